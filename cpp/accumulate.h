@@ -1,0 +1,33 @@
+// Sums over the points of a component, in the order of its entries and in double precision.
+#pragma once
+#include "kernels.h"
+#include "tile.h"
+
+namespace cprime::CPRIME_ISA {
+
+template <class T>
+inline void accumulate(const AccumulateTask<T> &task, std::size_t begin, std::size_t end, double *count,
+                       double *__restrict sum) {
+    constexpr std::size_t AHEAD = 6; // rows lie anywhere in memory: ask for them early
+    const int D = task.X.D;
+    const int H = task.H;
+    double total = 0;
+    for (std::size_t e = begin; e < end; ++e) {
+        if (e + AHEAD < end) {
+            const char *next = reinterpret_cast<const char *>(task.X[task.entries[e + AHEAD] / H]);
+            for (std::size_t byte = 0; byte < D * sizeof(T); byte += 64)
+                __builtin_prefetch(next + byte);
+        }
+        const std::size_t entry = task.entries[e];
+        const std::size_t n = entry / H;
+        const T *__restrict x = task.X[n];
+        const double weight = (task.responsibilities ? task.responsibilities[entry] : 1.0) *
+                              (task.sample_weight ? task.sample_weight[n] : 1.0);
+        total += weight;
+        for (int k = 0; k < D; ++k)
+            sum[k] += weight * static_cast<double>(x[k]);
+    }
+    *count += total;
+}
+
+} // namespace cprime::CPRIME_ISA

@@ -1,0 +1,43 @@
+// From NumPy arrays to the kernels' views. Shapes are checked in Python (kernels/native.py); here only what would read
+// or write out of bounds is refused.
+#pragma once
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "kernels.h"
+
+namespace cprime {
+
+namespace nb = nanobind;
+
+template <class T> using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>; // rows contiguous
+template <class T> using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T> using Table = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T> using OutVector = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T> using OutTable = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+inline void require(bool holds, const char *what) {
+    if (!holds)
+        throw std::invalid_argument(std::string("array has the wrong shape: ") + what);
+}
+
+template <class T> Rows<T> rows(const Matrix<T> &m) {
+    require(m.shape(1) <= 1 || m.stride(1) == 1, "rows must be contiguous");
+    return {m.data(), static_cast<std::ptrdiff_t>(m.stride(0)), m.shape(0), static_cast<int>(m.shape(1))};
+}
+
+template <class A> auto data_or_null(const std::optional<A> &array) -> decltype(array->data()) {
+    return array ? array->data() : nullptr;
+}
+
+void register_nearest(nb::module_ &m);
+void register_distances(nb::module_ &m);
+void register_statistics(nb::module_ &m);
+void register_expect(nb::module_ &m);
+
+} // namespace cprime

@@ -1,0 +1,39 @@
+// Squared distances of every row to a few candidates, from differences; candidates are broadcast, rows are the lanes.
+#pragma once
+#include <algorithm>
+
+#include "kernels.h"
+#include "tile.h"
+
+namespace cprime::CPRIME_ISA {
+
+template <class T> inline void pack_tiles(const Rows<T> &rows, T *out) {
+    for (std::size_t first = 0; first < rows.n; first += TILE_ROWS, out += static_cast<std::size_t>(rows.D) * TILE_ROWS)
+        pack<T>([&](int i) { return rows[first + i]; }, static_cast<int>(std::min<std::size_t>(TILE_ROWS, rows.n - first)),
+                TILE_ROWS, rows.D, nullptr, out);
+}
+
+template <class T>
+inline void distances(const Rows<T> &X, const Rows<T> &candidates, const T *packed_candidates, const T *current, T *out,
+                      std::size_t begin, std::size_t end) {
+    constexpr int L = TILE_LANES<T>;
+    const int D = X.D;
+    const int n_candidates = static_cast<int>(candidates.n);
+    const std::size_t tile_size = static_cast<std::size_t>(D) * TILE_ROWS;
+    Scratch<T> columns(static_cast<std::size_t>(D) * L);
+    alignas(64) T square[TILE_ROWS][L];
+    for (std::size_t first = begin; first < end; first += L) {
+        const int n = static_cast<int>(std::min<std::size_t>(L, end - first));
+        pack<T>([&](int i) { return X[first + i]; }, n, L, D, nullptr, columns);
+        for (int c = 0; c < n_candidates; c += TILE_ROWS) {
+            tile<T, Form::difference>(packed_candidates + tile_size * (c / TILE_ROWS), columns, D, nullptr, square);
+            for (int r = 0; r < std::min(TILE_ROWS, n_candidates - c); ++r) {
+                T *row = out + static_cast<std::size_t>(c + r) * X.n + first;
+                for (int i = 0; i < n; ++i)
+                    row[i] = current ? std::min(current[first + i], square[r][i]) : square[r][i];
+            }
+        }
+    }
+}
+
+} // namespace cprime::CPRIME_ISA

@@ -1,0 +1,105 @@
+// One exact E-step of the isotropic mixture over a block of rows, and the sums of its M-step, both as dense tiles.
+#pragma once
+#include <algorithm>
+#include <cmath>
+
+#include "kernels.h"
+#include "tile.h"
+
+namespace cprime::CPRIME_ISA {
+
+template <class T> inline void pack_columns(const Rows<T> &centers, const T *shift, T *columns) {
+    constexpr int L = TILE_LANES<T>;
+    for (std::size_t first = 0; first < centers.n; first += L, columns += static_cast<std::size_t>(centers.D) * L)
+        pack<T>([&](int i) { return centers[first + i]; }, static_cast<int>(std::min<std::size_t>(L, centers.n - first)), L,
+                centers.D, shift, columns);
+}
+
+// Rows [begin, end) of the block, `begin` a multiple of TILE_ROWS: exponentials relative to each row's nearest centre,
+// then what the M-step and the bound need of them.
+template <class T> inline void expect(const ExpectTask<T> &task, std::size_t begin, std::size_t end) {
+    using V = simd<T>;
+    using vec = typename V::vec;
+    constexpr int L = TILE_LANES<T>;
+    const int D = task.X.D;
+    const T factor = static_cast<T>(std::max(-0.5 / task.variance, static_cast<double>(std::numeric_limits<T>::lowest())));
+    const std::size_t panel_size = static_cast<std::size_t>(D) * L;
+    Scratch<T> packed(static_cast<std::size_t>(D) * TILE_ROWS);
+    // Without a place for exponentials (log_sum alone), the squares of one tile of rows are kept here.
+    Scratch<T> local(task.exponentials ? 0 : static_cast<std::size_t>(task.n_panels) * TILE_ROWS * L);
+    const std::size_t stride = task.exponentials ? task.n_padded * L : static_cast<std::size_t>(TILE_ROWS) * L;
+    for (std::size_t first = begin; first < end; first += TILE_ROWS) {
+        const int rows = static_cast<int>(std::min<std::size_t>(TILE_ROWS, end - first));
+        pack<T>([&](int i) { return task.X[first + i]; }, rows, TILE_ROWS, D, task.shift, packed);
+        T *squares = task.exponentials ? task.exponentials + first * L : static_cast<T *>(local);
+        for (int p = 0; p < task.n_panels; ++p)
+            tile<T, Form::difference>(packed, task.columns + panel_size * p, D, nullptr,
+                                      reinterpret_cast<T(*)[L]>(squares + stride * p));
+        const int padding = task.n_panels * L - task.C;
+        for (int i = 0; i < rows; ++i) {
+            T *row = squares + static_cast<std::size_t>(i) * L;
+            T *last = row + stride * (task.n_panels - 1);
+            for (int lane = L - padding; lane < L; ++lane)
+                last[lane] = std::numeric_limits<T>::infinity();
+            vec lowest = V::load(row);
+            for (int p = 0; p < task.n_panels; ++p)
+                for (int v = 0; v < L; v += V::width)
+                    lowest = V::min(lowest, V::load(row + stride * p + v));
+            T nearest = lowest[0];
+            for (int v = 1; v < V::width; ++v)
+                nearest = std::min<T>(nearest, lowest[v]);
+            vec total{}, excess{};
+            for (int p = 0; p < task.n_panels; ++p)
+                for (int v = 0; v < L; v += V::width) {
+                    T *place = row + stride * p + v;
+                    const vec over = V::load(place) - nearest;
+                    const vec e = V::exp(over * factor);
+                    const vec finite = V::min(over, V::fill(std::numeric_limits<T>::max())); // 0 times infinity is 0 here
+                    total += e;
+                    excess += e * finite;
+                    V::store(place, e);
+                }
+            const double Z = V::sum(total);
+            const std::size_t n = first + i;
+            task.log_sum[n] = std::log(Z) - 0.5 * nearest / task.variance;
+            if (!task.exponentials)
+                continue;
+            task.least[n] = nearest;
+            task.squares[n] = nearest + V::sum(excess) / Z;
+            const T scale = static_cast<T>((task.sample_weight ? task.sample_weight[n] : 1.0) / Z);
+            for (int k = 0; k <= D; ++k) {
+                const std::size_t t = k / TILE_ROWS;
+                task.scaled[(t * task.n_padded + n) * TILE_ROWS + k % TILE_ROWS] =
+                    scale * (k < D ? packed[static_cast<std::size_t>(k) * TILE_ROWS + i] : T(1));
+            }
+        }
+    }
+}
+
+// The sums of one panel's components over the block: one tile per TILE_ROWS dimensions, in single precision for at most
+// STEP rows at a time and in double between them.
+template <class T> inline void maximise(const ExpectTask<T> &task, int panel, double *counts, double *sums) {
+    constexpr int L = TILE_LANES<T>;
+    constexpr std::size_t STEP = 256;
+    const int D = task.X.D;
+    const int C = std::min(L, task.C - panel * L);
+    const T *exponentials = task.exponentials + static_cast<std::size_t>(panel) * task.n_padded * L;
+    alignas(64) T part[TILE_ROWS][L];
+    for (std::size_t first = 0; first < task.X.n; first += STEP) {
+        const int n = static_cast<int>(std::min(STEP, task.X.n - first));
+        for (int k = 0; k <= D; k += TILE_ROWS) {
+            const T *a = task.scaled + (static_cast<std::size_t>(k / TILE_ROWS) * task.n_padded + first) * TILE_ROWS;
+            tile<T, Form::product>(a, exponentials + first * L, n, nullptr, part);
+            for (int r = 0; r < std::min(TILE_ROWS, D + 1 - k); ++r)
+                for (int lane = 0; lane < C; ++lane) {
+                    const std::size_t c = static_cast<std::size_t>(panel) * L + lane;
+                    if (k + r < D)
+                        sums[c * D + k + r] += part[r][lane];
+                    else
+                        counts[c] += part[r][lane];
+                }
+        }
+    }
+}
+
+} // namespace cprime::CPRIME_ISA

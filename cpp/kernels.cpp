@@ -1,0 +1,20 @@
+// Compiled once per instruction set, CPRIME_ISA naming it: the table of kernels of that set.
+#include "kernels.h"
+
+#include "accumulate.h"
+#include "distances.h"
+#include "expect.h"
+#include "nearest.h"
+#include "posterior.h"
+
+namespace cprime::CPRIME_ISA {
+
+template <class T> const Kernels<T> &table() {
+    static const Kernels<T> kernels = {TILE_LANES<T>, TILE_ROWS,   pack_panels<T>, nearest_rows<T>, nearest<T>, distances<T>,
+                                       pack_tiles<T>, posterior<T>, accumulate<T>,  pack_columns<T>, expect<T>,  maximise<T>};
+    return kernels;
+}
+template const Kernels<float> &table<float>();
+template const Kernels<double> &table<double>();
+
+} // namespace cprime::CPRIME_ISA

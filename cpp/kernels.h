@@ -1,0 +1,87 @@
+// What the instruction-set builds offer to the rest: plain functions over a range of rows or components.
+// Each is called from several threads at once on disjoint ranges; none of them starts a thread.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace cprime {
+
+// N rows of D numbers, `stride` apart.
+template <class T> struct Rows {
+    const T *data;
+    std::ptrdiff_t stride;
+    std::size_t n;
+    int D;
+    const T *operator[](std::size_t i) const { return data + static_cast<std::ptrdiff_t>(i) * stride; }
+};
+
+// Components packed for scoring: panels of `lanes` columns, each (D + 1) rows deep, and what bounds their error.
+template <class T> struct Panels {
+    const T *columns;   // (n_panels, D + 1, lanes): -(m - shift), and -|m - shift| in the last row
+    const T *half_norm; // (n_panels, lanes): |m - shift|^2 / 2, rounded down by its error; infinity where padded
+    const T *norm;      // (n_panels * lanes,): |m - shift|
+    const T *shift;     // (D,)
+    int n_panels;
+    int C;
+};
+
+template <class T> struct NearestTask {
+    Rows<T> X;
+    Rows<T> centers;
+    Panels<T> panels;
+    const std::int32_t *hint; // (N, H) components believed near, distinct within a row, or null
+    int H;
+    std::int32_t *kept; // (N, H)
+    T *distances;       // (N, H)
+};
+
+template <class T> struct AccumulateTask {
+    Rows<T> X;
+    const std::int64_t *entries;    // positions n * H + h, grouped by component
+    const double *responsibilities; // (N, H), or null for ones
+    const double *sample_weight;    // (N,), or null for ones
+    int H;
+};
+
+// One block of rows of the exact E-step; exponentials are kept panel by panel: (n_panels, n_rows padded, lanes).
+template <class T> struct ExpectTask {
+    Rows<T> X;
+    const T *columns; // (n_panels, D, lanes): the centres' coordinates, zeros where padded
+    const T *shift;   // (D,): subtracted from X and from the centres in `columns`
+    int n_panels;
+    int C;
+    double variance;
+    const double *sample_weight; // (N,), or null for ones
+    T *exponentials;             // (n_panels, n_padded, lanes); null: only log_sum is wanted
+    T *scaled;                   // (D + 1 padded to tiles, n_padded): w_n (x_n - shift) / Z_n, and w_n / Z_n last
+    double *squares;             // (n,): sum_c r_nc d2_nc, unweighted
+    double *least;               // (n,): min_c d2_nc
+    double *log_sum;             // (n,): log sum_c exp(-d2_nc / 2 variance), unweighted
+    std::size_t n_padded;
+};
+
+template <class T> struct Kernels {
+    int lanes;
+    int tile_rows;
+    // Packs panels [begin, end) of `lanes` centres each.
+    void (*pack_panels)(const Rows<T> &centers, Panels<T> panels, int begin, int end);
+    std::size_t (*nearest_rows)(int H, int D); // rows that one call of `nearest` should be given
+    void (*nearest)(const NearestTask<T> &task, std::size_t begin, std::size_t end);
+    // out[l * n + i] = min(current[i], |x_i - candidate_l|^2) for rows [begin, end).
+    void (*distances)(const Rows<T> &X, const Rows<T> &candidates, const T *packed_candidates, const T *current, T *out,
+                      std::size_t begin, std::size_t end);
+    void (*pack_tiles)(const Rows<T> &rows, T *out); // (ceil(n / tile_rows), D, tile_rows)
+    void (*posterior)(const T *log_joint, int H, double *responsibilities, double *log_sum, std::size_t begin,
+                      std::size_t end);
+    // count and sum (D,) are added to, over entries [begin, end).
+    void (*accumulate)(const AccumulateTask<T> &task, std::size_t begin, std::size_t end, double *count, double *sum);
+    void (*pack_columns)(const Rows<T> &centers, const T *shift, T *columns);
+    void (*expect)(const ExpectTask<T> &task, std::size_t begin, std::size_t end);
+    // counts (C,) and sums (C, D) of the components of one panel are added to; sums are relative to the shift.
+    void (*maximise)(const ExpectTask<T> &task, int panel, double *counts, double *sums);
+};
+
+template <class T> const Kernels<T> &kernels(); // of the best instruction set this processor has
+const char *instruction_set();
+
+} // namespace cprime

@@ -1,0 +1,173 @@
+// Vectors of the instruction set this file is compiled for. Everything here has internal linkage in effect:
+// it lives in the namespace of its instruction set, so that no two builds of an inline function are merged.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <new>
+#if defined(__x86_64__) || defined(_M_X64)
+#include <immintrin.h>
+#endif
+
+namespace cprime::CPRIME_ISA {
+
+#if defined(__AVX512F__)
+constexpr int VECTOR_BYTES = 64;
+constexpr int TILE_ROWS = 12; // 12 x 2 accumulators, 2 loads and a broadcast: 27 of 32 registers
+#elif defined(__AVX2__)
+constexpr int VECTOR_BYTES = 32;
+constexpr int TILE_ROWS = 6; // 15 of 16 registers
+#else
+constexpr int VECTOR_BYTES = 16;
+constexpr int TILE_ROWS = 6;
+#endif
+constexpr int TILE_VECTORS = 2;
+
+template <class T> struct integer_of;
+template <> struct integer_of<float> {
+    using type = std::int32_t;
+};
+template <> struct integer_of<double> {
+    using type = std::int64_t;
+};
+
+template <class T> struct simd {
+    static constexpr int width = VECTOR_BYTES / sizeof(T);
+    typedef T vec __attribute__((vector_size(VECTOR_BYTES)));
+    typedef T loose __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(T)), may_alias));
+    typedef typename integer_of<T>::type ints __attribute__((vector_size(VECTOR_BYTES)));
+
+    static vec load(const T *p) { return *reinterpret_cast<const loose *>(p); }
+    static void store(T *p, vec v) { *reinterpret_cast<loose *>(p) = v; }
+    static vec fill(T x) { return x - vec{}; }
+    static vec min(vec a, vec b) { return a < b ? a : b; }
+    static vec max(vec a, vec b) { return a > b ? a : b; }
+
+    // The first n < width elements, zeros behind them.
+    static vec load_first(const T *p, int n) {
+#if defined(__AVX512F__)
+        if constexpr (sizeof(T) == 4)
+            return (vec)_mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1), p);
+        else
+            return (vec)_mm512_maskz_loadu_pd(static_cast<__mmask8>((1u << n) - 1), p);
+#else
+        vec v{};
+        for (int i = 0; i < n; ++i)
+            v[i] = p[i];
+        return v;
+#endif
+    }
+
+    // Bit i is set where a[i] <= b[i].
+    static std::uint32_t mask_le(vec a, vec b) {
+#if defined(__AVX512F__)
+        if constexpr (sizeof(T) == 4)
+            return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_LE_OQ);
+        else
+            return _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_LE_OQ);
+#elif defined(__AVX2__)
+        if constexpr (sizeof(T) == 4)
+            return static_cast<std::uint32_t>(_mm256_movemask_ps((__m256)(a <= b)));
+        else
+            return static_cast<std::uint32_t>(_mm256_movemask_pd((__m256d)(a <= b)));
+#elif defined(__SSE2__)
+        if constexpr (sizeof(T) == 4)
+            return static_cast<std::uint32_t>(_mm_movemask_ps((__m128)(a <= b)));
+        else
+            return static_cast<std::uint32_t>(_mm_movemask_pd((__m128d)(a <= b)));
+#else
+        const ints m = a <= b;
+        std::uint32_t bits = 0;
+        for (int i = 0; i < width; ++i)
+            bits |= static_cast<std::uint32_t>(m[i] & 1) << i;
+        return bits;
+#endif
+    }
+
+    static T sum(vec v) { // pairwise, the same order for every call
+#if defined(__AVX512F__)
+        if constexpr (sizeof(T) == 4)
+            return _mm512_reduce_add_ps((__m512)v);
+        else
+            return _mm512_reduce_add_pd((__m512d)v);
+#endif
+        for (int step = width / 2; step > 0; step /= 2)
+            for (int i = 0; i < step; ++i)
+                v[i] += v[i + step];
+        return v[0];
+    }
+
+    // e^x for x <= 0 to a few ulp (Cody-Waite reduction, Taylor polynomial); 0 where the result would be subnormal.
+    static vec exp(vec x) {
+        constexpr bool single = sizeof(T) == 4;
+        constexpr T lowest = single ? T(-87.0) : T(-708.0);
+        constexpr T magic = single ? T(12582912.0) : T(6755399441055744.0); // 1.5 * 2^(mantissa bits)
+        constexpr int mantissa = single ? 23 : 52;
+        constexpr T ln2_high = single ? T(0.693145751953125) : T(0.693147180369123816490);
+        constexpr T ln2_low = single ? T(1.42860682030941723212e-6) : T(1.90821492927058770002e-10);
+        const vec shifted = x * T(1.44269504088896340736) + magic;
+        const vec n = shifted - magic;
+        const vec r = (x - n * ln2_high) - n * ln2_low;
+        constexpr int degree = single ? 7 : 13;
+        constexpr double inverse_factorial[] = {1.0,
+                                                1.0,
+                                                1.0 / 2,
+                                                1.0 / 6,
+                                                1.0 / 24,
+                                                1.0 / 120,
+                                                1.0 / 720,
+                                                1.0 / 5040,
+                                                1.0 / 40320,
+                                                1.0 / 362880,
+                                                1.0 / 3628800,
+                                                1.0 / 39916800,
+                                                1.0 / 479001600,
+                                                1.0 / 6227020800};
+        vec p = fill(T(inverse_factorial[degree]));
+        for (int i = degree - 1; i >= 0; --i)
+            p = p * r + T(inverse_factorial[i]);
+        const ints exponent = ((ints)shifted - (ints)fill(magic)) << mantissa; // n, shifted to the exponent's place
+        const vec result = (vec)((ints)p + exponent);
+        return x < lowest ? vec{} : result;
+    }
+};
+
+// ||x - m||^2 over D elements, from differences: relative error of order D ulp, wherever the origin is.
+template <class T> inline T squared_distance(const T *x, const T *m, int D) {
+    using V = simd<T>;
+    constexpr int W = V::width;
+    typename V::vec a{}, b{};
+    int k = 0;
+    for (; k + 2 * W <= D; k += 2 * W) {
+        const auto p = V::load(x + k) - V::load(m + k);
+        const auto q = V::load(x + k + W) - V::load(m + k + W);
+        a += p * p;
+        b += q * q;
+    }
+    if (k + W <= D) {
+        const auto p = V::load(x + k) - V::load(m + k);
+        a += p * p;
+        k += W;
+    }
+    if (k < D) {
+        const auto p = V::load_first(x + k, D - k) - V::load_first(m + k, D - k);
+        b += p * p;
+    }
+    return V::sum(a + b);
+}
+
+// A scratch array, aligned to vectors, freed with its scope.
+template <class T> class Scratch {
+  public:
+    explicit Scratch(std::size_t n) : data_(static_cast<T *>(::operator new(n * sizeof(T) + 1, std::align_val_t(64)))) {}
+    ~Scratch() { ::operator delete(data_, std::align_val_t(64)); }
+    Scratch(const Scratch &) = delete;
+    Scratch &operator=(const Scratch &) = delete;
+    operator T *() const { return data_; }
+
+  private:
+    T *data_;
+};
+
+} // namespace cprime::CPRIME_ISA

@@ -1,0 +1,13 @@
+// A small pool of worker threads, shared by the whole process.
+#pragma once
+#include <cstddef>
+#include <functional>
+
+namespace cprime {
+
+// Calls task(i) for every i in [0, n_tasks), on the calling thread and at most n_threads - 1 workers.
+// Tasks are handed out in order but finish in any; whatever is merged afterwards must be merged by index.
+// Safe from several threads at once and in a forked child; the first exception of a task is rethrown.
+void parallel_for(std::size_t n_tasks, int n_threads, const std::function<void(std::size_t)> &task);
+
+} // namespace cprime

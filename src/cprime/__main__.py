@@ -1,0 +1,6 @@
+"""`python -m cprime`: the command line."""
+
+from cprime.cli import main
+
+if __name__ == "__main__":
+    main()

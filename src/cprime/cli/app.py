@@ -1,0 +1,221 @@
+"""The commands and their arguments. The work of each lies in a module that is imported when it is called."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cprime import __version__
+from cprime.cli.errors import one_line_errors
+
+
+class Model(StrEnum):
+    """What -m names."""
+
+    KMEANS = "kmeans"
+    GMM = "gmm"
+
+
+class Precision(StrEnum):
+    """What --dtype names."""
+
+    FLOAT32 = "float32"
+    FLOAT64 = "float64"
+
+
+app = typer.Typer(
+    name="cprime",
+    help="k-means, Gaussian mixtures and everything between them, at any number of clusters.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+DataPath = Annotated[
+    Path,
+    typer.Argument(metavar="DATA", help="A .npy, .npz, .csv, .parquet or .feather file, a row per point."),
+]
+ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A file written by `cprime fit`.")]
+Key = Annotated[
+    str | None, typer.Option(help="The array of an .npz file; not needed if it is X or the only one.")
+]
+Columns = Annotated[
+    str | None, typer.Option(metavar="A,B,…", help="Use these columns only (of an array: numbers from 0).")
+]
+Drop = Annotated[str | None, typer.Option(metavar="A,B,…", help="Leave these columns out.")]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header", help="Whether a .csv file begins with names.  [default: as it looks]"
+    ),
+]
+Dtype = Annotated[
+    Precision | None,
+    typer.Option(help="Compute in this precision.  [default: float32 if it holds the data exactly]"),
+]
+Threads = Annotated[
+    int | None, typer.Option(min=1, help="Threads to use.  [default: all that the process may use]")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
+
+
+def _print_version(value: bool) -> None:
+    if value:
+        typer.echo(f"cprime {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and end."),
+    ] = False,
+) -> None:
+    """Options of `cprime` itself."""
+
+
+@app.command()
+@one_line_errors
+def fit(
+    data: DataPath,
+    k: Annotated[int, typer.Option("-k", "--n-components", min=1, help="Number of clusters C.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="Where to write the model: a .safetensors file.")
+    ],
+    model: Annotated[
+        Model, typer.Option("-m", "--model", help="k-means, or a Gaussian mixture.")
+    ] = Model.KMEANS,
+    n_active: Annotated[
+        str | None,
+        typer.Option(
+            metavar="C′|all|auto", help="gmm: components a point keeps; all is exact EM.  [default: auto]"
+        ),
+    ] = None,
+    covariance_type: Annotated[str | None, typer.Option(help="gmm.  [default: tied_spherical]")] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(metavar="equal|free", help="gmm: weights of the components.  [default: equal]"),
+    ] = None,
+    search: Annotated[
+        str | None, typer.Option(help="Which components a point looks at.  [default: auto]")
+    ] = None,
+    init: Annotated[
+        str | None,
+        typer.Option(help="k-means++, random, afk-mc2, or a file of centers.  [default: k-means++]"),
+    ] = None,
+    max_iter: Annotated[
+        int | None, typer.Option(min=1, help="Most iterations of a start.  [default: kmeans 300, gmm 100]")
+    ] = None,
+    tol: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            help="Stop below this change: kmeans relative, of J; gmm absolute, of F.  "
+            "[default: kmeans 1e-4, gmm 1e-3]",
+        ),
+    ] = None,
+    n_init: Annotated[
+        int | None, typer.Option(min=1, help="Number of starts; the best is kept.  [default: 1]")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the random numbers.")] = 0,
+    threads: Threads = None,
+    key: Key = None,
+    columns: Columns = None,
+    drop: Drop = None,
+    sample_weight: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The column (or .npz array) with a weight for each row."),
+    ] = None,
+    header: Header = None,
+    dtype: Dtype = None,
+    bounds: Annotated[
+        bool,
+        typer.Option("--bounds", help="Compute the exact log-likelihood too: one pass over all components."),
+    ] = False,
+    as_json: Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no table.")] = False,
+) -> None:
+    """Fit a model to DATA and write it to a file."""
+    if model is Model.KMEANS:
+        for name, value in (
+            ("n-active", n_active),
+            ("covariance-type", covariance_type),
+            ("weights", weights),
+        ):
+            if value is not None:
+                raise typer.BadParameter("needs -m gmm (k-means has none)", param_hint=f"--{name}")
+    from cprime.cli.files import Request
+    from cprime.cli.fit import FitOptions
+    from cprime.cli.fit import fit as run
+
+    request = Request(key, _names(columns), _names(drop) or (), sample_weight, dtype, header)
+    options = FitOptions(
+        model,
+        k,
+        n_active,
+        covariance_type,
+        weights,
+        search,
+        init,
+        max_iter,
+        tol,
+        n_init,
+        seed,
+        threads,
+        bounds,
+    )
+    run(data, request, options, output, as_json=as_json, quiet=quiet)
+
+
+@app.command()
+@one_line_errors
+def predict(
+    model: ModelPath,
+    data: DataPath,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="Where to write: a .npy, .csv, .parquet or .feather file.")
+    ],
+    threads: Threads = None,
+    key: Key = None,
+    columns: Columns = None,
+    drop: Drop = None,
+    header: Header = None,
+    as_json: Json = False,
+) -> None:
+    """Write the component of each row of DATA. A table needs the columns that the model was fitted on."""
+    from cprime.cli.files import Request
+    from cprime.cli.predict import predict as run
+
+    request = Request(key, _names(columns), _names(drop) or (), header=header)
+    run(model, data, request, output, threads, as_json=as_json)
+
+
+@app.command()
+@one_line_errors
+def info(model: ModelPath, as_json: Json = False) -> None:
+    """Say what is in a model file."""
+    from cprime.cli.info import info as run
+
+    run(model, as_json=as_json)
+
+
+@app.command()
+@one_line_errors
+def demo(
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="Folder to write to; made if it is missing.")
+    ] = Path("demo"),
+    small: Annotated[bool, typer.Option("--small", help="One small photograph and 64 clusters.")] = False,
+    threads: Threads = None,
+    as_json: Json = False,
+) -> None:
+    """Half a million patches of two photographs in 1,000 clusters, by k-means and by k-means-C′."""
+    from cprime.cli.demo import demo as run
+
+    run(output, small=small, threads=threads, as_json=as_json)
+
+
+def _names(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else tuple(text.split(","))

@@ -1,0 +1,72 @@
+"""What a command does when it cannot go on: one line on stderr and exit code 1, and warnings a line each."""
+
+import functools
+import logging
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any, TextIO, TypeVar
+
+import typer
+
+F = TypeVar("F", bound=Callable[..., None])
+
+
+def one_line_errors(command: F) -> F:
+    """Let a command end with ``error: …`` on stderr and exit code 1 for whatever its user can put right.
+
+    A missing or unreadable file, wrong data, a missing optional package, too little memory: no traceback.
+    Anything else is a defect of the program and keeps its traceback.
+    """
+
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> None:
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            handler = _Lines(level=logging.WARNING)
+            logger = logging.getLogger("cprime")
+            logger.addHandler(handler)
+            try:
+                command(*args, **kwargs)
+            except BrokenPipeError:
+                raise
+            except (ValueError, OSError, ImportError, MemoryError) as error:
+                say("error", describe(error))
+                raise typer.Exit(1) from error
+            finally:
+                logger.removeHandler(handler)
+
+    return run  # type: ignore[return-value]
+
+
+def say(kind: str, message: str) -> None:
+    """One line on stderr: ``kind: message``."""
+    sys.stderr.write(f"{kind}: {' '.join(message.split())}\n")
+    sys.stderr.flush()
+
+
+def describe(error: BaseException) -> str:
+    """An exception in words, without its error number."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror
+    if isinstance(error, MemoryError):
+        return f"not enough memory{f': {error}' if str(error) else ''}"
+    return str(error) or type(error).__name__
+
+
+class _Lines(logging.Handler):
+    """Log records as one line each, on whatever stderr is at that moment."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        say(record.levelname.lower(), record.getMessage())
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    say("warning", str(message))

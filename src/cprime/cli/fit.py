@@ -1,0 +1,119 @@
+"""`cprime fit`: read DATA, fit a model with a progress bar, write it, and say what came of it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from cprime import GaussianMixture, KMeans
+from cprime.cli.files import Data, Request, read
+from cprime.cli.outputs import MODEL_SUFFIXES, check_output, print_json
+from cprime.cli.progress import FitProgress
+from cprime.cli.summary import print_summary, summary
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """What to fit and how; None leaves an argument at the estimator's default."""
+
+    model: str
+    n_components: int
+    n_active: str | None
+    covariance_type: str | None
+    weights: str | None
+    search: str | None
+    init: str | None
+    max_iter: int | None
+    tol: float | None
+    n_init: int | None
+    seed: int
+    threads: int | None
+    bounds: bool
+
+
+def fit(
+    source: Path, request: Request, options: FitOptions, output: Path, *, as_json: bool, quiet: bool
+) -> None:
+    """Run the command. Whether the output can be written is asked before anything is read."""
+    check_output(output, MODEL_SUFFIXES, (source,))
+    start = perf_counter()
+    data = read(source, request)
+    if options.n_components > len(data.X):
+        raise ValueError(f"-k {options.n_components} is more than the {len(data.X)} rows of {source}")
+    estimator = _estimator(options, data.X.shape[1])
+    seconds = {"read": perf_counter() - start}
+
+    start = perf_counter()
+    title = "k-means" if options.model == "kmeans" else "mixture"
+    with FitProgress(title, estimator.max_iter, estimator.n_init, quiet=quiet) as progress:
+        estimator._callback = progress
+        estimator.fit(data.X, sample_weight=data.sample_weight)
+    del estimator._callback
+    seconds["fit"] = perf_counter() - start
+    figures = {"n_samples": len(data.X), **summary(estimator)}
+
+    if options.bounds:
+        start = perf_counter()
+        figures.update(_bounds(estimator, data))
+        seconds["bounds"] = perf_counter() - start
+    if data.columns is not None:
+        estimator.feature_names_in_ = np.array(data.columns, dtype=object)
+        figures["columns"] = data.columns
+    estimator.save(output)
+
+    figures |= {"seconds": seconds, "output": output}
+    if as_json:
+        print_json(figures)
+    elif not quiet:
+        print_summary(figures)
+
+
+def _estimator(options: FitOptions, n_features: int) -> Any:
+    """The estimator that the options describe."""
+    given = {
+        "search": options.search,
+        "max_iter": options.max_iter,
+        "tol": options.tol,
+        "n_init": options.n_init,
+        "n_threads": options.threads,
+        "random_state": options.seed,
+        "init" if options.model == "kmeans" else "init_params": _start(options.init, n_features),
+    }
+    given = {name: value for name, value in given.items() if value is not None}
+    if options.model == "kmeans":
+        return KMeans(options.n_components, **given)
+    return GaussianMixture(
+        options.n_components,
+        covariance_type=options.covariance_type or "tied_spherical",
+        weights=options.weights or "equal",
+        n_active=_active(options.n_active or "auto", options.n_components),
+        **given,
+    )
+
+
+def _active(text: str, n_components: int) -> int | str | None:
+    """C′ as the estimator takes it: a count, "auto", or None for all."""
+    if text in ("auto", "all"):
+        return None if text == "all" else text
+    if not text.isdecimal() or not 1 <= int(text) <= n_components:
+        raise ValueError(
+            f"--n-active must be a number from 1 to {n_components}, 'all' or 'auto', got {text!r}"
+        )
+    return int(text)
+
+
+def _start(init: str | None, n_features: int) -> Any:
+    """A start by its name, or the matrix in a file as the starting centers."""
+    if init is None or not Path(init).suffix:
+        return init
+    X = read(Path(init), Request()).X
+    if X.shape[1] != n_features:
+        raise ValueError(f"the centers in {init} have {X.shape[1]} columns, the data have {n_features}")
+    return X
+
+
+def _bounds(estimator: Any, data: Data) -> dict[str, float]:
+    bounds = estimator.bounds(data.X, sample_weight=data.sample_weight)
+    return dict(bounds._asdict())

@@ -1,0 +1,82 @@
+"""What a model is and what its fit came to, as one dictionary for machines and as a table for people."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+MODEL_NAMES = {"KMeans": "kmeans", "GaussianMixture": "gmm"}
+
+_ROWS = {
+    "model": "model",
+    "cprime_version": "written by cprime",
+    "n_samples": "points N",
+    "n_features": "dimensions D",
+    "n_components": "components C",
+    "n_active": "kept per point C′",
+    "n_iter": "iterations",
+    "converged": "converged",
+    "quantization_error": "J (sum of squared distances)",
+    "variance": "variance σ²",
+    "free_energy": "free energy F (nats per point)",
+    "log_likelihood": "log-likelihood L (nats per point)",
+    "kl_gap": "gap L − F (nats per point)",
+    "entropy": "entropy of the posteriors (nats per point)",
+    "columns": "columns",
+    "bytes": "file size (bytes)",
+    "seconds": "seconds",
+    "output": "written to",
+}
+
+
+def summary(estimator: Any) -> dict[str, Any]:
+    """The figures of a fitted estimator: sizes, how the fit ended, J, σ² and F; None where a model has none."""
+    history = estimator.history_
+    J = getattr(estimator, "inertia_", None)
+    if J is None and len(history):
+        J = history["quantization_error"][-1]
+    columns = getattr(estimator, "feature_names_in_", None)
+    return {
+        "model": MODEL_NAMES.get(type(estimator).__name__, type(estimator).__name__),
+        "n_features": estimator.n_features_in_,
+        "n_components": len(centers(estimator)),
+        "n_active": estimator.n_active_,
+        "n_iter": estimator.n_iter_,
+        "converged": estimator.converged_,
+        "quantization_error": None if J is None or np.isnan(J) else J,
+        "variance": getattr(estimator, "variance_", None),
+        "free_energy": estimator.lower_bound_,
+        "columns": None if columns is None else list(columns),
+    }
+
+
+def centers(estimator: Any) -> np.ndarray:
+    """The centers (C, D) of a fitted estimator of either kind."""
+    return estimator.cluster_centers_ if hasattr(estimator, "cluster_centers_") else estimator.means_
+
+
+def print_summary(figures: Mapping[str, Any]) -> None:
+    """The figures as a table on stdout, in a fixed order, those that are None left out."""
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for key, label in _ROWS.items():
+        if figures.get(key) is not None:
+            table.add_row(label, _shown(figures[key]))
+    Console().print(table, highlight=False, markup=False)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, int | np.integer):
+        return f"{value:,}"
+    if isinstance(value, float | np.floating):
+        return f"{value:.8g}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {item:.3g}" for key, item in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return str(value)

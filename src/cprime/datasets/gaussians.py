@@ -1,0 +1,116 @@
+"""Generated clusters in the plane: unit Gaussians on a grid ("BIRCH") or at random places."""
+
+import math
+
+import numpy as np
+from sklearn.utils import Bunch, check_random_state
+
+_SPACING = 4 * math.sqrt(2)
+
+
+def birch(
+    n_side: int = 5,
+    n_per_cluster: int = 100,
+    spacing: float = _SPACING,
+    random_state: int | np.random.RandomState | None = None,
+) -> Bunch:
+    """Unit Gaussians on a square grid in the plane, with equally many points each.
+
+    Parameters
+    ----------
+    n_side : int, default=5
+        Clusters along one side; there are ``n_side ** 2``.
+    n_per_cluster : int, default=100
+        Points drawn from each.
+    spacing : float, default=4*sqrt(2)
+        Distance between neighboring centers, in standard deviations of a cluster.
+    random_state : int, RandomState instance or None, default=None
+        Fixes the draw.
+
+    Returns
+    -------
+    data : Bunch
+        ``data`` (n_side**2 * n_per_cluster, 2) float64, the points, cluster after cluster;
+        ``target`` (n_samples,) int64, the cluster each was drawn from; ``centers`` (n_side**2, 2) float64.
+
+    Raises
+    ------
+    ValueError
+        If a count is not positive, or `spacing` is not a positive number.
+
+    References
+    ----------
+    T. Zhang, R. Ramakrishnan, M. Livny: BIRCH: A new data clustering algorithm and its applications. Data
+    Mining and Knowledge Discovery 1(2), 1997. With the settings of D. Forster, J. Lücke: Can clustering
+    scale sublinearly with its clusters? AISTATS 2018, section 4.
+
+    Examples
+    --------
+    >>> from cprime.datasets import birch
+    >>> birch(n_side=45, random_state=0).data.shape
+    (202500, 2)
+    """
+    _check_count("n_side", n_side)
+    if not (math.isfinite(spacing) and spacing > 0):
+        raise ValueError(f"spacing must be a positive number, got {spacing!r}")
+    steps = spacing * np.arange(n_side)
+    centers = np.stack(np.meshgrid(steps, steps, indexing="ij"), axis=-1).reshape(-1, 2)
+    return _unit_gaussians(centers, n_per_cluster, check_random_state(random_state))
+
+
+def birch_random(
+    n_clusters: int = 25,
+    n_per_cluster: int = 100,
+    side: float | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> Bunch:
+    """Unit Gaussians in the plane around centers drawn uniformly from a square, so that many overlap.
+
+    Parameters
+    ----------
+    n_clusters : int, default=25
+        Number of clusters.
+    n_per_cluster : int, default=100
+        Points drawn from each.
+    side : float or None, default=None
+        Side of the square, in standard deviations of a cluster. None takes ``4 * sqrt(2) *
+        sqrt(n_clusters)``, which gives a cluster as much room as it has in `birch`.
+    random_state : int, RandomState instance or None, default=None
+        Fixes the draw.
+
+    Returns
+    -------
+    data : Bunch
+        ``data`` (n_clusters * n_per_cluster, 2) float64, the points, cluster after cluster;
+        ``target`` (n_samples,) int64, the cluster each was drawn from; ``centers`` (n_clusters, 2) float64.
+
+    Raises
+    ------
+    ValueError
+        If a count is not positive, or `side` is not a positive number.
+
+    References
+    ----------
+    J. Lücke, D. Forster: k-means as a variational EM approximation of Gaussian mixture models. Pattern
+    Recognition Letters 125, 2019, section 5.
+    """
+    _check_count("n_clusters", n_clusters)
+    if side is None:
+        side = _SPACING * math.sqrt(n_clusters)
+    if not (math.isfinite(side) and side > 0):
+        raise ValueError(f"side must be a positive number, got {side!r}")
+    rng = check_random_state(random_state)
+    return _unit_gaussians(rng.uniform(0, side, size=(n_clusters, 2)), n_per_cluster, rng)
+
+
+def _check_count(name: str, count: int) -> None:
+    if count < 1:
+        raise ValueError(f"{name} must be at least 1, got {count!r}")
+
+
+def _unit_gaussians(centers: np.ndarray, n_per_cluster: int, rng: np.random.RandomState) -> Bunch:
+    """The same number of points around each center, in the order of the centers."""
+    _check_count("n_per_cluster", n_per_cluster)
+    target = np.repeat(np.arange(len(centers)), n_per_cluster)
+    data = centers[target] + rng.standard_normal((len(target), centers.shape[1]))
+    return Bunch(data=data, target=target, centers=centers)

@@ -1,0 +1,82 @@
+"""Small square patches of scikit-learn's two photographs: half a million real points on every machine."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.datasets import load_sample_images
+from sklearn.utils import Bunch
+
+_LUMA = np.array([0.299, 0.587, 0.114])
+
+
+def patches(image: ArrayLike | Sequence[ArrayLike] | None = None, size: int = 8) -> Bunch:
+    """All overlapping square patches of grey photographs, one row per patch.
+
+    Parameters
+    ----------
+    image : array-like, sequence of array-like, or None, default=None
+        A photograph, or several: (height, width) in grey, or (height, width, 3) in red, green and blue, of
+        which the luma of ITU-R BT.601 is taken. None stands for the two photographs that scikit-learn
+        brings, "china" and "flower" of 427 × 640 pixels, which have 531,720 patches of 8 × 8.
+    size : int, default=8
+        Side of a patch in pixels.
+
+    Returns
+    -------
+    data : Bunch
+        ``data`` (n_patches, size**2) float32, in the units of the photographs, which are grey levels from 0
+        to 255 for the two above: photograph after photograph, from left to right in rows from top to
+        bottom, the pixels of a patch in the same order; ``images``, a list of the (height, width) float32
+        grey photographs; ``offsets`` (n_images + 1,) int64, where the patches of each begin and the last
+        ends.
+
+    Raises
+    ------
+    ImportError
+        If `image` is None and pillow, which reads the photographs, is not installed.
+    ValueError
+        If a photograph has another shape, or is smaller than a patch.
+
+    Examples
+    --------
+    >>> from cprime.datasets import patches
+    >>> patches().data.shape
+    (531720, 64)
+    """
+    if size < 1:
+        raise ValueError(f"size must be at least 1, got {size!r}")
+    images = [_grey(photograph, size) for photograph in _photographs(image)]
+    counts = [(a.shape[0] - size + 1) * (a.shape[1] - size + 1) for a in images]
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    data = np.empty((offsets[-1], size * size), dtype=np.float32)
+    for grey, (start, stop) in zip(images, pairwise(offsets), strict=True):
+        windows = np.lib.stride_tricks.sliding_window_view(grey, (size, size))
+        data[start:stop].reshape(windows.shape)[:] = windows
+    return Bunch(data=data, images=images, offsets=offsets)
+
+
+def _photographs(image: ArrayLike | Sequence[ArrayLike] | None) -> list[np.ndarray]:
+    if image is None:
+        try:
+            return list(load_sample_images().images)
+        except ImportError as error:
+            raise ImportError(
+                'the photographs are read with pillow, which is missing: pip install "cprime[images]"'
+            ) from error
+    if isinstance(image, list | tuple) and all(np.ndim(item) >= 2 for item in image):
+        return [np.asarray(item) for item in image]
+    return [np.asarray(image)]
+
+
+def _grey(image: np.ndarray, size: int) -> np.ndarray:
+    """One photograph as (height, width) float32."""
+    if not (image.ndim == 2 or (image.ndim == 3 and image.shape[2] == 3)):
+        raise ValueError(
+            f"image must have the shape (height, width) or (height, width, 3), got {image.shape}"
+        )
+    if min(image.shape[:2]) < size:
+        raise ValueError(f"image must be at least size={size} pixels high and wide, got {image.shape[:2]}")
+    grey = image @ _LUMA if image.ndim == 3 else image
+    return np.ascontiguousarray(grey, dtype=np.float32)

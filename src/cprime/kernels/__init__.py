@@ -1,0 +1,21 @@
+"""The hot loops, compiled, each beside a NumPy twin in `reference.py` that a contract suite holds it to."""
+
+from cprime.kernels.native import (
+    accumulate,
+    expect_all,
+    instruction_set,
+    log_sum_exp,
+    min_distances,
+    nearest,
+    posterior,
+)
+
+__all__ = [
+    "accumulate",
+    "expect_all",
+    "instruction_set",
+    "log_sum_exp",
+    "min_distances",
+    "nearest",
+    "posterior",
+]

@@ -1,0 +1,198 @@
+"""The compiled kernels, with the checks that make them safe to call; the only module that imports `_core`.
+
+Each function has a slow twin of the same name and signature in `reference.py`. All of them take float32 or float64
+arrays, which may be read-only, memory-mapped or not contiguous, release the GIL, may be called from several
+Python threads at once, and give the same result bit for bit for any number of threads.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime import _core
+from cprime._threads import resolve_threads
+
+Floats = NDArray[np.floating]
+
+
+class Expectation(NamedTuple):
+    """Sufficient statistics of an exact E-step; see `expect_all`."""
+
+    counts: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    squares: float
+    log_sum: float
+    entropy: float
+    quantization_error: float
+
+
+def instruction_set() -> str:
+    """The instruction set that the kernels run on: "baseline", "avx2" or "avx512"."""
+    return _core.instruction_set()
+
+
+def _matrix(array: Floats, name: str, like: Floats | None = None) -> Floats:
+    """The array with contiguous rows, after checking that it is a float matrix (of the columns and dtype of `like`)."""
+    if not isinstance(array, np.ndarray) or array.dtype not in (np.float32, np.float64):
+        raise TypeError(f"{name} must be a NumPy array of float32 or float64, got {getattr(array, 'dtype', type(array))}")
+    if array.ndim != 2:
+        raise ValueError(f"{name} must be two-dimensional, got {array.ndim} dimension(s)")
+    if like is not None:
+        if array.dtype != like.dtype:
+            raise TypeError(f"{name} must have the dtype of X, {like.dtype}, got {array.dtype}")
+        if array.shape[1] != like.shape[1]:
+            raise ValueError(f"{name} must have the {like.shape[1]} columns of X, got {array.shape[1]}")
+    if array.shape[1] > 1 and array.strides[1] != array.itemsize or array.strides[0] % array.itemsize:
+        array = np.ascontiguousarray(array)
+    return array
+
+
+def _weights(sample_weight: Floats | None, n: int) -> Floats | None:
+    if sample_weight is None:
+        return None
+    sample_weight = np.ascontiguousarray(sample_weight, dtype=np.float64)
+    if sample_weight.shape != (n,):
+        raise ValueError(f"sample_weight must have shape ({n},), got {sample_weight.shape}")
+    return sample_weight
+
+
+def _kept(kept: NDArray[np.int32], name: str, shape: tuple[int, int]) -> NDArray[np.int32]:
+    kept = np.ascontiguousarray(kept)
+    if kept.dtype != np.int32:
+        raise TypeError(f"{name} must be int32, got {kept.dtype}")
+    if kept.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, got {kept.shape}")
+    return kept
+
+
+def _shift(centers: Floats) -> Floats:
+    """A common origin that keeps products small; a function of the centres alone."""
+    return centers.mean(axis=0, dtype=np.float64).astype(centers.dtype)
+
+
+def nearest(
+    X: Floats,
+    centers: Floats,
+    n_kept: int = 1,
+    *,
+    hint: NDArray[np.int32] | None = None,
+    n_threads: int | None = None,
+) -> tuple[NDArray[np.int32], Floats]:
+    """The `n_kept` nearest centres of every row, by (distance, id), and their squared distances.
+
+    X (n, D), centers (C, D)  ->  kept (n, H) int32, distances (n, H) [data unit²] of X's dtype, from differences.
+    hint (n, H): components believed near, distinct in each row; it changes the time, never the result.
+    """
+    X = _matrix(X, "X")
+    centers = _matrix(centers, "centers", X)
+    if not 1 <= n_kept <= len(centers):
+        raise ValueError(f"n_kept must be between 1 and the number of centers, {len(centers)}, got {n_kept}")
+    shape = (len(X), int(n_kept))
+    if hint is not None:
+        hint = _kept(hint, "hint", shape)
+    kept = np.empty(shape, dtype=np.int32)
+    distances = np.empty(shape, dtype=X.dtype)
+    _core.nearest(X, centers, _shift(centers), hint, kept, distances, resolve_threads(n_threads))
+    return kept, distances
+
+
+def min_distances(
+    X: Floats, candidates: Floats, current: Floats | None = None, *, n_threads: int | None = None
+) -> Floats:
+    """Squared distance of every row to every candidate, or `current` where that is less: (L, n) of X's dtype."""
+    X = _matrix(X, "X")
+    candidates = _matrix(candidates, "candidates", X)
+    if current is not None:
+        current = np.ascontiguousarray(current, dtype=X.dtype)
+        if current.shape != (len(X),):
+            raise ValueError(f"current must have shape ({len(X)},), got {current.shape}")
+    out = np.empty((len(candidates), len(X)), dtype=X.dtype)
+    _core.distances(X, candidates, current, out, resolve_threads(n_threads))
+    return out
+
+
+def posterior(
+    log_joint: Floats, *, n_threads: int | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Row-wise softmax and log-sum-exp: log_joint (n, H)  ->  responsibilities (n, H), log_sum (n,), both float64."""
+    log_joint = np.ascontiguousarray(_matrix(log_joint, "log_joint"))
+    if log_joint.shape[1] < 1:
+        raise ValueError("log_joint must have at least one column, got 0")
+    responsibilities = np.empty(log_joint.shape, dtype=np.float64)
+    log_sum = np.empty(len(log_joint), dtype=np.float64)
+    _core.posterior(log_joint, responsibilities, log_sum, resolve_threads(n_threads))
+    return responsibilities, log_sum
+
+
+def accumulate(
+    X: Floats,
+    kept: NDArray[np.int32],
+    responsibilities: NDArray[np.float64] | None = None,
+    sample_weight: Floats | None = None,
+    *,
+    n_components: int,
+    n_threads: int | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Sufficient statistics of the kept components: N_c = Σ_n w_n q_nc (C,) and S_c = Σ_n w_n q_nc x_n (C, D), float64.
+
+    responsibilities (n, H), or None for ones, which needs H = 1.
+    """
+    X = _matrix(X, "X")
+    kept = _kept(kept, "kept", (len(X), np.shape(kept)[-1]))
+    if responsibilities is None:
+        if kept.shape[1] != 1:
+            raise ValueError(f"responsibilities are needed where more than one component is kept, got {kept.shape[1]}")
+    else:
+        responsibilities = np.ascontiguousarray(responsibilities, dtype=np.float64)
+        if responsibilities.shape != kept.shape:
+            raise ValueError(f"responsibilities must have shape {kept.shape}, got {responsibilities.shape}")
+    counts = np.empty(n_components)
+    sums = np.empty((n_components, X.shape[1]))
+    weights = _weights(sample_weight, len(X))
+    _core.accumulate(X, kept, responsibilities, weights, counts, sums, resolve_threads(n_threads))
+    return counts, sums
+
+
+def _variance(variance: float) -> float:
+    if not variance > 0:
+        raise ValueError(f"variance must be > 0, got {variance!r}")
+    return float(variance)
+
+
+def expect_all(
+    X: Floats,
+    centers: Floats,
+    variance: float,
+    sample_weight: Floats | None = None,
+    *,
+    n_threads: int | None = None,
+) -> Expectation:
+    """One exact E-step over all C components, in blocks that do not grow with N.
+
+    r_nc ∝ exp(−d²_nc/2σ²); squares = Σ_n w_n Σ_c r_nc d²_nc; log_sum = Σ_n w_n log Σ_c exp(−d²_nc/2σ²);
+    entropy = −Σ_n w_n Σ_c r_nc log r_nc; quantization_error = Σ_n w_n min_c d²_nc.
+    """
+    X = _matrix(X, "X")
+    centers = _matrix(centers, "centers", X)
+    weights = _weights(sample_weight, len(X))
+    variance = _variance(variance)
+    shift = _shift(centers)
+    counts = np.zeros(len(centers))
+    sums = np.zeros(centers.shape)
+    squares, least, log_sum = np.empty((3, len(X)))
+    threads = resolve_threads(n_threads)
+    _core.expect_all(X, centers, shift, variance, weights, counts, sums, squares, least, log_sum, threads)
+    sums += counts[:, np.newaxis] * shift  # the core's sums are relative to the shift
+    total_squares, J, total_log_sum = (float(v.sum() if weights is None else weights @ v) for v in (squares, least, log_sum))
+    entropy = total_squares / (2 * variance) + total_log_sum
+    return Expectation(counts, sums, total_squares, total_log_sum, entropy, J)
+
+
+def log_sum_exp(X: Floats, centers: Floats, variance: float, *, n_threads: int | None = None) -> NDArray[np.float64]:
+    """log Σ_c exp(−d²_nc/2σ²) over all C components, for every row: (n,) float64."""
+    X = _matrix(X, "X")
+    centers = _matrix(centers, "centers", X)
+    out = np.empty(len(X))
+    _core.log_sum_exp(X, centers, _shift(centers), _variance(variance), out, resolve_threads(n_threads))
+    return out

@@ -1,0 +1,75 @@
+"""The papers' mixture: equal weights, one spherical variance shared by all components [L eq. 1-3].
+
+    p(c) = 1/C        p(x | c) = (2πσ²)^(−D/2) exp(−‖x − μ_c‖² / 2σ²)
+
+With C′ = 1 it is k-means (Prop. 2). Owns log p(c, x) from squared distances and the M-step from additive
+statistics; knows nothing of points, of searches or of how the statistics were gathered.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from cprime.kernels.native import Floats
+from cprime.statistics import Statistics
+
+
+@dataclass(frozen=True)
+class TiedSpherical:
+    """Parameters Θ.
+
+    centers (C, D) data units, of the data's dtype    variance: σ² [data unit²]
+    variance_floor: the least σ² an M-step may give [data unit²]; keeps the likelihood bounded where points coincide
+    """
+
+    centers: Floats
+    variance: float
+    variance_floor: float
+
+    @property
+    def n_components(self) -> int:
+        return self.centers.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        return self.centers.shape[1]
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters: C·D coordinates and one variance."""
+        return self.centers.size + 1
+
+    @property
+    def log_scale(self) -> float:
+        """log p(c, x) + ‖x − μ_c‖²/2σ² = −log C − (D/2) log 2πσ², the same for every component and point [nats]."""
+        return -math.log(self.n_components) - self.n_features / 2 * math.log(2 * math.pi * self.variance)
+
+    def exponent(self, distances: Floats) -> Floats:
+        """−‖x − μ_c‖²/2σ² from squared distances: log p(c, x) less `log_scale` [nats]."""
+        return np.asarray(distances, dtype=np.float64) * (-0.5 / self.variance)
+
+    def with_variance(self, mean_square: float) -> Self:
+        """The same centres with σ² = mean_square / D, `mean_square` being a mean of squared distances (14)."""
+        return replace(self, variance=max(float(mean_square) / self.n_features, self.variance_floor))
+
+    def maximise(self, statistics: Statistics) -> Self:
+        """M-step (6): μ_c = S_c / N_c, then σ² = 1/(DW) Σ_nc w_n q_nc ‖x_n − μ_c^new‖². A component that holds nothing stays.
+
+        The sum of squares about the new centres is the one about the old centres less Σ_c N_c ‖μ_c^new − μ_c‖².
+        """
+        old = self.centers.astype(np.float64)
+        held = statistics.counts > 0
+        new = old.copy()
+        new[held] = statistics.sums[held] / statistics.counts[held, np.newaxis]
+        centers = new.astype(self.centers.dtype)
+        shifted = np.einsum("cd,cd->c", new - old, new - old)
+        squares = statistics.squares - float(statistics.counts @ shifted)
+        return replace(self, centers=centers).with_variance(max(squares, 0.0) / statistics.weight)
+
+
+def variance_floor(X: Floats) -> float:
+    """The least variance that the precision of the data can show: (ε · largest coordinate)² [data unit²]."""
+    scale = max(float(X.max(initial=0)), -float(X.min(initial=0)))
+    return max((np.finfo(X.dtype).eps * scale) ** 2, 1e-200)

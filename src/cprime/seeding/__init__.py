@@ -1,0 +1,85 @@
+"""Where a fit starts: the choice of the first centers.
+
+One file per method, each usable alone through its public function: `random_rows`, `kmeans_plusplus`,
+`afk_mc2`. The layers above call `seed`, which takes every form of `init` and data that are already
+validated. Imports kernels only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+
+from cprime.seeding.afk_mc2 import afk_mc2, choose_by_afk_mc2
+from cprime.seeding.given import ACCEPTED, given_centers, is_given
+from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus, kmeans_plusplus
+from cprime.seeding.random_rows import choose_random_rows, random_rows
+from cprime.seeding.sampling import gather
+
+__all__ = ["afk_mc2", "is_given", "kmeans_plusplus", "random_rows", "seed"]
+
+
+def seed(
+    X: NDArray,
+    n_clusters: int,
+    init: str | ArrayLike | BaseEstimator | Callable[..., ArrayLike],
+    *,
+    sample_weight: NDArray | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    n_threads: int | None = None,
+    chain_length: int = 20,
+) -> NDArray:
+    """Give starting centers for data that have been validated before.
+
+    Duplicates among the centers are not reported here: the estimators count the distinct clusters they end
+    with.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features), float32 or float64
+        Finite data, in any layout.
+    n_clusters : int
+        Number of centers C, 1 … n_samples.
+    init : {"k-means++", "random", "afk-mc2"}, array-like, fitted estimator or callable
+        A method of this package; an array of shape (n_clusters, n_features); an estimator with
+        ``cluster_centers_`` or ``means_``; or ``init(X, n_clusters, random_state=...)`` that returns such
+        an array.
+    sample_weight : ndarray of shape (n_samples,), float64, default=None
+        Non-negative weights, not all zero; used by the three methods only.
+    random_state : int, RandomState instance or None, default=None
+        Source of the random numbers.
+    n_threads : int or None, default=None
+        Threads to use; None means all that the process may use. The centers do not depend on it.
+    chain_length : int, default=20
+        Proposals per center of "afk-mc2".
+
+    Returns
+    -------
+    centers : ndarray of shape (n_clusters, n_features)
+        A new C-contiguous array in the dtype of X.
+
+    Raises
+    ------
+    ValueError
+        If init is an unknown name, or its centers have the wrong shape or values that are not finite.
+    NotFittedError
+        If init is an estimator without centers.
+    TypeError
+        If init is none of the above.
+    """
+    rng = check_random_state(random_state)
+    if not isinstance(init, str):
+        return given_centers(X, n_clusters, init, rng)
+    if init == "random":
+        indices = choose_random_rows(X, n_clusters, sample_weight, rng)
+    elif init == "k-means++":
+        indices = choose_by_kmeans_plusplus(X, n_clusters, sample_weight, rng, n_threads=n_threads)
+    elif init == "afk-mc2":
+        indices = choose_by_afk_mc2(X, n_clusters, sample_weight, rng, chain_length, n_threads)
+    else:
+        raise ValueError(f"init should be {ACCEPTED}, got {init!r} instead.")
+    return gather(X, indices)

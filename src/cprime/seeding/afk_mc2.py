@@ -1,0 +1,190 @@
+"""Seeding by AFK-MC²: k-means++ with its draws replaced by short Metropolis chains.
+
+Source: Bachem, Lucic, Hassani & Krause, "Fast and provably good seedings for k-means" (2016), algorithm 1;
+METHODS.md 4. Each new center is the last state of a chain of m proposals from
+    q(x_n) = w_n g_n,   g_n = ½ d(x_n, x_1)² / Σ_i w_i d(x_i, x_1)² + ½ / Σ_i w_i,
+with target w_n d(x_n, chosen)²: y replaces x if d(y, chosen)² g(x) / (d(x, chosen)² g(y)) > u, u uniform in
+[0, 1) (the weights cancel). With equal weights q is the paper's.
+
+The proposals do not depend on the centers, so all are drawn first. For a block of centers at a time, their
+distances to all earlier centers are then one dense kernel call, and within the block each new center costs
+one small update: time O(m C² D) and two passes over X, memory O(n + C m + block · m · D).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cprime import kernels
+from cprime.seeding.kmeans_plusplus import cumulative_mass
+from cprime.seeding.sampling import complete, draw, draw_first, gather
+from cprime.seeding.validation import check_count, check_data, warn_of_duplicates
+
+BLOCK = 64  # centers whose proposals are scored together
+
+
+def afk_mc2(
+    X: ArrayLike,
+    n_clusters: int,
+    *,
+    sample_weight: ArrayLike | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    chain_length: int = 20,
+    n_threads: int | None = None,
+) -> tuple[NDArray, NDArray]:
+    """Choose rows of X as starting centers by AFK-MC².
+
+    An approximation of plain k-means++ that reads X twice however many centers there are [1]_. Time
+    O(n_samples · n_features + chain_length · n_clusters² · n_features).
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        The data. float32 and float64 are used as they are, memory maps included; anything else becomes
+        float64.
+    n_clusters : int
+        Number of centers C, at most n_samples.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative weights; None means equal ones. A row of weight zero is taken only when all others are.
+    random_state : int, RandomState instance or None, default=None
+        An int makes the choice reproducible, for any number of threads.
+    chain_length : int, default=20
+        Proposals m in the chain of each center. Longer chains come closer to k-means++.
+    n_threads : int or None, default=None
+        Threads to use; None means all that the process may use.
+
+    Returns
+    -------
+    centers : ndarray of shape (n_clusters, n_features)
+        The chosen rows, in the dtype of X.
+    indices : ndarray of shape (n_clusters,), int64
+        Their positions, all different: ``centers == X[indices]``.
+
+    Raises
+    ------
+    ValueError
+        If X is empty, not two-dimensional or not finite, n_clusters is not in 1 … n_samples, chain_length
+        is below 1, or a weight is negative or all are zero.
+    TypeError
+        If n_clusters or chain_length is not an integer.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If X has fewer distinct rows than n_clusters, so that some of the chosen rows are equal.
+
+    Notes
+    -----
+    A chain whose proposals all coincide with chosen centers has nothing to go by; its center is drawn from
+    the target itself, as in k-means++.
+
+    References
+    ----------
+    .. [1] O. Bachem, M. Lucic, S. H. Hassani and A. Krause, "Fast and provably good seedings for k-means",
+       NIPS 2016.
+    """
+    data, weights, rng = check_data(X, n_clusters, sample_weight, random_state)
+    check_count("chain_length", chain_length)
+    indices = choose_by_afk_mc2(data, n_clusters, weights, rng, chain_length, n_threads)
+    centers = gather(data, indices)
+    warn_of_duplicates(centers)
+    return centers, indices
+
+
+def choose_by_afk_mc2(
+    X: NDArray,
+    n_clusters: int,
+    sample_weight: NDArray | None,
+    rng: np.random.RandomState,
+    chain_length: int = 20,
+    n_threads: int | None = None,
+) -> NDArray:
+    """Choose C distinct rows by Metropolis chains; returns indices (C,) int64.
+
+    X (n, D) float32 or float64; sample_weight (n,) float64 or None
+    """
+    indices = np.empty(n_clusters, dtype=np.int64)
+    indices[0] = draw_first(len(X), sample_weight, rng)
+    centers = np.empty((n_clusters, X.shape[1]), dtype=X.dtype)
+    centers[0] = X[indices[0]]
+    exact = _ExactDraw(X, centers, sample_weight, n_threads)
+    density = _proposal_density(exact.closest, sample_weight)
+    proposal = np.cumsum(density if sample_weight is None else density * sample_weight)
+    rows = draw(proposal, rng.uniform(size=(n_clusters, chain_length)))  # none are needed for the first center
+    thresholds = rng.uniform(size=(n_clusters, chain_length))
+
+    for start in range(1, n_clusters, BLOCK):
+        stop = min(start + BLOCK, n_clusters)
+        points = gather(X, rows[start:stop].ravel())
+        closest = kernels.nearest(points, centers[:start], n_threads=n_threads)[1][:, 0]
+        for c in range(start, stop):
+            position = _walk(closest[:chain_length], density[rows[c]], thresholds[c])
+            if position is None:
+                row = exact.row(c, rng)
+                if row is None:
+                    return complete(indices[:c], len(X), n_clusters, sample_weight, rng)
+            else:
+                row = int(rows[c, position])
+            indices[c] = row
+            centers[c] = X[row]
+            points = points[chain_length:]
+            closest = closest[chain_length:]
+            if len(points):
+                closest = kernels.min_distances(points, centers[c : c + 1], closest, n_threads=1)[0]
+    return indices
+
+
+def _proposal_density(distances: NDArray, sample_weight: NDArray | None) -> NDArray:
+    """g_n of the proposal, (n,) float64, from the squared distances to the first center."""
+    mass = cumulative_mass(distances, sample_weight)[-1]
+    total_weight = len(distances) if sample_weight is None else sample_weight.sum()
+    uniform = 0.5 / total_weight
+    if not mass > 0:
+        return np.full(len(distances), 2 * uniform)
+    return 0.5 * distances.astype(np.float64) / mass + uniform
+
+
+def _walk(distances: NDArray, density: NDArray, thresholds: NDArray) -> int | None:
+    """Run one Metropolis chain over its proposals; give its last state, or None if all are on chosen centers.
+
+    distances to the chosen centers, squared, density g and thresholds u of the proposals, each (m,)
+    """
+    importance = (distances / density).tolist()
+    state, current = 0, importance[0]
+    for step, (proposed, u) in enumerate(zip(importance, thresholds.tolist(), strict=True)):
+        if proposed > u * current:
+            state, current = step, proposed
+    return state if current > 0 else None
+
+
+class _ExactDraw:
+    """A draw from the target w_n d(x_n, chosen)² over all rows, for chains that have nothing to go by.
+
+    closest (n,) T: squared distance of each row to the first n_seen centers, updated only when needed.
+    """
+
+    def __init__(
+        self, X: NDArray, centers: NDArray, sample_weight: NDArray | None, n_threads: int | None
+    ) -> None:
+        self.X = X
+        self.centers = centers
+        self.sample_weight = sample_weight
+        self.n_threads = n_threads
+        self.closest = kernels.min_distances(X, centers[:1], n_threads=n_threads)[0]
+        self.n_seen = 1
+
+    def row(self, n_centers: int, rng: np.random.RandomState) -> int | None:
+        """Draw a row given the first n_centers centers, or None if no row with weight is away from them."""
+        if n_centers > self.n_seen:
+            new = self.centers[self.n_seen : n_centers]
+            np.minimum(
+                self.closest,
+                kernels.nearest(self.X, new, n_threads=self.n_threads)[1][:, 0],
+                out=self.closest,
+            )
+            self.n_seen = n_centers
+        cumulative = cumulative_mass(self.closest, self.sample_weight)
+        if not cumulative[-1] > 0:
+            return None
+        return int(draw(cumulative, rng.uniform(size=1))[0])

@@ -1,0 +1,125 @@
+"""Seeding by k-means++, plain or greedy: each new center is a row drawn with probability w_n d(x_n, chosen)².
+
+Sources: Arthur & Vassilvitskii, "k-means++: the advantages of careful seeding" (2007), section 2.2 for the
+draw and the closing remarks for the greedy choice among several; METHODS.md 4 for where it is used.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cprime import kernels
+from cprime.seeding.sampling import complete, draw, draw_first, gather
+from cprime.seeding.validation import check_count, check_data, warn_of_duplicates
+
+
+def kmeans_plusplus(
+    X: ArrayLike,
+    n_clusters: int,
+    *,
+    sample_weight: ArrayLike | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    n_local_trials: int | None = None,
+    n_threads: int | None = None,
+) -> tuple[NDArray, NDArray]:
+    """Choose rows of X as starting centers by greedy k-means++.
+
+    The first center is a row drawn by weight. For each further one, `n_local_trials` rows are drawn with
+    probability proportional to w_n d(x_n, chosen)², and the one is kept that leaves the smallest potential
+    Σ_n w_n d(x_n, chosen)² [1]_. Time O(n_samples · n_clusters · n_features · n_local_trials).
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        The data. float32 and float64 are used as they are, memory maps included; anything else becomes
+        float64.
+    n_clusters : int
+        Number of centers C, at most n_samples.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative weights; None means equal ones. A row of weight zero is taken only when all others are.
+    random_state : int, RandomState instance or None, default=None
+        An int makes the choice reproducible, for any number of threads.
+    n_local_trials : int or None, default=None
+        Rows tried for each center. None means 2 + ⌊ln C⌋, 1 is plain k-means++.
+    n_threads : int or None, default=None
+        Threads to use; None means all that the process may use.
+
+    Returns
+    -------
+    centers : ndarray of shape (n_clusters, n_features)
+        The chosen rows, in the dtype of X.
+    indices : ndarray of shape (n_clusters,), int64
+        Their positions, all different: ``centers == X[indices]``.
+
+    Raises
+    ------
+    ValueError
+        If X is empty, not two-dimensional or not finite, n_clusters is not in 1 … n_samples, n_local_trials
+        is below 1, or a weight is negative or all are zero.
+    TypeError
+        If n_clusters or n_local_trials is not an integer.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If X has fewer distinct rows than n_clusters, so that some of the chosen rows are equal.
+
+    References
+    ----------
+    .. [1] D. Arthur and S. Vassilvitskii, "k-means++: the advantages of careful seeding", SODA 2007.
+    """
+    data, weights, rng = check_data(X, n_clusters, sample_weight, random_state)
+    if n_local_trials is not None:
+        check_count("n_local_trials", n_local_trials)
+    indices = choose_by_kmeans_plusplus(data, n_clusters, weights, rng, n_local_trials, n_threads)
+    centers = gather(data, indices)
+    warn_of_duplicates(centers)
+    return centers, indices
+
+
+def choose_by_kmeans_plusplus(
+    X: NDArray,
+    n_clusters: int,
+    sample_weight: NDArray | None,
+    rng: np.random.RandomState,
+    n_local_trials: int | None = None,
+    n_threads: int | None = None,
+) -> NDArray:
+    """Choose C distinct rows by (greedy) D² sampling; returns indices (C,) int64.
+
+    X (n, D) float32 or float64; sample_weight (n,) float64 or None
+    """
+    if n_local_trials is None:
+        n_local_trials = 2 + int(math.log(n_clusters))
+    if X.strides[1] != X.itemsize:
+        X = np.ascontiguousarray(X)  # once here rather than at every step in the kernel
+    indices = np.empty(n_clusters, dtype=np.int64)
+    indices[0] = draw_first(len(X), sample_weight, rng)
+    closest = kernels.min_distances(X, gather(X, indices[:1]), n_threads=n_threads)[0]
+    for c in range(1, n_clusters):
+        cumulative = cumulative_mass(closest, sample_weight)
+        if not cumulative[-1] > 0:
+            return complete(indices[:c], len(X), n_clusters, sample_weight, rng)
+        candidates = draw(cumulative, rng.uniform(size=n_local_trials))
+        distances = kernels.min_distances(X, gather(X, candidates), closest, n_threads=n_threads)
+        best = int(np.argmin(_potentials(distances, sample_weight)))
+        indices[c] = candidates[best]
+        closest = distances[best].copy()
+    return indices
+
+
+def cumulative_mass(distances: NDArray, sample_weight: NDArray | None) -> NDArray:
+    """Running sum of w_n d_n², (n,) float64."""
+    if sample_weight is None:
+        return np.cumsum(distances, dtype=np.float64)
+    return np.cumsum(distances * sample_weight)
+
+
+def _potentials(distances: NDArray, sample_weight: NDArray | None) -> NDArray:
+    """Σ_n w_n d_ln² for each candidate, (L,) float64; not by BLAS, whose sums depend on its threads."""
+    if sample_weight is None:
+        return distances.sum(axis=1, dtype=np.float64)
+    return np.einsum("ln,n->l", distances, sample_weight, dtype=np.float64, casting="same_kind")

@@ -1,0 +1,67 @@
+"""Seeding by random rows: C distinct rows of the data, each as likely as its weight (Forgy's start)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cprime.seeding.sampling import draw_distinct, gather
+from cprime.seeding.validation import check_data, warn_of_duplicates
+
+
+def random_rows(
+    X: ArrayLike,
+    n_clusters: int,
+    *,
+    sample_weight: ArrayLike | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> tuple[NDArray, NDArray]:
+    """Choose distinct rows of X at random as starting centers.
+
+    Rows are drawn one after another without replacement. With weights, the probability of a row is
+    proportional to its weight among the rows left; rows of weight zero are taken only when all others are.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        The data. float32 and float64 are used as they are, memory maps included; anything else becomes
+        float64.
+    n_clusters : int
+        Number of centers C, at most n_samples.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative weights; None means equal ones.
+    random_state : int, RandomState instance or None, default=None
+        An int makes the choice reproducible.
+
+    Returns
+    -------
+    centers : ndarray of shape (n_clusters, n_features)
+        The chosen rows, in the dtype of X.
+    indices : ndarray of shape (n_clusters,), int64
+        Their positions: ``centers == X[indices]``.
+
+    Raises
+    ------
+    ValueError
+        If X is empty, not two-dimensional or not finite, n_clusters is not in 1 … n_samples, or a weight is
+        negative or all are zero.
+    TypeError
+        If n_clusters is not an integer.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If some of the chosen rows are equal.
+    """
+    data, weights, rng = check_data(X, n_clusters, sample_weight, random_state)
+    indices = choose_random_rows(data, n_clusters, weights, rng)
+    centers = gather(data, indices)
+    warn_of_duplicates(centers)
+    return centers, indices
+
+
+def choose_random_rows(
+    X: NDArray, n_clusters: int, sample_weight: NDArray | None, rng: np.random.RandomState
+) -> NDArray:
+    """Choose distinct rows with probability proportional to weight; returns indices (C,) int64."""
+    return draw_distinct(len(X), n_clusters, sample_weight, rng)

@@ -1,0 +1,69 @@
+"""Weighted draws of rows, which all seeding methods share.
+
+Owns the step from random numbers to row indices. Knows nothing of distances or centers: masses and weights
+come in, indices go out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.random import sample_without_replacement
+
+
+def draw(cumulative: NDArray, uniform: NDArray) -> NDArray:
+    """Turn uniform numbers in [0, 1) into indices drawn with the probabilities whose running sum is given.
+
+    cumulative (n,) float64, non-decreasing, last entry > 0     returns indices in the shape of `uniform`;
+    an entry without mass is never drawn
+    """
+    total = cumulative[-1]
+    indices = np.searchsorted(cumulative, uniform * total, side="right")
+    # u · total can round up to the total: the last entry with mass is then the one meant.
+    return np.minimum(indices, np.searchsorted(cumulative, total, side="left"))
+
+
+def draw_first(n_rows: int, sample_weight: NDArray | None, rng: np.random.RandomState) -> int:
+    """Draw one row, with probability proportional to its weight."""
+    if sample_weight is None:
+        return int(rng.randint(n_rows))
+    return int(draw(np.cumsum(sample_weight), rng.uniform(size=1))[0])
+
+
+def draw_distinct(
+    n_rows: int, n_draws: int, sample_weight: NDArray | None, rng: np.random.RandomState
+) -> NDArray:
+    """Draw distinct rows one after another, each with probability proportional to its weight.
+
+    Rows of weight zero come last, in random order. Returns (n_draws,) int64. The n_draws smallest of
+    E_n / w_n, with E_n standard exponential, are such a draw in one pass (Efraimidis & Spirakis 2006, A).
+    """
+    if sample_weight is None:
+        indices = sample_without_replacement(n_rows, n_draws, random_state=rng)
+        rng.shuffle(indices)
+        return indices.astype(np.int64, copy=False)
+    with np.errstate(divide="ignore"):
+        log_key = np.log(rng.standard_exponential(n_rows)) - np.log(sample_weight)
+    weightless = np.flatnonzero(sample_weight == 0)
+    n_weighted = min(n_draws, n_rows - len(weightless))
+    first = np.argpartition(log_key, n_weighted - 1)[:n_weighted] if n_weighted else weightless[:0]
+    first = first[np.argsort(log_key[first], kind="stable")]
+    rest = rng.permutation(weightless)[: n_draws - n_weighted]
+    return np.concatenate([first, rest]).astype(np.int64, copy=False)
+
+
+def complete(
+    chosen: NDArray, n_rows: int, n_clusters: int, sample_weight: NDArray | None, rng: np.random.RandomState
+) -> NDArray:
+    """Extend the chosen rows to n_clusters distinct ones, for when no row left is away from the chosen ones.
+
+    chosen (k,) int64     returns (n_clusters,) int64, which starts with `chosen`
+    """
+    free = np.delete(np.arange(n_rows), chosen)
+    weight = None if sample_weight is None else sample_weight[free]
+    return np.concatenate([chosen, free[draw_distinct(len(free), n_clusters - len(chosen), weight, rng)]])
+
+
+def gather(X: NDArray, indices: NDArray) -> NDArray:
+    """Copy rows of X, (len(indices), D), C-contiguous and in memory."""
+    return np.ascontiguousarray(X[indices])

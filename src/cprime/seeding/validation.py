@@ -1,0 +1,58 @@
+"""Checks of what users hand to the public seeding functions.
+
+Owns the wording of their errors and warnings. The layers above validate their own input and call the private
+functions, so nothing here runs during a fit.
+"""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_array
+
+
+def check_data(
+    X: ArrayLike,
+    n_clusters: int,
+    sample_weight: ArrayLike | None,
+    random_state: int | np.random.RandomState | None,
+) -> tuple[NDArray, NDArray | None, np.random.RandomState]:
+    """Check the arguments which all methods have; X becomes float32 or float64, weights float64 or None."""
+    data = check_array(X, dtype=[np.float64, np.float32])
+    check_count("n_clusters", n_clusters)
+    if len(data) < n_clusters:
+        raise ValueError(f"n_samples={len(data)} should be >= n_clusters={n_clusters}.")
+    rng = check_random_state(random_state)
+    if sample_weight is None:
+        return data, None, rng
+    weights = _check_sample_weight(sample_weight, data, dtype=np.float64)
+    if (weights < 0).any():
+        raise ValueError("Negative values in data passed to `sample_weight`.")
+    if not weights.any():
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    return data, weights, rng
+
+
+def check_count(name: str, value: int) -> None:
+    """Require a positive integer."""
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise TypeError(f"{name} must be an instance of int, got {value!r} of type {type(value).__name__}.")
+    if value < 1:
+        raise ValueError(f"{name} == {value}, must be >= 1.")
+
+
+def warn_of_duplicates(centers: NDArray) -> None:
+    """Warn once when some of the chosen rows are equal."""
+    n_distinct = len(np.unique(centers, axis=0))
+    if n_distinct < len(centers):
+        warnings.warn(
+            f"Number of distinct clusters ({n_distinct}) found smaller than n_clusters ({len(centers)}). "
+            "Possibly due to duplicate points in X.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )

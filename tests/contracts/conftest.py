@@ -1,0 +1,10 @@
+"""Both implementations of the kernels, for contracts which each must keep."""
+
+import pytest
+
+from cprime.kernels import native, reference
+
+
+@pytest.fixture(params=[native, reference], ids=["native", "reference"])
+def kernels(request):
+    return request.param

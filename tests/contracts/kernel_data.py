@@ -1,0 +1,72 @@
+"""Inputs and tolerances which the kernel contracts share."""
+
+from pathlib import Path
+
+import numpy as np
+
+DTYPES = (np.float32, np.float64)
+LAYOUTS = ("C", "fortran", "padded rows", "strided", "reversed", "unaligned", "read-only memmap")
+THREADS = (1, 3, 8)
+
+
+def clustered(n, D, dtype, seed=0, n_clusters=12):
+    """Points (n, D) around a few random places, in units of the clusters' standard deviation."""
+    rng = np.random.default_rng(seed)
+    places = 4 * rng.standard_normal((n_clusters, D))
+    return (places[rng.integers(n_clusters, size=n)] + rng.standard_normal((n, D))).astype(dtype)
+
+
+def sixteenths(n, D, dtype, seed=0, span=64):
+    """Points on multiples of 1/16: their differences are exact, also after 1e6 is added in float32."""
+    return (np.random.default_rng(seed).integers(-span, span, size=(n, D)) / 16).astype(dtype)
+
+
+def weights(n, seed=1):
+    """Weights (n,) float64 with zeros among them."""
+    rng = np.random.default_rng(seed)
+    return rng.exponential(size=n) * (rng.random(n) > 0.2)
+
+
+def arrange(array, layout, folder: Path):
+    """The same matrix in another memory layout; what lies between its entries is poison."""
+    n, D = array.shape
+    poison = np.nan if array.dtype.kind == "f" else 10**6
+    if layout == "C":
+        return np.ascontiguousarray(array)
+    if layout == "fortran":
+        return np.asfortranarray(array)
+    if layout == "padded rows":
+        wide = np.full((n, D + 3), poison, dtype=array.dtype)
+        wide[:, 1 : D + 1] = array
+        return wide[:, 1 : D + 1]
+    if layout == "strided":
+        wide = np.full((2 * n, 3 * D), poison, dtype=array.dtype)
+        wide[::2, ::3] = array
+        return wide[::2, ::3]
+    if layout == "reversed":
+        return np.ascontiguousarray(array[::-1])[::-1]
+    if layout == "unaligned":
+        shifted = np.frombuffer(b"\0" + array.tobytes(), dtype=array.dtype, offset=1).reshape(n, D)
+        assert not shifted.flags.aligned
+        return shifted
+    if layout == "read-only memmap":
+        path = folder / f"data-{np.random.default_rng().integers(2**60)}.npy"
+        np.save(path, array)
+        mapped = np.load(path, mmap_mode="r")
+        assert isinstance(mapped, np.memmap)
+        assert not mapped.flags.writeable
+        return mapped
+    raise AssertionError(layout)
+
+
+def rounding(dtype, D):
+    """Relative error bound of ‖x − μ‖² summed from D squared differences in the given dtype."""
+    return (D + 8) * np.finfo(dtype).eps
+
+
+def same_bits(left, right):
+    """Equal to the last bit, for arrays, floats and tuples of them."""
+    if isinstance(left, tuple):
+        return len(left) == len(right) and all(same_bits(a, b) for a, b in zip(left, right, strict=True))
+    left, right = np.asarray(left), np.asarray(right)
+    return left.dtype == right.dtype and left.shape == right.shape and left.tobytes() == right.tobytes()

@@ -1,0 +1,150 @@
+"""`expect_all` and `log_sum_exp`: one exact E-step over all components."""
+
+import numpy as np
+import pytest
+from kernel_data import DTYPES, LAYOUTS, arrange, clustered, rounding, same_bits, sixteenths, weights
+
+from cprime.kernels import native, reference
+
+NAMES = ("counts", "sums", "squares", "log_sum", "entropy")
+
+
+def assert_expectation(X, centers, variance, w=None):
+    """Compare with the reference; tolerances follow from the rounding of ‖x − μ‖² / 2σ²."""
+    result = dict(zip(NAMES, native.expect_all(X, centers, variance, w), strict=True))
+    truth = dict(zip(NAMES, reference.expect_all(X, centers, variance, w), strict=True))
+    total = len(X) if w is None else w.sum()
+    exponent = reference.nearest(X, centers)[1].max() / (2 * variance)
+    error = max(1e-12, rounding(X.dtype, X.shape[1]) * (1 + exponent))
+    for name in ("squares", "log_sum", "entropy"):
+        assert isinstance(result[name], float), name
+    assert result["counts"].dtype == result["sums"].dtype == np.float64
+    assert result["counts"].shape == (len(centers),)
+    assert result["sums"].shape == centers.shape
+    spread = np.abs(X.astype(np.float64)).max()
+    np.testing.assert_allclose(result["counts"].sum(), total, rtol=1e-6 if X.dtype == np.float32 else 1e-13)
+    np.testing.assert_allclose(result["counts"], truth["counts"], rtol=error, atol=error * total)
+    np.testing.assert_allclose(result["sums"], truth["sums"], rtol=error, atol=error * total * spread)
+    np.testing.assert_allclose(result["squares"], truth["squares"], rtol=error, atol=1e-300)
+    np.testing.assert_allclose(result["log_sum"], truth["log_sum"], rtol=error, atol=error * total)
+    entropy_error = 4 * error * (1 + np.log(len(centers))) * max(total, 1e-300)
+    np.testing.assert_allclose(result["entropy"], truth["entropy"], rtol=0, atol=entropy_error)
+
+    per_point = native.log_sum_exp(X, centers, variance)
+    assert per_point.dtype == np.float64
+    expected = reference.log_sum_exp(X, centers, variance)
+    np.testing.assert_allclose(per_point, expected, rtol=error, atol=error)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("D", [1, 2, 17, 64, 200])
+@pytest.mark.parametrize("n_centers", [1, 2, 15, 16, 17, 300])
+def test_equals_the_reference(n_centers, D, dtype, weighted):
+    for n, variance in ((1, 1.0), (7, 0.3), (131, 1.0), (131, 30.0)):
+        X = clustered(n, D, dtype, seed=D)
+        centers = clustered(n_centers, D, dtype, seed=n)
+        assert_expectation(X, centers, variance, weights(n) + 1e-3 if weighted else None)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_any_layout_gives_the_same_bits(dtype, layout, tmp_path, kernels):
+    X, centers, w = clustered(101, 19, dtype), clustered(37, 19, dtype, seed=2), weights(101)
+    ours = arrange(X, layout, tmp_path), arrange(centers, layout, tmp_path)
+    arranged_w = arrange(w[:, np.newaxis], layout, tmp_path)[:, 0]
+    assert same_bits(kernels.expect_all(*ours, 2.0, arranged_w), kernels.expect_all(X, centers, 2.0, w))
+    assert same_bits(kernels.log_sum_exp(*ours, 2.0), kernels.log_sum_exp(X, centers, 2.0))
+
+
+@pytest.mark.parametrize("variance", [1e-30, 1e-12, 1e-6, 1e-3])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_small_variance_is_hard_assignment(dtype, variance, kernels):
+    """σ² → 0: each point belongs to its nearest center, which here is alone by a wide margin."""
+    places = (100 * np.arange(20)[:, np.newaxis] * np.ones(3)).astype(dtype)
+    X = (np.repeat(places, 5, axis=0) + clustered(100, 3, dtype) / dtype(16)).astype(dtype)
+    counts, sums, squares, log_sum, entropy = kernels.expect_all(X, places, variance)
+    np.testing.assert_allclose(counts, 5, rtol=1e-12)
+    truth = X.reshape(20, 5, 3).sum(axis=1, dtype=np.float64)
+    np.testing.assert_allclose(sums, truth, rtol=0, atol=5 * 2000 * np.finfo(dtype).eps)
+    expected = reference.nearest(X.astype(np.float64), places.astype(np.float64))[1].sum()
+    np.testing.assert_allclose(squares, expected, rtol=1e-5)
+    np.testing.assert_allclose(log_sum, -expected / (2 * variance), rtol=1e-5)
+    assert 0 <= entropy < 1e-9
+    assert np.isfinite(kernels.log_sum_exp(X, places, variance)).all()
+
+
+@pytest.mark.parametrize("variance", [1e-12, 1e-3, 1.0, 1e6])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_identical_points_and_centers(dtype, variance, kernels):
+    """Everything equal: uniform responsibilities, whatever the variance."""
+    X = np.full((30, 4), 1e6 + 0.5, dtype=dtype)
+    counts, sums, squares, log_sum, entropy = kernels.expect_all(X, X[:8], variance)
+    np.testing.assert_allclose(counts, 30 / 8, rtol=1e-6)
+    np.testing.assert_allclose(sums, float(X[0, 0]) * 30 / 8, rtol=1e-6)
+    assert squares == 0
+    np.testing.assert_allclose(log_sum, 30 * np.log(8), rtol=1e-6)
+    np.testing.assert_allclose(entropy, 30 * np.log(8), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_far_outliers_leave_the_others_alone(dtype, kernels):
+    """Three rows and one component at 1e8: what the other rows give is what they give without them."""
+    X, centers = clustered(60, 5, dtype), clustered(20, 5, dtype, seed=2)
+    X[::20] = 1e8
+    centers[7] = -1e8
+    w = np.where(np.arange(60) % 20 == 0, 0.0, 1.0)
+    others = np.delete(np.arange(20), 7)
+    error = 1e-9 if dtype == np.float64 else 1e-4
+
+    log_sum = kernels.log_sum_exp(X, centers, 1.0)
+    assert np.isfinite(log_sum).all()
+    expected = reference.log_sum_exp(X[w > 0], centers[others], 1.0)
+    np.testing.assert_allclose(log_sum[w > 0], expected, rtol=error, atol=error)
+
+    assert all(np.isfinite(result).all() for result in kernels.expect_all(X, centers, 1.0))
+    result = dict(zip(NAMES, kernels.expect_all(X, centers, 1.0, w), strict=True))
+    truth = dict(zip(NAMES, reference.expect_all(X[w > 0], centers[others], 1.0), strict=True))
+    assert result["counts"][7] == 0
+    for name in ("counts", "sums"):
+        np.testing.assert_allclose(result[name][others], truth[name], rtol=error, atol=error, err_msg=name)
+    for name in ("squares", "log_sum", "entropy"):
+        np.testing.assert_allclose(result[name], truth[name], rtol=error, atol=error, err_msg=name)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_an_offset_of_a_million(dtype):
+    """The differences are exact, so only the sums over x_n may feel the offset."""
+    X, centers, w = sixteenths(120, 6, dtype), sixteenths(33, 6, dtype, seed=1), weights(120)
+    near = dict(zip(NAMES, native.expect_all(X, centers, 1.5, w), strict=True))
+    far = dict(zip(NAMES, native.expect_all(X + dtype(1e6), centers + dtype(1e6), 1.5, w), strict=True))
+    error = 1e-4 if dtype == np.float32 else 1e-8
+    for name in ("counts", "squares", "log_sum", "entropy"):
+        np.testing.assert_allclose(far[name], near[name], rtol=error, atol=error, err_msg=name)
+    shifted = near["sums"] + 1e6 * near["counts"][:, np.newaxis]
+    np.testing.assert_allclose(far["sums"], shifted, rtol=1e-6 if dtype == np.float32 else 1e-13)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_weight_is_a_repeat_and_weights_scale(dtype, kernels):
+    X, centers = clustered(40, 3, dtype), clustered(11, 3, dtype, seed=2)
+    repeats = np.random.default_rng(0).integers(0, 4, size=40)
+    weighted = kernels.expect_all(X, centers, 2.0, repeats.astype(np.float64))
+    repeated = kernels.expect_all(np.repeat(X, repeats, axis=0), centers, 2.0)
+    for name, left, right in zip(NAMES, weighted, repeated, strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-6, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_log_sum_is_the_sum_of_log_sum_exp(dtype, kernels):
+    X, centers, w = clustered(90, 5, dtype), clustered(25, 5, dtype, seed=2), weights(90)
+    log_sum = kernels.expect_all(X, centers, 2.0, w)[3]
+    np.testing.assert_allclose(w @ kernels.log_sum_exp(X, centers, 2.0), log_sum, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_entropy_and_squares_belong_to_the_log_sum(dtype, kernels):
+    """Σ r log(exp(−d²/2σ²) / r) = log Σ exp(−d²/2σ²): the free energy of exact responsibilities is tight."""
+    X, centers, w = clustered(90, 5, dtype), clustered(25, 5, dtype, seed=2), weights(90)
+    _, _, squares, log_sum, entropy = kernels.expect_all(X, centers, 2.0, w)
+    np.testing.assert_allclose(entropy - squares / 4.0, log_sum, rtol=1e-5)

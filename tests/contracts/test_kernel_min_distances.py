@@ -1,0 +1,70 @@
+"""`min_distances`: the distance updates of seeding."""
+
+import numpy as np
+import pytest
+from kernel_data import DTYPES, LAYOUTS, arrange, clustered, rounding, same_bits, sixteenths
+
+from cprime.kernels import native, reference
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("D", [1, 2, 17, 64, 200])
+@pytest.mark.parametrize("n_candidates", [1, 2, 9, 17])
+def test_equals_the_reference(n_candidates, D, dtype):
+    for n in (1, 15, 131):
+        X, candidates = clustered(n, D, dtype), clustered(n_candidates, D, dtype, seed=n)
+        current = reference.min_distances(X, clustered(1, D, dtype, seed=9))[0]
+        for given in (None, current):
+            distances = native.min_distances(X, candidates, given)
+            assert distances.dtype == dtype
+            assert distances.shape == (n_candidates, n)
+            truth = reference.min_distances(X, candidates, given)
+            np.testing.assert_allclose(distances, truth, rtol=rounding(dtype, D))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_any_layout_gives_the_same_bits(dtype, layout, tmp_path, kernels):
+    X, candidates = clustered(101, 19, dtype), clustered(7, 19, dtype, seed=2)
+    current = kernels.min_distances(X, X[:1])[0]
+    expected = kernels.min_distances(X, candidates, current)
+    current = arrange(current[:, np.newaxis], layout, tmp_path)[:, 0]
+    arranged = kernels.min_distances(
+        arrange(X, layout, tmp_path), arrange(candidates, layout, tmp_path), current
+    )
+    assert same_bits(arranged, expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_current_is_left_alone(dtype, kernels):
+    X = clustered(40, 3, dtype)
+    current = kernels.min_distances(X, X[:1])[0]
+    before = current.copy()
+    result = kernels.min_distances(X, X[1:4], current)
+    np.testing.assert_array_equal(current, before)
+    assert not np.shares_memory(result, current)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_an_offset_changes_nothing(dtype, offset, kernels):
+    X, candidates = sixteenths(90, 7, dtype), sixteenths(5, 7, dtype, seed=1)
+    expected = reference.min_distances(X.astype(np.float64), candidates.astype(np.float64))
+    distances = kernels.min_distances(X + dtype(offset), candidates + dtype(offset))
+    np.testing.assert_array_equal(distances, expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_row_is_at_distance_zero_from_itself(dtype, kernels):
+    X = clustered(60, 90, dtype) * dtype(1e4) + dtype(1e6)
+    distances = kernels.min_distances(X, X[::6])
+    np.testing.assert_array_equal(distances[np.arange(10), np.arange(0, 60, 6)], 0)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_outliers_are_finite(dtype, kernels):
+    X = clustered(50, 4, dtype)
+    X[7] = 1e8
+    distances = kernels.min_distances(X, X[[7, 8]])
+    assert np.isfinite(distances).all()
+    np.testing.assert_allclose(distances[0, 8], 4e16, rtol=1e-6)

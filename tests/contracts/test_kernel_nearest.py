@@ -1,0 +1,139 @@
+"""`nearest`: the C′ nearest centers, in order, ties to the lower id, distances from differences."""
+
+import numpy as np
+import pytest
+from kernel_data import DTYPES, LAYOUTS, arrange, clustered, rounding, same_bits, sixteenths
+
+from cprime.kernels import native, reference
+
+
+def assert_nearest(X, centers, kept, distances):
+    """Check a result against float64 distances; ids may differ only where distances tie within rounding."""
+    n_kept = kept.shape[1]
+    assert kept.dtype == np.int32
+    assert distances.dtype == X.dtype
+    assert distances.shape == kept.shape
+    assert np.isfinite(distances).all()
+    truth = reference.min_distances(X.astype(np.float64), centers.astype(np.float64)).T
+    tolerance = rounding(X.dtype, X.shape[1])
+    assert (np.sort(kept, axis=1)[:, 1:] != np.sort(kept, axis=1)[:, :-1]).all(), "an id is kept twice"
+    np.testing.assert_allclose(distances, np.take_along_axis(truth, kept, axis=1), rtol=tolerance)
+    np.testing.assert_allclose(distances, np.sort(truth, axis=1)[:, :n_kept], rtol=tolerance)
+    step = np.diff(distances, axis=1)
+    assert (step >= 0).all(), "distances do not ascend"
+    assert (np.diff(kept, axis=1)[step == 0] > 0).all(), "a tie does not go to the lower id"
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("D", [1, 2, 17, 64, 200])
+@pytest.mark.parametrize("n_centers", [1, 2, 15, 16, 17, 300])
+def test_finds_the_nearest(n_centers, D, dtype):
+    for n in (1, 7, 131):
+        X = clustered(n, D, dtype, seed=D)
+        centers = clustered(n_centers, D, dtype, seed=n)
+        for n_kept in sorted({1, min(2, n_centers), min(5, n_centers), n_centers}):
+            assert_nearest(X, centers, *native.nearest(X, centers, n_kept))
+
+
+@pytest.mark.parametrize("n_kept", [1, 3, 40])
+@pytest.mark.parametrize("D", [1, 3, 33])
+def test_equals_the_reference_in_float64(D, n_kept):
+    X, centers = clustered(300, D, np.float64), clustered(40, D, np.float64, seed=2)
+    kept, distances = native.nearest(X, centers, n_kept)
+    expected_kept, expected_distances = reference.nearest(X, centers, n_kept)
+    np.testing.assert_array_equal(kept, expected_kept)
+    np.testing.assert_allclose(distances, expected_distances, rtol=rounding(np.float64, D))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_any_layout_gives_the_same_bits(dtype, layout, tmp_path, kernels):
+    X, centers = clustered(101, 19, dtype), clustered(37, 19, dtype, seed=2)
+    expected = kernels.nearest(X, centers, 3)
+    arranged = kernels.nearest(arrange(X, layout, tmp_path), arrange(centers, layout, tmp_path), 3)
+    assert same_bits(arranged, expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n_kept", [1, 2, 6, 50])
+def test_a_hint_never_changes_the_result(n_kept, dtype):
+    X, centers = clustered(203, 10, dtype), clustered(50, 10, dtype, seed=2)
+    expected = native.nearest(X, centers, n_kept)
+    rng = np.random.default_rng(0)
+    random = np.array([rng.permutation(50)[:n_kept] for _ in range(len(X))], dtype=np.int32)
+    farthest = reference.nearest(X, centers, 50)[0][:, ::-1][:, :n_kept]
+    for hint in (expected[0], random, farthest):
+        assert same_bits(native.nearest(X, centers, n_kept, hint=hint), expected)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+@pytest.mark.parametrize("n_kept", [1, 4, 60])
+@pytest.mark.parametrize("D", [1, 2, 5, 64])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_ties_go_to_the_lower_id_and_an_offset_changes_nothing(dtype, D, n_kept, offset, kernels):
+    """All differences and sums are exact here, so results are equal and not only close."""
+    X, centers = sixteenths(150, D, dtype), sixteenths(60, D, dtype, seed=1)
+    centers[40:50] = centers[:10]
+    expected_kept, expected_distances = reference.nearest(
+        X.astype(np.float64), centers.astype(np.float64), n_kept
+    )
+    kept, distances = kernels.nearest(X + dtype(offset), centers + dtype(offset), n_kept)
+    np.testing.assert_array_equal(kept, expected_kept)
+    np.testing.assert_array_equal(distances, expected_distances)
+
+
+@pytest.mark.parametrize("scale", [1e-15, 1e-6, 1e6, 1e15])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_any_scale(dtype, scale):
+    X, centers = clustered(97, 9, np.float64) * scale, clustered(35, 9, np.float64, seed=2) * scale
+    X, centers = X.astype(dtype), centers.astype(dtype)
+    assert_nearest(X, centers, *native.nearest(X, centers, 3))
+
+
+@pytest.mark.parametrize("scales", [(1e-4, 1e4), (1e4, 1e-4)], ids=["first wide", "last wide"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_columns_of_very_different_scale(dtype, scales):
+    column = np.geomspace(*scales, 12)
+    X = (clustered(97, 12, np.float64) * column + column).astype(dtype)
+    centers = (clustered(35, 12, np.float64, seed=2) * column + column).astype(dtype)
+    assert_nearest(X, centers, *native.nearest(X, centers, 3))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_tightly_packed_clusters_beside_far_outliers(dtype):
+    rng = np.random.default_rng(0)
+    centers = rng.standard_normal((80, 6))
+    X = centers[rng.integers(80, size=400)] + 0.01 * rng.standard_normal((400, 6))
+    X[::50] = 1e8 * rng.standard_normal((8, 6))
+    centers[[3, 77]] = 1e8 * rng.standard_normal((2, 6))
+    X, centers = X.astype(dtype), centers.astype(dtype)
+    for n_kept in (1, 4):
+        assert_nearest(X, centers, *native.nearest(X, centers, n_kept))
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e6, 1e7])
+def test_packed_clusters_far_from_the_origin_in_float32(offset):
+    """A few distinct coordinates per cluster survive the rounding; the nearest of what is stored is still found."""
+    X = (clustered(300, 8, np.float64) + offset).astype(np.float32)
+    noise = offset * 1e-7 * np.random.default_rng(1).standard_normal((90, 8))
+    centers = X[:90] + noise.astype(np.float32)
+    for n_kept in (1, 5):
+        assert_nearest(X, centers, *native.nearest(X, centers, n_kept))
+
+
+@pytest.mark.parametrize("value", [0.0, 1.1, -1e8])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_identical_points(dtype, value, kernels):
+    X = np.full((70, 5), value, dtype=dtype)
+    kept, distances = kernels.nearest(X, X[:33], 4)
+    np.testing.assert_array_equal(kept, np.tile(np.arange(4), (70, 1)))
+    np.testing.assert_array_equal(distances, 0)
+
+
+@pytest.mark.parametrize("D", [2, 19, 100])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_one_point_per_cluster(dtype, D, kernels):
+    X = clustered(150, D, dtype) + dtype(1000)
+    kept, distances = kernels.nearest(X, X)
+    np.testing.assert_array_equal(kept[:, 0], np.arange(150))
+    np.testing.assert_array_equal(distances, 0)

@@ -1,0 +1,118 @@
+"""`posterior` and `accumulate`: responsibilities over kept components, and the sums of the M-step."""
+
+import numpy as np
+import pytest
+from kernel_data import DTYPES, LAYOUTS, arrange, clustered, same_bits, weights
+
+from cprime.kernels import native, reference
+
+
+def kept_and_responsibilities(n, n_kept, n_components, seed=0):
+    """Distinct ids (n, H) int32 and rows that sum to one (n, H) float64."""
+    rng = np.random.default_rng(seed)
+    kept = np.argsort(rng.random((n, n_components)), axis=1)[:, :n_kept].astype(np.int32)
+    q = rng.exponential(size=(n, n_kept))
+    return kept, q / q.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n_kept", [1, 2, 5, 16, 17, 300])
+def test_posterior_equals_the_reference(n_kept, dtype):
+    rng = np.random.default_rng(n_kept)
+    for n in (1, 7, 131):
+        log_joint = (30 * rng.standard_normal((n, n_kept)) - 1000).astype(dtype)
+        log_joint[rng.random(log_joint.shape) < 0.1] = -np.inf
+        log_joint[:, 0] = -1010
+        q, log_sum = native.posterior(log_joint)
+        expected_q, expected_log_sum = reference.posterior(log_joint)
+        assert q.dtype == log_sum.dtype == np.float64
+        np.testing.assert_allclose(q, expected_q, rtol=1e-12, atol=1e-300)
+        np.testing.assert_allclose(log_sum, expected_log_sum, rtol=1e-14)
+        np.testing.assert_allclose(q.sum(axis=1), 1, rtol=1e-13)
+        np.testing.assert_array_equal(q[np.isneginf(log_joint)], 0)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_posterior_of_extreme_rows(dtype, kernels):
+    log_joint = np.array(
+        [[-1e30, -np.inf, -np.inf], [1e30, -1e30, 0], [700, 700, 700], [-1e5, -1e5 - 1, -2e5]], dtype=dtype
+    )
+    q, log_sum = kernels.posterior(log_joint)
+    e = 1 / (1 + np.exp(-1))
+    np.testing.assert_allclose(q, [[1, 0, 0], [1, 0, 0], [1 / 3] * 3, [e, 1 - e, 0]], rtol=1e-12)
+    expected = [dtype(-1e30), dtype(1e30), 700 + np.log(3), -1e5 + np.log1p(np.exp(-1))]
+    np.testing.assert_allclose(log_sum, expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_posterior_of_any_layout_gives_the_same_bits(dtype, layout, tmp_path, kernels):
+    log_joint = clustered(60, 6, dtype)
+    assert same_bits(kernels.posterior(arrange(log_joint, layout, tmp_path)), kernels.posterior(log_joint))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n_components", [1, 2, 15, 17, 300])
+def test_accumulate_equals_the_reference(n_components, dtype, weighted):
+    for n, D in ((1, 1), (7, 2), (131, 17), (200, 64), (40, 200)):
+        X = clustered(n, D, dtype)
+        w = weights(n) if weighted else None
+        for n_kept in sorted({1, min(3, n_components), n_components}):
+            kept, q = kept_and_responsibilities(n, n_kept, n_components)
+            for given in (q, None) if n_kept == 1 else (q,):
+                counts, sums = native.accumulate(X, kept, given, w, n_components=n_components)
+                expected_counts, expected_sums = reference.accumulate(
+                    X, kept, given, w, n_components=n_components
+                )
+                assert counts.dtype == sums.dtype == np.float64
+                assert sums.shape == (n_components, D)
+                np.testing.assert_allclose(counts, expected_counts, rtol=1e-12)
+                np.testing.assert_allclose(sums, expected_sums, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_accumulate_of_any_layout_gives_the_same_bits(dtype, layout, tmp_path, kernels):
+    X = clustered(80, 11, dtype)
+    kept, q = kept_and_responsibilities(80, 3, 9)
+    w = weights(80)
+    expected = kernels.accumulate(X, kept, q, w, n_components=9)
+    arranged = kernels.accumulate(
+        arrange(X, layout, tmp_path),
+        arrange(kept, layout, tmp_path),
+        arrange(q, layout, tmp_path),
+        arrange(w[:, np.newaxis], layout, tmp_path)[:, 0],
+        n_components=9,
+    )
+    assert same_bits(arranged, expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_float32_data_are_summed_in_float64(dtype, kernels):
+    X = np.full((100_000, 1), 1.1, dtype=dtype)
+    kept = np.zeros((len(X), 1), dtype=np.int32)
+    counts, sums = kernels.accumulate(X, kept, n_components=2)
+    np.testing.assert_array_equal(counts, [100_000, 0])
+    np.testing.assert_allclose(sums[:, 0], [100_000 * float(dtype(1.1)), 0], rtol=1e-11)
+
+
+def test_an_integer_weight_is_a_repeat(kernels):
+    X = clustered(50, 4, np.float64)
+    kept, q = kept_and_responsibilities(50, 2, 6)
+    repeats = np.random.default_rng(0).integers(0, 4, size=50)
+    weighted = kernels.accumulate(X, kept, q, repeats.astype(np.float64), n_components=6)
+    index = np.repeat(np.arange(50), repeats)
+    repeated = kernels.accumulate(X[index], kept[index], q[index], n_components=6)
+    for left, right in zip(weighted, repeated, strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-12, atol=1e-12)
+
+
+def test_float32_weights_are_taken(kernels):
+    X = clustered(50, 4, np.float64)
+    kept, q = kept_and_responsibilities(50, 2, 6)
+    w = weights(50).astype(np.float32)
+    assert same_bits(
+        kernels.accumulate(X, kept, q, w, n_components=6),
+        kernels.accumulate(X, kept, q, w.astype(np.float64), n_components=6),
+    )

@@ -1,0 +1,75 @@
+"""Threads, callers and forks: the same bits whoever calls and however many threads work."""
+
+import multiprocessing
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from kernel_data import DTYPES, THREADS, clustered, same_bits, weights
+
+from cprime import kernels
+
+
+def all_kernels(dtype, n_threads, n=20_011, D=7, n_centers=50):
+    """The results of every kernel over enough rows for several chunks of uneven size."""
+    X, centers, w = clustered(n, D, dtype), clustered(n_centers, D, dtype, seed=2), weights(n)
+    kept, distances = kernels.nearest(X, centers, 4, n_threads=n_threads)
+    q, log_sum = kernels.posterior(-distances / 2, n_threads=n_threads)
+    return {
+        "nearest": (kept, distances),
+        "nearest one": kernels.nearest(X, centers, n_threads=n_threads),
+        "nearest hinted": kernels.nearest(X, centers, 4, hint=kept[::-1], n_threads=n_threads),
+        "min_distances": kernels.min_distances(X, centers[:5], distances[:, 0], n_threads=n_threads),
+        "posterior": (q, log_sum),
+        "accumulate": kernels.accumulate(X, kept, q, w, n_components=n_centers, n_threads=n_threads),
+        "accumulate hard": kernels.accumulate(X, kept[:, :1], n_components=n_centers, n_threads=n_threads),
+        "expect_all": kernels.expect_all(X, centers, 2.0, w, n_threads=n_threads),
+        "log_sum_exp": kernels.log_sum_exp(X, centers, 2.0, n_threads=n_threads),
+    }
+
+
+def different(left, right):
+    return [name for name in left if not same_bits(left[name], right[name])]
+
+
+@pytest.mark.parametrize("n", [5, 1000, 20_011])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_any_number_of_threads_gives_the_same_bits(dtype, n):
+    one, *others = [all_kernels(dtype, n_threads, n=n) for n_threads in (*THREADS, None)]
+    for other in others:
+        assert different(one, other) == []
+
+
+def test_many_components_over_threads():
+    """More components than rows in a chunk, and more statistics than fit in a cache."""
+    one, *others = [all_kernels(np.float32, n_threads, n=3001, D=33, n_centers=2500) for n_threads in THREADS]
+    for other in others:
+        assert different(one, other) == []
+
+
+def test_repeated_calls_give_the_same_bits():
+    first = all_kernels(np.float32, 8)
+    for _ in range(5):
+        assert different(first, all_kernels(np.float32, 8)) == []
+
+
+def test_four_python_threads_at_once():
+    expected = {dtype: all_kernels(dtype, 1, n=5003) for dtype in DTYPES}
+    jobs = [(DTYPES[i % 2], THREADS[i % 3]) for i in range(24)]
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda job: all_kernels(job[0], job[1], n=5003), jobs))
+    for (dtype, _), result in zip(jobs, results, strict=True):
+        assert different(expected[dtype], result) == []
+
+
+@pytest.mark.skipif(
+    "fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork a process"
+)
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork.*:DeprecationWarning")
+def test_a_forked_child_works_after_the_pool_was_used():
+    expected = all_kernels(np.float32, 8)
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        results = [pool.apply_async(all_kernels, (np.float32, n_threads)) for n_threads in (8, 3, 1, 8)]
+        for result in results:
+            assert different(expected, result.get(timeout=30)) == []
+    assert different(expected, all_kernels(np.float32, 8)) == [], "the parent's pool after the fork"

@@ -8,11 +8,11 @@
 
 namespace cprime::CPRIME_ISA {
 
-template <class T> inline void pack_columns(const Rows<T> &centers, const T *shift, T *columns) {
+template <class T> inline void pack_columns(const Rows<T> &centers, T *columns) {
     constexpr int L = TILE_LANES<T>;
     for (std::size_t first = 0; first < centers.n; first += L, columns += static_cast<std::size_t>(centers.D) * L)
-        pack<T>([&](int i) { return centers[first + i]; }, static_cast<int>(std::min<std::size_t>(L, centers.n - first)), L,
-                centers.D, shift, columns);
+        pack<T>([&](int i) { return centers[first + i]; },
+                static_cast<int>(std::min<std::size_t>(L, centers.n - first)), L, centers.D, nullptr, columns);
 }
 
 // Rows [begin, end) of the block, `begin` a multiple of TILE_ROWS: exponentials relative to each row's nearest centre,
@@ -22,7 +22,8 @@ template <class T> inline void expect(const ExpectTask<T> &task, std::size_t beg
     using vec = typename V::vec;
     constexpr int L = TILE_LANES<T>;
     const int D = task.X.D;
-    const T factor = static_cast<T>(std::max(-0.5 / task.variance, static_cast<double>(std::numeric_limits<T>::lowest())));
+    const T factor =
+        static_cast<T>(std::max(-0.5 / task.variance, static_cast<double>(std::numeric_limits<T>::lowest())));
     const std::size_t panel_size = static_cast<std::size_t>(D) * L;
     Scratch<T> packed(static_cast<std::size_t>(D) * TILE_ROWS);
     // Without a place for exponentials (log_sum alone), the squares of one tile of rows are kept here.
@@ -30,7 +31,7 @@ template <class T> inline void expect(const ExpectTask<T> &task, std::size_t beg
     const std::size_t stride = task.exponentials ? task.n_padded * L : static_cast<std::size_t>(TILE_ROWS) * L;
     for (std::size_t first = begin; first < end; first += TILE_ROWS) {
         const int rows = static_cast<int>(std::min<std::size_t>(TILE_ROWS, end - first));
-        pack<T>([&](int i) { return task.X[first + i]; }, rows, TILE_ROWS, D, task.shift, packed);
+        pack<T>([&](int i) { return task.X[first + i]; }, rows, TILE_ROWS, D, nullptr, packed);
         T *squares = task.exponentials ? task.exponentials + first * L : static_cast<T *>(local);
         for (int p = 0; p < task.n_panels; ++p)
             tile<T, Form::difference>(packed, task.columns + panel_size * p, D, nullptr,
@@ -54,23 +55,24 @@ template <class T> inline void expect(const ExpectTask<T> &task, std::size_t beg
                     T *place = row + stride * p + v;
                     const vec over = V::load(place) - nearest;
                     const vec e = V::exp(over * factor);
-                    const vec finite = V::min(over, V::fill(std::numeric_limits<T>::max())); // 0 times infinity is 0 here
+                    const vec finite =
+                        V::min(over, V::fill(std::numeric_limits<T>::max())); // 0 times infinity is 0 here
                     total += e;
                     excess += e * finite;
                     V::store(place, e);
                 }
             const double Z = V::sum(total);
             const std::size_t n = first + i;
-            task.log_sum[n] = std::log(Z) - 0.5 * nearest / task.variance;
+            task.least[n] = nearest;
+            task.log_sum[n] = std::log(Z);
             if (!task.exponentials)
                 continue;
-            task.least[n] = nearest;
-            task.squares[n] = nearest + V::sum(excess) / Z;
+            task.excess[n] = V::sum(excess) / Z;
             const T scale = static_cast<T>((task.sample_weight ? task.sample_weight[n] : 1.0) / Z);
             for (int k = 0; k <= D; ++k) {
                 const std::size_t t = k / TILE_ROWS;
-                task.scaled[(t * task.n_padded + n) * TILE_ROWS + k % TILE_ROWS] =
-                    scale * (k < D ? packed[static_cast<std::size_t>(k) * TILE_ROWS + i] : T(1));
+                const T value = k < D ? packed[static_cast<std::size_t>(k) * TILE_ROWS + i] - task.shift[k] : T(1);
+                task.scaled[(t * task.n_padded + n) * TILE_ROWS + k % TILE_ROWS] = scale * value;
             }
         }
     }

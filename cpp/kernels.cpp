@@ -10,8 +10,9 @@
 namespace cprime::CPRIME_ISA {
 
 template <class T> const Kernels<T> &table() {
-    static const Kernels<T> kernels = {TILE_LANES<T>, TILE_ROWS,   pack_panels<T>, nearest_rows<T>, nearest<T>, distances<T>,
-                                       pack_tiles<T>, posterior<T>, accumulate<T>,  pack_columns<T>, expect<T>,  maximise<T>};
+    static const Kernels<T> kernels = {TILE_LANES<T>, TILE_ROWS,       pack_panels<T>, nearest_rows<T>,
+                                       nearest<T>,    distances<T>,    pack_tiles<T>,  posterior<T>,
+                                       accumulate<T>, pack_columns<T>, expect<T>,      maximise<T>};
     return kernels;
 }
 template const Kernels<float> &table<float>();

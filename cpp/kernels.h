@@ -47,16 +47,17 @@ template <class T> struct AccumulateTask {
 template <class T> struct ExpectTask {
     Rows<T> X;
     const T *columns; // (n_panels, D, lanes): the centres' coordinates, zeros where padded
-    const T *shift;   // (D,): subtracted from X and from the centres in `columns`
+    const T *shift;   // (D,): subtracted from the rows in `scaled`, so that single precision can sum them
     int n_panels;
     int C;
     double variance;
     const double *sample_weight; // (N,), or null for ones
     T *exponentials;             // (n_panels, n_padded, lanes); null: only log_sum is wanted
     T *scaled;                   // (D + 1 padded to tiles, n_padded): w_n (x_n - shift) / Z_n, and w_n / Z_n last
-    double *squares;             // (n,): sum_c r_nc d2_nc, unweighted
-    double *least;               // (n,): min_c d2_nc
-    double *log_sum;             // (n,): log sum_c exp(-d2_nc / 2 variance), unweighted
+    // Of each row (n,), unweighted and relative to the nearest centre, so that nothing cancels where variance is small.
+    double *least;   // min_c d2_nc
+    double *excess;  // sum_c r_nc d2_nc - least
+    double *log_sum; // log sum_c exp(-(d2_nc - least) / 2 variance)
     std::size_t n_padded;
 };
 
@@ -75,7 +76,7 @@ template <class T> struct Kernels {
                       std::size_t end);
     // count and sum (D,) are added to, over entries [begin, end).
     void (*accumulate)(const AccumulateTask<T> &task, std::size_t begin, std::size_t end, double *count, double *sum);
-    void (*pack_columns)(const Rows<T> &centers, const T *shift, T *columns);
+    void (*pack_columns)(const Rows<T> &centers, T *columns);
     void (*expect)(const ExpectTask<T> &task, std::size_t begin, std::size_t end);
     // counts (C,) and sums (C, D) of the components of one panel are added to; sums are relative to the shift.
     void (*maximise)(const ExpectTask<T> &task, int panel, double *counts, double *sums);

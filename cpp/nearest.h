@@ -1,11 +1,11 @@
 // The H nearest of C centres, by a screen and a proof.
 //
-// Screen: the products of a tile give score(n, c) = |m_c|^2/2 - x_n m_c, both relative to a common shift, so the score is
-// half the squared distance less a constant of the row. Its rounding error is at most gamma (|x_n||m_c| + |m_c|^2/2); that
-// bound is one more dimension of the product, so a tile yields *lower* bounds of the scores, and upper ones where needed.
-// Proof: a component whose lower bound exceeds the H-th smallest upper bound cannot be among the H nearest. The few that
-// remain are measured from differences, which is accurate wherever the origin is. The result is therefore that of a search
-// by differences over all C, ties going to the lower id.
+// Screen: the products of a tile give score(n, c) = |m_c|^2/2 - x_n m_c, both relative to a common shift, so the score
+// is half the squared distance less a constant of the row. Its rounding error is at most gamma (|x_n||m_c| +
+// |m_c|^2/2); that bound is one more dimension of the product, so a tile yields *lower* bounds of the scores, and upper
+// ones where needed. Proof: a component whose lower bound exceeds the H-th smallest upper bound cannot be among the H
+// nearest. The few that remain are measured from differences, which is accurate wherever the origin is. The result is
+// therefore that of a search by differences over all C, ties going to the lower id.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -64,8 +64,8 @@ template <class T> inline std::size_t nearest_rows(int H, int D) {
 template <class T> class Screen {
   public:
     Screen(const NearestTask<T> &task, std::size_t n_rows)
-        : task_(task), capacity_(candidate_capacity(task.H)), error_(score_error<T>(task.X.D)), candidates_(n_rows * capacity_),
-          counts_(n_rows), thresholds_(n_rows), norms_(n_rows) {}
+        : task_(task), capacity_(candidate_capacity(task.H)), error_(score_error<T>(task.X.D)),
+          candidates_(n_rows * capacity_), counts_(n_rows), thresholds_(n_rows), norms_(n_rows) {}
 
     T threshold(int row) const { return thresholds_[row]; }
 
@@ -129,7 +129,8 @@ template <class T> class Screen {
                          [](const Candidate<T> &a, const Candidate<T> &b) { return a.high < b.high; });
         const T threshold = std::min(thresholds_[row], list[task_.H - 1].high);
         thresholds_[row] = threshold;
-        n = static_cast<int>(std::remove_if(list, list + n, [&](const Candidate<T> &c) { return c.low > threshold; }) - list);
+        n = static_cast<int>(std::remove_if(list, list + n, [&](const Candidate<T> &c) { return c.low > threshold; }) -
+                             list);
         if (n + TILE_LANES<T> > capacity_) {
             thresholds_[row] = -std::numeric_limits<T>::max();
             n = -1;
@@ -208,8 +209,8 @@ template <class T> inline void nearest(const NearestTask<T> &task, std::size_t b
             const int rows = std::min(TILE_ROWS, n - t * TILE_ROWS);
             for (int i = 0; i < rows; ++i) {
                 const auto limit = V::fill(screen.threshold(t * TILE_ROWS + i));
-                const std::uint32_t mask = V::mask_le(V::load(&low[i][0]), limit) |
-                                           V::mask_le(V::load(&low[i][V::width]), limit) << V::width;
+                const std::uint32_t mask =
+                    V::mask_le(V::load(&low[i][0]), limit) | V::mask_le(V::load(&low[i][V::width]), limit) << V::width;
                 if (__builtin_expect(mask != 0, 0))
                     screen.offer(t * TILE_ROWS + i, mask, low[i], p);
             }

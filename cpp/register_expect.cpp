@@ -18,29 +18,31 @@ template <class T> struct Packed {
     std::vector<T> columns;
     int n_panels;
 
-    Packed(const Kernels<T> &kernel, const Rows<T> &centers, const T *shift)
+    Packed(const Kernels<T> &kernel, const Rows<T> &centers)
         : n_panels(static_cast<int>((centers.n + kernel.lanes - 1) / kernel.lanes)) {
         columns.resize(static_cast<std::size_t>(n_panels) * centers.D * kernel.lanes);
-        kernel.pack_columns(centers, shift, columns.data());
+        kernel.pack_columns(centers, columns.data());
     }
 };
 
-template <class T> Rows<T> slice(const Rows<T> &x, std::size_t begin, std::size_t n) { return {x[begin], x.stride, n, x.D}; }
+template <class T> Rows<T> slice(const Rows<T> &x, std::size_t begin, std::size_t n) {
+    return {x[begin], x.stride, n, x.D};
+}
 
-// Adds to counts and sums; writes squares, least and log_sum of every row.
+// Adds to counts and sums; writes least, excess and log_sum of every row.
 template <class T>
-void expect_all(Matrix<T> X, Matrix<T> centers, Vector<T> shift, double variance, std::optional<Vector<double>> sample_weight,
-                OutVector<double> counts, OutTable<double> sums, OutVector<double> squares, OutVector<double> least,
-                OutVector<double> log_sum, int n_threads) {
+void expect_all(Matrix<T> X, Matrix<T> centers, Vector<T> shift, double variance,
+                std::optional<Vector<double>> sample_weight, OutVector<double> counts, OutTable<double> sums,
+                OutVector<double> least, OutVector<double> excess, OutVector<double> log_sum, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
     const Rows<T> x = rows(X), m = rows(centers);
     require(x.D == m.D && shift.shape(0) == centers.shape(1), "X, centers and shift differ in their columns");
     require(counts.shape(0) == m.n && sums.shape(0) == m.n && sums.shape(1) == centers.shape(1), "counts, sums");
-    require(squares.shape(0) == x.n && least.shape(0) == x.n && log_sum.shape(0) == x.n, "squares, least, log_sum");
+    require(least.shape(0) == x.n && excess.shape(0) == x.n && log_sum.shape(0) == x.n, "least, excess, log_sum");
     require(!sample_weight || sample_weight->shape(0) == x.n, "sample_weight");
 
     const nb::gil_scoped_release release;
-    const Packed<T> packed(kernel, m, shift.data());
+    const Packed<T> packed(kernel, m);
     const std::size_t rows_a_tile = kernel.tile_rows;
     const std::size_t dimensions = (x.D + rows_a_tile) / rows_a_tile * rows_a_tile; // D + 1, padded
     const std::size_t width = static_cast<std::size_t>(packed.n_panels) * kernel.lanes;
@@ -58,7 +60,7 @@ void expect_all(Matrix<T> X, Matrix<T> centers, Vector<T> shift, double variance
     for (std::size_t first = 0; first < x.n; first += block) {
         task.X = slice(x, first, std::min(block, x.n - first));
         task.sample_weight = sample_weight ? sample_weight->data() + first : nullptr;
-        task.squares = squares.data() + first;
+        task.excess = excess.data() + first;
         task.least = least.data() + first;
         task.log_sum = log_sum.data() + first;
         const std::size_t step = rows_a_tile * 16;
@@ -70,21 +72,22 @@ void expect_all(Matrix<T> X, Matrix<T> centers, Vector<T> shift, double variance
 }
 
 template <class T>
-void log_sum_exp(Matrix<T> X, Matrix<T> centers, Vector<T> shift, double variance, OutVector<double> log_sum, int n_threads) {
+void log_sum_exp(Matrix<T> X, Matrix<T> centers, double variance, OutVector<double> least, OutVector<double> log_sum,
+                 int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
     const Rows<T> x = rows(X), m = rows(centers);
-    require(x.D == m.D && shift.shape(0) == centers.shape(1), "X, centers and shift differ in their columns");
-    require(log_sum.shape(0) == x.n, "log_sum");
+    require(x.D == m.D, "X and centers differ in their columns");
+    require(least.shape(0) == x.n && log_sum.shape(0) == x.n, "least, log_sum");
 
     const nb::gil_scoped_release release;
-    const Packed<T> packed(kernel, m, shift.data());
+    const Packed<T> packed(kernel, m);
     ExpectTask<T> task{};
     task.X = x;
     task.columns = packed.columns.data();
-    task.shift = shift.data();
     task.n_panels = packed.n_panels;
     task.C = static_cast<int>(m.n);
     task.variance = variance;
+    task.least = least.data();
     task.log_sum = log_sum.data();
     const std::size_t step = static_cast<std::size_t>(kernel.tile_rows) * 16;
     parallel_for((x.n + step - 1) / step, n_threads,

@@ -13,7 +13,8 @@ void nearest(Matrix<T> X, Matrix<T> centers, Vector<T> shift, std::optional<Tabl
     const Rows<T> x = rows(X), m = rows(centers);
     const int H = static_cast<int>(kept.shape(1));
     require(x.D == m.D && shift.shape(0) == centers.shape(1), "X, centers and shift differ in their columns");
-    require(kept.shape(0) == x.n && distances.shape(0) == x.n && distances.shape(1) == kept.shape(1), "kept, distances");
+    require(kept.shape(0) == x.n && distances.shape(0) == x.n && distances.shape(1) == kept.shape(1),
+            "kept, distances");
     require(!hint || (hint->shape(0) == x.n && hint->shape(1) == kept.shape(1)), "hint");
     require(H >= 1 && static_cast<std::size_t>(H) <= m.n, "n_kept");
 
@@ -22,7 +23,8 @@ void nearest(Matrix<T> X, Matrix<T> centers, Vector<T> shift, std::optional<Tabl
     const int n_panels = static_cast<int>((m.n + lanes - 1) / lanes);
     std::vector<T> columns(static_cast<std::size_t>(n_panels) * (m.D + 1) * lanes);
     std::vector<T> half_norm(static_cast<std::size_t>(n_panels) * lanes), norm(half_norm.size());
-    const Panels<T> panels{columns.data(), half_norm.data(), norm.data(), shift.data(), n_panels, static_cast<int>(m.n)};
+    const Panels<T> panels{columns.data(), half_norm.data(), norm.data(),
+                           shift.data(),   n_panels,         static_cast<int>(m.n)};
     constexpr int PANELS_A_TASK = 16;
     parallel_for((n_panels + PANELS_A_TASK - 1) / PANELS_A_TASK, n_threads, [&](std::size_t i) {
         const int begin = static_cast<int>(i) * PANELS_A_TASK;

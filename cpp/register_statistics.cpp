@@ -17,7 +17,8 @@ void posterior(Table<T> log_joint, OutTable<double> responsibilities, OutVector<
     const nb::gil_scoped_release release;
     const std::size_t step = 4096;
     parallel_for((n + step - 1) / step, n_threads, [&](std::size_t i) {
-        kernel.posterior(log_joint.data(), H, responsibilities.data(), log_sum.data(), i * step, std::min(n, (i + 1) * step));
+        kernel.posterior(log_joint.data(), H, responsibilities.data(), log_sum.data(), i * step,
+                         std::min(n, (i + 1) * step));
     });
 }
 
@@ -55,7 +56,8 @@ std::vector<std::size_t> group(const std::int32_t *kept, std::size_t n_entries, 
 // A component of many points is summed in segments, merged in their order: the same sums for any number of threads.
 template <class T>
 void accumulate(Matrix<T> X, Table<std::int32_t> kept, std::optional<Table<double>> responsibilities,
-                std::optional<Vector<double>> sample_weight, OutVector<double> counts, OutTable<double> sums, int n_threads) {
+                std::optional<Vector<double>> sample_weight, OutVector<double> counts, OutTable<double> sums,
+                int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
     const Rows<T> x = rows(X);
     const int H = static_cast<int>(kept.shape(1));

@@ -110,20 +110,9 @@ template <class T> struct simd {
         const vec n = shifted - magic;
         const vec r = (x - n * ln2_high) - n * ln2_low;
         constexpr int degree = single ? 7 : 13;
-        constexpr double inverse_factorial[] = {1.0,
-                                                1.0,
-                                                1.0 / 2,
-                                                1.0 / 6,
-                                                1.0 / 24,
-                                                1.0 / 120,
-                                                1.0 / 720,
-                                                1.0 / 5040,
-                                                1.0 / 40320,
-                                                1.0 / 362880,
-                                                1.0 / 3628800,
-                                                1.0 / 39916800,
-                                                1.0 / 479001600,
-                                                1.0 / 6227020800};
+        constexpr double inverse_factorial[] = {
+            1.0,        1.0,         1.0 / 2,      1.0 / 6,       1.0 / 24,       1.0 / 120,       1.0 / 720,
+            1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
         vec p = fill(T(inverse_factorial[degree]));
         for (int i = degree - 1; i >= 0; --i)
             p = p * r + T(inverse_factorial[i]);
@@ -160,7 +149,8 @@ template <class T> inline T squared_distance(const T *x, const T *m, int D) {
 // A scratch array, aligned to vectors, freed with its scope.
 template <class T> class Scratch {
   public:
-    explicit Scratch(std::size_t n) : data_(static_cast<T *>(::operator new(n * sizeof(T) + 1, std::align_val_t(64)))) {}
+    explicit Scratch(std::size_t n)
+        : data_(static_cast<T *>(::operator new(n * sizeof(T) + 1, std::align_val_t(64)))) {}
     ~Scratch() { ::operator delete(data_, std::align_val_t(64)); }
     Scratch(const Scratch &) = delete;
     Scratch &operator=(const Scratch &) = delete;

@@ -41,7 +41,8 @@ class Settings:
     n_active: C′, the components that enter the statistics    search: which components a point looks at
     hard: k-means, i.e. σ² follows J by (14) within the E-step, and stopping is on J or on no move; otherwise the
     stopping rule is on the bound    tol: relative change of J (hard) or absolute change of F [nats a point]
-    epsilon: laziness of lazy-k-means (21)    callback: given every row of the history as a dictionary
+    epsilon: laziness of lazy-k-means (21)    callback: given every row of the history as a
+    dictionary, and the parameters after that iteration
     """
 
     n_active: int
@@ -51,7 +52,7 @@ class Settings:
     tol: float
     epsilon: float = 0.0
     n_threads: int | None = None
-    callback: Callable[[dict], None] | None = None
+    callback: Callable[[dict, TiedSpherical], None] | None = None
 
 
 @dataclass
@@ -84,7 +85,7 @@ def free_energy(model: TiedSpherical, statistics: Statistics) -> float:
 
 
 def expect(chunk: Chunk, model: TiedSpherical, settings: Settings) -> Statistics:
-    """E-step of one chunk: K(n) by the search, q_nc by (5), the sums that the M-step needs. Updates the chunk's state."""
+    """E-step of one chunk: K(n) by the search, q_nc by (5), the sums of the M-step. Updates the chunk's state."""
     n, C = len(chunk.X), model.n_components
     if settings.n_active == C > 1:
         exact = kernels.expect_all(
@@ -222,7 +223,8 @@ def record(fit: Fit, statistics: Statistics, bound: float, seconds: float, setti
     fit.history.append(row)
     logger.info("iteration %d: F %.6f, J %.6g, %d moved, %.3f s", fit.n_iter, bound, J, statistics.n_moved, seconds)
     if settings.callback is not None:
-        settings.callback({"iteration": fit.n_iter, **dict(zip(HISTORY.names or (), row, strict=True))})
+        named = dict(zip(HISTORY.names or (), row, strict=True))
+        settings.callback({"iteration": fit.n_iter, **named}, fit.model)
 
 
 def history(rows: Sequence[tuple]) -> NDArray:

@@ -88,9 +88,7 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> None:
     if _classes.get(name) is not type(estimator):
         raise TypeError(f"estimator must be of a registered class, got {type(estimator)!r}")
     tensors: dict[str, np.ndarray] = {}
-    params = {
-        key: _encode(value, f"params.{key}", tensors) for key, value in _storable_params(estimator).items()
-    }
+    params = {key: _encode(value, f"params.{key}", tensors) for key, value in _storable_params(estimator).items()}
     fitted = {
         key: _encode(value, key, tensors)
         for key, value in sorted(vars(estimator).items())
@@ -228,11 +226,11 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = writable_target(path)
     temporary = target.with_name(f".{target.stem}.{secrets.token_hex(8)}{target.suffix}")
     os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    mode = (target if target.exists() else temporary).stat().st_mode & 0o7777
     try:
         yield temporary
         _flush(temporary, os.O_RDWR)
-        if target.exists():
-            os.chmod(temporary, target.stat().st_mode & 0o7777)
+        os.chmod(temporary, mode)  # a library may have put a file of its own in place of the temporary one
         os.replace(temporary, target)
     except BaseException:
         with suppress(FileNotFoundError):
@@ -327,9 +325,7 @@ def _encode(value: Any, name: str, tensors: dict[str, np.ndarray]) -> Any:
 
 def _encode_array(array: np.ndarray, name: str, tensors: dict[str, np.ndarray]) -> Any:
     if array.dtype.names is not None:
-        fields = {
-            field: _encode_array(array[field], f"{name}.{field}", tensors) for field in array.dtype.names
-        }
+        fields = {field: _encode_array(array[field], f"{name}.{field}", tensors) for field in array.dtype.names}
         return {"record": fields}
     if array.dtype.kind in "biuf":
         tensors[name] = np.require(array, array.dtype.newbyteorder("="), "C")

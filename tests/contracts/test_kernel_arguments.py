@@ -110,4 +110,4 @@ def test_no_rows_give_no_results(kernels):
     counts, sums, *rest = kernels.expect_all(empty, CENTERS, 1.0)
     np.testing.assert_array_equal(counts, 0)
     np.testing.assert_array_equal(sums, 0)
-    assert rest == [0, 0, 0]
+    assert rest == [0, 0, 0, 0]

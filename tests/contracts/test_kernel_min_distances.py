@@ -29,9 +29,7 @@ def test_any_layout_gives_the_same_bits(dtype, layout, tmp_path, kernels):
     current = kernels.min_distances(X, X[:1])[0]
     expected = kernels.min_distances(X, candidates, current)
     current = arrange(current[:, np.newaxis], layout, tmp_path)[:, 0]
-    arranged = kernels.min_distances(
-        arrange(X, layout, tmp_path), arrange(candidates, layout, tmp_path), current
-    )
+    arranged = kernels.min_distances(arrange(X, layout, tmp_path), arrange(candidates, layout, tmp_path), current)
     assert same_bits(arranged, expected)
 
 

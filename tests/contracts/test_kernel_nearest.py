@@ -74,9 +74,7 @@ def test_ties_go_to_the_lower_id_and_an_offset_changes_nothing(dtype, D, n_kept,
     """All differences and sums are exact here, so results are equal and not only close."""
     X, centers = sixteenths(150, D, dtype), sixteenths(60, D, dtype, seed=1)
     centers[40:50] = centers[:10]
-    expected_kept, expected_distances = reference.nearest(
-        X.astype(np.float64), centers.astype(np.float64), n_kept
-    )
+    expected_kept, expected_distances = reference.nearest(X.astype(np.float64), centers.astype(np.float64), n_kept)
     kept, distances = kernels.nearest(X + dtype(offset), centers + dtype(offset), n_kept)
     np.testing.assert_array_equal(kept, expected_kept)
     np.testing.assert_array_equal(distances, expected_distances)
@@ -113,7 +111,7 @@ def test_tightly_packed_clusters_beside_far_outliers(dtype):
 
 @pytest.mark.parametrize("offset", [1e3, 1e6, 1e7])
 def test_packed_clusters_far_from_the_origin_in_float32(offset):
-    """A few distinct coordinates per cluster survive the rounding; the nearest of what is stored is still found."""
+    """Few distinct coordinates survive the rounding; the nearest of what is stored is still found."""
     X = (clustered(300, 8, np.float64) + offset).astype(np.float32)
     noise = offset * 1e-7 * np.random.default_rng(1).standard_normal((90, 8))
     centers = X[:90] + noise.astype(np.float32)
@@ -137,3 +135,14 @@ def test_one_point_per_cluster(dtype, D, kernels):
     kept, distances = kernels.nearest(X, X)
     np.testing.assert_array_equal(kept[:, 0], np.arange(150))
     np.testing.assert_array_equal(distances, 0)
+
+
+@pytest.mark.parametrize("name", ["kddcup04_protein", "msd_sample"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_real_data_with_columns_of_all_scales(name, dtype, data_folder):
+    with np.load(data_folder / f"{name}.npz") as file:
+        X = file["X"].astype(dtype)
+    centers = X[::301].copy()
+    centers[1:] = (centers[1:] + centers[:-1]) / 2
+    for n_kept in (1, 5):
+        assert_nearest(X[::211], centers, *native.nearest(X[::211], centers, n_kept))

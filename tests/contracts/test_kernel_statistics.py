@@ -62,9 +62,7 @@ def test_accumulate_equals_the_reference(n_components, dtype, weighted):
             kept, q = kept_and_responsibilities(n, n_kept, n_components)
             for given in (q, None) if n_kept == 1 else (q,):
                 counts, sums = native.accumulate(X, kept, given, w, n_components=n_components)
-                expected_counts, expected_sums = reference.accumulate(
-                    X, kept, given, w, n_components=n_components
-                )
+                expected_counts, expected_sums = reference.accumulate(X, kept, given, w, n_components=n_components)
                 assert counts.dtype == sums.dtype == np.float64
                 assert sums.shape == (n_components, D)
                 np.testing.assert_allclose(counts, expected_counts, rtol=1e-12)

@@ -62,9 +62,7 @@ def test_four_python_threads_at_once():
         assert different(expected[dtype], result) == []
 
 
-@pytest.mark.skipif(
-    "fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork a process"
-)
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork a process")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork.*:DeprecationWarning")
 def test_a_forked_child_works_after_the_pool_was_used():
     expected = all_kernels(np.float32, 8)

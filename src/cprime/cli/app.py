@@ -37,25 +37,21 @@ DataPath = Annotated[
     typer.Argument(metavar="DATA", help="A .npy, .npz, .csv, .parquet or .feather file, a row per point."),
 ]
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A file written by `cprime fit`.")]
-Key = Annotated[
-    str | None, typer.Option(help="The array of an .npz file; not needed if it is X or the only one.")
-]
+Key = Annotated[str | None, typer.Option(help="The array of an .npz file; not needed if it is X or the only one.")]
 Columns = Annotated[
     str | None, typer.Option(metavar="A,B,…", help="Use these columns only (of an array: numbers from 0).")
 ]
 Drop = Annotated[str | None, typer.Option(metavar="A,B,…", help="Leave these columns out.")]
 Header = Annotated[
     bool | None,
-    typer.Option(
-        "--header/--no-header", help="Whether a .csv file begins with names.  [default: as it looks]"
-    ),
+    typer.Option("--header/--no-header", help="Whether a .csv file begins with names.", show_default="as it looks"),
 ]
 Dtype = Annotated[
     Precision | None,
-    typer.Option(help="Compute in this precision.  [default: float32 if it holds the data exactly]"),
+    typer.Option(help="Compute in this precision.", show_default="float32 if it holds the data exactly"),
 ]
 Threads = Annotated[
-    int | None, typer.Option(min=1, help="Threads to use.  [default: all that the process may use]")
+    int | None, typer.Option(min=1, help="Threads to use.", show_default="all that the process may use")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 
@@ -81,43 +77,40 @@ def _root(
 def fit(
     data: DataPath,
     k: Annotated[int, typer.Option("-k", "--n-components", min=1, help="Number of clusters C.")],
-    output: Annotated[
-        Path, typer.Option("-o", "--output", help="Where to write the model: a .safetensors file.")
-    ],
-    model: Annotated[
-        Model, typer.Option("-m", "--model", help="k-means, or a Gaussian mixture.")
-    ] = Model.KMEANS,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the model: a .safetensors file.")],
+    model: Annotated[Model, typer.Option("-m", "--model", help="k-means, or a Gaussian mixture.")] = Model.KMEANS,
     n_active: Annotated[
         str | None,
         typer.Option(
-            metavar="C′|all|auto", help="gmm: components a point keeps; all is exact EM.  [default: auto]"
+            metavar="C′|all|auto", help="gmm: components a point keeps; all is exact EM.", show_default="auto"
         ),
     ] = None,
-    covariance_type: Annotated[str | None, typer.Option(help="gmm.  [default: tied_spherical]")] = None,
+    covariance_type: Annotated[
+        str | None, typer.Option(help="gmm: shape of a component.", show_default="tied_spherical")
+    ] = None,
     weights: Annotated[
         str | None,
-        typer.Option(metavar="equal|free", help="gmm: weights of the components.  [default: equal]"),
+        typer.Option(metavar="equal|free", help="gmm: weights of the components.", show_default="equal"),
     ] = None,
-    search: Annotated[
-        str | None, typer.Option(help="Which components a point looks at.  [default: auto]")
-    ] = None,
+    search: Annotated[str | None, typer.Option(help="Which components a point looks at.", show_default="auto")] = None,
     init: Annotated[
         str | None,
-        typer.Option(help="k-means++, random, afk-mc2, or a file of centers.  [default: k-means++]"),
+        typer.Option(help="k-means++, random, afk-mc2, or a file of centers.", show_default="k-means++"),
     ] = None,
     max_iter: Annotated[
-        int | None, typer.Option(min=1, help="Most iterations of a start.  [default: kmeans 300, gmm 100]")
+        int | None,
+        typer.Option(min=1, help="Most iterations of a start.", show_default="kmeans 300, gmm 100"),
     ] = None,
     tol: Annotated[
         float | None,
         typer.Option(
             min=0.0,
-            help="Stop below this change: kmeans relative, of J; gmm absolute, of F.  "
-            "[default: kmeans 1e-4, gmm 1e-3]",
+            help="Stop below this change: kmeans relative, of J; gmm absolute, of F.",
+            show_default="kmeans 1e-4, gmm 1e-3",
         ),
     ] = None,
     n_init: Annotated[
-        int | None, typer.Option(min=1, help="Number of starts; the best is kept.  [default: 1]")
+        int | None, typer.Option(min=1, help="Number of starts; the best is kept.", show_default="1")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the random numbers.")] = 0,
     threads: Threads = None,
@@ -204,9 +197,9 @@ def info(model: ModelPath, as_json: Json = False) -> None:
 @app.command()
 @one_line_errors
 def demo(
-    output: Annotated[
-        Path, typer.Option("-o", "--output", help="Folder to write to; made if it is missing.")
-    ] = Path("demo"),
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder to write to; made if it is missing.")] = Path(
+        "demo"
+    ),
     small: Annotated[bool, typer.Option("--small", help="One small photograph and 64 clusters.")] = False,
     threads: Threads = None,
     as_json: Json = False,

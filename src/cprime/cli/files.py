@@ -88,7 +88,7 @@ def _read_arrays(path: Path, request: Request) -> Data:
                 raise ValueError(f"--sample-weight needs a table or an .npz file, got {path}")
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         else:
-            with np.load(path, allow_pickle=False) as arrays:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 if request.sample_weight is not None:
                     weights = arrays[_array_name(path, arrays.files, request.sample_weight)]
                 names = [name for name in arrays.files if name != request.sample_weight]
@@ -96,9 +96,7 @@ def _read_arrays(path: Path, request: Request) -> Data:
     except (EOFError, BadZipFile, ValueError) as error:
         if str(path) in str(error):
             raise
-        raise ValueError(
-            f"{path} cannot be read as a {path.suffix} file: {error or 'it is empty'}"
-        ) from error
+        raise ValueError(f"{path} cannot be read as a {path.suffix} file: {error or 'it is empty'}") from error
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{path} is not numeric: it holds values of type {array.dtype}")
     _check_shape(path, array)
@@ -118,9 +116,7 @@ def _array_name(path: Path, names: list[str], wanted: str | None) -> str:
         return names[0]
     if "X" in names:
         return "X"
-    raise ValueError(
-        f"{path} has {len(names)} arrays and none is called X: choose with --key from {_listed(names)}"
-    )
+    raise ValueError(f"{path} has {len(names)} arrays and none is called X: choose with --key from {_listed(names)}")
 
 
 def _listed(names: list[str]) -> str:
@@ -147,8 +143,7 @@ def _check_finite(path: Path, X: np.ndarray) -> None:
     if count:
         shown = ", ".join(map(str, bad)) + (", …" if count > len(bad) else "")
         raise ValueError(
-            f"{path} has a missing value, NaN or infinity in {count} of {len(X)} rows: "
-            f"{shown} (the first is row 0)"
+            f"{path} has a missing value, NaN or infinity in {count} of {len(X)} rows: {shown} (the first is row 0)"
         )
 
 

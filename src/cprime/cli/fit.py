@@ -33,9 +33,7 @@ class FitOptions:
     bounds: bool
 
 
-def fit(
-    source: Path, request: Request, options: FitOptions, output: Path, *, as_json: bool, quiet: bool
-) -> None:
+def fit(source: Path, request: Request, options: FitOptions, output: Path, *, as_json: bool, quiet: bool) -> None:
     """Run the command. Whether the output can be written is asked before anything is read."""
     check_output(output, MODEL_SUFFIXES, (source,))
     start = perf_counter()
@@ -98,9 +96,7 @@ def _active(text: str, n_components: int) -> int | str | None:
     if text in ("auto", "all"):
         return None if text == "all" else text
     if not text.isdecimal() or not 1 <= int(text) <= n_components:
-        raise ValueError(
-            f"--n-active must be a number from 1 to {n_components}, 'all' or 'auto', got {text!r}"
-        )
+        raise ValueError(f"--n-active must be a number from 1 to {n_components}, 'all' or 'auto', got {text!r}")
     return int(text)
 
 

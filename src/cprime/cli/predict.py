@@ -12,10 +12,8 @@ from cprime.cli.outputs import LABEL_SUFFIXES, check_output, print_json, write_l
 from cprime.cli.summary import centers
 
 
-def predict(
-    model: Path, source: Path, request: Request, output: Path, threads: int | None, *, as_json: bool
-) -> None:
-    """Run the command. A table is read in the columns, and any data in the precision, that the model was fitted on."""
+def predict(model: Path, source: Path, request: Request, output: Path, threads: int | None, *, as_json: bool) -> None:
+    """Run the command. A table is read in the columns of the model, and all data in its precision."""
     check_output(output, LABEL_SUFFIXES, (model, source))
     estimator = load(model)
     # The columns are matched here; the estimator is then given plain arrays, as it would be of a .npy file.
@@ -30,7 +28,7 @@ def predict(
     data = read(source, request)
     if data.X.shape[1] != estimator.n_features_in_:
         raise ValueError(
-            f"{source} has {data.X.shape[1]} columns of data, the model {model} expects {estimator.n_features_in_}"
+            f"{source} has {data.X.shape[1]} columns of data, but the model {model} expects {estimator.n_features_in_}"
         )
     start = perf_counter()
     labels = estimator.predict(data.X)

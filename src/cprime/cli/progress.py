@@ -1,7 +1,6 @@
 """The progress bar of a fit, fed by the callback of the EM loop: iteration, free energy, J, seconds."""
 
 from collections.abc import Mapping
-from math import isnan
 from types import TracebackType
 from typing import Any
 
@@ -47,13 +46,12 @@ class FitProgress:
     ) -> None:
         self._progress.__exit__(kind, error, traceback)
 
-    def __call__(self, row: Mapping[str, Any]) -> None:
+    def __call__(self, row: Mapping[str, Any], _parameters: object) -> None:
         """Show one iteration."""
         iteration = int(row["iteration"])
         if self._start == 0 or iteration <= self._iteration:
             self._start += 1
         self._iteration = iteration
-        J = row["quantization_error"]
         start = f" start {self._start}/{self._n_init}" if self._n_init > 1 else ""
         self._progress.update(
             self._task,
@@ -61,7 +59,6 @@ class FitProgress:
             completed=iteration,
             description=f"{self._title}{start} {iteration}/{self._max_iter}",
             figures=(
-                f"F {row['lower_bound']:.5f}  {'' if isnan(J) else f'J {J:.6g}  '}"
-                f"{row['seconds']:.3g} s/iteration"
+                f"F {row['lower_bound']:.5f}  J {row['quantization_error']:.6g}  {row['seconds']:.3g} s/iteration"
             ),
         )

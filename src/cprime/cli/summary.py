@@ -18,12 +18,12 @@ _ROWS = {
     "n_active": "kept per point C′",
     "n_iter": "iterations",
     "converged": "converged",
-    "quantization_error": "J (sum of squared distances)",
+    "quantization_error": "sum of squared distances J",
     "variance": "variance σ²",
-    "free_energy": "free energy F (nats per point)",
-    "log_likelihood": "log-likelihood L (nats per point)",
-    "kl_gap": "gap L − F (nats per point)",
-    "entropy": "entropy of the posteriors (nats per point)",
+    "free_energy": "free energy F (nats/point)",
+    "log_likelihood": "log-likelihood L (nats/point)",
+    "kl_gap": "gap L − F (nats/point)",
+    "entropy": "entropy of posteriors (nats/point)",
     "columns": "columns",
     "bytes": "file size (bytes)",
     "seconds": "seconds",
@@ -32,11 +32,10 @@ _ROWS = {
 
 
 def summary(estimator: Any) -> dict[str, Any]:
-    """The figures of a fitted estimator: sizes, how the fit ended, J, σ² and F; None where a model has none."""
-    history = estimator.history_
-    J = getattr(estimator, "inertia_", None)
-    if J is None and len(history):
-        J = history["quantization_error"][-1]
+    """The figures of a fitted estimator: sizes, how the fit ended, J, σ² and F.
+
+    J of a mixture, which has no `inertia_`, is that of its last iteration.
+    """
     columns = getattr(estimator, "feature_names_in_", None)
     return {
         "model": MODEL_NAMES.get(type(estimator).__name__, type(estimator).__name__),
@@ -45,8 +44,8 @@ def summary(estimator: Any) -> dict[str, Any]:
         "n_active": estimator.n_active_,
         "n_iter": estimator.n_iter_,
         "converged": estimator.converged_,
-        "quantization_error": None if J is None or np.isnan(J) else J,
-        "variance": getattr(estimator, "variance_", None),
+        "quantization_error": getattr(estimator, "inertia_", estimator.history_["quantization_error"][-1]),
+        "variance": estimator.variance_,
         "free_energy": estimator.lower_bound_,
         "columns": None if columns is None else list(columns),
     }

@@ -37,7 +37,7 @@ def read_table(path: Path, request: Request) -> Data:
     if request.sample_weight is not None:
         weights = _matrix(table.select([request.sample_weight]), np.dtype(np.float64))[:, 0]
     table = table.select(names)
-    dtypes = [_numpy_dtype(field.type) for field in table.schema]
+    dtypes = [dtype for field in table.schema if (dtype := _numpy_dtype(field.type)) is not None]
     dtype = np.dtype(request.dtype) if request.dtype else common_dtype(dtypes)
     return Data(_matrix(table, dtype), names, weights)
 

@@ -73,9 +73,7 @@ def _photographs(image: ArrayLike | Sequence[ArrayLike] | None) -> list[np.ndarr
 def _grey(image: np.ndarray, size: int) -> np.ndarray:
     """One photograph as (height, width) float32."""
     if not (image.ndim == 2 or (image.ndim == 3 and image.shape[2] == 3)):
-        raise ValueError(
-            f"image must have the shape (height, width) or (height, width, 3), got {image.shape}"
-        )
+        raise ValueError(f"image must have the shape (height, width) or (height, width, 3), got {image.shape}")
     if min(image.shape[:2]) < size:
         raise ValueError(f"image must be at least size={size} pixels high and wide, got {image.shape[:2]}")
     grey = image @ _LUMA if image.ndim == 3 else image

@@ -21,7 +21,7 @@ class Bounds(NamedTuple):
 
     free_energy : F(K, Θ), eq. (7) of Lücke & Forster
     log_likelihood : L(Θ), eq. (3); never below F
-    kl_gap : L − F, the Kullback-Leibler divergence of the truncated posteriors from the exact ones; eq. (16) for k-means
+    kl_gap : L − F, the divergence KL of the truncated posteriors from the exact ones; eq. (16) for k-means
     entropy : mean entropy of the truncated posteriors; 0 for k-means
     """
 
@@ -34,8 +34,8 @@ class Bounds(NamedTuple):
 class Clusterer(BaseEstimator):
     """Base of the estimators; a subclass says which parameters it has found and how many components a point keeps."""
 
-    # Called with every row of the history as a dictionary while a fit runs; for progress displays.
-    _callback: Callable[[dict[str, Any]], None] | None = None
+    # Called while a fit runs with every row of the history, as a dictionary, and the parameters after that iteration.
+    _callback: Callable[[dict[str, Any], TiedSpherical], None] | None = None
     n_threads: int | None
 
     def _parameters(self) -> TiedSpherical:

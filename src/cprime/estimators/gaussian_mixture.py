@@ -14,22 +14,17 @@ from sklearn.utils.validation import check_is_fitted
 from cprime import em, kernels, storage
 from cprime.estimators.base import Clusterer
 from cprime.estimators.validation import (
-    COVARIANCE_TYPES,
-    check_choice,
-    check_common,
     check_integer,
-    check_real,
+    check_mixture,
     check_weights,
+    resolve_n_active,
     resolve_search,
     shown,
 )
 from cprime.execution import InMemory
 from cprime.model import TiedSpherical
 from cprime.model.tied_spherical import variance_floor
-from cprime.seeding import seed
-
-# With n_active="auto", mixtures of at most this many components are fitted by exact EM, larger ones keep KEPT_AUTO.
-EXACT_AUTO, KEPT_AUTO = 16, 5
+from cprime.seeding import is_given, seed
 
 
 @storage.register
@@ -60,7 +55,7 @@ class GaussianMixture(DensityMixin, Clusterer):
     init_params : {"k-means++", "random", "afk-mc2"}, array-like, fitted estimator or callable, default="k-means++"
         Where the means start, as `init` of `KMeans`.
     n_init : int, default=1
-        Number of starts; the one of greatest lower bound is kept.
+        Number of starts; the one of greatest lower bound is kept. From given means there is one.
     max_iter : int, default=100
         Most iterations of one start.
     tol : float, default=1e-3
@@ -166,41 +161,6 @@ class GaussianMixture(DensityMixin, Clusterer):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _check_arguments(self) -> None:
-        check_common(self)
-        check_integer(self.n_components, "n_components", 1)
-        check_real(self.reg_covar, "reg_covar", 0.0)
-        for name, choices, supported in (
-            ("covariance_type", COVARIANCE_TYPES, "tied_spherical"),
-            ("weights", ("equal", "free"), "equal"),
-            ("assignment", ("soft", "hard", "posterior"), "soft"),
-        ):
-            value = check_choice(getattr(self, name), name, choices)
-            if value != supported:
-                raise ValueError(f"{name}={value!r} is not supported yet; use {name}={supported!r}.")
-        if self.weights_init is not None:
-            weights = np.asarray(self.weights_init, dtype=np.float64)
-            if weights.shape != (self.n_components,) or not np.allclose(weights, 1 / self.n_components):
-                raise ValueError(
-                    f"weights_init must be n_components={self.n_components} times 1/n_components where "
-                    f"weights='equal', got {self.weights_init!r}."
-                )
-        if self.precisions_init is not None:
-            check_real(self.precisions_init, "precisions_init", np.nextafter(0, 1))
-        self._resolved_n_active()
-
-    def _resolved_n_active(self) -> int:
-        C = self.n_components
-        if self.n_active is None:
-            return C
-        if isinstance(self.n_active, str):
-            check_choice(self.n_active, "n_active", ("auto",))
-            return C if C <= EXACT_AUTO else KEPT_AUTO
-        n_active = check_integer(self.n_active, "n_active", 1)
-        if n_active > C:
-            raise ValueError(f"n_active must be at most n_components={C}, got {n_active}.")
-        return n_active
-
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the parameters.
 
@@ -222,9 +182,9 @@ class GaussianMixture(DensityMixin, Clusterer):
         ValueError
             If an argument is out of its range or not supported, or there are fewer points than components.
         """
-        self._check_arguments()
+        check_mixture(self)
         settings = self._settings(
-            self._resolved_n_active(),
+            resolve_n_active(self.n_active, self.n_components),
             search=resolve_search(self.search),
             max_iter=self.max_iter,
             tol=self.tol,
@@ -238,7 +198,7 @@ class GaussianMixture(DensityMixin, Clusterer):
         data = InMemory(X, weights)
         best, labels = None, None
         with shown(self.verbose):
-            for _ in range(1 if self._continues() else self.n_init):
+            for _ in range(1 if self._starts_alike() else self.n_init):
                 fit = em.run(data, self._start(data, X, weights, random_state), settings)
                 if best is None or fit.lower_bound > best.lower_bound:
                     best, labels = fit, data.winners()
@@ -246,6 +206,9 @@ class GaussianMixture(DensityMixin, Clusterer):
         self._set_fitted(best, settings)
         self.labels_ = self._nearest(X) if labels is None else labels
         return self
+
+    def _starts_alike(self) -> bool:
+        return self._continues() or self.means_init is not None or is_given(self.init_params)
 
     def _continues(self) -> bool:
         return self.warm_start and hasattr(self, "means_")
@@ -267,6 +230,7 @@ class GaussianMixture(DensityMixin, Clusterer):
             n_threads=self.n_threads,
         )
         model = TiedSpherical(centers, 1.0, floor)
+        data.forget()
         if self.precisions_init is not None:
             return model.with_variance(X.shape[1] / float(self.precisions_init))
         return em.with_hard_variance(data, model, self._settings(1))

@@ -11,11 +11,18 @@ from sklearn.utils import check_random_state
 
 from cprime import em, kernels, storage
 from cprime.estimators.base import Clusterer
-from cprime.estimators.validation import check_common, check_integer, check_real, check_weights, resolve_search, shown
+from cprime.estimators.validation import (
+    check_common,
+    check_integer,
+    check_real,
+    check_weights,
+    resolve_search,
+    shown,
+)
 from cprime.execution import InMemory
 from cprime.model import TiedSpherical
 from cprime.model.tied_spherical import variance_floor
-from cprime.seeding import seed
+from cprime.seeding import is_given, seed
 
 
 @storage.register
@@ -33,7 +40,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
         Where to start: greedy k-means++, distinct random rows, the AFK-MC² chain, given centers of shape
         (n_clusters, n_features), those of a fitted estimator, or a function of (X, n_clusters, random_state).
     n_init : int, default=1
-        Number of starts; the one of least J is kept.
+        Number of starts; the one of least J is kept. From given centers there is one.
     max_iter : int, default=300
         Most iterations of one start.
     tol : float, default=1e-4
@@ -171,7 +178,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
         floor = variance_floor(X)
         best, labels = None, None
         with shown(self.verbose):
-            for _ in range(self.n_init):
+            for _ in range(1 if is_given(self.init) else self.n_init):
                 centers = seed(
                     X,
                     self.n_clusters,

@@ -15,6 +15,8 @@ from cprime._threads import resolve_threads
 from cprime.search import FullSearch, Search
 
 COVARIANCE_TYPES = ("tied_spherical", "spherical", "diag", "tied", "full")
+# With n_active="auto", mixtures of at most EXACT_AUTO components are fitted by exact EM, larger ones keep KEPT_AUTO.
+EXACT_AUTO, KEPT_AUTO = 16, 5
 SEARCHES = ("auto", "full", "exact", "estimated", "graph")
 
 
@@ -50,6 +52,44 @@ def check_common(estimator: Any) -> None:
     if estimator.n_warmup != "auto":
         check_integer(estimator.n_warmup, "n_warmup", 0)
     resolve_threads(estimator.n_threads)
+
+
+def check_mixture(estimator: Any) -> None:
+    """The arguments of a mixture."""
+    check_common(estimator)
+    C = check_integer(estimator.n_components, "n_components", 1)
+    check_real(estimator.reg_covar, "reg_covar", 0.0)
+    for name, choices, supported in (
+        ("covariance_type", COVARIANCE_TYPES, "tied_spherical"),
+        ("weights", ("equal", "free"), "equal"),
+        ("assignment", ("soft", "hard", "posterior"), "soft"),
+    ):
+        value = check_choice(getattr(estimator, name), name, choices)
+        if value != supported:
+            raise ValueError(f"{name}={value!r} is not supported yet; use {name}={supported!r}.")
+    if estimator.weights_init is not None:
+        weights = np.asarray(estimator.weights_init, dtype=np.float64)
+        if weights.shape != (C,) or not np.allclose(weights, 1 / C):
+            raise ValueError(
+                f"weights_init must be n_components={C} times 1/n_components where weights='equal', "
+                f"got {estimator.weights_init!r}."
+            )
+    if estimator.precisions_init is not None:
+        check_real(estimator.precisions_init, "precisions_init", np.nextafter(0, 1))
+    resolve_n_active(estimator.n_active, C)
+
+
+def resolve_n_active(n_active: Any, n_components: int) -> int:
+    """C′ from the argument: None is all components, "auto" all of a small mixture and a few of a large one."""
+    if n_active is None:
+        return n_components
+    if isinstance(n_active, str):
+        check_choice(n_active, "n_active", ("auto",))
+        return n_components if n_components <= EXACT_AUTO else KEPT_AUTO
+    n_active = check_integer(n_active, "n_active", 1)
+    if n_active > n_components:
+        raise ValueError(f"n_active must be at most n_components={n_components}, got {n_active}.")
+    return n_active
 
 
 def check_weights(sample_weight: Any, X: NDArray) -> NDArray[np.float64] | None:

@@ -14,7 +14,8 @@ from cprime.statistics import Statistics, merge
 class Chunk:
     """Points and what is remembered of each between iterations.
 
-    X (n, D)    sample_weight (n,) float64 or None    kept (n, H) int32: K(n), nearest first    distances (n, H): squared
+    X (n, D)    sample_weight (n,) float64 or None    kept (n, H) int32: K(n), nearest first
+    distances (n, H): squared
     """
 
     X: Floats

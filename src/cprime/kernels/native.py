@@ -5,6 +5,7 @@ arrays, which may be read-only, memory-mapped or not contiguous, release the GIL
 Python threads at once, and give the same result bit for bit for any number of threads.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -35,7 +36,9 @@ def instruction_set() -> str:
 def _matrix(array: Floats, name: str, like: Floats | None = None) -> Floats:
     """The array with contiguous rows, after checking that it is a float matrix (of the columns and dtype of `like`)."""
     if not isinstance(array, np.ndarray) or array.dtype not in (np.float32, np.float64):
-        raise TypeError(f"{name} must be a NumPy array of float32 or float64, got {getattr(array, 'dtype', type(array))}")
+        raise TypeError(
+            f"{name} must be a NumPy array of float32 or float64, got {getattr(array, 'dtype', type(array))}"
+        )
     if array.ndim != 2:
         raise ValueError(f"{name} must be two-dimensional, got {array.ndim} dimension(s)")
     if like is not None:
@@ -43,18 +46,26 @@ def _matrix(array: Floats, name: str, like: Floats | None = None) -> Floats:
             raise TypeError(f"{name} must have the dtype of X, {like.dtype}, got {array.dtype}")
         if array.shape[1] != like.shape[1]:
             raise ValueError(f"{name} must have the {like.shape[1]} columns of X, got {array.shape[1]}")
-    if array.shape[1] > 1 and array.strides[1] != array.itemsize or array.strides[0] % array.itemsize:
+    if (array.shape[1] > 1 and array.strides[1] != array.itemsize) or array.strides[0] % array.itemsize:
         array = np.ascontiguousarray(array)
     return array
 
 
-def _weights(sample_weight: Floats | None, n: int) -> Floats | None:
+def _centers(array: Floats, X: Floats) -> Floats:
+    """The array as `_matrix`, after checking that there is at least one centre."""
+    array = _matrix(array, "centers", X)
+    if not len(array):
+        raise ValueError("centers must have at least one row, got none")
+    return array
+
+
+def _weights(sample_weight: Floats | None, n: int) -> NDArray[np.float64] | None:
     if sample_weight is None:
         return None
-    sample_weight = np.ascontiguousarray(sample_weight, dtype=np.float64)
-    if sample_weight.shape != (n,):
-        raise ValueError(f"sample_weight must have shape ({n},), got {sample_weight.shape}")
-    return sample_weight
+    weights: NDArray[np.float64] = np.ascontiguousarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight must have shape ({n},), got {weights.shape}")
+    return weights
 
 
 def _kept(kept: NDArray[np.int32], name: str, shape: tuple[int, int]) -> NDArray[np.int32]:
@@ -67,8 +78,9 @@ def _kept(kept: NDArray[np.int32], name: str, shape: tuple[int, int]) -> NDArray
 
 
 def _shift(centers: Floats) -> Floats:
-    """A common origin that keeps products small; a function of the centres alone."""
-    return centers.mean(axis=0, dtype=np.float64).astype(centers.dtype)
+    """An origin that keeps products small, a function of the centres alone: their median, far ones having no say."""
+    sample = centers[:: -(-len(centers) // 256)]
+    return np.sort(sample, axis=0)[len(sample) // 2]
 
 
 def nearest(
@@ -85,7 +97,7 @@ def nearest(
     hint (n, H): components believed near, distinct in each row; it changes the time, never the result.
     """
     X = _matrix(X, "X")
-    centers = _matrix(centers, "centers", X)
+    centers = _centers(centers, X)
     if not 1 <= n_kept <= len(centers):
         raise ValueError(f"n_kept must be between 1 and the number of centers, {len(centers)}, got {n_kept}")
     shape = (len(X), int(n_kept))
@@ -112,9 +124,7 @@ def min_distances(
     return out
 
 
-def posterior(
-    log_joint: Floats, *, n_threads: int | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def posterior(log_joint: Floats, *, n_threads: int | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Row-wise softmax and log-sum-exp: log_joint (n, H)  ->  responsibilities (n, H), log_sum (n,), both float64."""
     log_joint = np.ascontiguousarray(_matrix(log_joint, "log_joint"))
     if log_joint.shape[1] < 1:
@@ -155,8 +165,8 @@ def accumulate(
 
 
 def _variance(variance: float) -> float:
-    if not variance > 0:
-        raise ValueError(f"variance must be > 0, got {variance!r}")
+    if not 0 < variance < math.inf:
+        raise ValueError(f"variance must be > 0 and finite, got {variance!r}")
     return float(variance)
 
 
@@ -174,25 +184,32 @@ def expect_all(
     entropy = −Σ_n w_n Σ_c r_nc log r_nc; quantization_error = Σ_n w_n min_c d²_nc.
     """
     X = _matrix(X, "X")
-    centers = _matrix(centers, "centers", X)
+    centers = _centers(centers, X)
     weights = _weights(sample_weight, len(X))
     variance = _variance(variance)
     shift = _shift(centers)
     counts = np.zeros(len(centers))
     sums = np.zeros(centers.shape)
-    squares, least, log_sum = np.empty((3, len(X)))
+    least, excess, log_sum = np.empty((3, len(X)))
     threads = resolve_threads(n_threads)
-    _core.expect_all(X, centers, shift, variance, weights, counts, sums, squares, least, log_sum, threads)
+    _core.expect_all(X, centers, shift, variance, weights, counts, sums, least, excess, log_sum, threads)
     sums += counts[:, np.newaxis] * shift  # the core's sums are relative to the shift
-    total_squares, J, total_log_sum = (float(v.sum() if weights is None else weights @ v) for v in (squares, least, log_sum))
-    entropy = total_squares / (2 * variance) + total_log_sum
-    return Expectation(counts, sums, total_squares, total_log_sum, entropy, J)
+    J, over, log_sums = (float(v.sum() if weights is None else weights @ v) for v in (least, excess, log_sum))
+    return Expectation(
+        counts=counts,
+        sums=sums,
+        squares=J + over,
+        log_sum=log_sums - J / (2 * variance),
+        entropy=log_sums + over / (2 * variance),
+        quantization_error=J,
+    )
 
 
 def log_sum_exp(X: Floats, centers: Floats, variance: float, *, n_threads: int | None = None) -> NDArray[np.float64]:
     """log Σ_c exp(−d²_nc/2σ²) over all C components, for every row: (n,) float64."""
     X = _matrix(X, "X")
-    centers = _matrix(centers, "centers", X)
-    out = np.empty(len(X))
-    _core.log_sum_exp(X, centers, _shift(centers), _variance(variance), out, resolve_threads(n_threads))
-    return out
+    centers = _centers(centers, X)
+    variance = _variance(variance)
+    least, log_sum = np.empty((2, len(X)))
+    _core.log_sum_exp(X, centers, variance, least, log_sum, resolve_threads(n_threads))
+    return log_sum - least / (2 * variance)

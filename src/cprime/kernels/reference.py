@@ -14,6 +14,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime.kernels.native import Expectation
+
 __all__ = ["accumulate", "expect_all", "log_sum_exp", "min_distances", "nearest", "posterior"]
 
 
@@ -94,9 +96,7 @@ def accumulate(
         raise ValueError(f"kept has ids {kept.min()} to {kept.max()}, expected 0 to {n_components - 1}.")
     if responsibilities is None:
         if kept.shape[1] != 1:
-            raise ValueError(
-                f"responsibilities is None, which needs one kept component, got {kept.shape[1]}."
-            )
+            raise ValueError(f"responsibilities is None, which needs one kept component, got {kept.shape[1]}.")
         responsibilities = np.ones(kept.shape)
     if responsibilities.shape != kept.shape:
         raise ValueError(f"responsibilities has shape {responsibilities.shape}, expected {kept.shape}.")
@@ -116,24 +116,25 @@ def expect_all(
     sample_weight: NDArray | None = None,
     *,
     n_threads: int | None = None,
-) -> tuple[NDArray, NDArray, float, float, float]:
+) -> Expectation:
     """Do one exact E-step over all components and sum its statistics (L Alg. 2).
 
     r_nc ∝ exp(−‖x_n − μ_c‖² / 2σ²)
     X (n, D), centers (C, D) of one dtype; variance σ² > 0 in data units²; sample_weight (n,) or None
     returns, all float64: counts (C,) Σ_n w_n r_nc; sums (C, D) Σ_n w_n r_nc x_n;
     squares Σ_nc w_n r_nc ‖x_n − μ_c‖²; log_sum Σ_n w_n log Σ_c exp(−‖x_n − μ_c‖² / 2σ²);
-    entropy −Σ_nc w_n r_nc log r_nc (L 20)
+    entropy −Σ_nc w_n r_nc log r_nc (L 20); quantization_error Σ_n w_n min_c ‖x_n − μ_c‖² (B 9.1)
     """
     distances, r, log_sum = _exact_posterior(X, centers, variance)
     w = _weights(X, sample_weight)
     log_r = np.log(r, out=np.zeros_like(r), where=r > 0)
-    return (
-        w @ r,
-        (w[:, None] * r).T @ X.astype(np.float64),
-        float(w @ (r * distances).sum(axis=1)),
-        float(w @ log_sum),
-        float(w @ -(r * log_r).sum(axis=1)),
+    return Expectation(
+        counts=w @ r,
+        sums=(w[:, None] * r).T @ X.astype(np.float64),
+        squares=float(w @ (r * distances).sum(axis=1)),
+        log_sum=float(w @ log_sum),
+        entropy=float(w @ -(r * log_r).sum(axis=1)),
+        quantization_error=float(w @ distances.min(axis=1)),
     )
 
 
@@ -192,9 +193,7 @@ def _check_points(X: NDArray, name: str, points: NDArray) -> None:
     if points.dtype != X.dtype:
         raise TypeError(f"{name} has dtype {points.dtype}, expected the dtype of X, {X.dtype}.")
     if points.shape[1] != X.shape[1] or len(points) == 0:
-        raise ValueError(
-            f"{name} has shape {points.shape}, expected at least one row of {X.shape[1]} features."
-        )
+        raise ValueError(f"{name} has shape {points.shape}, expected at least one row of {X.shape[1]} features.")
 
 
 def _check_vector(X: NDArray, name: str, value: NDArray) -> None:

@@ -55,7 +55,7 @@ class TiedSpherical:
         return replace(self, variance=max(float(mean_square) / self.n_features, self.variance_floor))
 
     def maximise(self, statistics: Statistics) -> Self:
-        """M-step (6): μ_c = S_c / N_c, then σ² = 1/(DW) Σ_nc w_n q_nc ‖x_n − μ_c^new‖². A component that holds nothing stays.
+        """M-step (6): μ_c = S_c / N_c, σ² = 1/(DW) Σ_nc w_n q_nc ‖x_n − μ_c^new‖²; a component without points stays.
 
         The sum of squares about the new centres is the one about the old centres less Σ_c N_c ‖μ_c^new − μ_c‖².
         """
@@ -63,7 +63,7 @@ class TiedSpherical:
         held = statistics.counts > 0
         new = old.copy()
         new[held] = statistics.sums[held] / statistics.counts[held, np.newaxis]
-        centers = new.astype(self.centers.dtype)
+        centers: Floats = new.astype(self.centers.dtype)
         shifted = np.einsum("cd,cd->c", new - old, new - old)
         squares = statistics.squares - float(statistics.counts @ shifted)
         return replace(self, centers=centers).with_variance(max(squares, 0.0) / statistics.weight)
@@ -72,4 +72,4 @@ class TiedSpherical:
 def variance_floor(X: Floats) -> float:
     """The least variance that the precision of the data can show: (ε · largest coordinate)² [data unit²]."""
     scale = max(float(X.max(initial=0)), -float(X.min(initial=0)))
-    return max((np.finfo(X.dtype).eps * scale) ** 2, 1e-200)
+    return max((float(np.finfo(X.dtype).eps) * scale) ** 2, 1e-200)

@@ -1,7 +1,7 @@
 """Seeding by AFK-MC²: k-means++ with its draws replaced by short Metropolis chains.
 
-Source: Bachem, Lucic, Hassani & Krause, "Fast and provably good seedings for k-means" (2016), algorithm 1;
-METHODS.md 4. Each new center is the last state of a chain of m proposals from
+Source: Bachem, Lucic, Hassani & Krause, "Fast and provably good seedings for k-means" (2016), algorithm 1.
+Each new center is the last state of a chain of m proposals from
     q(x_n) = w_n g_n,   g_n = ½ d(x_n, x_1)² / Σ_i w_i d(x_i, x_1)² + ½ / Σ_i w_i,
 with target w_n d(x_n, chosen)²: y replaces x if d(y, chosen)² g(x) / (d(x, chosen)² g(y)) > u, u uniform in
 [0, 1) (the weights cancel). With equal weights q is the paper's.
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cprime import kernels
 from cprime.seeding.kmeans_plusplus import cumulative_mass
-from cprime.seeding.sampling import complete, draw, draw_first, gather
+from cprime.seeding.sampling import complete, draw, draw_first, gather, with_contiguous_rows
 from cprime.seeding.validation import check_count, check_data, warn_of_duplicates
 
 BLOCK = 64  # centers whose proposals are scored together
@@ -104,6 +104,7 @@ def choose_by_afk_mc2(
 
     X (n, D) float32 or float64; sample_weight (n,) float64 or None
     """
+    X = with_contiguous_rows(X)
     indices = np.empty(n_clusters, dtype=np.int64)
     indices[0] = draw_first(len(X), sample_weight, rng)
     centers = np.empty((n_clusters, X.shape[1]), dtype=X.dtype)
@@ -111,7 +112,8 @@ def choose_by_afk_mc2(
     exact = _ExactDraw(X, centers, sample_weight, n_threads)
     density = _proposal_density(exact.closest, sample_weight)
     proposal = np.cumsum(density if sample_weight is None else density * sample_weight)
-    rows = draw(proposal, rng.uniform(size=(n_clusters, chain_length)))  # none are needed for the first center
+    # One line per center, c = 0 left unused.
+    rows = draw(proposal, rng.uniform(size=(n_clusters, chain_length)))
     thresholds = rng.uniform(size=(n_clusters, chain_length))
 
     for start in range(1, n_clusters, BLOCK):
@@ -164,9 +166,7 @@ class _ExactDraw:
     closest (n,) T: squared distance of each row to the first n_seen centers, updated only when needed.
     """
 
-    def __init__(
-        self, X: NDArray, centers: NDArray, sample_weight: NDArray | None, n_threads: int | None
-    ) -> None:
+    def __init__(self, X: NDArray, centers: NDArray, sample_weight: NDArray | None, n_threads: int | None) -> None:
         self.X = X
         self.centers = centers
         self.sample_weight = sample_weight

@@ -40,8 +40,7 @@ def given_centers(
     centers = check_array(centers, dtype=X.dtype, order="C", copy=True, input_name="init")
     if centers.shape[0] != n_clusters:
         raise ValueError(
-            f"The shape of the initial centers {centers.shape} does not match the number of clusters "
-            f"{n_clusters}."
+            f"The shape of the initial centers {centers.shape} does not match the number of clusters {n_clusters}."
         )
     if centers.shape[1] != X.shape[1]:
         raise ValueError(

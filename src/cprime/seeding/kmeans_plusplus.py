@@ -1,7 +1,7 @@
 """Seeding by k-means++, plain or greedy: each new center is a row drawn with probability w_n d(x_n, chosen)².
 
 Sources: Arthur & Vassilvitskii, "k-means++: the advantages of careful seeding" (2007), section 2.2 for the
-draw and the closing remarks for the greedy choice among several; METHODS.md 4 for where it is used.
+draw and the closing remarks for the greedy choice among several.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cprime import kernels
-from cprime.seeding.sampling import complete, draw, draw_first, gather
+from cprime.seeding.sampling import complete, draw, draw_first, gather, with_contiguous_rows
 from cprime.seeding.validation import check_count, check_data, warn_of_duplicates
 
 
@@ -94,8 +94,7 @@ def choose_by_kmeans_plusplus(
     """
     if n_local_trials is None:
         n_local_trials = 2 + int(math.log(n_clusters))
-    if X.strides[1] != X.itemsize:
-        X = np.ascontiguousarray(X)  # once here rather than at every step in the kernel
+    X = with_contiguous_rows(X)
     indices = np.empty(n_clusters, dtype=np.int64)
     indices[0] = draw_first(len(X), sample_weight, rng)
     closest = kernels.min_distances(X, gather(X, indices[:1]), n_threads=n_threads)[0]

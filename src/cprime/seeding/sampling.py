@@ -30,9 +30,7 @@ def draw_first(n_rows: int, sample_weight: NDArray | None, rng: np.random.Random
     return int(draw(np.cumsum(sample_weight), rng.uniform(size=1))[0])
 
 
-def draw_distinct(
-    n_rows: int, n_draws: int, sample_weight: NDArray | None, rng: np.random.RandomState
-) -> NDArray:
+def draw_distinct(n_rows: int, n_draws: int, sample_weight: NDArray | None, rng: np.random.RandomState) -> NDArray:
     """Draw distinct rows one after another, each with probability proportional to its weight.
 
     Rows of weight zero come last, in random order. Returns (n_draws,) int64. The n_draws smallest of
@@ -67,3 +65,8 @@ def complete(
 def gather(X: NDArray, indices: NDArray) -> NDArray:
     """Copy rows of X, (len(indices), D), C-contiguous and in memory."""
     return np.ascontiguousarray(X[indices])
+
+
+def with_contiguous_rows(X: NDArray) -> NDArray:
+    """X itself where each row is contiguous, else a copy, which spares the kernels one at every step."""
+    return X if X.strides[1] == X.itemsize else np.ascontiguousarray(X)

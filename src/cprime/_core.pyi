@@ -1,0 +1,56 @@
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Of the dtype of the data, float32 or float64, the same in all arguments; outputs are written to.
+_Floats = NDArray[np.floating[Any]]
+
+def instruction_set() -> str: ...
+def nearest(
+    X: _Floats,
+    centers: _Floats,
+    shift: _Floats,
+    hint: NDArray[np.int32] | None,
+    kept: NDArray[np.int32],
+    distances: _Floats,
+    n_threads: int,
+    /,
+) -> None: ...
+def distances(X: _Floats, candidates: _Floats, current: _Floats | None, out: _Floats, n_threads: int, /) -> None: ...
+def posterior(
+    log_joint: _Floats, responsibilities: NDArray[np.float64], log_sum: NDArray[np.float64], n_threads: int, /
+) -> None: ...
+def accumulate(
+    X: _Floats,
+    kept: NDArray[np.int32],
+    responsibilities: NDArray[np.float64] | None,
+    sample_weight: NDArray[np.float64] | None,
+    counts: NDArray[np.float64],
+    sums: NDArray[np.float64],
+    n_threads: int,
+    /,
+) -> None: ...
+def expect_all(
+    X: _Floats,
+    centers: _Floats,
+    shift: _Floats,
+    variance: float,
+    sample_weight: NDArray[np.float64] | None,
+    counts: NDArray[np.float64],
+    sums: NDArray[np.float64],
+    least: NDArray[np.float64],
+    excess: NDArray[np.float64],
+    log_sum: NDArray[np.float64],
+    n_threads: int,
+    /,
+) -> None: ...
+def log_sum_exp(
+    X: _Floats,
+    centers: _Floats,
+    variance: float,
+    least: NDArray[np.float64],
+    log_sum: NDArray[np.float64],
+    n_threads: int,
+    /,
+) -> None: ...

@@ -1,0 +1,99 @@
+"""Real files of every format, and the command line as a function."""
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from cprime.datasets import birch
+
+
+@dataclass
+class Outcome:
+    """How a command ended: exit code, stdout, stderr."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self):
+        """The one JSON object on stdout."""
+        assert self.out.count("\n") == 1
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def cprime():
+    """Runs the command line in this process."""
+    from cprime.cli.app import app
+
+    def run(*args):
+        result = CliRunner().invoke(app, [str(arg) for arg in args], prog_name="cprime")
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return Outcome(result.exit_code, result.stdout, result.stderr)
+
+    return run
+
+
+@pytest.fixture
+def fails(cprime, tmp_path):
+    """Runs a command that must end with one line on stderr, exit code 1 and no new file; returns the line."""
+
+    def run(*args, code=1):
+        before = sorted(tmp_path.rglob("*"))
+        outcome = cprime(*args)
+        assert outcome.code == code
+        assert outcome.out == ""
+        *notes, line = outcome.err.splitlines()
+        assert all(note.startswith("note: ") for note in notes)
+        assert line.startswith("error: ")
+        assert sorted(tmp_path.rglob("*")) == before
+        return line.removeprefix("error: ")
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def X():
+    """Nine clusters in the plane, 180 points, exact in float32 and in decimal text."""
+    return np.round(birch(3, 20, random_state=0).data * 64) / 64
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes a matrix, or columns by name, to a file of the format that its name says; returns the path."""
+
+    def write(name, columns):
+        path = tmp_path / name
+        if isinstance(columns, np.ndarray) and path.suffix != ".npy":
+            columns = dict(zip("ab", columns.T, strict=True))
+        if path.suffix == ".npy":
+            np.save(path, columns)
+        elif path.suffix == ".npz":
+            np.savez(path, **columns)
+        else:
+            pa = pytest.importorskip("pyarrow")
+            from pyarrow import csv, feather, parquet
+
+            table = pa.table(columns)
+            if path.suffix == ".csv":
+                csv.write_csv(table, path)
+            elif path.suffix == ".parquet":
+                parquet.write_table(table, path)
+            else:
+                feather.write_feather(table, str(path))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def model(cprime, write, X, tmp_path):
+    """A k-means model of nine clusters, fitted on columns a and b."""
+    path = tmp_path / "model.safetensors"
+    assert cprime("fit", write("train.csv", X), "-k", 9, "-o", path, "--threads", 1, "-q").code == 0
+    return path

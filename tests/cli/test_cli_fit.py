@@ -1,0 +1,246 @@
+"""`cprime fit`: from files of each format to a model that can be loaded."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import cprime as package
+from cprime import GaussianMixture, KMeans
+from cprime.cli import progress
+from cprime.cli.progress import FitProgress
+
+OPTIONS = ("-k", 9, "--threads", 1)
+
+
+@pytest.mark.parametrize("name", ["x.npy", "x.npz", "x.csv", "x.parquet", "x.feather", "x.NPY"])
+def test_every_format_gives_the_fit_of_the_array(name, cprime, write, X, tmp_path):
+    path = write(name.lower(), {"X": X} if name.endswith("npz") else X)
+    path = path.rename(tmp_path / name)
+    outcome = cprime("fit", path, *OPTIONS, "--json", "-o", tmp_path / "m.safetensors")
+    assert outcome.code == 0, outcome.err
+    expected = KMeans(9, random_state=0).fit(X)
+    loaded = package.load(tmp_path / "m.safetensors")
+    np.testing.assert_array_equal(loaded.cluster_centers_, expected.cluster_centers_)
+    np.testing.assert_array_equal(loaded.labels_, expected.labels_)
+    assert loaded.cluster_centers_.dtype == np.float64
+
+
+def test_json_is_one_object_with_the_figures(cprime, write, X, tmp_path):
+    path = tmp_path / "m.safetensors"
+    figures = cprime("fit", write("x.npy", X), *OPTIONS, "--json", "--bounds", "-o", path).json
+    fitted = package.load(path)
+    bounds = fitted.bounds(X)
+    assert figures["model"] == "kmeans"
+    assert (figures["n_samples"], figures["n_features"], figures["n_components"]) == (180, 2, 9)
+    assert (figures["n_active"], figures["n_iter"], figures["converged"]) == (1, fitted.n_iter_, True)
+    assert figures["quantization_error"] == fitted.inertia_
+    assert figures["free_energy"] == bounds.free_energy
+    assert figures["log_likelihood"] == bounds.log_likelihood
+    assert figures["kl_gap"] == bounds.kl_gap
+    assert figures["output"] == str(path)
+    assert set(figures["seconds"]) == {"read", "fit", "bounds"}
+
+
+def test_table_for_people(cprime, write, X, tmp_path):
+    outcome = cprime("fit", write("x.npy", X), *OPTIONS, "-o", tmp_path / "m.safetensors")
+    assert outcome.code == 0
+    assert outcome.err == ""
+    for word in (
+        "points N",
+        "180",
+        "components C",
+        "free energy F",
+        "distances J",
+        "iterations",
+        "converged",
+    ):
+        assert word in outcome.out
+    assert "log-likelihood" not in outcome.out
+
+
+def test_quiet_prints_nothing(cprime, write, X, tmp_path):
+    outcome = cprime("fit", write("x.npy", X), *OPTIONS, "-q", "-o", tmp_path / "m.safetensors")
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
+
+
+@pytest.mark.parametrize(("text", "n_active"), [("1", 1), ("3", 3), ("9", None), ("all", None), ("auto", "auto")])
+def test_mixtures_with_every_n_active(text, n_active, cprime, write, X, tmp_path):
+    path = tmp_path / "m.safetensors"
+    options = ("-m", "gmm", "--n-active", text, "--tol", 1e-2, "-o", path, "--json")
+    figures = cprime("fit", write("x.npy", X), *OPTIONS, *options).json
+    expected = GaussianMixture(
+        9, covariance_type="tied_spherical", weights="equal", n_active=n_active, tol=1e-2, random_state=0
+    ).fit(X)
+    np.testing.assert_array_equal(package.load(path).means_, expected.means_)
+    assert figures["n_active"] == expected.n_active_
+    assert figures["free_energy"] == expected.lower_bound_
+    assert figures["quantization_error"] == expected.history_["quantization_error"][-1]
+
+
+def test_options_reach_the_estimator(cprime, write, X, tmp_path):
+    path = tmp_path / "m.safetensors"
+    options = (
+        "--init",
+        "random",
+        "--n-init",
+        2,
+        "--max-iter",
+        5,
+        "--tol",
+        0.5,
+        "--seed",
+        7,
+        "--search",
+        "full",
+    )
+    assert cprime("fit", write("x.npy", X), *OPTIONS, *options, "-o", path).code == 0
+    params = package.load(path).get_params()
+    expected = {"init": "random", "n_init": 2, "max_iter": 5, "tol": 0.5, "random_state": 7, "search": "full"}
+    assert {name: params[name] for name in expected} == expected
+    assert params["n_threads"] == 1
+
+
+def test_centers_in_a_file_are_the_start(cprime, write, X, tmp_path):
+    path = tmp_path / "m.safetensors"
+    start = write("start.npy", X[:9])
+    assert cprime("fit", write("x.npy", X), *OPTIONS, "--init", start, "-o", path).code == 0
+    np.testing.assert_array_equal(package.load(path).cluster_centers_, KMeans(9, init=X[:9]).fit(X).cluster_centers_)
+
+
+def test_columns_are_chosen_and_remembered(cprime, write, X, tmp_path):
+    columns = {"id": ["x"] * len(X), "a": X[:, 0], "b": X[:, 1], "c": X[:, 0] * 0}
+    expected = KMeans(9, random_state=0).fit(X[:, ::-1]).cluster_centers_
+    for name in ("x.csv", "x.parquet", "x.feather"):
+        path = tmp_path / "m.safetensors"
+        figures = cprime("fit", write(name, columns), *OPTIONS, "--columns", "b,a", "--json", "-o", path).json
+        assert figures["columns"] == ["b", "a"]
+        np.testing.assert_array_equal(package.load(path).cluster_centers_, expected)
+        assert package.load(path).feature_names_in_.tolist() == ["b", "a"]
+        figures = cprime("fit", write(name, columns), *OPTIONS, "--drop", "id,c", "--json", "-o", path).json
+        assert figures["columns"] == ["a", "b"]
+
+
+def test_columns_of_an_array_go_by_number(cprime, write, X, tmp_path):
+    path = tmp_path / "m.safetensors"
+    assert cprime("fit", write("x.npy", X), *OPTIONS, "--columns", "1", "-o", path).code == 0
+    assert package.load(path).n_features_in_ == 1
+    assert cprime("fit", write("x.npy", X), *OPTIONS, "--drop", "0", "-o", path).code == 0
+    np.testing.assert_array_equal(
+        package.load(path).cluster_centers_, KMeans(9, random_state=0).fit(X[:, 1:]).cluster_centers_
+    )
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.npz"])
+def test_weights_come_from_a_column(name, cprime, write, X, tmp_path):
+    weights = 1.0 + np.arange(len(X)) % 3
+    columns = {"X": X} if name == "x.npz" else dict(zip("ab", X.T, strict=True))
+    path = tmp_path / "m.safetensors"
+    source = write(name, {**columns, "weight": weights})
+    assert cprime("fit", source, *OPTIONS, "--sample-weight", "weight", "-o", path).code == 0
+    expected = KMeans(9, random_state=0).fit(X, sample_weight=weights)
+    np.testing.assert_array_equal(package.load(path).cluster_centers_, expected.cluster_centers_)
+
+
+@pytest.mark.parametrize(
+    ("stored", "option", "expected"),
+    [
+        ("float64", None, "float64"),
+        ("float32", None, "float32"),
+        ("float16", None, "float32"),
+        ("int16", None, "float32"),
+        ("uint8", None, "float32"),
+        ("int64", None, "float64"),
+        ("float64", "float32", "float32"),
+        ("float32", "float64", "float64"),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["npy", "parquet"])
+def test_precision_holds_the_data_or_is_what_was_asked_for(
+    suffix, stored, option, expected, cprime, write, X, tmp_path
+):
+    path = tmp_path / "m.safetensors"
+    source = write(f"x.{suffix}", np.abs(X).round().astype(stored))
+    extra = ("--dtype", option) if option else ()
+    assert cprime("fit", source, "-k", 3, "--threads", 1, *extra, "-o", path).code == 0
+    assert package.load(path).cluster_centers_.dtype == expected
+
+
+def test_csv_without_header_and_with_counted_header(cprime, write, X, tmp_path):
+    expected = KMeans(9, random_state=0).fit(X).cluster_centers_
+    path, source = tmp_path / "m.safetensors", tmp_path / "x.csv"
+    np.savetxt(source, X, delimiter=",")
+    outcome = cprime("fit", source, *OPTIONS, "-q", "-o", path)
+    assert "note:" in outcome.err
+    assert "without a header" in outcome.err
+    np.testing.assert_array_equal(package.load(path).cluster_centers_, expected)
+    np.savetxt(source, X, delimiter=",", header="0,1", comments="")
+    assert cprime("fit", source, *OPTIONS, "-o", path).err == ""
+    np.testing.assert_array_equal(package.load(path).cluster_centers_, expected)
+    figures = cprime("fit", source, *OPTIONS, "--no-header", "--json", "-o", path).json
+    assert figures["n_samples"] == len(X) + 1
+
+
+def test_csv_types_are_not_guessed_from_the_first_block(cprime, tmp_path):
+    source = tmp_path / "x.csv"
+    source.write_text("a,b\n" + "1,2\n" * 400_000 + "1.5,2.5\n")
+    figures = cprime("fit", source, "-k", 2, "--threads", 1, "--json", "-o", tmp_path / "m.safetensors").json
+    assert figures["n_samples"] == 400_001
+    np.testing.assert_allclose(sorted(package.load(tmp_path / "m.safetensors").cluster_centers_[:, 0]), [1, 1.5])
+
+
+def test_an_unnamed_first_column_is_pointed_out(cprime, X, tmp_path):
+    pd = pytest.importorskip("pandas")
+    pd.DataFrame(X, columns=["a", "b"]).to_csv(tmp_path / "x.csv")
+    options = ("fit", tmp_path / "x.csv", *OPTIONS, "-o", tmp_path / "m.safetensors", "--json")
+    outcome = cprime(*options)
+    assert outcome.json["n_features"] == 3
+    assert "the first column" in outcome.err
+    outcome = cprime(*options, "--drop", "")
+    assert outcome.json["n_features"] == 2
+    assert outcome.err == ""
+
+
+def test_decimals_and_booleans_of_a_table_are_numbers(cprime, write, tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    columns = {"d": pa.array([1, 2, 3, 4]).cast(pa.decimal128(25, 2)), "t": [True, False, True, False]}
+    figures = cprime("fit", write("x.parquet", columns), "-k", 2, "--json", "-o", tmp_path / "m.safetensors").json
+    assert figures["n_features"] == 2
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """What a progress bar writes to a terminal."""
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=120)
+    monkeypatch.setattr(progress, "Console", lambda stderr: console)
+    return stream
+
+
+def row(iteration):
+    return {"iteration": iteration, "lower_bound": -3.25, "quantization_error": 12.5, "seconds": 0.125}
+
+
+def test_progress_shows_free_energy_error_and_time(terminal):
+    with FitProgress("k-means", 20, n_init=2) as bar:
+        for iteration in (1, 2, 1, 2, 3):
+            bar(row(iteration), None)
+    shown = terminal.getvalue()
+    for text in ("start 2/2 3/20", "F -3.25", "J 12.5", "0.125 s/iteration"):
+        assert text in shown
+
+
+def test_quiet_progress_shows_nothing(terminal):
+    with FitProgress("k-means", 20, quiet=True) as bar:
+        bar(row(1), None)
+    assert terminal.getvalue() == ""
+
+
+def test_a_fit_feeds_the_progress_bar(terminal, cprime, write, X, tmp_path):
+    path = tmp_path / "m.safetensors"
+    outcome = cprime("fit", write("x.npy", X), *OPTIONS, "--json", "-o", path)
+    n_iter = json.loads(outcome.out)["n_iter"]
+    assert f"{n_iter}/300" in terminal.getvalue()
+    assert "_callback" not in vars(package.load(path))

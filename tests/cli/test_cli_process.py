@@ -1,0 +1,74 @@
+"""The command line as a process of its own: entry points, streams, exit codes, a quick start."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import cprime as package
+
+
+def run(*args, module="cprime"):
+    command = [sys.executable, "-m", module, *map(str, args)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_version_and_help():
+    result = run("--version")
+    assert (result.returncode, result.stdout) == (0, f"cprime {package.__version__}\n")
+    result = run("--help")
+    assert result.returncode == 0
+    for command in ("fit", "predict", "info", "demo"):
+        assert command in result.stdout
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys\nfrom cprime.cli import main\nsys.argv = ['cprime', 'fit', '--help']\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "sys.stderr.write(' '.join(sys.modules))"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "Usage: cprime fit" in result.stdout
+    assert not {"numpy", "sklearn", "scipy", "pyarrow", "matplotlib"} & set(result.stderr.split())
+
+
+def test_fit_predict_info(write, X, tmp_path):
+    source, model, labels = write("x.npy", X), tmp_path / "m.safetensors", tmp_path / "labels.npy"
+    result = run("fit", source, "-k", 9, "-o", model, "--json")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert json.loads(result.stdout)["n_components"] == 9
+    assert run("predict", model, source, "-o", labels).returncode == 0
+    np.testing.assert_array_equal(np.load(labels), package.load(model).labels_)
+    result = run("info", model)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "components C" in result.stdout
+
+
+def test_errors_are_one_line_on_stderr(tmp_path):
+    result = run("fit", tmp_path / "absent.npy", "-k", 3, "-o", tmp_path / "m.safetensors")
+    assert result.returncode == 1
+    assert result.stdout == ""
+    assert result.stderr == f"error: {tmp_path / 'absent.npy'} does not exist\n"
+    assert run("fit").returncode == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_warnings_are_one_line_on_stderr(write, X, tmp_path):
+    options = ("-m", "gmm", "--max-iter", 1, "-o", tmp_path / "m.safetensors", "--json")
+    result = run("fit", write("x.npy", X), "-k", 9, *options)
+    assert result.returncode == 0
+    assert json.loads(result.stdout)["converged"] is False
+    assert result.stderr.startswith("warning: ")
+    assert "converge" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_duplicate_points_are_warned_of_once(count, write, tmp_path):
+    source = write("x.npy", np.repeat(np.eye(2), 10, axis=0))
+    result = run("fit", source, "-k", 2 * count, "-o", tmp_path / "m.safetensors", "-q")
+    assert result.returncode == 0
+    assert result.stderr.count("warning: ") == count - 1

@@ -1,0 +1,36 @@
+"""The contracts on the instruction sets below the best one that this machine has."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cprime.kernels import instruction_set
+
+HERE = Path(__file__)
+
+
+def run(isa, *arguments):
+    """Run Python with the kernels limited to an instruction set."""
+    command = [sys.executable, *arguments]
+    return subprocess.run(
+        command,
+        env=os.environ | {"CPRIME_ISA": isa},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("isa", ["baseline", "avx2"])
+def test_the_contracts_hold(isa):
+    chosen = run(isa, "-c", "from cprime.kernels import instruction_set; print(instruction_set())")
+    assert chosen.returncode == 0, chosen.stderr
+    if chosen.stdout.strip() != isa or isa == instruction_set():
+        pytest.skip(f"{isa} is not below {instruction_set()}, the best of this machine")
+    contracts = [str(path) for path in sorted(HERE.parent.glob("test_kernel_*.py")) if path != HERE]
+    result = run(isa, "-m", "pytest", "-x", "-p", "no:cacheprovider", "-k", "not reference-", *contracts)
+    assert result.returncode == 0, result.stdout[-4000:] + result.stderr[-1000:]

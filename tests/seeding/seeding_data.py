@@ -1,0 +1,30 @@
+"""Data and the three public methods, for the seeding tests."""
+
+import numpy as np
+
+from cprime.kernels import nearest
+from cprime.seeding import afk_mc2, kmeans_plusplus, random_rows
+
+METHODS = {"random": random_rows, "k-means++": kmeans_plusplus, "afk-mc2": afk_mc2}
+DTYPES = (np.float32, np.float64)
+
+
+def clustered(n, D, dtype=np.float64, n_clusters=60, seed=0):
+    """Points (n, D) around random places six standard deviations wide, the clusters of unequal size."""
+    rng = np.random.default_rng(seed)
+    places = 6 * rng.standard_normal((n_clusters, D))
+    sizes = rng.dirichlet(np.ones(n_clusters))
+    return (places[rng.choice(n_clusters, size=n, p=sizes)] + rng.standard_normal((n, D))).astype(dtype)
+
+
+def error(X, centers):
+    """J, the sum of squared distances to the nearest center."""
+    return nearest(X, np.ascontiguousarray(centers, dtype=X.dtype))[1].sum(dtype=np.float64)
+
+
+def assert_frequencies(drawn, probabilities):
+    """Check draws against exact probabilities: within five standard errors, none where there is no mass."""
+    n = len(drawn)
+    frequency = np.bincount(drawn, minlength=len(probabilities)) / n
+    standard_error = np.sqrt(probabilities * (1 - probabilities) / n)
+    assert (np.abs(frequency - probabilities) <= 5 * standard_error + 1e-12).all(), (frequency, probabilities)

@@ -1,0 +1,111 @@
+"""The bundled and generated data are what their documentation says."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from cprime.datasets import birch, birch_random, old_faithful, patches
+
+
+def test_birch_is_a_grid_of_unit_gaussians():
+    data = birch(random_state=0)
+    assert data.data.shape == (2500, 2)
+    assert data.data.dtype == np.float64
+    np.testing.assert_array_equal(np.bincount(data.target), np.full(25, 100))
+    distances = np.linalg.norm(data.centers[:, None] - data.centers, axis=2)
+    np.fill_diagonal(distances, np.inf)
+    np.testing.assert_allclose(distances.min(axis=1), 4 * np.sqrt(2))
+    residuals = data.data - data.centers[data.target]
+    assert abs(residuals.mean()) < 0.05
+    np.testing.assert_allclose(residuals.var(axis=0), 1, atol=0.1)
+
+
+def test_birch_takes_its_size_and_spacing():
+    data = birch(n_side=3, n_per_cluster=7, spacing=2.0, random_state=1)
+    assert data.data.shape == (63, 2)
+    assert data.centers.max() == 4.0
+
+
+def test_birch_random_has_centers_within_its_square():
+    data = birch_random(random_state=0)
+    assert data.data.shape == (2500, 2)
+    assert data.centers.shape == (25, 2)
+    assert data.centers.min() >= 0
+    assert data.centers.max() <= 20 * np.sqrt(2)
+    assert birch_random(4, 5, side=1.0, random_state=0).centers.max() <= 1
+    residuals = data.data - data.centers[data.target]
+    np.testing.assert_allclose(residuals.var(axis=0), 1, atol=0.1)
+
+
+@pytest.mark.parametrize("make", [birch, birch_random])
+def test_generated_data_depend_on_the_seed_only(make):
+    np.testing.assert_array_equal(make(random_state=3).data, make(random_state=3).data)
+    assert not np.array_equal(make(random_state=3).data, make(random_state=4).data)
+
+
+@pytest.mark.parametrize(
+    ("make", "params", "name"),
+    [
+        (birch, {"n_side": 0}, "n_side"),
+        (birch, {"n_per_cluster": 0}, "n_per_cluster"),
+        (birch, {"spacing": 0.0}, "spacing"),
+        (birch, {"spacing": np.inf}, "spacing"),
+        (birch_random, {"n_clusters": 0}, "n_clusters"),
+        (birch_random, {"side": -1.0}, "side"),
+        (patches, {"size": 0}, "size"),
+    ],
+)
+def test_wrong_arguments_are_named(make, params, name):
+    with pytest.raises(ValueError, match=f"{name} must be"):
+        make(**params)
+
+
+def test_old_faithful_has_272_eruptions():
+    data = old_faithful()
+    assert data.data.shape == (272, 2)
+    assert data.feature_names == ["eruptions", "waiting"]
+    np.testing.assert_allclose(data.data.mean(axis=0), [3.487783, 70.897059], rtol=1e-6)
+
+
+def test_patches_of_one_image_are_its_windows_in_order():
+    image = np.arange(20.0).reshape(4, 5)
+    data = patches(image, size=3)
+    assert data.data.shape == (6, 9)
+    assert data.data.dtype == np.float32
+    expected = [image[i : i + 3, j : j + 3].ravel() for i in range(2) for j in range(3)]
+    np.testing.assert_array_equal(data.data, expected)
+
+
+def test_patches_of_several_images_follow_each_other():
+    images = [np.zeros((3, 3)), np.ones((3, 4, 3), dtype=np.uint8)]
+    data = patches(images, size=2)
+    np.testing.assert_array_equal(data.offsets, [0, 4, 10])
+    np.testing.assert_array_equal(data.data[:4], 0)
+    np.testing.assert_allclose(data.data[4:], 1, rtol=1e-6)
+    assert [image.shape for image in data.images] == [(3, 3), (3, 4)]
+
+
+def test_patches_of_the_photographs():
+    pytest.importorskip("PIL")
+    data = patches()
+    assert data.data.shape == (531720, 64)
+    assert data.data.flags.c_contiguous
+    assert data.data.min() >= 0
+    assert data.data.max() <= 255
+    np.testing.assert_array_equal(data.data[-1].reshape(8, 8), data.images[1][-8:, -8:])
+
+
+def test_patches_refuse_other_shapes():
+    with pytest.raises(ValueError, match=r"must have the shape .*got \(9,\)"):
+        patches(np.zeros(9))
+    with pytest.raises(ValueError, match=r"must have the shape .*got \(9, 9, 4\)"):
+        patches(np.zeros((9, 9, 4)))
+    with pytest.raises(ValueError, match="at least size=8"):
+        patches(np.zeros((7, 20)))
+
+
+def test_photographs_without_pillow_say_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(ImportError, match=r'pip install "cprime\[images\]"'):
+        patches()

@@ -1,0 +1,192 @@
+"""Imports point down, `_core` has one importer, files are short, builds portable."""
+
+import ast
+import re
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+# From top to bottom. A room may import the rooms below it, and those of its own line if no circle results.
+# "" is the package itself, whose __init__.py hands out the estimators lazily and is therefore not checked.
+LAYERS = (
+    ("__main__",),
+    ("cli",),
+    ("", "selection", "theory", "plots", "datasets", "reproduction"),
+    ("estimators",),
+    ("storage",),
+    ("em",),
+    ("execution",),
+    ("search", "statistics", "seeding", "model"),
+    ("kernels",),
+)
+BOTTOM = len(LAYERS)  # `_core`, and private modules such as `_threads.py`
+LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
+MOST_LINES = 399
+NOT_PORTABLE = re.compile(r"-m(arch|cpu|tune)=native|[-/]f?openmp\b|pragma\s+omp\b|OpenMP::", re.IGNORECASE)
+
+
+def level_of(room: str) -> int:
+    """The line of LAYERS that a room is on; KeyError for a public one that is on none."""
+    return BOTTOM if room not in LEVEL and room.startswith("_") else LEVEL[room]
+
+
+def imported_names(tree: ast.AST, package: list[str]) -> Iterator[tuple[int, str]]:
+    """(line, dotted name below cprime) of every import of the package, those inside functions included.
+
+    `package` is where relative imports start from: ["cprime", "seeding"] for a file of the folder seeding.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *(node.module or "").split(".")]).strip(".")
+            names = [f"{module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in names:
+            if name == "cprime" or name.startswith("cprime."):
+                yield node.lineno, name.removeprefix("cprime").removeprefix(".")
+
+
+def room_of(name: str, rooms: set[str]) -> str:
+    """The room an imported name lives in; names that are not a room's, as KMeans, are the package's own."""
+    first = name.split(".")[0]
+    return first if first in rooms or first == "_core" else ""
+
+
+def violations(package: Path) -> list[str]:
+    """What breaks the rules among the Python files of a package's folder."""
+    found = []
+    files = sorted(package.rglob("*.py"))
+    rooms = {path.relative_to(package).parts[0].removesuffix(".py") for path in files} - {"__init__"}
+    unknown = {room for room in rooms if not room.startswith("_") and room not in LEVEL}
+    found += [f"{room}: on no line of LAYERS" for room in sorted(unknown)]
+    uses: dict[str, set[str]] = {room: set() for room in rooms}
+    for path in files:
+        file = path.relative_to(package)
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print":
+                found.append(f"{file}:{node.lineno}: calls print")
+        room = file.parts[0].removesuffix(".py")
+        for line, name in imported_names(tree, ["cprime", *file.parts[:-1]]):
+            target = room_of(name, rooms)
+            if target == "_core" and file != Path("kernels/native.py"):
+                found.append(f"{file}:{line}: only kernels/native.py may import _core")
+            if room == "__init__" or name == "__version__" or target == room or {room, target} & unknown:
+                continue
+            if level_of(target) < level_of(room):
+                found.append(f"{file}:{line}: {room} may not import {target or 'cprime'}, which is above it")
+            elif level_of(target) == level_of(room):
+                uses[room].add(target)
+    try:
+        TopologicalSorter(uses).prepare()
+    except CycleError as error:
+        found.append(f"imports go in a circle: {' < '.join(error.args[1])}")
+    return found
+
+
+def too_long(files: list[Path]) -> list[str]:
+    lengths = {file: len(file.read_text(encoding="utf-8").splitlines()) for file in files}
+    return [f"{file}: {length} lines" for file, length in lengths.items() if length > MOST_LINES]
+
+
+def not_portable(files: list[Path]) -> list[str]:
+    return [str(file) for file in files if NOT_PORTABLE.search(file.read_text(encoding="utf-8"))]
+
+
+def test_imports_point_down():
+    assert violations(ROOT / "src" / "cprime") == []
+
+
+def test_files_are_short():
+    suffixes = {".py", ".pyi", ".cpp", ".h"}
+    folders = [ROOT / name for name in ("src", "cpp", "tests", "benchmarks")]
+    files = [path for folder in folders for path in folder.rglob("*") if path.suffix in suffixes]
+    assert ROOT / "cpp" / "module.cpp" in files
+    assert Path(__file__) in files
+    assert too_long(files) == []
+
+
+def test_builds_for_every_processor_without_openmp():
+    files = [ROOT / "CMakeLists.txt", ROOT / "pyproject.toml", ROOT / "Makefile", *(ROOT / "cpp").iterdir()]
+    assert not_portable(files) == []
+
+
+LEGAL = {
+    "__init__.py": "from cprime.estimators import KMeans",
+    "_threads.py": "import os",
+    "__main__.py": "from cprime.cli import main",
+    "cli/app.py": "import cprime\nfrom cprime import KMeans\nfrom cprime.datasets import patches",
+    "theory.py": "from cprime import KMeans\nfrom cprime.em import fit",
+    "datasets/data.py": "import numpy",
+    "estimators/kmeans.py": "from cprime import em, storage\nfrom .validation import check",
+    "estimators/base.py": "from ..search import FullSearch",
+    "estimators/validation.py": "from cprime._threads import resolve_threads",
+    "storage.py": "from cprime import __version__",
+    "em.py": "from . import kernels\nfrom cprime.model.tied import Tied",
+    "execution/memory.py": "from cprime.statistics import merge",
+    "search/full.py": "from cprime import kernels",
+    "model/tied.py": "from cprime.statistics import Statistics",
+    "statistics.py": "import numpy",
+    "kernels/__init__.py": "from cprime.kernels.native import nearest",
+    "kernels/native.py": "from cprime import _core\nfrom cprime._threads import resolve_threads",
+}
+
+ILLEGAL = [
+    ("em.py", "from cprime.estimators import KMeans", "em.py:1: em may not import estimators"),
+    ("em.py", "import cprime.estimators.kmeans", "em.py:1: em may not import estimators"),
+    ("em.py", "def fit():\n    from cprime import cli", "em.py:2: em may not import cli"),
+    ("em.py", "from cprime import KMeans", "em.py:1: em may not import cprime"),
+    ("em.py", "import cprime", "em.py:1: em may not import cprime"),
+    ("search/full.py", "from ..execution import Chunk", "search/full.py:1: search may not import execution"),
+    ("search/full.py", "from .. import em", "search/full.py:1: search may not import em"),
+    (
+        "estimators/a.py",
+        "from cprime import datasets",
+        "estimators/a.py:1: estimators may not import datasets",
+    ),
+    ("storage.py", "from cprime.estimators import KMeans", "storage.py:1: storage may not import estimators"),
+    ("datasets/data.py", "from cprime.cli import app", "datasets/data.py:1: datasets may not import cli"),
+    ("kernels/a.py", "from cprime.search import full", "kernels/a.py:1: kernels may not import search"),
+    ("_threads.py", "from cprime import kernels", "_threads.py:1: _threads may not import kernels"),
+    ("statistics.py", "from cprime import model", "imports go in a circle: "),
+    ("kernels/reference.py", "from .._core import nearest", "kernels/reference.py:1: only kernels/native.py"),
+    ("em.py", "import cprime._core", "em.py:1: only kernels/native.py may import _core"),
+    ("__init__.py", "from cprime import _core", "__init__.py:1: only kernels/native.py may import _core"),
+    ("helpers.py", "import os", "helpers: on no line of LAYERS"),
+    ("em.py", "def fit():\n    print('x')", "em.py:2: calls print"),
+]
+
+
+def write(package: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text(text, encoding="utf-8")
+    return package
+
+
+def test_checker_passes_a_legal_package(tmp_path):
+    assert violations(write(tmp_path, LEGAL)) == []
+
+
+@pytest.mark.parametrize(("file", "text", "expected"), ILLEGAL)
+def test_checker_sees_a_violation(tmp_path, file, text, expected):
+    found = violations(write(tmp_path, {**LEGAL, file: text}))
+    assert len(found) == 1
+    assert found[0].startswith(expected)
+
+
+def test_checker_sees_long_and_unportable_files(tmp_path):
+    write(tmp_path, {"short.py": "\n" * 399, "long.py": "\n" * 400})
+    assert too_long(sorted(tmp_path.iterdir())) == [f"{tmp_path / 'long.py'}: 400 lines"]
+    flags = ["-march=native", "-mtune=native", "-fopenmp", "#pragma omp parallel", "OpenMP::OpenMP_CXX"]
+    for number, flag in enumerate(flags):
+        write(tmp_path / "cpp", {f"{number}.txt": f"x {flag} y"})
+    assert len(not_portable(list((tmp_path / "cpp").iterdir()))) == len(flags)
+    assert not_portable([tmp_path / "short.py"]) == []

@@ -1,0 +1,124 @@
+"""Formulas of the papers in plain NumPy and float64, data to try them on, and E-steps on kept sets of one's choice."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logsumexp
+
+from cprime import em
+from cprime.execution import Chunk
+from cprime.model import TiedSpherical
+from cprime.search import FullSearch
+
+DTYPES = (np.float32, np.float64)
+
+
+def clustered(n, D, dtype=np.float64, seed=0, n_clusters=6, spread=3.0):
+    """Points (n, D) of unit variance around a few random places, so that clusters overlap."""
+    rng = np.random.default_rng(seed)
+    places = spread * rng.standard_normal((n_clusters, D))
+    return (places[rng.integers(n_clusters, size=n)] + rng.standard_normal((n, D))).astype(dtype)
+
+
+def random_weights(n, seed=1):
+    """Weights (n,) float64 with zeros among them."""
+    rng = np.random.default_rng(seed)
+    return rng.exponential(size=n) * (rng.random(n) > 0.2)
+
+
+def resolution(dtype, D, *values):
+    """What rounding may change in a bound F of about these values, in nats: the squared distances over σ² have them."""
+    return 8 * float(np.finfo(dtype).eps) * np.sqrt(D) * (D + 1 + sum(abs(np.asarray(v, dtype=float)) for v in values))
+
+
+def squared_distances(X, centers):
+    """‖x_n − μ_c‖², (n, C) float64."""
+    difference = np.asarray(X, dtype=np.float64)[:, np.newaxis] - np.asarray(centers, dtype=np.float64)
+    return np.square(difference).sum(axis=2)
+
+
+def log_joint(X, centers, variance):
+    """log p(c, x_n | Θ) of the mixture with weights 1/C and variance σ², (n, C)."""
+    C, D = centers.shape
+    return -np.log(C) - D / 2 * np.log(2 * np.pi * variance) - squared_distances(X, centers) / (2 * variance)
+
+
+def responsibilities(X, centers, variance):
+    """r_nc = p(c | x_n, Θ), (n, C)."""
+    joint = log_joint(X, centers, variance)
+    return np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+
+
+def nearest_sets(X, centers, n_active):
+    """K(n): the n_active nearest components, nearest first, (n, H)."""
+    return np.argsort(squared_distances(X, centers), axis=1, kind="stable")[:, :n_active]
+
+
+def truncated_posterior(X, centers, variance, kept):
+    """q_nc of (4) and (5), (n, C): zero outside K(n)."""
+    joint = log_joint(X, centers, variance)
+    inside = np.take_along_axis(joint, kept, axis=1)
+    q = np.zeros_like(joint)
+    np.put_along_axis(q, kept, np.exp(inside - logsumexp(inside, axis=1, keepdims=True)), axis=1)
+    return q
+
+
+def free_energy(X, centers, variance, kept, weight=None):
+    """F(K, Θ) of (7), per unit of weight, in nats."""
+    inside = np.take_along_axis(log_joint(X, centers, variance), kept, axis=1)
+    return np.average(logsumexp(inside, axis=1), weights=weight)
+
+
+def log_likelihood(X, centers, variance, weight=None):
+    """L(Θ) of (3), per unit of weight, in nats."""
+    return np.average(logsumexp(log_joint(X, centers, variance), axis=1), weights=weight)
+
+
+def maximise(X, q, weight):
+    """M-step (6) with q for r: centres and variance. A component that holds nothing is not given: every one must hold."""
+    X = np.asarray(X, dtype=np.float64)
+    held = weight[:, np.newaxis] * q
+    centers = held.T @ X / held.sum(axis=0)[:, np.newaxis]
+    variance = (held * squared_distances(X, centers)).sum() / (X.shape[1] * weight.sum())
+    return centers, variance
+
+
+def k_means_c_prime(X, centers, variance, n_active, n_iter, weight=None):
+    """Algorithm 3 for n_iter iterations: centres, variance and F as each E-step saw it. n_active = C is Algorithm 2."""
+    weight = np.ones(len(X)) if weight is None else weight
+    bounds = []
+    for _ in range(n_iter):
+        kept = nearest_sets(X, centers, n_active)
+        bounds.append(free_energy(X, centers, variance, kept, weight))
+        centers, variance = maximise(X, truncated_posterior(X, centers, variance, kept), weight)
+    return centers, variance, bounds
+
+
+@dataclass
+class Given:
+    """A search that finds the kept sets it was made with, whatever the distances."""
+
+    kept: np.ndarray
+
+    def find(self, X, centers, n_kept, previous, n_threads):
+        distances = np.take_along_axis(squared_distances(X, centers), self.kept, axis=1)
+        order = np.argsort(distances, axis=1, kind="stable")
+        kept = np.take_along_axis(self.kept, order, axis=1).astype(np.int32)
+        return kept, np.take_along_axis(distances, order, axis=1).astype(X.dtype), kept.size
+
+
+def model_of(centers, variance):
+    """Parameters Θ without a floor of the variance."""
+    return TiedSpherical(np.asarray(centers), float(variance), 0.0)
+
+
+def settings_of(n_active, search=None, **changes):
+    """Settings of a soft E-step in one thread."""
+    given = {"hard": False, "max_iter": 1, "tol": 0.0, "n_threads": 1}
+    return em.Settings(n_active=n_active, search=search or FullSearch(), **(given | changes))
+
+
+def bound_of(X, model, n_active, kept=None, weight=None):
+    """F as the library's E-step gives it, for kept sets (n, n_active) or, without them, the nearest components."""
+    settings = settings_of(n_active, None if kept is None else Given(np.asarray(kept)))
+    return em.free_energy(model, em.expect(Chunk(X, weight), model, settings))

@@ -11,15 +11,19 @@ inline void accumulate(const AccumulateTask<T> &task, std::size_t begin, std::si
     constexpr std::size_t AHEAD = 6; // rows lie anywhere in memory: ask for them early
     const int D = task.X.D;
     const int H = task.H;
+    const auto row = [&](std::size_t e) -> std::size_t {
+        const std::size_t n = task.entries[e] / H;
+        return task.rows ? task.rows[n] : n;
+    };
     double total = 0;
     for (std::size_t e = begin; e < end; ++e) {
         if (e + AHEAD < end) {
-            const char *next = reinterpret_cast<const char *>(task.X[task.entries[e + AHEAD] / H]);
+            const char *next = reinterpret_cast<const char *>(task.X[row(e + AHEAD)]);
             for (std::size_t byte = 0; byte < D * sizeof(T); byte += 64)
                 __builtin_prefetch(next + byte);
         }
         const std::size_t entry = task.entries[e];
-        const std::size_t n = entry / H;
+        const std::size_t n = row(e);
         const T *__restrict x = task.X[n];
         const double weight = (task.responsibilities ? task.responsibilities[entry] : 1.0) *
                               (task.sample_weight ? task.sample_weight[n] : 1.0);

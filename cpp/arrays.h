@@ -39,5 +39,6 @@ void register_nearest(nb::module_ &m);
 void register_distances(nb::module_ &m);
 void register_statistics(nb::module_ &m);
 void register_expect(nb::module_ &m);
+void register_local(nb::module_ &m);
 
 } // namespace cprime

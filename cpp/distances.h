@@ -9,8 +9,8 @@ namespace cprime::CPRIME_ISA {
 
 template <class T> inline void pack_tiles(const Rows<T> &rows, T *out) {
     for (std::size_t first = 0; first < rows.n; first += TILE_ROWS, out += static_cast<std::size_t>(rows.D) * TILE_ROWS)
-        pack<T>([&](int i) { return rows[first + i]; },
-                static_cast<int>(std::min<std::size_t>(TILE_ROWS, rows.n - first)), TILE_ROWS, rows.D, nullptr, out);
+        pack<TILE_ROWS>([&](int i) { return rows[first + i]; }, static_cast<int>(std::min<std::size_t>(TILE_ROWS, rows.n - first)),
+                        rows.D, static_cast<const T *>(nullptr), out);
 }
 
 template <class T>
@@ -24,7 +24,7 @@ inline void distances(const Rows<T> &X, const Rows<T> &candidates, const T *pack
     alignas(64) T square[TILE_ROWS][L];
     for (std::size_t first = begin; first < end; first += L) {
         const int n = static_cast<int>(std::min<std::size_t>(L, end - first));
-        pack<T>([&](int i) { return X[first + i]; }, n, L, D, nullptr, columns);
+        pack<L>([&](int i) { return X[first + i]; }, n, D, static_cast<const T *>(nullptr), columns.get());
         for (int c = 0; c < n_candidates; c += TILE_ROWS) {
             tile<T, Form::difference>(packed_candidates + tile_size * (c / TILE_ROWS), columns, D, nullptr, square);
             for (int r = 0; r < std::min(TILE_ROWS, n_candidates - c); ++r) {

@@ -4,6 +4,7 @@
 #include "accumulate.h"
 #include "distances.h"
 #include "expect.h"
+#include "local.h"
 #include "nearest.h"
 #include "posterior.h"
 
@@ -12,7 +13,8 @@ namespace cprime::CPRIME_ISA {
 template <class T> const Kernels<T> &table() {
     static const Kernels<T> kernels = {TILE_LANES<T>, TILE_ROWS,       pack_panels<T>, nearest_rows<T>,
                                        nearest<T>,    distances<T>,    pack_tiles<T>,  posterior<T>,
-                                       accumulate<T>, pack_columns<T>, expect<T>,      maximise<T>};
+                                       accumulate<T>, pack_columns<T>, expect<T>,      maximise<T>,
+        reassign<T>, nearest_among<T>};
     return kernels;
 }
 template const Kernels<float> &table<float>();

@@ -37,9 +37,10 @@ template <class T> struct NearestTask {
 
 template <class T> struct AccumulateTask {
     Rows<T> X;
+    const std::int64_t *rows;       // (n,) rows of X that the entries mean, or null for all in order
     const std::int64_t *entries;    // positions n * H + h, grouped by component
-    const double *responsibilities; // (N, H), or null for ones
-    const double *sample_weight;    // (N,), or null for ones
+    const double *responsibilities; // (n, H), or null for ones
+    const double *sample_weight;    // (N,) by rows of X, or null for ones
     int H;
 };
 
@@ -61,6 +62,38 @@ template <class T> struct ExpectTask {
     std::size_t n_padded;
 };
 
+// Points grouped by component, each compared with the neighbours of its own.
+template <class T> struct ReassignTask {
+    Rows<T> X;
+    Rows<T> centers;
+    const std::int32_t *lists; // (C, G) neighbours without the component itself, -1 behind the last
+    int G;
+    const T *inside;  // (C,) factor on the squared distance to the own component, or null for ones
+    const T *outside; // (C,) factor on that to another one, or null for ones
+    double share;     // of a component's points, those that may go to a component that is not nearer
+    const std::int64_t *entries;
+    std::int32_t *labels; // (N,) where a point goes
+    T *distances;         // (N,) its squared distance there
+};
+
+// Rows with candidates of their own: what they keep, the lists of that, and extra ones.
+template <class T> struct AmongTask {
+    Rows<T> X;
+    Rows<T> centers;
+    const std::int32_t *lists; // (C, G), -1 where empty
+    int G;
+    const std::int32_t *previous; // (N, n_previous), -1 where empty
+    int n_previous;
+    const std::int32_t *extra; // (N, n_extra)
+    int n_extra;
+    int H;
+    std::int32_t *kept;      // (N, H), -1 where fewer were found
+    T *distances;            // (N, H)
+    std::int32_t *counts;    // (N,) evaluations
+    std::int32_t *evaluated; // (N, n_previous (G + 1) + n_extra) every component looked at, -1 behind; or null
+    T *evaluations;          // its squared distance
+};
+
 template <class T> struct Kernels {
     int lanes;
     int tile_rows;
@@ -80,6 +113,9 @@ template <class T> struct Kernels {
     void (*expect)(const ExpectTask<T> &task, std::size_t begin, std::size_t end);
     // counts (C,) and sums (C, D) of the components of one panel are added to; sums are relative to the shift.
     void (*maximise)(const ExpectTask<T> &task, int panel, double *counts, double *sums);
+    // Points [begin, end) of the entries, all of them of one component.
+    void (*reassign)(const ReassignTask<T> &task, int component, std::size_t begin, std::size_t end);
+    void (*nearest_among)(const AmongTask<T> &task, std::size_t begin, std::size_t end);
 };
 
 template <class T> const Kernels<T> &kernels(); // of the best instruction set this processor has

@@ -8,4 +8,5 @@ NB_MODULE(_core, m) {
     cprime::register_distances(m);
     cprime::register_statistics(m);
     cprime::register_expect(m);
+    cprime::register_local(m);
 }

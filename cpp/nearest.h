@@ -28,7 +28,7 @@ template <class T> inline void pack_panels(const Rows<T> &centers, Panels<T> pan
         T *columns = const_cast<T *>(panels.columns) + static_cast<std::size_t>(p) * (D + 1) * L;
         T *half_norm = const_cast<T *>(panels.half_norm) + static_cast<std::size_t>(p) * L;
         T *norm = const_cast<T *>(panels.norm) + static_cast<std::size_t>(p) * L;
-        pack<T>([&](int i) { return centers[static_cast<std::size_t>(p) * L + i]; }, n, L, D, panels.shift, columns);
+        pack<L>([&](int i) { return centers[static_cast<std::size_t>(p) * L + i]; }, n, D, panels.shift, columns);
         for (int i = 0; i < L; ++i) {
             double square = 0;
             for (int k = 0; k < D; ++k) {
@@ -178,12 +178,12 @@ template <class T> inline void nearest(const NearestTask<T> &task, std::size_t b
     const std::size_t tile_size = static_cast<std::size_t>(D + 1) * TILE_ROWS;
 
     Screen<T> screen(task, static_cast<std::size_t>(n_tiles) * TILE_ROWS);
-    Scratch<T> packed(tile_size * n_tiles);
+    Scratch<T> packed(tile_size * n_tiles + PACK_SLACK<T>);
     for (int t = 0; t < n_tiles; ++t) {
         T *a = packed + tile_size * t;
         const std::size_t first = begin + static_cast<std::size_t>(t) * TILE_ROWS;
         const int rows = std::min(TILE_ROWS, static_cast<int>(end - first));
-        pack<T>([&](int i) { return task.X[first + i]; }, rows, TILE_ROWS, D, task.panels.shift, a);
+        pack<TILE_ROWS>([&](int i) { return task.X[first + i]; }, rows, D, task.panels.shift, a);
         for (int i = 0; i < TILE_ROWS; ++i) {
             T *bound = a + static_cast<std::size_t>(D) * TILE_ROWS + i;
             *bound = 0;

@@ -19,6 +19,8 @@ void nearest(Matrix<T> X, Matrix<T> centers, Vector<T> shift, std::optional<Tabl
     require(H >= 1 && static_cast<std::size_t>(H) <= m.n, "n_kept");
 
     const nb::gil_scoped_release release;
+    for (std::size_t i = 0; hint && i < hint->size(); ++i)
+        require(hint->data()[i] >= 0 && static_cast<std::size_t>(hint->data()[i]) < m.n, "hint: outside [0, C)");
     const int lanes = kernel.lanes;
     const int n_panels = static_cast<int>((m.n + lanes - 1) / lanes);
     std::vector<T> columns(static_cast<std::size_t>(n_panels) * (m.D + 1) * lanes);

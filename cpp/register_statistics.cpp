@@ -1,7 +1,7 @@
-#include <numeric>
 #include <vector>
 
 #include "arrays.h"
+#include "grouping.h"
 #include "thread_pool.h"
 
 namespace cprime {
@@ -22,56 +22,29 @@ void posterior(Table<T> log_joint, OutTable<double> responsibilities, OutVector<
     });
 }
 
-// The entries n * H + h of `kept`, grouped by component and in rising order within each: a counting sort over a fixed
-// number of chunks, so that the order does not depend on the threads. Returns where each component begins.
-std::vector<std::size_t> group(const std::int32_t *kept, std::size_t n_entries, std::size_t n_components, int n_threads,
-                               std::vector<std::int64_t> &entries) {
-    const std::size_t n_chunks = n_entries < 65536 ? 1 : 8;
-    const std::size_t step = (n_entries + n_chunks - 1) / n_chunks;
-    std::vector<std::vector<std::size_t>> places(n_chunks, std::vector<std::size_t>(n_components));
-    parallel_for(n_chunks, n_threads, [&](std::size_t i) {
-        for (std::size_t e = i * step; e < std::min(n_entries, (i + 1) * step); ++e) {
-            const auto c = static_cast<std::uint32_t>(kept[e]);
-            if (c >= n_components)
-                throw std::invalid_argument("kept has a component outside [0, n_components)");
-            ++places[i][c];
-        }
-    });
-    std::vector<std::size_t> begin(n_components + 1);
-    std::size_t place = 0;
-    for (std::size_t c = 0; c < n_components; ++c) {
-        begin[c] = place;
-        for (auto &chunk : places)
-            place += std::exchange(chunk[c], place);
-    }
-    begin[n_components] = place;
-    entries.resize(n_entries);
-    parallel_for(n_chunks, n_threads, [&](std::size_t i) {
-        for (std::size_t e = i * step; e < std::min(n_entries, (i + 1) * step); ++e)
-            entries[places[i][kept[e]]++] = static_cast<std::int64_t>(e);
-    });
-    return begin;
-}
-
 // A component of many points is summed in segments, merged in their order: the same sums for any number of threads.
 template <class T>
 void accumulate(Matrix<T> X, Table<std::int32_t> kept, std::optional<Table<double>> responsibilities,
-                std::optional<Vector<double>> sample_weight, OutVector<double> counts, OutTable<double> sums,
+                std::optional<Vector<double>> sample_weight, std::optional<Vector<std::int64_t>> subset,
+                OutVector<double> counts, OutTable<double> sums,
                 int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
     const Rows<T> x = rows(X);
     const int H = static_cast<int>(kept.shape(1));
     const std::size_t C = counts.shape(0), D = x.D;
-    require(kept.shape(0) == x.n, "kept");
+    const std::size_t n = subset ? subset->shape(0) : x.n;
+    require(kept.shape(0) == n, "kept");
     require(sums.shape(0) == C && sums.shape(1) == D, "sums");
-    require(!responsibilities || (responsibilities->shape(0) == x.n && responsibilities->shape(1) == kept.shape(1)),
+    require(!responsibilities || (responsibilities->shape(0) == n && responsibilities->shape(1) == kept.shape(1)),
             "responsibilities");
     require(!sample_weight || sample_weight->shape(0) == x.n, "sample_weight");
 
     const nb::gil_scoped_release release;
+    for (std::size_t i = 0; subset && i < n; ++i)
+        require(subset->data()[i] >= 0 && static_cast<std::size_t>(subset->data()[i]) < x.n, "rows: outside X");
     std::vector<std::int64_t> entries;
-    const std::vector<std::size_t> begin = group(kept.data(), x.n * H, C, n_threads, entries);
-    const AccumulateTask<T> task{x, entries.data(), data_or_null(responsibilities), data_or_null(sample_weight), H};
+    const std::vector<std::size_t> begin = group(kept.data(), n * H, C, n_threads, entries);
+    const AccumulateTask<T> task{x, data_or_null(subset), entries.data(), data_or_null(responsibilities), data_or_null(sample_weight), H};
 
     constexpr std::size_t SEGMENT = 8192;
     struct Segment {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <new>
+#include <utility>
 #if defined(__x86_64__) || defined(_M_X64)
 #include <immintrin.h>
 #endif
@@ -59,6 +60,22 @@ template <class T> struct simd {
 #endif
     }
 
+    // rows[i][j] becomes rows[j][i]: log2(width) rounds of exchanges between rows `step` apart.
+    template <int step = 1> static void transpose(vec (&rows)[width]) {
+#pragma GCC unroll 16
+        for (int i = 0; i < width; ++i)
+            if (!(i & step))
+                exchange<step>(rows[i], rows[i + step], std::make_integer_sequence<int, width>());
+        if constexpr (2 * step < width)
+            transpose<2 * step>(rows);
+    }
+
+    template <int step, int... lane> static void exchange(vec &a, vec &b, std::integer_sequence<int, lane...>) {
+        const vec low = __builtin_shufflevector(a, b, (lane & step ? width + lane - step : lane)...);
+        b = __builtin_shufflevector(a, b, (lane & step ? width + lane : lane + step)...);
+        a = low;
+    }
+
     // Bit i is set where a[i] <= b[i].
     static std::uint32_t mask_le(vec a, vec b) {
 #if defined(__AVX512F__)
@@ -95,6 +112,19 @@ template <class T> struct simd {
         for (int step = width / 2; step > 0; step /= 2)
             for (int i = 0; i < step; ++i)
                 v[i] += v[i + step];
+        return v[0];
+    }
+
+    static T lowest(vec v) {
+#if defined(__AVX512F__)
+        if constexpr (sizeof(T) == 4)
+            return _mm512_reduce_min_ps((__m512)v);
+        else
+            return _mm512_reduce_min_pd((__m512d)v);
+#endif
+        for (int step = width / 2; step > 0; step /= 2)
+            for (int i = 0; i < step; ++i)
+                v[i] = v[i + step] < v[i] ? v[i + step] : v[i];
         return v[0];
     }
 
@@ -155,6 +185,7 @@ template <class T> class Scratch {
     Scratch(const Scratch &) = delete;
     Scratch &operator=(const Scratch &) = delete;
     operator T *() const { return data_; }
+    T *get() const { return data_; }
 
   private:
     T *data_;

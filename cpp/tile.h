@@ -6,22 +6,32 @@ namespace cprime::CPRIME_ISA {
 
 template <class T> constexpr int TILE_LANES = TILE_VECTORS * simd<T>::width;
 
-// Rows of a matrix, interleaved: out[k * width + i] = rows[i][k] - shift[k] (zeros for missing rows).
-// `row(i)` gives the i-th row's address.
-template <class T, class Row> inline void pack(Row row, int n_rows, int width, int D, const T *shift, T *out) {
-    for (int i = 0; i < width; ++i) {
-        if (i >= n_rows) {
-            for (int k = 0; k < D; ++k)
-                out[static_cast<std::size_t>(k) * width + i] = T(0);
-            continue;
+// Rows of a matrix, interleaved: out[k * width + i] = rows[i][k] - shift[k] (zeros for missing rows); shift may be null.
+// `row(i)` gives the i-th row's address. A little behind the end is written too: leave room for PACK_SLACK numbers.
+template <class T> constexpr int PACK_SLACK = simd<T>::width;
+
+template <int width, class T, class Row> inline void pack(Row row, int n_rows, int D, const T *shift, T *out) {
+    using V = simd<T>;
+    constexpr int W = V::width;
+    constexpr int blocks = (width + W - 1) / W;
+    const T *source[blocks * W];
+    for (int i = 0; i < blocks * W; ++i)
+        source[i] = i < n_rows ? row(i) : nullptr;
+    for (int k = 0; k < D; k += W) {
+        const int m = D - k < W ? D - k : W;
+        const auto read = [&](const T *p) { return m == W ? V::load(p + k) : V::load_first(p + k, m); };
+        const auto origin = shift ? read(shift) : typename V::vec{};
+        typename V::vec part[blocks][W];
+#pragma GCC unroll 2
+        for (int v = 0; v < blocks; ++v) {
+#pragma GCC unroll 16
+            for (int i = 0; i < W; ++i)
+                part[v][i] = source[v * W + i] ? read(source[v * W + i]) - origin : typename V::vec{};
+            V::transpose(part[v]);
         }
-        const T *x = row(i);
-        if (shift)
-            for (int k = 0; k < D; ++k)
-                out[static_cast<std::size_t>(k) * width + i] = x[k] - shift[k];
-        else
-            for (int k = 0; k < D; ++k)
-                out[static_cast<std::size_t>(k) * width + i] = x[k];
+        for (int j = 0; j < m; ++j) // in this order: what a store leaves behind its block, the next one overwrites
+            for (int v = 0; v < blocks; ++v)
+                V::store(out + static_cast<std::size_t>(k + j) * width + v * W, part[v][j]);
     }
 }
 

@@ -6,6 +6,7 @@ Owns the order of things: E-step, record, stop or M-step. Knows nothing of estim
 """
 
 import logging
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
@@ -17,7 +18,7 @@ from cprime import kernels
 from cprime.execution import Chunk, InMemory
 from cprime.kernels.native import Floats
 from cprime.model import TiedSpherical
-from cprime.search import Search
+from cprime.search import Factors, Search
 from cprime.statistics import Statistics
 
 logger = logging.getLogger("cprime")
@@ -34,6 +35,10 @@ HISTORY = np.dtype(
 )
 
 
+# An exchange goes on while an iteration of it lowers J by more than this many times `tol`.
+_EXCHANGE_TOL = 5
+
+
 @dataclass(frozen=True)
 class Settings:
     """How a fit runs; none of it changes while it does.
@@ -41,8 +46,9 @@ class Settings:
     n_active: C′, the components that enter the statistics    search: which components a point looks at
     hard: k-means, i.e. σ² follows J by (14) within the E-step, and stopping is on J or on no move; otherwise the
     stopping rule is on the bound    tol: relative change of J (hard) or absolute change of F [nats a point]
-    epsilon: laziness of lazy-k-means (21)    callback: given every row of the history as a
-    dictionary, and the parameters after that iteration
+    n_warmup: E-steps before the first M-step    epsilon: laziness of lazy-k-means (21)
+    exchange: whether k-means begins with exchange steps, see `exchange_factors`
+    callback: given every row of the history as a dictionary, and the parameters after that iteration
     """
 
     n_active: int
@@ -50,7 +56,9 @@ class Settings:
     hard: bool
     max_iter: int
     tol: float
+    n_warmup: int = 0
     epsilon: float = 0.0
+    exchange: bool = False
     n_threads: int | None = None
     callback: Callable[[dict, TiedSpherical], None] | None = None
 
@@ -65,6 +73,7 @@ class Fit:
     converged: bool = False
     n_iter: int = 0
     n_relocated: int = 0
+    exchanging: bool = False
 
     @property
     def lower_bound(self) -> float:
@@ -84,7 +93,7 @@ def free_energy(model: TiedSpherical, statistics: Statistics) -> float:
     return model.log_scale + statistics.log_sum / statistics.weight
 
 
-def expect(chunk: Chunk, model: TiedSpherical, settings: Settings) -> Statistics:
+def expect(chunk: Chunk, model: TiedSpherical, settings: Settings, factors: Factors | None = None) -> Statistics:
     """E-step of one chunk: K(n) by the search, q_nc by (5), the sums of the M-step. Updates the chunk's state."""
     n, C = len(chunk.X), model.n_components
     if settings.n_active == C > 1:
@@ -94,24 +103,24 @@ def expect(chunk: Chunk, model: TiedSpherical, settings: Settings) -> Statistics
         return Statistics(**exact._asdict(), weight=chunk.weight, n_distances=n * C, n_moved=0)
 
     previous = chunk.kept
-    kept, distances, n_distances = settings.search.find(
-        chunk.X, model.centers, settings.n_active, previous, settings.n_threads
-    )
+    kept, distances, n_distances = settings.search.find(chunk, model.centers, settings.n_active, factors)
     if settings.epsilon and previous is not None:
         kept, distances = _linger(chunk.X, model.centers, kept, distances, previous, settings.epsilon)
-    n_moved = n if previous is None else int(np.count_nonzero((kept != previous).any(axis=1)))
+    moved = np.ones(n, dtype=bool) if previous is None else (kept != previous).any(axis=1)
     chunk.kept, chunk.distances = kept, distances
 
     J = chunk.weighted_sum(distances[:, 0])
-    responsibilities, squares, log_sum, entropy = None, J, -0.5 * J / model.variance, 0.0
-    if settings.n_active > 1:
+    if settings.n_active == 1:
+        squares, log_sum, entropy = J, -0.5 * J / model.variance, 0.0
+        counts, sums = _hard_statistics(chunk, previous, moved, C, settings.n_threads)
+    else:
         responsibilities, log_sums = kernels.posterior(model.exponent(distances), n_threads=settings.n_threads)
         squares = chunk.weighted_sum(np.einsum("nh,nh->n", responsibilities, distances, dtype=np.float64))
         log_sum = chunk.weighted_sum(log_sums)
         entropy = log_sum + 0.5 * squares / model.variance
-    counts, sums = kernels.accumulate(
-        chunk.X, kept, responsibilities, chunk.sample_weight, n_components=C, n_threads=settings.n_threads
-    )
+        counts, sums = kernels.accumulate(
+            chunk.X, kept, responsibilities, chunk.sample_weight, n_components=C, n_threads=settings.n_threads
+        )
     return Statistics(
         counts=counts,
         sums=sums,
@@ -121,8 +130,32 @@ def expect(chunk: Chunk, model: TiedSpherical, settings: Settings) -> Statistics
         entropy=entropy,
         quantization_error=J,
         n_distances=n_distances,
-        n_moved=n_moved,
+        n_moved=int(np.count_nonzero(moved)),
     )
+
+
+def _hard_statistics(
+    chunk: Chunk, previous: NDArray | None, moved: NDArray, C: int, n_threads: int | None
+) -> tuple[NDArray, NDArray]:
+    """Counts and sums by winner. Where few points have moved, the sums are those of before, corrected for these."""
+    assert chunk.kept is not None
+    winners = chunk.kept[:, 0]
+    movers = np.flatnonzero(moved)
+    if previous is None or chunk.sums is None or 4 * len(movers) > len(winners):
+        counts, chunk.sums = kernels.accumulate(
+            chunk.X, chunk.kept, None, chunk.sample_weight, n_components=C, n_threads=n_threads
+        )
+        return counts, chunk.sums
+    counts = np.bincount(winners, chunk.sample_weight, C).astype(np.float64, copy=False)
+    if len(movers):
+        there = np.column_stack([previous[movers, 0], winners[movers]])
+        sign = np.broadcast_to([-1.0, 1.0], there.shape)
+        _, change = kernels.accumulate(
+            chunk.X, there, sign, chunk.sample_weight, n_components=C, rows=movers, n_threads=n_threads
+        )
+        chunk.sums = chunk.sums + change
+        chunk.sums[counts == 0] = 0.0
+    return counts, chunk.sums
 
 
 def _linger(
@@ -138,90 +171,145 @@ def _linger(
     return kept, distances
 
 
-def relocate_empty(data: InMemory, statistics: Statistics) -> int:
-    """Gives each empty component a point of its own, the farthest from their winners first; returns how many moved.
+def exchange_factors(counts: NDArray, weight: float, dtype: np.dtype) -> Factors:
+    """What makes an E-step an exchange: how J changes when a point moves *and both centres follow it*.
 
-    The point leaves its winner's sums, so J cannot rise: a component it leaves is re-centred on fewer points.
+    A point of weight w that leaves c lowers J by W_c/(W_c − w) ‖x − μ_c‖², and raises it by W_b/(W_b + w) ‖x − μ_b‖²
+    where it arrives (Hartigan 1975; Hartigan & Wong 1979). In terms of F (15) that is the best K for parameters that
+    are maximised along with it, so its optima are optima of k-means, but fewer of them. `weight` is the mean weight of
+    a point.
     """
-    empty = np.flatnonzero(statistics.counts == 0)
-    if not len(empty):
-        return 0
-    rows, weights, winners = data.farthest(len(empty))
-    n_relocated = 0
-    for component, row, weight, winner in zip(empty, rows, weights, winners, strict=False):
-        if statistics.counts[winner] <= weight:  # its last point: moving it would only empty another component
-            continue
-        statistics.sums[winner] -= weight * row.astype(np.float64)
-        statistics.counts[winner] -= weight
-        statistics.sums[component] = weight * row.astype(np.float64)
-        statistics.counts[component] = weight
-        n_relocated += 1
-    return n_relocated
+    inside = counts / np.maximum(counts - weight, 1e-3 * weight)
+    outside = np.maximum(counts, 1e-3 * weight) / (counts + weight)
+    return Factors(inside.astype(dtype), outside.astype(dtype))
 
 
-def run(data: InMemory, model: TiedSpherical, settings: Settings) -> Fit:
-    """From the starting parameters to convergence or `max_iter`; ends on an E-step that saw the returned parameters."""
-    fit = Fit(model)
-    data.forget()
+def run(data: InMemory, model: TiedSpherical, settings: Settings, labels: NDArray[np.int32] | None = None) -> Fit:
+    """From the starting parameters to convergence or `max_iter`; ends on an E-step that saw the returned parameters.
+
+    model: a variance that is not a number is to be found from the hard assignment to the starting centres
+    labels (N,): a component near each point, if some are known already
+    """
+    data.begin(None if settings.search.exact else labels)
+    if not (settings.n_active == model.n_components > 1):
+        settings.search.start(data.chunks, model.centers, settings.n_active)
+    if math.isnan(model.variance):
+        model = with_hard_variance(data, model, settings)
+    fit = Fit(model, exchanging=settings.exchange)
+    for _ in range(settings.n_warmup):
+        start = perf_counter()
+        settings.search.refresh(fit.model.centers)
+        e_step(data, fit, settings)
+        record(fit, settings, "warmup", fit.lower_bound, fit.quantization_error, start)
     last = np.inf
     for _ in range(settings.max_iter):
         start = perf_counter()
+        settings.search.refresh(fit.model.centers)
+        before, winners = fit.model, data.winners() if fit.exchanging else None
         e_step(data, fit, settings)
+        bound, J = fit.lower_bound, fit.quantization_error
         assert fit.statistics is not None
-        statistics = fit.statistics
-        bound = fit.lower_bound
-        unmoved = settings.hard and statistics.n_moved == 0  # an M-step would give the same centres
+        unmoved = settings.hard and fit.statistics.n_moved == 0  # an M-step would give the same centres
         if not unmoved:
-            m_step(data, fit, settings)
-        record(fit, statistics, bound, perf_counter() - start, settings)
-        if settings.hard:
-            J = statistics.quantization_error
-            fit.converged = unmoved or abs(last - J) <= settings.tol * J
-            last = J
+            squares = m_step(data, fit, settings)
+            if winners is not None and squares > last:
+                logger.info("iteration %d: the exchange would not lower J; plain steps from here", fit.n_iter + 1)
+                data.begin(winners)
+                fit.model, fit.exchanging = before, False
+                continue
+            if fit.exchanging:  # an exchange is judged with both centres having followed the point
+                bound, J = hard_free_energy(fit.model, squares, fit.statistics.weight), squares
+        record(fit, settings, "em", bound, J, start)
+        value = J if settings.hard else bound
+        change = abs(last - value) / (J if settings.hard and J > 0 else 1.0)
+        last = value
+        if fit.exchanging:
+            fit.exchanging = not unmoved and change > _EXCHANGE_TOL * settings.tol
         else:
-            fit.converged = abs(last - bound) < settings.tol
-            last = bound
-        if unmoved and not settings.epsilon:
-            return fit
+            fit.converged = unmoved or (change <= settings.tol if settings.hard else change < settings.tol)
         if fit.converged:
             break
-    e_step(data, fit, replace(settings, epsilon=0.0))
+    fit.exchanging = False
+    if not (fit.converged and unmoved) or settings.epsilon:
+        settings.search.refresh(fit.model.centers)
+        e_step(data, fit, replace(settings, epsilon=0.0))
     return fit
 
 
 def e_step(data: InMemory, fit: Fit, settings: Settings) -> None:
     """E-step of all data. In k-means σ² follows at once from J (14), which makes F what (15) says."""
-    statistics = data.map(lambda chunk: expect(chunk, fit.model, settings))
+    factors = None
+    if fit.exchanging and fit.statistics is not None:
+        weight = fit.statistics.weight / data.n_points
+        factors = exchange_factors(fit.statistics.counts, weight, fit.model.centers.dtype)
+    statistics = data.map(lambda chunk: expect(chunk, fit.model, settings, factors))
     if settings.hard:
         fit.model = fit.model.with_variance(statistics.quantization_error / statistics.weight)
         statistics.log_sum = -0.5 * statistics.quantization_error / fit.model.variance
     fit.statistics = statistics
 
 
+def hard_free_energy(model: TiedSpherical, J: float, weight: float) -> float:
+    """F (15) of a partition of error J, for σ² of (14) [nats per unit of weight]."""
+    model = model.with_variance(J / weight)
+    return model.log_scale - 0.5 * J / (weight * model.variance)
+
+
 def with_hard_variance(data: InMemory, model: TiedSpherical, settings: Settings) -> TiedSpherical:
-    """The same centres with σ² of the points assigned to their nearest, (14)."""
-    statistics = data.map(lambda chunk: expect(chunk, model, settings))
-    return model.with_variance(statistics.quantization_error / statistics.weight)
+    """The same centres with σ² of the points assigned to the nearest that the search finds (14)."""
+    J = 0.0
+    for chunk in data.chunks:
+        n_kept = settings.n_active if settings.n_active < model.n_components else 1
+        kept, distances, _ = settings.search.find(chunk, model.centers, n_kept)
+        J += chunk.weighted_sum(distances[:, 0])
+        chunk.kept = kept if n_kept == settings.n_active else None
+    return model.with_variance(J / sum(chunk.weight for chunk in data.chunks))
 
 
-def m_step(data: InMemory, fit: Fit, settings: Settings) -> None:
-    """M-step, after the repair of clusters that k-means has left empty."""
+def m_step(data: InMemory, fit: Fit, settings: Settings) -> float:
+    """M-step, after the repair of clusters that k-means has left empty; returns the squares about the new centres."""
     assert fit.statistics is not None
     if settings.hard:
-        moved = relocate_empty(data, fit.statistics)
+        fit.model, moved = relocate_empty(data, fit.model, fit.statistics)
         if moved:
             fit.n_relocated += moved
             logger.info("iteration %d: %d empty cluster(s) moved to the farthest points", fit.n_iter + 1, moved)
-    fit.model = fit.model.maximise(fit.statistics)
+    fit.model, squares = fit.model.maximise(fit.statistics)
+    return squares
 
 
-def record(fit: Fit, statistics: Statistics, bound: float, seconds: float, settings: Settings) -> None:
+def relocate_empty(data: InMemory, model: TiedSpherical, statistics: Statistics) -> tuple[TiedSpherical, int]:
+    """Puts each empty component on a point of its own, the farthest from their winners first; says how many moved.
+
+    The point leaves its winner's sums and squares, so J falls. A component is never emptied for another's sake.
+    """
+    empty = np.flatnonzero(statistics.counts == 0)
+    if not len(empty):
+        return model, 0
+    centers, n_relocated = model.centers.copy(), 0
+    statistics.sums = statistics.sums.copy()  # a chunk may go on from them
+    for component, place, row, weight, winner, distance in zip(empty, *data.farthest(len(empty)), strict=False):
+        if statistics.counts[winner] <= weight:
+            continue
+        moment = weight * row.astype(np.float64)
+        statistics.sums[winner] -= moment
+        statistics.counts[winner] -= weight
+        statistics.sums[component] = moment
+        statistics.counts[component] = weight
+        statistics.squares -= weight * float(distance)
+        centers[component] = row
+        data.assign(place, component)
+        n_relocated += 1
+    return replace(model, centers=centers), n_relocated
+
+
+def record(fit: Fit, settings: Settings, phase: str, bound: float, J: float, start: float) -> None:
     """One row of the history, to the log and to the callback too."""
+    assert fit.statistics is not None
     fit.n_iter += 1
-    J = statistics.quantization_error
-    row = ("em", bound, J, statistics.n_distances, statistics.n_moved, seconds)
+    row = (phase, bound, J, fit.statistics.n_distances, fit.statistics.n_moved, perf_counter() - start)
     fit.history.append(row)
-    logger.info("iteration %d: F %.6f, J %.6g, %d moved, %.3f s", fit.n_iter, bound, J, statistics.n_moved, seconds)
+    logger.info("%s %d: F %.6f, J %.6g, %d moved, %.3f s", phase, fit.n_iter, bound, J, row[4], row[5])
     if settings.callback is not None:
         named = dict(zip(HISTORY.names or (), row, strict=True))
         settings.callback({"iteration": fit.n_iter, **named}, fit.model)

@@ -14,6 +14,7 @@ from cprime import GaussianMixture, KMeans
 EQUAL = {"covariance_type": "tied_spherical", "weights": "equal"}
 NOT_CONVERGED = "ignore:The fit did not converge"
 DUPLICATES = "ignore:Number of distinct clusters"
+LEAST_VARIANCE = 1e-2  # far above the squared rounding of coordinates of about 100, also in single precision
 
 
 @dataclass
@@ -30,9 +31,12 @@ class Problem:
     @property
     def noise(self) -> float:
         """Squares that the rounding of coordinates may add to J [data unit²]."""
-        scale = float(max(np.abs(self.X).max(), 0 if isinstance(self.start, str) else np.abs(self.start).max()))
-        W = len(self.X) if self.weight is None else self.weight.sum()
-        return 4 * W * self.X.shape[1] * (float(np.finfo(self.X.dtype).eps) * scale) ** 2
+        rounding = 2 * float(np.finfo(self.X.dtype).eps) * float(np.abs(self.X).max())
+        return self.total_weight * self.X.shape[1] * rounding**2
+
+    @property
+    def total_weight(self) -> float:
+        return len(self.X) if self.weight is None else self.weight.sum()
 
 
 @st.composite
@@ -57,6 +61,8 @@ def problems(draw):
 
 # So far off that the squares about the old centers say little of those about the new ones.
 FAR = Problem(clustered(8, 1, np.float32), None, 6, 3, np.linspace(-2e5, 1e5, 6, dtype=np.float32)[:, np.newaxis], 0)
+# Nothing is at one of the two centers; what is at the other must not be rounded for it.
+DEAD = Problem(np.zeros((5, 1), np.float32), None, 2, 2, np.array([[688102.15], [0.0]], np.float32), 0)
 # The point that the empty third cluster is given first is there twice, and its own cluster keeps the other.
 TWINS = Problem(np.array([[-1.0], [1.0], [50.0], [50.0]]), None, 3, 1, np.array([[0.0], [30.0], [1e4]]), 0)
 
@@ -65,6 +71,7 @@ TWINS = Problem(np.array([[-1.0], [1.0], [50.0], [50.0]]), None, 3, 1, np.array(
 @settings(max_examples=250)
 @given(problem=problems(), precision=st.none() | st.floats(1e-6, 1e6))
 @example(problem=FAR, precision=None)
+@example(problem=DEAD, precision=None)
 def test_bound_of_a_mixture_never_falls(problem, precision):
     X, D = problem.X, problem.X.shape[1]
     gm = GaussianMixture(
@@ -74,6 +81,7 @@ def test_bound_of_a_mixture_never_falls(problem, precision):
         precisions_init=precision,
         tol=0,
         max_iter=25,
+        reg_covar=LEAST_VARIANCE,
         random_state=problem.seed,
         n_threads=1,
         **EQUAL,
@@ -81,7 +89,8 @@ def test_bound_of_a_mixture_never_falls(problem, precision):
     bounds = np.array([*gm.lower_bounds_, gm.lower_bound_])
     assert np.isfinite(bounds).all()
     assert gm.variance_ > 0
-    assert (np.diff(bounds) >= -resolution(X.dtype, D, bounds[:-1], bounds[1:])).all()
+    rounded_centers = problem.noise / problem.total_weight / LEAST_VARIANCE
+    assert (np.diff(bounds) >= -resolution(X.dtype, D, bounds[:-1], bounds[1:]) - rounded_centers).all()
     likelihood = gm.score(X, sample_weight=problem.weight)
     assert gm.lower_bound_ <= likelihood + resolution(X.dtype, D, gm.lower_bound_, likelihood)
 

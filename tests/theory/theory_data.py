@@ -75,7 +75,7 @@ def log_likelihood(X, centers, variance, weight=None):
 
 
 def maximise(X, q, weight):
-    """M-step (6) with q for r: centres and variance. A component that holds nothing is not given: every one must hold."""
+    """M-step (6) with q for r: centres and variance. Every component must hold something."""
     X = np.asarray(X, dtype=np.float64)
     held = weight[:, np.newaxis] * q
     centers = held.T @ X / held.sum(axis=0)[:, np.newaxis]

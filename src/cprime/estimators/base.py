@@ -7,20 +7,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cprime import em, kernels, storage
-from cprime.estimators.validation import check_weights
-from cprime.execution import Chunk
+from cprime.estimators.validation import check_weights, resolve_init, shown
+from cprime.execution import Chunk, InMemory
 from cprime.model import TiedSpherical
-from cprime.search import FullSearch
+from cprime.search import FullSearch, Search
+from cprime.search.certificate import certify
+from cprime.seeding import is_given, start
 
 
 class Bounds(NamedTuple):
     """Free energy and what it bounds, per point (or unit of weight), in nats.
 
     free_energy : F(K, Θ), eq. (7) of Lücke & Forster
-    log_likelihood : L(Θ), eq. (3); never below F
+    log_likelihood : L(Θ), eq. (3); but for rounding never below F
     kl_gap : L − F, the divergence KL of the truncated posteriors from the exact ones; eq. (16) for k-means
     entropy : mean entropy of the truncated posteriors; 0 for k-means
     """
@@ -36,7 +39,12 @@ class Clusterer(BaseEstimator):
 
     # Called while a fit runs with every row of the history, as a dictionary, and the parameters after that iteration.
     _callback: Callable[[dict[str, Any], TiedSpherical], None] | None = None
+    n_init: int
     n_threads: int | None
+    random_state: Any
+    verbose: int
+    certificate_size: int
+    certificate_seed: int
 
     def _parameters(self) -> TiedSpherical:
         raise NotImplementedError
@@ -44,22 +52,59 @@ class Clusterer(BaseEstimator):
     def _n_active(self) -> int:
         raise NotImplementedError
 
+    def _n_components(self) -> int:
+        raise NotImplementedError
+
     def _validated(self, X: Any, reset: bool) -> NDArray:
         if not reset:
             check_is_fitted(self)
-        dtype = (np.float64, np.float32) if reset else self._parameters().centers.dtype
-        return validate_data(self, X, reset=reset, dtype=dtype, order="C", accept_sparse=False)
+            dtype = self._parameters().centers.dtype
+            return validate_data(self, X, reset=False, dtype=dtype, order="C", accept_sparse=False)
+        X = validate_data(self, X, dtype="numeric", order="C", accept_sparse=False)  # tables keep float32 only so
+        single = X.dtype.kind == "f" and X.dtype.itemsize == 4
+        return X.astype(np.float32 if single else np.float64, copy=False)
 
-    def _settings(self, n_active: int, **changes: Any) -> em.Settings:
-        given: dict[str, Any] = {
-            "n_active": n_active,
-            "search": FullSearch(),
-            "hard": False,
-            "max_iter": 0,
-            "tol": 0.0,
-            "n_threads": self.n_threads,
-        }
-        return em.Settings(**(given | changes))
+    def _settings(self, n_active: int, search: Search, **changes: Any) -> em.Settings:
+        given: dict[str, Any] = {"hard": False, "max_iter": 0, "tol": 0.0, "n_threads": self.n_threads}
+        return em.Settings(n_active, search, **(given | changes))
+
+    def _best_run(
+        self, X: NDArray, weights: NDArray | None, init: Any, variance: float, floor: float, settings: em.Settings
+    ) -> em.Fit:
+        """Runs from `n_init` starts; keeps the one of greatest F (least J), what it found, and its certificate."""
+        random_state = check_random_state(self.random_state)
+        data = InMemory(X, weights)
+        best, found = None, None
+        with shown(self.verbose):
+            for _ in range(1 if is_given(init) else self.n_init):
+                centers, labels = start(
+                    X,
+                    self._n_components(),
+                    resolve_init(init, settings.search),
+                    sample_weight=weights,
+                    random_state=random_state,
+                    n_threads=self.n_threads,
+                )
+                fit = em.run(data, TiedSpherical(centers, variance, floor), settings, labels)
+                if best is None or fit.lower_bound > best.lower_bound:
+                    best, found, lists = fit, data.found(), settings.search.lists()
+        assert best is not None
+        self.neighbors_ = lists
+        self.certificate_ = None
+        if found is None:
+            self.labels_ = kernels.nearest(X, best.model.centers, n_threads=self.n_threads)[0][:, 0]
+            return best
+        self.labels_ = found.kept[:, 0].copy()
+        if self.certificate_size and not settings.search.exact:
+            self.certificate_ = certify(
+                found,
+                best.model.centers,
+                None if settings.hard else best.model.variance,
+                self.certificate_size,
+                self.certificate_seed,
+                self.n_threads,
+            )
+        return best
 
     def bounds(self, X: Any, sample_weight: Any = None) -> Bounds:
         """Free energy, log-likelihood, their gap and the entropy of the posteriors, for the fitted parameters.
@@ -74,7 +119,7 @@ class Clusterer(BaseEstimator):
         Returns
         -------
         bounds : Bounds
-            Per unit of weight, in nats. One exact pass over all components: N·C evaluations.
+            Per unit of weight, in nats. Two exact passes over all components, 2·N·C evaluations.
 
         References
         ----------
@@ -84,7 +129,7 @@ class Clusterer(BaseEstimator):
         weights = check_weights(sample_weight, X)
         model = self._parameters()
         chunk = Chunk(X, weights)
-        statistics = em.expect(chunk, model, self._settings(self._n_active()))
+        statistics = em.expect(chunk, model, self._settings(self._n_active(), FullSearch(self.n_threads)))
         free_energy = em.free_energy(model, statistics)
         log_sums = kernels.log_sum_exp(X, model.centers, model.variance, n_threads=self.n_threads)
         log_likelihood = model.log_scale + chunk.weighted_sum(log_sums) / chunk.weight

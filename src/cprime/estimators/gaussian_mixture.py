@@ -19,12 +19,10 @@ from cprime.estimators.validation import (
     check_weights,
     resolve_n_active,
     resolve_search,
-    shown,
+    resolve_warmup,
 )
-from cprime.execution import InMemory
 from cprime.model import TiedSpherical
 from cprime.model.tied_spherical import variance_floor
-from cprime.seeding import is_given, seed
 
 
 @storage.register
@@ -46,14 +44,20 @@ class GaussianMixture(DensityMixin, Clusterer):
     n_active : int, "auto" or None, default="auto"
         C′, the components a point keeps, 1 … C. None is all of them: exact EM. "auto" is exact EM up to 16
         components and 5 above.
-    search : {"auto", "full"}, default="auto"
-        Which components a point looks at: "full" is all of them.
-    n_neighbors, n_explore, n_warmup
-        Settings of the partial searches; "full" does not use them.
+    search : {"auto", "full", "graph", "exact", "estimated"}, default="auto"
+        Which components a point looks at before it keeps C′ of them: "full" is all; "exact" and "estimated" are
+        var-GMM-X and -S of Forster & Lücke, "graph" renews its lists only where points move. "auto" is "graph" from 256
+        components and 2²⁵ evaluations an iteration where C′ < C, else "full".
+    n_neighbors : int or "auto", default="auto"
+        G, the length of a component's neighbor list, itself among them: 16 for "exact" and "estimated", 33 for "graph".
+    n_explore : int, default=1
+        Random components that a point looks at besides, in a partial search.
+    n_warmup : int or "auto", default="auto"
+        E-steps before the first M-step in a partial search. "auto" is 25 with init_sets="random", else 0.
     assignment : {"soft"}, default="soft"
         What the kept components are given: "soft" is the truncated posterior (5).
-    init_params : {"k-means++", "random", "afk-mc2"}, array-like, fitted estimator or callable, default="k-means++"
-        Where the means start, as `init` of `KMeans`.
+    init_params : {"auto", "k-means++", "random", "afk-mc2", "two-level"}, array-like, fitted estimator or callable
+        Where the means start, as `init` of `KMeans`; default "auto".
     n_init : int, default=1
         Number of starts; the one of greatest lower bound is kept. From given means there is one.
     max_iter : int, default=100
@@ -67,6 +71,10 @@ class GaussianMixture(DensityMixin, Clusterer):
         "tied_spherical" the precision is one number, 1/σ². None means: from `init_params`, with σ² by eq. (14).
     warm_start : bool, default=False
         Whether `fit` starts from the parameters of the fit before.
+    init_sets : {"two-level", "random"}, default="two-level"
+        How "exact" and "estimated" begin: from what a two-level search finds for each point, or from random sets.
+    certificate_size, certificate_seed : int, default=1000 and 0
+        Points searched exactly after a partial search, for `certificate_`, and the seed of their choice; 0 is none.
     n_threads : int or None, default=None
         Threads to use; None is every processor that the process may use. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -85,6 +93,11 @@ class GaussianMixture(DensityMixin, Clusterer):
         σ² in data unit².
     labels_ : ndarray of shape (n_samples,), int32
         The most probable component of each training point.
+    neighbors_ : ndarray of shape (n_components, G), int32, or None
+        The neighbor lists of a partial search, the component itself first; None after a full one.
+    certificate_ : dict or None
+        How good the partial search was on a random sample of points searched exactly: n_points, agreement (share whose
+        best component was found), shortfall (of F, nats a point), with intervals at 95 %. None after a full search.
     n_active_ : int
         C′ as used.
     converged_ : bool
@@ -122,11 +135,11 @@ class GaussianMixture(DensityMixin, Clusterer):
         weights: str = "free",
         n_active: int | str | None = "auto",
         search: str = "auto",
-        n_neighbors: int = 16,
+        n_neighbors: int | str = "auto",
         n_explore: int = 1,
         n_warmup: int | str = "auto",
         assignment: str = "soft",
-        init_params: Any = "k-means++",
+        init_params: Any = "auto",
         n_init: int = 1,
         max_iter: int = 100,
         tol: float = 1e-3,
@@ -135,6 +148,9 @@ class GaussianMixture(DensityMixin, Clusterer):
         means_init: Any = None,
         precisions_init: Any = None,
         warm_start: bool = False,
+        init_sets: str = "two-level",
+        certificate_size: int = 1000,
+        certificate_seed: int = 0,
         n_threads: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -157,6 +173,9 @@ class GaussianMixture(DensityMixin, Clusterer):
         self.means_init = means_init
         self.precisions_init = precisions_init
         self.warm_start = warm_start
+        self.init_sets = init_sets
+        self.certificate_size = certificate_size
+        self.certificate_seed = certificate_seed
         self.n_threads = n_threads
         self.random_state = random_state
         self.verbose = verbose
@@ -183,57 +202,36 @@ class GaussianMixture(DensityMixin, Clusterer):
             If an argument is out of its range or not supported, or there are fewer points than components.
         """
         check_mixture(self)
+        C = self.n_components
+        n_active = resolve_n_active(self.n_active, C)
+        X = self._validated(X, reset=True)
+        if len(X) < C:
+            raise ValueError(f"n_samples={len(X)} should be >= n_components={C}.")
+        weights = check_weights(sample_weight, X)
+        search = resolve_search(self, C, n_active, len(X))
         settings = self._settings(
-            resolve_n_active(self.n_active, self.n_components),
-            search=resolve_search(self.search),
+            n_active,
+            search,
             max_iter=self.max_iter,
             tol=self.tol,
+            n_warmup=resolve_warmup(self, search),
             callback=self._callback,
         )
-        X = self._validated(X, reset=True)
-        if len(X) < self.n_components:
-            raise ValueError(f"n_samples={len(X)} should be >= n_components={self.n_components}.")
-        weights = check_weights(sample_weight, X)
-        random_state = check_random_state(self.random_state)
-        data = InMemory(X, weights)
-        best, labels = None, None
-        with shown(self.verbose):
-            for _ in range(1 if self._starts_alike() else self.n_init):
-                fit = em.run(data, self._start(data, X, weights, random_state), settings)
-                if best is None or fit.lower_bound > best.lower_bound:
-                    best, labels = fit, data.winners()
-        assert best is not None
-        self._set_fitted(best, settings)
-        self.labels_ = self._nearest(X) if labels is None else labels
+        floor = max(self.reg_covar, variance_floor(X))
+        init, variance = self._start(X, floor)
+        fit = self._best_run(X, weights, init, variance, floor, settings)
+        self._set_fitted(fit, settings)
         return self
 
-    def _starts_alike(self) -> bool:
-        return self._continues() or self.means_init is not None or is_given(self.init_params)
-
-    def _continues(self) -> bool:
-        return self.warm_start and hasattr(self, "means_")
-
-    def _start(self, data: InMemory, X: NDArray, weights: NDArray | None, random_state: Any) -> TiedSpherical:
-        floor = max(self.reg_covar, variance_floor(X))
-        if self._continues():
-            if self.means_.shape != (self.n_components, X.shape[1]):
-                raise ValueError(
-                    f"warm_start needs means_ of shape {(self.n_components, X.shape[1])}, got {self.means_.shape}."
-                )
-            return TiedSpherical(self.means_.astype(X.dtype), max(self.variance_, floor), floor)
-        centers = seed(
-            X,
-            self.n_components,
-            self.init_params if self.means_init is None else self.means_init,
-            sample_weight=weights,
-            random_state=random_state,
-            n_threads=self.n_threads,
-        )
-        model = TiedSpherical(centers, 1.0, floor)
-        data.forget()
-        if self.precisions_init is not None:
-            return model.with_variance(X.shape[1] / float(self.precisions_init))
-        return em.with_hard_variance(data, model, self._settings(1))
+    def _start(self, X: NDArray, floor: float) -> tuple[Any, float]:
+        """Where the means start, and the variance, not a number where it is to be found."""
+        if self.warm_start and hasattr(self, "means_"):
+            shape = (self.n_components, X.shape[1])
+            if self.means_.shape != shape:
+                raise ValueError(f"warm_start needs means_ of shape {shape}, got {self.means_.shape}.")
+            return self.means_, max(self.variance_, floor)
+        variance = np.nan if self.precisions_init is None else max(1 / float(self.precisions_init), floor)
+        return (self.init_params if self.means_init is None else self.means_init), variance
 
     def _set_fitted(self, fit: em.Fit, settings: em.Settings) -> None:
         if not fit.converged and self.max_iter > 0:
@@ -262,6 +260,9 @@ class GaussianMixture(DensityMixin, Clusterer):
 
     def _n_active(self) -> int:
         return self.n_active_
+
+    def _n_components(self) -> int:
+        return self.n_components
 
     def _nearest(self, X: NDArray) -> NDArray[np.int32]:
         return kernels.nearest(X, self.means_, n_threads=self.n_threads)[0][:, 0]

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from cprime import em, kernels, storage
 from cprime.estimators.base import Clusterer
@@ -16,13 +15,14 @@ from cprime.estimators.validation import (
     check_integer,
     check_real,
     check_weights,
+    resolve_exchange,
     resolve_search,
-    shown,
+    resolve_warmup,
 )
-from cprime.execution import InMemory
+from cprime.execution import Chunk
 from cprime.model import TiedSpherical
 from cprime.model.tied_spherical import variance_floor
-from cprime.seeding import is_given, seed
+from cprime.search.approximate import approximately_nearest
 
 
 @storage.register
@@ -36,22 +36,39 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
     ----------
     n_clusters : int, default=8
         Number of clusters C, at most the number of points.
-    init : {"k-means++", "random", "afk-mc2"}, array-like, fitted estimator or callable, default="k-means++"
-        Where to start: greedy k-means++, distinct random rows, the AFK-MC² chain, given centers of shape
-        (n_clusters, n_features), those of a fitted estimator, or a function of (X, n_clusters, random_state).
+    init : {"auto", "k-means++", "random", "afk-mc2", "two-level"}, array-like, fitted estimator or callable
+        Where to start, by default "auto": greedy k-means++, distinct random rows, the AFK-MC² chain, rows spread over coarse cells, given
+        centers of shape (n_clusters, n_features), those of a fitted estimator, or a function of
+        (X, n_clusters, random_state). "auto" is "two-level" for a partial search and "k-means++" for the full one.
     n_init : int, default=1
         Number of starts; the one of least J is kept. From given centers there is one.
     max_iter : int, default=300
         Most iterations of one start.
     tol : float, default=1e-4
         A start has converged once J changes by no more than this share of it, or no point moves.
-    search : {"auto", "full"}, default="auto"
-        Which centers a point looks at: "full" is all of them.
-    n_neighbors, n_explore, n_warmup
-        Settings of the partial searches; "full" does not use them.
+    search : {"auto", "full", "graph", "exact", "estimated"}, default="auto"
+        Which centers a point looks at: "full" is all of them (Lloyd's algorithm); "graph" the neighbors of its own;
+        "exact" and "estimated" are var-k-means-X and -S of Forster & Lücke. "auto" is "graph" from 256 clusters and
+        2²⁵ evaluations an iteration, and "full" below.
+    n_neighbors : int or "auto", default="auto"
+        G, the length of a center's neighbor list, itself among them. "auto" is 16 for "exact" and "estimated"; "graph"
+        begins with 33 and doubles them while an exact search of a sample shows that they miss more than 0.2 % of J.
+    n_explore : int, default=1
+        Random centers that a point looks at besides, in "exact" and "estimated".
+    n_warmup : int or "auto", default="auto"
+        E-steps before the first M-step in a partial search. "auto" is 25 with init_sets="random", else 0.
     epsilon : float, default=0.0
         Laziness of lazy-k-means: a point moves only to a center that is nearer by the factor 1 + epsilon (eq. 21).
-        0 is k-means. `labels_` and `predict` always give the nearest center.
+        0 is k-means. `labels_` and `predict` give the nearest center that the search finds.
+    exchange : bool or "auto", default="auto"
+        Whether the fit begins with exchange steps (Hartigan), which count on both centers following a point: they
+        end in better optima, and plain steps follow until convergence. "auto" is True for search="graph" with
+        epsilon=0, the only one that has them.
+    init_sets : {"two-level", "random"}, default="two-level"
+        How "exact" and "estimated" begin: from the center that a two-level search finds for each point, or from
+        random sets and lists as in the papers.
+    certificate_size, certificate_seed : int, default=1000 and 0
+        Points searched exactly after a partial search, for `certificate_`, and the seed of their choice; 0 is none.
     n_threads : int or None, default=None
         Threads to use; None is every processor that the process may use. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -64,7 +81,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         In the dtype of the data.
     labels_ : ndarray of shape (n_samples,), int32
-        The nearest center of each training point.
+        The nearest center of each training point, as the search found it.
     inertia_ : float
         J, the weighted sum of squared distances to the nearest center, in data unit².
     variance_ : float
@@ -76,11 +93,17 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
     lower_bound_ : float
         F of the returned parameters per point, eq. (15), in nats.
     lower_bounds_ : list of float
-        F as seen by the E-step of each iteration.
+        F by iteration, as its E-step saw it; of an exchange step, with its centers re-estimated. It never falls.
     history_ : structured ndarray of shape (n_iter_,)
         One row an iteration: phase, lower_bound, quantization_error (J), n_distances, n_moved, seconds.
     n_active_ : int
         C′, always 1.
+    neighbors_ : ndarray of shape (n_clusters, G), int32, or None
+        The neighbor lists of a partial search, the center itself first, −1 behind the last; None after a full one.
+    certificate_ : dict or None
+        How good the partial search was on a random sample of points searched exactly: n_points, agreement (share whose
+        center is the nearest), relative_excess (of J), each with agreement_interval, relative_excess_interval at 95 %.
+        None after a full search.
     n_relocated_ : int
         Empty clusters that were given a new center, over all iterations.
     n_features_in_ : int
@@ -105,15 +128,19 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
         self,
         n_clusters: int = 8,
         *,
-        init: Any = "k-means++",
+        init: Any = "auto",
         n_init: int = 1,
         max_iter: int = 300,
         tol: float = 1e-4,
         search: str = "auto",
-        n_neighbors: int = 16,
+        n_neighbors: int | str = "auto",
         n_explore: int = 1,
         n_warmup: int | str = "auto",
         epsilon: float = 0.0,
+        exchange: bool | str = "auto",
+        init_sets: str = "two-level",
+        certificate_size: int = 1000,
+        certificate_seed: int = 0,
         n_threads: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -128,6 +155,10 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
         self.n_explore = n_explore
         self.n_warmup = n_warmup
         self.epsilon = epsilon
+        self.exchange = exchange
+        self.init_sets = init_sets
+        self.certificate_size = certificate_size
+        self.certificate_seed = certificate_seed
         self.n_threads = n_threads
         self.random_state = random_state
         self.verbose = verbose
@@ -159,54 +190,35 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
             If an argument is out of its range, or there are fewer points than clusters.
         """
         check_common(self)
-        check_integer(self.n_clusters, "n_clusters", 1)
+        C = check_integer(self.n_clusters, "n_clusters", 1)
+        epsilon = check_real(self.epsilon, "epsilon", 0.0)
+        X = self._validated(X, reset=True)
+        if len(X) < C:
+            raise ValueError(f"n_samples={len(X)} should be >= n_clusters={C}.")
+        weights = check_weights(sample_weight, X)
+        search = resolve_search(self, C, 1, len(X))
         settings = self._settings(
             1,
-            search=resolve_search(self.search),
+            search,
             hard=True,
             max_iter=self.max_iter,
             tol=self.tol,
-            epsilon=check_real(self.epsilon, "epsilon", 0.0),
+            n_warmup=resolve_warmup(self, search),
+            epsilon=epsilon,
+            exchange=resolve_exchange(self.exchange, search, epsilon),
             callback=self._callback,
         )
-        X = self._validated(X, reset=True)
-        if len(X) < self.n_clusters:
-            raise ValueError(f"n_samples={len(X)} should be >= n_clusters={self.n_clusters}.")
-        weights = check_weights(sample_weight, X)
-        random_state = check_random_state(self.random_state)
-        data = InMemory(X, weights)
-        floor = variance_floor(X)
-        best, labels = None, None
-        with shown(self.verbose):
-            for _ in range(1 if is_given(self.init) else self.n_init):
-                centers = seed(
-                    X,
-                    self.n_clusters,
-                    self.init,
-                    sample_weight=weights,
-                    random_state=random_state,
-                    n_threads=self.n_threads,
-                )
-                fit = em.run(data, TiedSpherical(centers, 1.0, floor), settings)
-                if best is None or fit.quantization_error < best.quantization_error:
-                    best, labels = fit, data.winners()
-        assert best is not None
-        assert labels is not None
-        self._set_fitted(best, labels)
-        return self
-
-    def _set_fitted(self, fit: em.Fit, labels: NDArray[np.int32]) -> None:
-        n_found = len(np.unique(labels))
-        if n_found < self.n_clusters:
+        fit = self._best_run(X, weights, self.init, 1.0, variance_floor(X), settings)
+        n_found = len(np.unique(self.labels_))
+        if n_found < C:
             warnings.warn(
-                f"Number of distinct clusters ({n_found}) found smaller than n_clusters ({self.n_clusters}). "
+                f"Number of distinct clusters ({n_found}) found smaller than n_clusters ({C}). "
                 "Possibly due to duplicate points in X.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=2,
             )
         self.cluster_centers_ = fit.model.centers
         self.variance_ = fit.model.variance
-        self.labels_ = labels
         self.inertia_ = fit.quantization_error
         self.lower_bound_ = fit.lower_bound
         self.history_ = em.history(fit.history)
@@ -215,6 +227,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
         self.n_iter_ = fit.n_iter
         self.n_active_ = 1
         self.n_relocated_ = fit.n_relocated
+        return self
 
     @property
     def _n_features_out(self) -> int:
@@ -226,18 +239,25 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
     def _n_active(self) -> int:
         return 1
 
-    def predict(self, X: Any) -> NDArray[np.int32]:
-        """The nearest center of each row: an exact search; ties go to the lower index.
+    def _n_components(self) -> int:
+        return self.n_clusters
+
+    def predict(self, X: Any, approximate: bool = False) -> NDArray[np.int32]:
+        """The nearest center of each row; ties go to the lower index.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+        approximate : bool, default=False
+            False searches all centers. True finds a near one by the partial search, in O(√C + G) evaluations a row.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,), int32
         """
         X = self._validated(X, reset=False)
+        if approximate:
+            return approximately_nearest(X, self.cluster_centers_, self.neighbors_, self.n_threads)[0]
         return kernels.nearest(X, self.cluster_centers_, n_threads=self.n_threads)[0][:, 0]
 
     def transform(self, X: Any) -> NDArray:
@@ -272,4 +292,4 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
         X = self._validated(X, reset=False)
         weights = check_weights(sample_weight, X)
         distances = kernels.nearest(X, self.cluster_centers_, n_threads=self.n_threads)[1][:, 0]
-        return -float(distances.sum(dtype=np.float64) if weights is None else weights @ distances)
+        return -Chunk(X, weights).weighted_sum(distances)

@@ -12,11 +12,16 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight, check_scalar
 
 from cprime._threads import resolve_threads
-from cprime.search import FullSearch, Search
+from cprime.search import EstimatedSearch, ExactSearch, FullSearch, GraphSearch, Search
 
 COVARIANCE_TYPES = ("tied_spherical", "spherical", "diag", "tied", "full")
 # With n_active="auto", mixtures of at most EXACT_AUTO components are fitted by exact EM, larger ones keep KEPT_AUTO.
 EXACT_AUTO, KEPT_AUTO = 16, 5
+# With search="auto", the exact search is left at so many components and so many evaluations an iteration.
+PARTIAL_COMPONENTS, PARTIAL_EVALUATIONS = 256, 2**25
+PAPER_NEIGHBORS = 16  # G of the papers' searches with n_neighbors="auto"
+RANDOM_WARMUP = 25
+SEARCH_SEED = 0
 SEARCHES = ("auto", "full", "exact", "estimated", "graph")
 
 
@@ -47,9 +52,17 @@ def check_common(estimator: Any) -> None:
     check_integer(estimator.n_init, "n_init", 1)
     check_integer(estimator.max_iter, "max_iter", 1)
     check_real(estimator.tol, "tol", 0.0)
-    check_integer(estimator.n_neighbors, "n_neighbors", 1)
+    if isinstance(estimator.n_neighbors, str):
+        check_choice(estimator.n_neighbors, "n_neighbors", ("auto",))
+    else:
+        check_integer(estimator.n_neighbors, "n_neighbors", 2)
+    check_choice(estimator.init_sets, "init_sets", ("two-level", "random"))
+    check_integer(estimator.certificate_size, "certificate_size", 0)
+    check_integer(estimator.certificate_seed, "certificate_seed", 0)
     check_integer(estimator.n_explore, "n_explore", 0)
-    if estimator.n_warmup != "auto":
+    if isinstance(estimator.n_warmup, str):
+        check_choice(estimator.n_warmup, "n_warmup", ("auto",))
+    else:
         check_integer(estimator.n_warmup, "n_warmup", 0)
     resolve_threads(estimator.n_threads)
 
@@ -102,12 +115,54 @@ def check_weights(sample_weight: Any, X: NDArray) -> NDArray[np.float64] | None:
     return weights
 
 
-def resolve_search(name: str) -> Search:
-    """The search object of a name."""
-    check_choice(name, "search", SEARCHES)
-    if name not in ("auto", "full"):
-        raise ValueError(f"search={name!r} is not supported yet; use 'full' or 'auto'.")
-    return FullSearch()
+def resolve_search(estimator: Any, n_components: int, n_active: int, n_points: int) -> Search:
+    """The search object that the arguments ask for.
+
+    "auto" is the graph search where there are many components and the exact search is not cheap anyway.
+    """
+    name = check_choice(estimator.search, "search", SEARCHES)
+    many = n_components >= PARTIAL_COMPONENTS and n_components * n_points >= PARTIAL_EVALUATIONS
+    if name == "auto":
+        name = "graph" if many and n_active < n_components else "full"
+    if name == "full" or n_components == 1:
+        return FullSearch(estimator.n_threads)
+    if n_active == n_components:
+        raise ValueError(
+            f"search={name!r} needs n_active < n_components, got {n_active} of {n_components}; exact EM looks at all."
+        )
+    seed = SEARCH_SEED
+    given = None if estimator.n_neighbors == "auto" else int(estimator.n_neighbors)
+    if name == "graph":
+        return GraphSearch(given, estimator.n_explore, seed, estimator.n_threads)
+    kind = ExactSearch if name == "exact" else EstimatedSearch
+    return kind(given or PAPER_NEIGHBORS, estimator.n_explore, estimator.init_sets, seed, estimator.n_threads)
+
+
+def resolve_exchange(exchange: Any, search: Search, epsilon: float) -> bool:
+    """Whether a k-means fit begins with exchange steps."""
+    possible = isinstance(search, GraphSearch) and epsilon == 0
+    if isinstance(exchange, str):
+        check_choice(exchange, "exchange", ("auto",))
+        return possible
+    if not isinstance(exchange, bool):
+        raise TypeError(f"exchange must be a bool or 'auto', got {exchange!r}.")
+    if exchange and not possible:
+        raise ValueError("exchange=True needs search='graph' and epsilon=0.")
+    return exchange
+
+
+def resolve_warmup(estimator: Any, search: Search) -> int:
+    """E-steps before the first M-step: by default none, unless the papers' random sets have to find their places."""
+    if estimator.n_warmup != "auto":
+        return int(estimator.n_warmup)
+    return RANDOM_WARMUP if not search.exact and estimator.init_sets == "random" else 0
+
+
+def resolve_init(init: Any, search: Search) -> Any:
+    """The start that "auto" means: in two levels for a partial search, else k-means++."""
+    if isinstance(init, str) and init == "auto":
+        return "k-means++" if search.exact else "two-level"
+    return init
 
 
 @contextmanager

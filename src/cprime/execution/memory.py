@@ -1,37 +1,14 @@
 """All points in one array in memory (or memory-mapped): a single chunk, whose threads are the kernels'."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cprime.kernels.native import Floats
+from cprime.search import Chunk
 from cprime.statistics import Statistics, merge
-
-
-@dataclass
-class Chunk:
-    """Points and what is remembered of each between iterations.
-
-    X (n, D)    sample_weight (n,) float64 or None    kept (n, H) int32: K(n), nearest first
-    distances (n, H): squared
-    """
-
-    X: Floats
-    sample_weight: NDArray[np.float64] | None
-    kept: NDArray[np.int32] | None = None
-    distances: Floats | None = None
-
-    def weighted_sum(self, values: NDArray) -> float:
-        """Σ_n w_n values_n in float64."""
-        if self.sample_weight is None:
-            return float(values.sum(dtype=np.float64))
-        return float(self.sample_weight @ values)
-
-    @property
-    def weight(self) -> float:
-        return float(len(self.X)) if self.sample_weight is None else float(self.sample_weight.sum())
 
 
 class InMemory:
@@ -44,20 +21,31 @@ class InMemory:
         """The merged statistics of `e_step` over all chunks, in their order."""
         return merge(map(e_step, self.chunks))
 
-    def forget(self) -> None:
-        """Drops what is remembered of the points, as before a new start."""
-        for chunk in self.chunks:
-            chunk.kept = chunk.distances = None
+    @property
+    def n_points(self) -> int:
+        """N."""
+        return sum(len(chunk.X) for chunk in self.chunks)
+
+    def begin(self, labels: NDArray[np.int32] | None = None) -> None:
+        """Forgets what is remembered of the points, as before a new start; labels (N,): where each one begins."""
+        (chunk,) = self.chunks
+        chunk.kept = None if labels is None else labels[:, np.newaxis]
+        chunk.distances = chunk.sums = None
 
     def winners(self) -> NDArray[np.int32] | None:
         """The nearest kept component of every point, as the last E-step found it: (N,); None where nothing is kept."""
         (chunk,) = self.chunks
         return None if chunk.kept is None else chunk.kept[:, 0].copy()
 
-    def farthest(self, n: int) -> tuple[Floats, NDArray[np.float64], NDArray[np.int32]]:
+    def found(self) -> Chunk | None:
+        """A record of what the last E-step found for every point; None where nothing is kept."""
+        (chunk,) = self.chunks
+        return None if chunk.kept is None else replace(chunk, sums=None)
+
+    def farthest(self, n: int) -> tuple[NDArray[np.intp], Floats, NDArray[np.float64], NDArray[np.int32], Floats]:
         """The n points of positive weight farthest from their winner, farther than 0; by (distance, row).
 
-        Returns rows (≤ n, D), weights and winners.
+        Returns their positions (≤ n,), rows, weights, winners and squared distances.
         """
         (chunk,) = self.chunks
         assert chunk.kept is not None
@@ -69,4 +57,13 @@ class InMemory:
         places = np.flatnonzero((distances >= bar) & (distances > 0))
         places = places[np.argsort(-distances[places], kind="stable")][:n]
         weights = np.ones(len(places)) if chunk.sample_weight is None else chunk.sample_weight[places]
-        return chunk.X[places], weights, chunk.kept[places, 0]
+        return places, chunk.X[places], weights, chunk.kept[places, 0], distances[places]
+
+    def assign(self, place: int, component: int) -> None:
+        """Puts one point into a component, onto its centre."""
+        (chunk,) = self.chunks
+        assert chunk.kept is not None
+        assert chunk.distances is not None
+        chunk.kept[place, 0] = component
+        chunk.distances[place, 0] = 0
+        chunk.sums = None

@@ -1,21 +1,27 @@
 """The hot loops, compiled, each beside a NumPy twin in `reference.py` that a contract suite holds it to."""
 
 from cprime.kernels.native import (
+    Found,
     accumulate,
     expect_all,
     instruction_set,
     log_sum_exp,
     min_distances,
     nearest,
+    nearest_among,
     posterior,
+    reassign,
 )
 
 __all__ = [
+    "Found",
     "accumulate",
     "expect_all",
     "instruction_set",
     "log_sum_exp",
     "min_distances",
     "nearest",
+    "nearest_among",
     "posterior",
+    "reassign",
 ]

@@ -142,14 +142,18 @@ def accumulate(
     sample_weight: Floats | None = None,
     *,
     n_components: int,
+    rows: NDArray[np.int64] | None = None,
     n_threads: int | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Sufficient statistics of the kept components: N_c = Σ_n w_n q_nc (C,) and S_c = Σ_n w_n q_nc x_n (C, D), float64.
 
-    responsibilities (n, H), or None for ones, which needs H = 1.
+    kept (n, H) int32    responsibilities (n, H), of any sign, or None for ones, which needs H = 1
+    rows (n,): the rows of X and of sample_weight that are meant; None is all of them.
     """
     X = _matrix(X, "X")
-    kept = _kept(kept, "kept", (len(X), np.shape(kept)[-1]))
+    if rows is not None:
+        rows = np.ascontiguousarray(rows, dtype=np.int64)
+    kept = _kept(kept, "kept", (len(X) if rows is None else len(rows), np.shape(kept)[-1]))
     if responsibilities is None:
         if kept.shape[1] != 1:
             raise ValueError(f"responsibilities are needed where more than one component is kept, got {kept.shape[1]}")
@@ -160,7 +164,7 @@ def accumulate(
     counts = np.empty(n_components)
     sums = np.empty((n_components, X.shape[1]))
     weights = _weights(sample_weight, len(X))
-    _core.accumulate(X, kept, responsibilities, weights, counts, sums, resolve_threads(n_threads))
+    _core.accumulate(X, kept, responsibilities, weights, rows, counts, sums, resolve_threads(n_threads))
     return counts, sums
 
 
@@ -194,7 +198,7 @@ def expect_all(
     threads = resolve_threads(n_threads)
     _core.expect_all(X, centers, shift, variance, weights, counts, sums, least, excess, log_sum, threads)
     sums += counts[:, np.newaxis] * shift  # the core's sums are relative to the shift
-    J, over, log_sums = (float(v.sum() if weights is None else weights @ v) for v in (least, excess, log_sum))
+    J, over, log_sums = (float((v if weights is None else weights * v).sum()) for v in (least, excess, log_sum))
     return Expectation(
         counts=counts,
         sums=sums,
@@ -213,3 +217,82 @@ def log_sum_exp(X: Floats, centers: Floats, variance: float, *, n_threads: int |
     least, log_sum = np.empty((2, len(X)))
     _core.log_sum_exp(X, centers, variance, least, log_sum, resolve_threads(n_threads))
     return log_sum - least / (2 * variance)
+
+
+def reassign(
+    X: Floats,
+    centers: Floats,
+    lists: NDArray[np.int32],
+    labels: NDArray[np.int32],
+    inside: Floats | None = None,
+    outside: Floats | None = None,
+    share: float = 0.25,
+    *,
+    n_threads: int | None = None,
+) -> tuple[NDArray[np.int32], Floats]:
+    """One cluster-major partial E-step with C′ = 1: every point compares its component with that one's neighbours.
+
+    A point of component c moves to the neighbour b of least outside_b ‖x − μ_b‖² if that is less than
+    inside_c ‖x − μ_c‖²; without factors that is Algorithms 1 and 2 of [F] for C′ = 1.
+
+    X (n, D), centers (C, D), lists (C, G) int32: neighbours without the component itself, −1 behind the last,
+    labels (n,) int32, inside and outside (C,) > 0 or None for ones  ->  labels (n,) int32, squared distances (n,).
+    """
+    X = _matrix(X, "X")
+    centers = _centers(centers, X)
+    lists = _kept(lists, "lists", (len(centers), np.shape(lists)[-1]))
+    labels = np.ascontiguousarray(labels, dtype=np.int32)
+    if labels.shape != (len(X),):
+        raise ValueError(f"labels must have shape ({len(X)},), got {labels.shape}")
+    if inside is not None:
+        inside = np.ascontiguousarray(inside, dtype=X.dtype)
+    if outside is not None:
+        outside = np.ascontiguousarray(outside, dtype=X.dtype)
+    out, distances = np.empty_like(labels), np.empty(len(X), dtype=X.dtype)
+    _core.reassign(X, centers, lists, inside, outside, share, labels, out, distances, resolve_threads(n_threads))
+    return out, distances
+
+
+class Found(NamedTuple):
+    """What a point-major partial search has found; see `nearest_among`."""
+
+    kept: NDArray[np.int32]
+    distances: Floats
+    counts: NDArray[np.int32]
+    evaluated: NDArray[np.int32] | None
+    evaluations: Floats | None
+
+
+def nearest_among(
+    X: Floats,
+    centers: Floats,
+    lists: NDArray[np.int32],
+    previous: NDArray[np.int32],
+    n_kept: int,
+    extra: NDArray[np.int32] | None = None,
+    *,
+    evidence: bool = False,
+    n_threads: int | None = None,
+) -> Found:
+    """One point-major partial E-step: the `n_kept` nearest in G(n) = K(n) ∪ ⋃_{c ∈ K(n)} G_c ∪ extra(n).
+
+    X (n, D), centers (C, D), lists (C, G) int32, previous (n, H′) int32: K(n), extra (n, E) int32; −1 is no component
+    ->  kept (n, H) int32 by (distance, id), −1 where G(n) is smaller, squared distances (n, H), infinite there,
+    counts (n,): |G(n)|, each of its components evaluated once; with `evidence` all that was evaluated, (n, M) int32 with
+    −1 behind the last, and its squared distances.
+    """
+    X = _matrix(X, "X")
+    n = len(X)
+    centers = _centers(centers, X)
+    lists = _kept(lists, "lists", (len(centers), np.shape(lists)[-1]))
+    previous = _kept(previous, "previous", (n, np.shape(previous)[-1]))
+    extra = np.empty((n, 0), dtype=np.int32) if extra is None else _kept(extra, "extra", (n, np.shape(extra)[-1]))
+    kept, distances = np.empty((n, n_kept), dtype=np.int32), np.empty((n, n_kept), dtype=X.dtype)
+    counts = np.empty(n, dtype=np.int32)
+    evaluated, evaluations = None, None
+    if evidence:
+        shape = (n, previous.shape[1] * (lists.shape[1] + 1) + extra.shape[1])
+        evaluated, evaluations = np.empty(shape, dtype=np.int32), np.empty(shape, dtype=X.dtype)
+    threads = resolve_threads(n_threads)
+    _core.nearest_among(X, centers, lists, previous, extra, kept, distances, counts, evaluated, evaluations, threads)
+    return Found(kept, distances, counts, evaluated, evaluations)

@@ -54,10 +54,11 @@ class TiedSpherical:
         """The same centres with σ² = mean_square / D, `mean_square` being a mean of squared distances (14)."""
         return replace(self, variance=max(float(mean_square) / self.n_features, self.variance_floor))
 
-    def maximise(self, statistics: Statistics) -> Self:
+    def maximise(self, statistics: Statistics) -> tuple[Self, float]:
         """M-step (6): μ_c = S_c / N_c, σ² = 1/(DW) Σ_nc w_n q_nc ‖x_n − μ_c^new‖²; a component without points stays.
 
-        The sum of squares about the new centres is the one about the old centres less Σ_c N_c ‖μ_c^new − μ_c‖².
+        Returns the new parameters and the sum of squares about the new centres, which is the one about the old centres
+        less Σ_c N_c ‖μ_c^new − μ_c‖² [data unit²].
         """
         old = self.centers.astype(np.float64)
         held = statistics.counts > 0
@@ -65,8 +66,8 @@ class TiedSpherical:
         new[held] = statistics.sums[held] / statistics.counts[held, np.newaxis]
         centers: Floats = new.astype(self.centers.dtype)
         shifted = np.einsum("cd,cd->c", new - old, new - old)
-        squares = statistics.squares - float(statistics.counts @ shifted)
-        return replace(self, centers=centers).with_variance(max(squares, 0.0) / statistics.weight)
+        squares = max(statistics.squares - float((statistics.counts * shifted).sum()), 0.0)
+        return replace(self, centers=centers).with_variance(squares / statistics.weight), squares
 
 
 def variance_floor(X: Floats) -> float:

@@ -1,6 +1,10 @@
 """Which components a point looks at before it keeps the best: one file a search."""
 
-from cprime.search.base import Search
+from cprime.search.base import Factors, Search
+from cprime.search.chunk import Chunk
+from cprime.search.estimated import EstimatedSearch
+from cprime.search.exact import ExactSearch
 from cprime.search.full import FullSearch
+from cprime.search.graph import GraphSearch
 
-__all__ = ["FullSearch", "Search"]
+__all__ = ["Chunk", "EstimatedSearch", "ExactSearch", "Factors", "FullSearch", "GraphSearch", "Search"]

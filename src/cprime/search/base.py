@@ -1,17 +1,47 @@
 """What every search offers to the EM loop."""
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 from numpy.typing import NDArray
 
 from cprime.kernels.native import Floats
+from cprime.search.chunk import Chunk
+
+
+class Factors(NamedTuple):
+    """What a squared distance is multiplied by before components are compared; both (C,) and > 0.
+
+    inside: for the component that a point is in    outside: for any other
+    """
+
+    inside: NDArray
+    outside: NDArray
 
 
 class Search(Protocol):
-    """Finds, for every row, components that are near; `find` may be given what it found for the same rows before."""
+    """Finds, for every point, components that are near.
+
+    Neighbour lists are global state and stay with the search; kept sets are per-point state and stay with the chunk.
+    An iteration is `refresh` with the new centres, then `find` for every chunk.
+    """
+
+    exact: bool  # whether what is found are the nearest of all C
+
+    def start(self, chunks: Sequence[Chunk], centers: Floats, n_kept: int) -> None:
+        """Before the first iteration: gives every chunk kept sets, where the search needs some."""
+        ...
+
+    def refresh(self, centers: Floats) -> None:
+        """Before the E-steps of an iteration: brings the neighbour lists up to date."""
+        ...
 
     def find(
-        self, X: Floats, centers: Floats, n_kept: int, previous: NDArray | None, n_threads: int | None
+        self, chunk: Chunk, centers: Floats, n_kept: int, factors: Factors | None = None
     ) -> tuple[NDArray, Floats, int]:
-        """X (n, D), centers (C, D)  ->  kept (n, H) int32 by (distance, id), squared distances (n, H), evaluations."""
+        """New kept sets (n, H) int32, nearest first, their squared distances (n, H), and the number of evaluations."""
+        ...
+
+    def lists(self) -> NDArray | None:
+        """G_c of every component as (C, G) int32, c itself first, −1 behind the last; None where all are looked at."""
         ...

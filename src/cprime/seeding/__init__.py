@@ -8,6 +8,7 @@ validated. Imports kernels only.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,8 +20,16 @@ from cprime.seeding.given import ACCEPTED, given_centers, is_given
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus, kmeans_plusplus
 from cprime.seeding.random_rows import choose_random_rows, random_rows
 from cprime.seeding.sampling import gather
+from cprime.seeding.two_level import choose_by_two_levels, two_level
 
-__all__ = ["afk_mc2", "is_given", "kmeans_plusplus", "random_rows", "seed"]
+__all__ = ["Start", "afk_mc2", "is_given", "kmeans_plusplus", "random_rows", "seed", "start", "two_level"]
+
+
+class Start(NamedTuple):
+    """Starting centers (C, D), and for every point a near one of them (N,), where seeding knows it on the way."""
+
+    centers: NDArray
+    labels: NDArray[np.int32] | None
 
 
 def seed(
@@ -44,12 +53,12 @@ def seed(
         Finite data, in any layout.
     n_clusters : int
         Number of centers C, 1 … n_samples.
-    init : {"k-means++", "random", "afk-mc2"}, array-like, fitted estimator or callable
+    init : {"k-means++", "random", "afk-mc2", "two-level"}, array-like, fitted estimator or callable
         A method of this package; an array of shape (n_clusters, n_features); an estimator with
         ``cluster_centers_`` or ``means_``; or ``init(X, n_clusters, random_state=...)`` that returns such
         an array.
     sample_weight : ndarray of shape (n_samples,), float64, default=None
-        Non-negative weights, not all zero; used by the three methods only.
+        Non-negative weights, not all zero; used by the methods only.
     random_state : int, RandomState instance or None, default=None
         Source of the random numbers.
     n_threads : int or None, default=None
@@ -71,15 +80,40 @@ def seed(
     TypeError
         If init is none of the above.
     """
+    return start(
+        X,
+        n_clusters,
+        init,
+        sample_weight=sample_weight,
+        random_state=random_state,
+        n_threads=n_threads,
+        chain_length=chain_length,
+    ).centers
+
+
+def start(
+    X: NDArray,
+    n_clusters: int,
+    init: str | ArrayLike | BaseEstimator | Callable[..., ArrayLike],
+    *,
+    sample_weight: NDArray | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    n_threads: int | None = None,
+    chain_length: int = 20,
+) -> Start:
+    """As `seed`, with a near center of every point where the method has found one."""
     rng = check_random_state(random_state)
     if not isinstance(init, str):
-        return given_centers(X, n_clusters, init, rng)
+        return Start(given_centers(X, n_clusters, init, rng), None)
     if init == "random":
         indices = choose_random_rows(X, n_clusters, sample_weight, rng)
     elif init == "k-means++":
         indices = choose_by_kmeans_plusplus(X, n_clusters, sample_weight, rng, n_threads=n_threads)
     elif init == "afk-mc2":
         indices = choose_by_afk_mc2(X, n_clusters, sample_weight, rng, chain_length, n_threads)
+    elif init == "two-level":
+        indices, labels = choose_by_two_levels(X, n_clusters, sample_weight, rng, n_threads)
+        return Start(gather(X, indices), labels)
     else:
         raise ValueError(f"init should be {ACCEPTED}, got {init!r} instead.")
-    return gather(X, indices)
+    return Start(gather(X, indices), None)

@@ -51,7 +51,8 @@ def given_centers(
 
 
 ACCEPTED = (
-    "'k-means++', 'random', 'afk-mc2', an array of shape (n_clusters, n_features), a fitted estimator with "
+    "'k-means++', 'random', 'afk-mc2', 'two-level', an array of shape (n_clusters, n_features), a fitted "
+    "estimator with "
     "cluster_centers_ or means_, or a callable"
 )
 

@@ -1,0 +1,39 @@
+#include "grouping.h"
+
+#include <stdexcept>
+#include <utility>
+
+#include "thread_pool.h"
+
+namespace cprime {
+
+std::vector<std::size_t> group(const std::int32_t *kept, std::size_t n_entries, std::size_t n_components, int n_threads,
+                               std::vector<std::int64_t> &entries) {
+    const std::size_t n_chunks = n_entries < 65536 ? 1 : 8;
+    const std::size_t step = (n_entries + n_chunks - 1) / n_chunks;
+    std::vector<std::vector<std::size_t>> places(n_chunks, std::vector<std::size_t>(n_components));
+    parallel_for(n_chunks, n_threads, [&](std::size_t i) {
+        for (std::size_t e = i * step; e < std::min(n_entries, (i + 1) * step); ++e) {
+            const auto c = static_cast<std::uint32_t>(kept[e]);
+            if (c >= n_components)
+                throw std::invalid_argument("kept has a component outside [0, n_components)");
+            ++places[i][c];
+        }
+    });
+    std::vector<std::size_t> begin(n_components + 1);
+    std::size_t place = 0;
+    for (std::size_t c = 0; c < n_components; ++c) {
+        begin[c] = place;
+        for (auto &chunk : places)
+            place += std::exchange(chunk[c], place);
+    }
+    begin[n_components] = place;
+    entries.resize(n_entries);
+    parallel_for(n_chunks, n_threads, [&](std::size_t i) {
+        for (std::size_t e = i * step; e < std::min(n_entries, (i + 1) * step); ++e)
+            entries[places[i][kept[e]]++] = static_cast<std::int64_t>(e);
+    });
+    return begin;
+}
+
+} // namespace cprime

@@ -1,0 +1,100 @@
+#include <vector>
+
+#include "arrays.h"
+#include "grouping.h"
+#include "thread_pool.h"
+
+namespace cprime {
+namespace {
+
+template <class T>
+void reassign(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, std::optional<Vector<T>> inside,
+              std::optional<Vector<T>> outside, double share, Vector<std::int32_t> labels, OutVector<std::int32_t> new_labels,
+              OutVector<T> distances, int n_threads) {
+    const Kernels<T> &kernel = kernels<T>();
+    const Rows<T> x = rows(X), m = rows(centers);
+    require(x.D == m.D, "X and centers differ in their columns");
+    require(lists.shape(0) == m.n, "lists");
+    require((!inside || inside->shape(0) == m.n) && (!outside || outside->shape(0) == m.n), "inside, outside");
+    require(labels.shape(0) == x.n && new_labels.shape(0) == x.n && distances.shape(0) == x.n, "labels, distances");
+
+    const nb::gil_scoped_release release;
+    for (std::size_t i = 0; i < lists.size(); ++i)
+        require(lists.data()[i] >= -1 && lists.data()[i] < static_cast<std::int64_t>(m.n), "lists: outside [-1, C)");
+    std::vector<std::int64_t> entries;
+    const std::vector<std::size_t> begin = group(labels.data(), x.n, m.n, n_threads, entries);
+    const ReassignTask<T> task{x,
+                               m,
+                               lists.data(),
+                               static_cast<int>(lists.shape(1)),
+                               data_or_null(inside),
+                               data_or_null(outside),
+                               share,
+                               entries.data(),
+                               new_labels.data(),
+                               distances.data()};
+    constexpr std::size_t SEGMENT = 2048;
+    struct Segment {
+        int component;
+        std::size_t begin, end;
+    };
+    std::vector<Segment> segments;
+    for (std::size_t c = 0; c < m.n; ++c)
+        for (std::size_t b = begin[c]; b < begin[c + 1]; b += SEGMENT)
+            segments.push_back({static_cast<int>(c), b, std::min(b + SEGMENT, begin[c + 1])});
+    constexpr std::size_t SEGMENTS_A_TASK = 4;
+    parallel_for((segments.size() + SEGMENTS_A_TASK - 1) / SEGMENTS_A_TASK, n_threads, [&](std::size_t i) {
+        for (std::size_t s = i * SEGMENTS_A_TASK; s < std::min(segments.size(), (i + 1) * SEGMENTS_A_TASK); ++s)
+            kernel.reassign(task, segments[s].component, segments[s].begin, segments[s].end);
+    });
+}
+
+template <class T>
+void nearest_among(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, Table<std::int32_t> previous,
+                   Table<std::int32_t> extra, OutTable<std::int32_t> kept, OutTable<T> distances,
+                   OutVector<std::int32_t> counts, std::optional<OutTable<std::int32_t>> evaluated,
+                   std::optional<OutTable<T>> evaluations, int n_threads) {
+    const Kernels<T> &kernel = kernels<T>();
+    const Rows<T> x = rows(X), m = rows(centers);
+    require(x.D == m.D, "X and centers differ in their columns");
+    require(lists.shape(0) == m.n && previous.shape(0) == x.n && extra.shape(0) == x.n, "lists, previous, extra");
+    require(kept.shape(0) == x.n && distances.shape(0) == x.n && distances.shape(1) == kept.shape(1), "kept, distances");
+    require(counts.shape(0) == x.n, "counts");
+    const std::size_t capacity = previous.shape(1) * (lists.shape(1) + 1) + extra.shape(1);
+    require(!evaluated || (evaluations && evaluated->shape(0) == x.n && evaluated->shape(1) == capacity &&
+                           evaluations->shape(0) == x.n && evaluations->shape(1) == capacity),
+            "evaluated, evaluations");
+
+    const nb::gil_scoped_release release;
+    for (const auto &ids : {lists, previous, extra})
+        for (std::size_t i = 0; i < ids.size(); ++i)
+            require(ids.data()[i] >= -1 && ids.data()[i] < static_cast<std::int64_t>(m.n), "a component outside [-1, C)");
+    const AmongTask<T> task{x,
+                            m,
+                            lists.data(),
+                            static_cast<int>(lists.shape(1)),
+                            previous.data(),
+                            static_cast<int>(previous.shape(1)),
+                            extra.data(),
+                            static_cast<int>(extra.shape(1)),
+                            static_cast<int>(kept.shape(1)),
+                            kept.data(),
+                            distances.data(),
+                            counts.data(),
+                            evaluated ? evaluated->data() : nullptr,
+                            evaluations ? evaluations->data() : nullptr};
+    const std::size_t step = std::max<std::size_t>(256, m.n / 64); // each task clears marks for all C components
+    parallel_for((x.n + step - 1) / step, n_threads,
+                 [&](std::size_t i) { kernel.nearest_among(task, i * step, std::min(x.n, (i + 1) * step)); });
+}
+
+} // namespace
+
+void register_local(nb::module_ &m) {
+    m.def("reassign", &reassign<float>);
+    m.def("reassign", &reassign<double>);
+    m.def("nearest_among", &nearest_among<float>);
+    m.def("nearest_among", &nearest_among<double>);
+}
+
+} // namespace cprime

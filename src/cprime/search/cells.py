@@ -1,0 +1,112 @@
+"""A two-level structure: about √C coarse cells, each with the components that lie in it.
+
+Gives a first component for every point in O(N √C D), and neighbour lists in O(C √C D), for centres that nothing is
+known of. Owns cells and what is found through them; knows nothing of iterations.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.kernels import accumulate, nearest, reassign
+from cprime.kernels.native import Floats
+
+_SAMPLE_PER_CELL = 128
+_ITERATIONS = 6
+
+
+def coarse_centers(X: Floats, n_cells: int, rng: np.random.RandomState, n_threads: int | None) -> Floats:
+    """Centres of at most `n_cells` cells: a few iterations of k-means on a sample of rows, empty ones dropped."""
+    n = min(len(X), n_cells * _SAMPLE_PER_CELL)
+    sample = X[np.sort(rng.choice(len(X), n, replace=False))] if n < len(X) else X
+    centers = sample[rng.choice(n, min(n_cells, n), replace=False)].copy()
+    for _ in range(_ITERATIONS):
+        kept, _ = nearest(sample, centers, n_threads=n_threads)
+        counts, sums = accumulate(sample, kept, n_components=len(centers), n_threads=n_threads)
+        held = counts > 0
+        centers = (sums[held] / counts[held, np.newaxis]).astype(X.dtype)
+    return centers
+
+
+def nearest_of_few(X: Floats, centers: Floats, n_threads: int | None) -> tuple[NDArray[np.int32], Floats]:
+    """The nearest of a few centres for every row (n,), and its squared distance (n,)."""
+    everywhere = np.zeros(len(X), dtype=np.int32)
+    offered = np.arange(len(centers), dtype=np.int32)[np.newaxis]
+    return choose_from(X, everywhere, centers.mean(axis=0, keepdims=True), centers, offered, n_threads)
+
+
+def choose_from(
+    X: Floats,
+    group: NDArray[np.int32],
+    origins: Floats,
+    centers: Floats,
+    offered: NDArray[np.int32],
+    n_threads: int | None,
+) -> tuple[NDArray[np.int32], Floats]:
+    """For every row the nearest of the centres that its group is offered.
+
+    group (n,): each row's group    origins (g, D): a point amid each group, for precision
+    offered (g, m): ids of centres, −1 behind the last, at least one in each  ->  ids (n,), squared distances (n,)
+    """
+    n_groups = len(origins)
+    inside = np.ones(n_groups + len(centers), dtype=X.dtype)
+    inside[:n_groups] = np.finfo(X.dtype).max ** 0.5  # nobody stays at an origin
+    lists = np.full((n_groups + len(centers), offered.shape[1]), -1, dtype=np.int32)
+    lists[:n_groups] = np.where(offered < 0, -1, offered + n_groups)
+    labels, distances = reassign(
+        X, np.concatenate([origins, centers]), lists, group, inside, share=1.0, n_threads=n_threads
+    )
+    stayed = labels < n_groups  # a row that lies on its origin
+    if stayed.any():
+        labels[stayed] = n_groups + offered[group[stayed], 0]
+        distances[stayed] = np.square(X[stayed] - centers[labels[stayed] - n_groups]).sum(axis=1)
+    return labels - np.int32(n_groups), distances
+
+
+def table(groups: NDArray, n_groups: int) -> NDArray[np.int32]:
+    """Members of each group in rising order: (n_groups, most members) int32, −1 behind the last."""
+    counts = np.bincount(groups, minlength=n_groups)
+    out = np.full((n_groups, max(int(counts.max(initial=0)), 1)), -1, dtype=np.int32)
+    order = np.argsort(groups, kind="stable")
+    begin = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    out[groups[order], np.arange(len(groups)) - begin[groups[order]]] = order
+    return out
+
+
+class Cells:
+    """Coarse cells over the components' centres, and for each cell the components of the cells nearest to it."""
+
+    def __init__(self, centers: Floats, n_near: int, n_threads: int | None):
+        self.centers = centers
+        self.n_threads = n_threads
+        rng = np.random.RandomState(0)  # the cells serve a search; where they lie changes its time and recall only
+        coarse = coarse_centers(centers, math.isqrt(len(centers) - 1) + 1, rng, n_threads)
+        cell, _ = nearest_of_few(centers, coarse, n_threads)
+        used, cell = np.unique(cell, return_inverse=True)
+        self.coarse = coarse[used]
+        self.members = table(cell, len(used))
+        near, _ = nearest(self.coarse, self.coarse, min(n_near, len(used)), n_threads=n_threads)
+        offered = self.members[near].reshape(len(used), -1)
+        order = np.argsort(offered < 0, axis=1, kind="stable")
+        self.offered = np.take_along_axis(offered, order, axis=1)[:, : int((offered >= 0).sum(axis=1).max())]
+
+    def find(self, X: Floats) -> tuple[NDArray[np.int32], Floats]:
+        """For every row the nearest component of its cell and the cells near that: ids (n,), squared distances (n,)."""
+        cell, _ = nearest_of_few(X, self.coarse, self.n_threads)
+        return choose_from(X, cell, self.coarse, self.centers, np.ascontiguousarray(self.offered), self.n_threads)
+
+    @property
+    def n_evaluations(self) -> float:
+        """Evaluations a point that `find` makes, on average over the cells."""
+        return len(self.coarse) + float((self.offered >= 0).sum(axis=1).mean())
+
+    def lists(self, n_neighbors: int) -> NDArray[np.int32]:
+        """Approximate neighbours of every component, itself among them: (C, n_neighbors), −1 where a cell has fewer."""
+        out = np.full((len(self.centers), n_neighbors), -1, dtype=np.int32)
+        for members, offered in zip(self.members, self.offered, strict=True):
+            members, offered = members[members >= 0], offered[offered >= 0]
+            n = min(n_neighbors, len(offered))
+            kept, _ = nearest(self.centers[members], self.centers[offered], n, n_threads=self.n_threads)
+            out[members, :n] = offered[kept]
+        return out

@@ -1,0 +1,34 @@
+"""The per-point state of a fit: what is remembered of each point between iterations."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.kernels.native import Floats
+
+
+@dataclass
+class Chunk:
+    """Some of the points.
+
+    X (n, D)    sample_weight (n,) float64 or None    kept (n, H) int32: K(n), nearest first
+    distances (n, H): squared, of what is kept
+    sums (C, D) float64: Σ w_n x_n by winner, of `kept` with H = 1, from which an iteration of few moves goes on
+    """
+
+    X: Floats
+    sample_weight: NDArray[np.float64] | None = None
+    kept: NDArray[np.int32] | None = None
+    distances: Floats | None = None
+    sums: NDArray[np.float64] | None = None
+
+    def weighted_sum(self, values: NDArray) -> float:
+        """Σ_n w_n values_n in float64."""
+        if self.sample_weight is None:
+            return float(values.sum(dtype=np.float64))
+        return float((self.sample_weight * values).sum())  # not a BLAS product, whose bits depend on its threads
+
+    @property
+    def weight(self) -> float:
+        return float(len(self.X)) if self.sample_weight is None else float(self.sample_weight.sum())

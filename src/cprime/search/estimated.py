@@ -1,0 +1,45 @@
+"""Neighbour lists from distances already computed: var-GMM-S and var-k-means-S [F Alg. 2], O(N C′ G D).
+
+With c_o(n) the nearest component of n and I_c the points that c wins, the distance of c and c̃ is estimated by the mean
+of ‖x_n − μ_c̃‖ over the n ∈ I_c that have looked at c̃ (8); G_c are the G of least estimate, c itself at 0.
+"""
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from cprime import kernels
+from cprime.kernels.native import Floats
+from cprime.search.lists import without_self
+from cprime.search.point_major import PointMajorSearch
+
+
+class EstimatedSearch(PointMajorSearch):
+    """G_c from the evidence of the E-steps since the last refresh."""
+
+    needs_evidence = True
+    _evidence: csr_array | None = None  # Σ ‖x_n − μ_c̃‖ in the real part, how many in the imaginary one, by (c_o, c̃)
+
+    def learn(self, found: kernels.Found, n_components: int) -> None:
+        assert found.evaluated is not None
+        assert found.evaluations is not None
+        looked = found.evaluated >= 0
+        winner = np.broadcast_to(found.kept[:, :1], looked.shape)[looked]
+        distances = np.sqrt(found.evaluations[looked], dtype=np.float64)
+        seen = csr_array((distances + 1j, (winner, found.evaluated[looked])), shape=(n_components, n_components))
+        self._evidence = seen if self._evidence is None else self._evidence + seen
+
+    def refresh(self, centers: Floats) -> None:
+        if self._evidence is None:
+            return
+        evidence, self._evidence = self._evidence, None
+        evidence.sum_duplicates()
+        C, G = len(centers), min(self.n_neighbors, len(centers))
+        mean = evidence.data.real / evidence.data.imag
+        row = np.repeat(np.arange(C), np.diff(evidence.indptr))
+        mean[row == evidence.indices] = -1.0  # d_cc = 0, and first
+        order = np.lexsort((evidence.indices, mean, row))
+        rank = np.arange(len(order)) - evidence.indptr[row]
+        first = rank < G
+        lists = np.full((C, G), -1, dtype=np.int32)
+        lists[row[first], rank[first]] = evidence.indices[order][first]
+        self._lists = without_self(lists)

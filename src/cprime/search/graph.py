@@ -1,0 +1,124 @@
+"""The library's own search: cluster-major, on lists of centre-to-centre neighbours, renewed only where points move.
+
+Every point compares the component it is in with that one's neighbours; the points of a component share their
+candidates, which makes the E-step a few dense tiles (`kernels.reassign`). Lists come from all distances while C² is
+small beside N, from neighbours of neighbours beyond. An audit searches a sample of points exactly, and doubles the
+lists while what the search misses costs more than a small share of J.
+"""
+
+import logging
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime import kernels
+from cprime.kernels.native import Floats
+from cprime.search.base import Factors
+from cprime.search.cells import Cells
+from cprime.search.chunk import Chunk
+from cprime.search.lists import exact_lists, refined_lists, with_self, without_self
+
+logger = logging.getLogger("cprime")
+
+_NEAR_CELLS = 8  # cells around its own that a point or a component is searched in at the start
+_EXACT_LISTS = 8192  # most components whose lists come from all C² distances
+_STALE = 0.1  # share of points that may move before lists are renewed
+_AUDITS = (2, 5, 9)  # iterations after which a sample is searched exactly
+_AUDIT_POINTS = 512
+_MISSED = 0.002  # share of J that a search may miss before its lists are doubled
+_FIRST_NEIGHBORS, _MOST_NEIGHBORS = 33, 129  # the component itself, and one to four tiles of others
+
+
+class GraphSearch:
+    """Neighbours of the winner, or with H > 1 of all that is kept.
+
+    n_neighbors: G, or None to begin with one tile of neighbours and let the audit decide
+    """
+
+    exact = False
+
+    def __init__(
+        self, n_neighbors: int | None, n_explore: int = 0, random_state: int = 0, n_threads: int | None = None
+    ):
+        self.given = n_neighbors
+        self.n_neighbors = 0
+        self.n_explore = n_explore
+        self.n_threads = n_threads
+        self.rng = np.random.RandomState(random_state)
+        self._lists: NDArray[np.int32] | None = None
+        self._moved = 0.0
+        self._iteration = 0
+
+    def start(self, chunks: Sequence[Chunk], centers: Floats, n_kept: int) -> None:
+        self._iteration, self._moved = 0, 0.0
+        cells = None
+        if len(centers) > _EXACT_LISTS or any(chunk.kept is None for chunk in chunks):
+            cells = Cells(centers, _NEAR_CELLS, self.n_threads)
+        self.n_neighbors = max(min(self.given or _FIRST_NEIGHBORS, len(centers)), n_kept)
+        if cells is not None and len(centers) > _EXACT_LISTS:
+            self._lists = without_self(cells.lists(self.n_neighbors))
+        else:
+            self._lists = exact_lists(centers, self.n_neighbors, self.n_threads)
+        for chunk in chunks:
+            if chunk.kept is None:
+                assert cells is not None
+                chunk.kept = cells.find(chunk.X)[0][:, np.newaxis]
+            if n_kept > 1:
+                chunk.kept = self._among(chunk, centers, n_kept).kept
+
+    def refresh(self, centers: Floats) -> None:
+        if self._moved < _STALE:
+            return
+        assert self._lists is not None
+        if len(centers) <= _EXACT_LISTS:
+            self._lists = exact_lists(centers, self.n_neighbors, self.n_threads, self._lists)
+        else:
+            self._lists = refined_lists(centers, self._lists, self.n_neighbors, self.n_threads)
+        self._moved = 0.0
+
+    def find(
+        self, chunk: Chunk, centers: Floats, n_kept: int, factors: Factors | None = None
+    ) -> tuple[NDArray, Floats, int]:
+        assert chunk.kept is not None
+        assert self._lists is not None
+        if n_kept > 1:
+            found = self._among(chunk, centers, n_kept)
+            self._moved += float(np.mean(found.kept[:, 0] != chunk.kept[:, 0]))
+            return found.kept, found.distances, int(found.counts.sum(dtype=np.int64))
+        before = chunk.kept[:, 0]
+        inside, outside = factors or (None, None)
+        labels, distances = kernels.reassign(
+            chunk.X, centers, self._lists, before, inside, outside, n_threads=self.n_threads
+        )
+        sizes = 1 + (self._lists >= 0).sum(axis=1)
+        evaluations = int(np.bincount(before, minlength=len(centers)) @ sizes)
+        self._moved += np.count_nonzero(labels != before) / len(labels)
+        self._iteration += 1
+        if self._iteration in _AUDITS and self.given is None and self.n_neighbors < min(_MOST_NEIGHBORS, len(centers)):
+            evaluations += self._audit(chunk.X, labels, centers)
+        return labels[:, np.newaxis], distances[:, np.newaxis], evaluations
+
+    def _among(self, chunk: Chunk, centers: Floats, n_kept: int) -> kernels.Found:
+        assert chunk.kept is not None
+        assert self._lists is not None
+        extra = self.rng.randint(0, len(centers), (len(chunk.X), self.n_explore)).astype(np.int32)
+        return kernels.nearest_among(chunk.X, centers, self._lists, chunk.kept, n_kept, extra, n_threads=self.n_threads)
+
+    def _audit(self, X: Floats, labels: NDArray[np.int32], centers: Floats) -> int:
+        """Doubles the lists if a sample of points shows that they miss too much; returns its evaluations."""
+        assert self._lists is not None
+        rows = np.sort(self.rng.choice(len(X), min(_AUDIT_POINTS, len(X)), replace=False))
+        sample, label = X[rows], labels[rows, np.newaxis]
+        found = kernels.nearest_among(sample, centers, self._lists, label, 1, n_threads=self.n_threads)
+        _, truth = kernels.nearest(sample, centers, hint=found.kept, n_threads=self.n_threads)
+        best = float(truth.sum(dtype=np.float64))
+        if float(found.distances.sum(dtype=np.float64)) - best > _MISSED * best:
+            self.n_neighbors = min(2 * self.n_neighbors - 1, _MOST_NEIGHBORS, len(centers))
+            self._moved = 1.0
+            logger.info("audit: lists miss more than %g of J, now %d neighbours", _MISSED, self.n_neighbors)
+        return len(rows) * len(centers)
+
+    def lists(self) -> NDArray[np.int32]:
+        assert self._lists is not None
+        return with_self(self._lists)

@@ -1,0 +1,55 @@
+"""Neighbour lists from centre-to-centre distances, the component itself left out."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime import kernels
+from cprime.kernels.native import Floats
+
+
+def without_self(lists: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The lists less the component itself, or less their last entry where it is not in them; −1 goes to the end."""
+    own = lists == np.arange(len(lists), dtype=lists.dtype)[:, np.newaxis]
+    order = np.argsort(np.where(own, 2, lists < 0), axis=1, kind="stable")
+    return np.ascontiguousarray(np.take_along_axis(np.where(own, -1, lists), order, axis=1)[:, :-1])
+
+
+def with_self(lists: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The component itself, then its list: G_c of the papers."""
+    return np.column_stack([np.arange(len(lists), dtype=np.int32), lists])
+
+
+def exact_lists(
+    centers: Floats, n_neighbors: int, n_threads: int | None, previous: NDArray[np.int32] | None = None
+) -> NDArray[np.int32]:
+    """The nearest components of each by all C² distances [F Alg. 1]: (C, min(n_neighbors, C) − 1)."""
+    n = min(n_neighbors, len(centers))
+    hint = None if previous is None or previous.shape[1] != n - 1 or (previous < 0).any() else with_self(previous)
+    return without_self(kernels.nearest(centers, centers, n, hint=hint, n_threads=n_threads)[0])
+
+
+def refined_lists(
+    centers: Floats, lists: NDArray[np.int32], n_neighbors: int, n_threads: int | None
+) -> NDArray[np.int32]:
+    """The nearest components of each among its neighbours and theirs: O(C G² D), nothing of order C²."""
+    itself = with_self(lists)
+    found = kernels.nearest_among(centers, centers, lists, itself, n_neighbors, n_threads=n_threads)
+    return without_self(found.kept)
+
+
+def random_lists(n_components: int, n_neighbors: int, rng: np.random.RandomState) -> NDArray[np.int32]:
+    """Random lists without the component itself, the papers' start: (C, min(n_neighbors, C) − 1)."""
+    n = min(n_neighbors, n_components) - 1
+    step = random_sets(n_components, n_components - 1, n, rng) + 1
+    own = np.arange(n_components, dtype=np.int32)[:, np.newaxis]
+    return ((own + step) % n_components).astype(np.int32)
+
+
+def random_sets(n_rows: int, n_components: int, size: int, rng: np.random.RandomState) -> NDArray[np.int32]:
+    """`size` distinct components for every row, at random: (n_rows, size) int32, by Floyd's algorithm."""
+    out = np.empty((n_rows, size), dtype=np.int32)
+    for i, last in enumerate(range(n_components - size, n_components)):
+        drawn = rng.randint(0, last + 1, n_rows).astype(np.int32)
+        taken = (out[:, :i] == drawn[:, np.newaxis]).any(axis=1)
+        out[:, i] = np.where(taken, last, drawn)
+    return out

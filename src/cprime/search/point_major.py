@@ -1,0 +1,87 @@
+"""The papers' searches: a point looks at the lists of all that it keeps, and at some random components [F Alg. 1, 2].
+
+A subclass says where the lists come from.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime import kernels
+from cprime.kernels.native import Floats
+from cprime.search.base import Factors
+from cprime.search.cells import Cells
+from cprime.search.chunk import Chunk
+from cprime.search.lists import exact_lists, random_lists, random_sets, with_self
+
+_NEAR_CELLS = 8
+
+
+class PointMajorSearch:
+    """G(n) = ⋃_{c ∈ K(n)} G_c and `n_explore` random components; K(n) becomes the H nearest of them."""
+
+    exact = False
+    needs_evidence = False
+
+    def __init__(
+        self,
+        n_neighbors: int,
+        n_explore: int = 1,
+        init_sets: str = "two-level",
+        random_state: int = 0,
+        n_threads: int | None = None,
+    ):
+        self.n_neighbors = n_neighbors
+        self.n_explore = n_explore
+        self.init_sets = init_sets
+        self.n_threads = n_threads
+        self.rng = np.random.RandomState(random_state)
+        self._lists = np.empty((0, 0), dtype=np.int32)
+
+    def start(self, chunks: Sequence[Chunk], centers: Floats, n_kept: int) -> None:
+        C = len(centers)
+        if self.init_sets == "random":
+            self._lists = random_lists(C, self.n_neighbors, self.rng)
+            for chunk in chunks:
+                chunk.kept = random_sets(len(chunk.X), C, n_kept, self.rng)
+            return
+        cells = Cells(centers, _NEAR_CELLS, self.n_threads)
+        self._lists = exact_lists(centers, max(self.n_neighbors, n_kept), self.n_threads)
+        for chunk in chunks:
+            if chunk.kept is None or chunk.kept.shape[1] != 1:
+                chunk.kept = cells.find(chunk.X)[0][:, np.newaxis]
+            if n_kept > 1:
+                found = kernels.nearest_among(
+                    chunk.X, centers, self._lists, chunk.kept, n_kept, n_threads=self.n_threads
+                )
+                chunk.kept = found.kept
+
+    def refresh(self, centers: Floats) -> None:
+        raise NotImplementedError
+
+    def find(
+        self, chunk: Chunk, centers: Floats, n_kept: int, factors: Factors | None = None
+    ) -> tuple[NDArray, Floats, int]:
+        if factors is not None:
+            raise ValueError("the papers' searches compare plain distances, got factors")
+        assert chunk.kept is not None
+        extra = self.rng.randint(0, len(centers), (len(chunk.X), self.n_explore)).astype(np.int32)
+        found = kernels.nearest_among(
+            chunk.X,
+            centers,
+            self._lists,
+            chunk.kept,
+            n_kept,
+            extra,
+            evidence=self.needs_evidence,
+            n_threads=self.n_threads,
+        )
+        self.learn(found, len(centers))
+        return found.kept, found.distances, int(found.counts.sum(dtype=np.int64))
+
+    def learn(self, found: kernels.Found, n_components: int) -> None:
+        """Takes what an E-step has evaluated as evidence of who is near whom."""
+
+    def lists(self) -> NDArray[np.int32]:
+        return with_self(self._lists)

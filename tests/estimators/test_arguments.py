@@ -1,0 +1,185 @@
+"""Errors of arguments: they name the argument, say what came and what was expected; and nothing is fitted then."""
+
+import re
+
+import numpy as np
+import pytest
+from estimator_data import EQUAL, MAKERS, clustered, mixture
+from sklearn.exceptions import NotFittedError
+
+from cprime import GaussianMixture, KMeans
+
+X = clustered(30, 3)
+
+# argument -> (value, error, words that must be in the message)
+COMMON = [
+    ("n_init", 0, ValueError, ["n_init", "0", ">= 1"]),
+    ("n_init", 2.0, TypeError, ["n_init", "int", "float"]),
+    ("max_iter", 0, ValueError, ["max_iter", "0", ">= 1"]),
+    ("max_iter", "many", TypeError, ["max_iter", "int", "str"]),
+    ("max_iter", True, TypeError, ["max_iter", "int", "bool"]),
+    ("tol", -1e-3, ValueError, ["tol", "-0.001", ">= 0"]),
+    ("tol", None, TypeError, ["tol", "float", "None"]),
+    ("tol", np.nan, ValueError, ["tol", "nan"]),
+    ("tol", np.inf, ValueError, ["tol", "finite", "inf"]),
+    ("search", "fast", ValueError, ["search", "'fast'", "'full'", "'auto'"]),
+    ("search", "estimated", ValueError, ["search", "'estimated'", "not supported yet", "'full'"]),
+    ("n_neighbors", 0, ValueError, ["n_neighbors", "0", ">= 1"]),
+    ("n_explore", -1, ValueError, ["n_explore", "-1", ">= 0"]),
+    ("n_warmup", -2, ValueError, ["n_warmup", "-2", ">= 0"]),
+    ("n_warmup", "long", TypeError, ["n_warmup", "int", "str"]),
+    ("n_threads", 0, ValueError, ["n_threads", "None", ">= 1", "0"]),
+    ("n_threads", 2.0, ValueError, ["n_threads", "None", ">= 1", "2.0"]),
+    ("n_threads", True, ValueError, ["n_threads", "None", ">= 1", "True"]),
+    ("random_state", "seed", ValueError, ["seed"]),
+]
+OF_K_MEANS = [
+    ("n_clusters", 0, ValueError, ["n_clusters", "0", ">= 1"]),
+    ("n_clusters", 3.0, TypeError, ["n_clusters", "int", "float"]),
+    ("n_clusters", 31, ValueError, ["n_samples=30", "n_clusters=31"]),
+    ("epsilon", -0.1, ValueError, ["epsilon", "-0.1", ">= 0"]),
+    ("epsilon", "lazy", TypeError, ["epsilon", "float", "str"]),
+    ("init", "best", ValueError, ["init", "'best'", "'k-means++'", "'random'", "'afk-mc2'"]),
+    ("init", 7, TypeError, ["init", "7", "int"]),
+    ("init", X[:3], ValueError, ["(3, 3)", "4"]),
+    ("init", X[:4, :2], ValueError, ["(4, 2)", "3"]),
+    ("init", np.full((4, 3), np.nan), ValueError, ["init", "NaN"]),
+    ("init", KMeans(4), NotFittedError, ["init", "cluster_centers_"]),
+]
+OF_MIXTURE = [
+    ("n_components", 0, ValueError, ["n_components", "0", ">= 1"]),
+    ("n_components", 4.5, TypeError, ["n_components", "int", "float"]),
+    ("n_components", 31, ValueError, ["n_samples=30", "n_components=31"]),
+    ("covariance_type", "round", ValueError, ["covariance_type", "'round'", "'tied_spherical'"]),
+    *(
+        ("covariance_type", name, ValueError, ["covariance_type", repr(name), "not supported yet", "'tied_spherical'"])
+        for name in ("full", "tied", "diag", "spherical")
+    ),
+    ("weights", "some", ValueError, ["weights", "'some'", "'equal'"]),
+    ("weights", "free", ValueError, ["weights", "'free'", "not supported yet", "'equal'"]),
+    ("assignment", "firm", ValueError, ["assignment", "'firm'", "'soft'"]),
+    ("assignment", "hard", ValueError, ["assignment", "'hard'", "not supported yet", "'soft'"]),
+    ("assignment", "posterior", ValueError, ["assignment", "'posterior'", "not supported yet", "'soft'"]),
+    ("n_active", 0, ValueError, ["n_active", "0", ">= 1"]),
+    ("n_active", 5, ValueError, ["n_active", "5", "n_components=4"]),
+    ("n_active", 1.5, TypeError, ["n_active", "int", "float"]),
+    ("n_active", "all", ValueError, ["n_active", "'all'", "'auto'"]),
+    ("reg_covar", -1.0, ValueError, ["reg_covar", "-1.0", ">= 0"]),
+    ("weights_init", [0.1, 0.2, 0.3, 0.4], ValueError, ["weights_init", "equal", "0.4"]),
+    ("weights_init", [0.5, 0.5], ValueError, ["weights_init", "n_components=4", "0.5"]),
+    ("means_init", X[:3], ValueError, ["(3, 3)", "4"]),
+    ("means_init", X[:4, :1], ValueError, ["(4, 1)", "3"]),
+    ("precisions_init", 0.0, ValueError, ["precisions_init", "0.0"]),
+    ("precisions_init", [1.0] * 4, TypeError, ["precisions_init", "list"]),
+    ("init_params", "best", ValueError, ["'best'", "'k-means++'", "'random'", "'afk-mc2'"]),
+]
+
+
+def named(cases):
+    return [pytest.param(*case, id=f"{case[0]}={str(case[1])[:20]}") for case in cases]
+
+
+def assert_refused(estimator, argument, value, error, words):
+    with pytest.raises(error) as caught:
+        estimator.set_params(**{argument: value}).fit(X)
+    missing = [word for word in words if word not in str(caught.value)]
+    assert not missing, str(caught.value)
+    assert not hasattr(estimator, "labels_")
+
+
+@pytest.mark.parametrize(("argument", "value", "error", "words"), named(COMMON + OF_K_MEANS))
+def test_k_means_refuses(argument, value, error, words):
+    assert_refused(KMeans(4), argument, value, error, words)
+
+
+@pytest.mark.parametrize(("argument", "value", "error", "words"), named(COMMON + OF_MIXTURE))
+def test_mixture_refuses(argument, value, error, words):
+    assert_refused(mixture(), argument, value, error, words)
+
+
+def test_default_mixture_says_what_is_supported():
+    """The defaults are scikit-learn's and not yet available."""
+    with pytest.raises(ValueError, match=r"covariance_type='full' is not supported yet.*tied_spherical"):
+        GaussianMixture(2).fit(X)
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
+@pytest.mark.parametrize(
+    ("weight", "words"),
+    [
+        (np.ones(29), ["sample_weight", "(29,)", "(30,)"]),
+        (np.ones((30, 2)), ["ample", "1D"]),
+        (-np.ones(30), ["Negative", "sample_weight"]),
+        (np.zeros(30), ["ample", "weight", "zero"]),
+        (np.full(30, np.nan), ["sample_weight", "NaN"]),
+    ],
+    ids=["short", "matrix", "negative", "zeros", "nan"],
+)
+def test_weights_are_checked_in_every_method(make, weight, words):
+    fitted = make(3, random_state=0).fit(X)
+    for call in (make(3).fit, fitted.score, fitted.bounds):
+        with pytest.raises(ValueError) as caught:  # noqa: PT011 the words are checked below
+            call(X, sample_weight=weight)
+        assert [word for word in words if word not in str(caught.value)] == [], str(caught.value)
+
+
+BAD_DATA = {
+    "nan": (np.where(np.eye(30, 3) > 0, np.nan, X), "contains NaN"),
+    "infinite": (np.where(np.eye(30, 3) > 0, np.inf, X), "contains infinity"),
+    "vector": (X[:, 0], "Expected 2D array"),
+    "complex": (X + 1j, "Complex data not supported"),
+    "text": (np.array([["a", "b"]] * 30), "bytes.strings"),
+    "no rows": (X[:0], "0 sample"),
+    "no columns": (X[:, :0], "0 feature"),
+}
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
+@pytest.mark.parametrize(("data", "words"), BAD_DATA.values(), ids=BAD_DATA.keys())
+def test_bad_data_are_refused(make, data, words):
+    with pytest.raises(ValueError, match=words):
+        make(3).fit(data)
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
+def test_methods_need_a_fit_and_its_number_of_features(make):
+    methods = ["predict", "score", "bounds", "transform", "predict_proba", "score_samples", "bic", "aic"]
+    estimator = make(3, random_state=0)
+    present = [name for name in methods if hasattr(estimator, name)]
+    assert len(present) >= 4
+    for name in present:
+        with pytest.raises(NotFittedError):
+            getattr(estimator, name)(X)
+    estimator.fit(X)
+    for name in present:
+        with pytest.raises(ValueError, match=re.escape("X has 2 features") + ".*expecting 3"):
+            getattr(estimator, name)(X[:, :2])
+
+
+def test_sample_needs_a_fit_and_a_count():
+    gm = mixture()
+    with pytest.raises(NotFittedError):
+        gm.sample(3)
+    gm.fit(X)
+    with pytest.raises(ValueError, match="n_samples == 0"):
+        gm.sample(0)
+    with pytest.raises(TypeError, match="n_samples"):
+        gm.sample(2.5)
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
+def test_arguments_are_read_when_fitting_and_left_alone(make):
+    estimator = make(3, random_state=0, tol=1e-3)
+    before = dict(vars(estimator))
+    estimator.fit(X)
+    assert {name: vars(estimator)[name] for name in before} == before
+    with pytest.raises(TypeError):
+        make(3, 5)
+    assert estimator.set_params(n_threads=0).predict.__name__ == "predict"
+    with pytest.raises(ValueError, match="n_threads"):
+        estimator.predict(X)
+
+
+@pytest.mark.parametrize("name", sorted(EQUAL))
+def test_mixture_of_the_papers_is_reached_by_name(name):
+    assert getattr(mixture(), name) == EQUAL[name]

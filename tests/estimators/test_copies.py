@@ -1,0 +1,76 @@
+"""Fitted estimators that are pickled, copied, cloned, sent to other processes or put into pipelines."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from estimator_data import MAKERS, clustered, mixture, outcome
+from joblib import Parallel, delayed
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from cprime import KMeans
+
+every_estimator = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
+
+
+@every_estimator
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda e: pickle.loads(pickle.dumps(e))], ids=["deepcopy", "pickle"])
+def test_a_copy_is_the_same_fit(make, copied):
+    X = clustered(150, 3)
+    estimator = make(5, random_state=0).fit(X)
+    other = copied(estimator)
+    assert outcome(other) == outcome(estimator)
+    assert other.get_params() == estimator.get_params()
+    assert np.array_equal(other.predict(X), estimator.predict(X))
+    assert other.bounds(X) == estimator.bounds(X)
+    other.set_params(random_state=1).fit(X + 5)
+    assert outcome(other) != outcome(estimator)
+
+
+@every_estimator
+def test_a_clone_is_not_fitted_and_fits_alike(make):
+    X = clustered(150, 3)
+    estimator = make(5, random_state=0, tol=1e-5, max_iter=400).fit(X)
+    other = clone(estimator)
+    assert not hasattr(other, "labels_")
+    assert outcome(other.fit(X)) == outcome(estimator)
+
+
+def fit_and_tell(estimator, X):
+    return outcome(estimator.fit(X))
+
+
+@every_estimator
+def test_fits_in_threads_of_joblib(make):
+    X = clustered(150, 3)
+    estimators = [make(5, random_state=seed) for seed in range(4)]
+    found = Parallel(n_jobs=2, prefer="threads")(delayed(fit_and_tell)(clone(e), X) for e in estimators)
+    assert found == [fit_and_tell(estimator, X) for estimator in estimators]
+
+
+def test_fits_in_processes_after_a_fit_here():
+    """The pool of threads does not survive a fork; a fit in the child must not wait for it."""
+    import multiprocessing
+
+    X = clustered(20_000, 8)
+    here = fit_and_tell(KMeans(5, random_state=0, n_threads=2), X)
+    for method in ("fork", "spawn"):
+        if method not in multiprocessing.get_all_start_methods():
+            continue
+        with multiprocessing.get_context(method).Pool(1) as pool:
+            there = pool.apply_async(fit_and_tell, (KMeans(5, random_state=0, n_threads=2), X)).get(timeout=60)
+        assert there == here
+
+
+def test_in_a_pipeline_and_a_search():
+    X = clustered(150, 3) * [1.0, 100.0, 0.01]
+    pipeline = make_pipeline(StandardScaler(), KMeans(4, random_state=0))
+    labels = pipeline.fit_predict(X)
+    assert np.array_equal(labels, KMeans(4, random_state=0).fit_predict(StandardScaler().fit_transform(X)))
+    search = GridSearchCV(mixture(2, random_state=0), {"n_components": [1, 6], "n_active": [1, None]}, cv=3)
+    search.fit(clustered(300, 2, spread=6.0))
+    assert search.best_params_["n_components"] == 6

@@ -1,0 +1,134 @@
+"""What `KMeans` has beside `fit`: transform, score, bounds, names, history."""
+
+import numpy as np
+import pytest
+from estimator_data import DTYPES, clustered
+
+from cprime import Bounds, KMeans
+from cprime.seeding import kmeans_plusplus
+
+
+@pytest.fixture(params=DTYPES)
+def fitted(request):
+    X = clustered(200, 3, request.param)
+    return X, KMeans(5, random_state=0).fit(X)
+
+
+def squared(X, km):
+    return np.square(X[:, np.newaxis].astype(float) - km.cluster_centers_.astype(float)).sum(axis=2)
+
+
+def test_transform_is_the_distance_to_every_center(fitted):
+    X, km = fitted
+    distances = km.transform(X)
+    assert distances.shape == (200, 5)
+    np.testing.assert_allclose(distances, np.sqrt(squared(X, km)), rtol=1e-6)
+    assert np.array_equal(distances.argmin(axis=1), km.predict(X))
+    again = KMeans(5, random_state=0).fit_transform(X)
+    assert np.array_equal(again, distances)
+
+
+def test_score_is_minus_the_error(fitted):
+    X, km = fitted
+    assert km.score(X) == pytest.approx(-km.inertia_, rel=1e-12)
+    other = X[:50] + 1
+    assert km.score(other) == pytest.approx(-squared(other, km).min(axis=1).sum(), rel=1e-6)
+
+
+def test_predict_of_other_points(fitted):
+    X, km = fitted
+    other = X[:50] + X.dtype.type(0.7)
+    assert np.array_equal(km.predict(other), squared(other, km).argmin(axis=1))
+    assert np.array_equal(km.predict(km.cluster_centers_), np.arange(5))
+
+
+def test_bounds_are_named_and_of_other_data_too(fitted):
+    X, km = fitted
+    bounds = km.bounds(X)
+    assert isinstance(bounds, Bounds)
+    assert bounds._fields == ("free_energy", "log_likelihood", "kl_gap", "entropy")
+    assert all(isinstance(value, float) for value in bounds)
+    other = X[:30] + 1
+    joint = -np.log(5) - 1.5 * np.log(2 * np.pi * km.variance_) - squared(other, km) / (2 * km.variance_)
+    assert km.bounds(other).free_energy == pytest.approx(joint.max(axis=1).mean(), rel=1e-5)
+    likelihood = np.log(np.exp(joint).sum(axis=1)).mean()
+    assert km.bounds(other).log_likelihood == pytest.approx(likelihood, rel=1e-5)
+
+
+def test_names_of_what_transform_gives(fitted):
+    X, km = fitted
+    assert km.get_feature_names_out().tolist() == [f"kmeans{c}" for c in range(5)]
+    frame = KMeans(5, random_state=0).set_output(transform="pandas").fit(X).transform(X)
+    assert frame.columns.tolist() == [f"kmeans{c}" for c in range(5)]
+    assert frame.dtypes.unique().tolist() == [X.dtype]
+    np.testing.assert_array_equal(frame.to_numpy(), km.transform(X))
+    assert KMeans(5, random_state=0).set_output(transform="polars").fit_transform(X).width == 5
+
+
+def test_history_is_what_happened(fitted):
+    _, km = fitted
+    history = km.history_
+    assert history.dtype.names == (
+        "phase",
+        "lower_bound",
+        "quantization_error",
+        "n_distances",
+        "n_moved",
+        "seconds",
+    )
+    assert history.shape == (km.n_iter_,)
+    assert set(history["phase"]) == {"em"}
+    assert (history["n_distances"] == 200 * 5).all()
+    assert history["n_moved"][0] == 200
+    assert (history["n_moved"][1:] < 200).all()
+    assert (history["seconds"] > 0).all()
+    assert km.lower_bounds_ == history["lower_bound"].tolist()
+    assert km.n_active_ == 1
+    assert km.inertia_ <= history["quantization_error"][-1]
+    assert km.lower_bound_ >= km.lower_bounds_[-1]
+
+
+@pytest.mark.parametrize("tol", [0.0, 1e-3, 0.5])
+def test_it_stops_once_the_error_changes_by_no_more_than_tol(tol):
+    X = clustered(2000, 2, n_clusters=30)
+    km = KMeans(30, init=X[:30], tol=tol).fit(X)
+    errors = km.history_["quantization_error"]
+    change = np.abs(np.diff(errors)) / errors[1:]
+    assert km.converged_
+    assert (change[:-1] > tol).all()
+    assert change[-1] <= tol or km.history_["n_moved"][-1] == 0
+    assert km.n_iter_ == len(errors)
+
+
+def test_it_says_when_iterations_did_not_suffice():
+    X = clustered(2000, 2, n_clusters=30)
+    km = KMeans(30, init=X[:30], tol=0, max_iter=3).fit(X)
+    assert (km.n_iter_, km.converged_) == (3, False)
+    assert KMeans(30, init=X[:30], tol=0, max_iter=300).fit(X).converged_
+
+
+def test_init_may_be_a_fitted_estimator_or_a_function():
+    X = clustered(300, 3)
+    first = KMeans(6, random_state=0, max_iter=2).fit(X)
+    of_centers = KMeans(6, init=first.cluster_centers_, tol=0).fit(X)
+    of_estimator = KMeans(6, init=first, tol=0).fit(X)
+    assert np.array_equal(of_estimator.cluster_centers_, of_centers.cluster_centers_)
+    seen = []
+
+    def init(data, n_clusters, random_state):
+        seen.append((data.shape, n_clusters))
+        return kmeans_plusplus(data, n_clusters, random_state=random_state)[0]
+
+    of_function = KMeans(6, init=init, random_state=3, n_init=2).fit(X)
+    assert seen == [((300, 3), 6)] * 2
+    assert of_function.inertia_ == KMeans(6, random_state=3, n_init=2).fit(X).inertia_
+
+
+@pytest.mark.parametrize("init", ["k-means++", "random", "afk-mc2"])
+def test_every_start_finds_clusters_that_are_plain_to_see(init):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(5, size=500)
+    X = 50.0 * np.eye(5)[truth] + rng.standard_normal((500, 5))
+    km = KMeans(5, init=init, n_init=20, random_state=0).fit(X)
+    assert len({*zip(km.labels_.tolist(), truth.tolist(), strict=True)}) == 5
+    assert km.variance_ == pytest.approx(1, rel=0.1)

@@ -1,0 +1,72 @@
+"""Memory of a fit: nothing of size N×C, for any C′. Measured in fresh processes, where compiled code counts too."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+N, C, D = 80_000, 1_000, 4
+WHOLE = N * C * 8  # bytes of an N×C array in double precision: 640 MB
+
+# Peak resident memory is read from the process itself: what getrusage gives includes the parent's before exec.
+PROGRAM = """
+import json, sys, resource
+import numpy as np
+import cprime
+from cprime import KMeans, GaussianMixture
+
+def peak():
+    try:
+        with open("/proc/self/status") as status:
+            return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
+    except FileNotFoundError:
+        rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return rss if sys.platform == "darwin" else rss * 1024
+
+N, C, D = {size}
+X = np.random.default_rng(0).standard_normal((N, D), dtype=np.float32)
+common = dict(max_iter=2, tol=0, random_state=0, n_threads=2)
+soft = dict(covariance_type="tied_spherical", weights="equal", init_params="random")
+
+def run(n, c):
+    {work}
+
+run(300, 20)
+before = peak()
+run(N, C)
+sys.stdout.write(json.dumps(peak() - before))
+"""
+
+WORK = {
+    "k-means": "KMeans(c, init='random', **common).fit(X[:n])",
+    "mixture, C'=1": "GaussianMixture(c, n_active=1, **soft, **common).fit(X[:n])",
+    "mixture, C'=5": "GaussianMixture(c, n_active=5, **soft, **common).fit(X[:n])",
+    "mixture, C'=C": "GaussianMixture(c, n_active=None, **soft, **common).fit(X[:n])",
+    "methods of k-means": (
+        "km = KMeans(c, init=X[:c], max_iter=1, n_threads=2).fit(X[:c]); "
+        "km.predict(X[:n]); km.score(X[:n]); km.bounds(X[:n])"
+    ),
+    "methods of a mixture": (
+        "gm = GaussianMixture(c, n_active=5, means_init=X[:c], **(soft | common)).fit(X[:c]); "
+        "gm.predict(X[:n]); gm.score(X[:n]); gm.bounds(X[:n]); gm.predict_proba(X[:n], sparse=True)"
+    ),
+}
+
+
+def rise(work):
+    """Bytes that peak memory rises by through the work, over the same on small data."""
+    code = PROGRAM.format(size=(N, C, D), work=work)
+    run = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+@pytest.mark.parametrize("work", WORK.values(), ids=WORK.keys())
+def test_no_array_of_all_points_and_components(work):
+    assert rise(work) < WHOLE / 8
+
+
+def test_the_measure_sees_such_an_array():
+    """`transform` is asked for one, in single precision."""
+    assert rise("KMeans(c, init=X[:c], max_iter=1).fit(X[:c]).transform(X[:n])") > 0.9 * WHOLE / 2

@@ -1,0 +1,94 @@
+"""What a fit says while it runs: the library's log, verbose, and the callback of progress displays."""
+
+import logging
+import subprocess
+import sys
+
+import pytest
+from estimator_data import MAKERS, clustered
+
+from cprime import KMeans
+
+every_estimator = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
+
+
+@every_estimator
+def test_verbose_shows_every_iteration_on_standard_error(make, capsys):
+    X = clustered(200, 2)
+    estimator = make(4, verbose=1, random_state=0).fit(X)
+    out, err = capsys.readouterr()
+    assert out == ""
+    lines = err.splitlines()
+    assert len(lines) == estimator.n_iter_
+    for i, line in enumerate(lines):
+        assert line.startswith(f"[cprime] iteration {i + 1}: F {estimator.lower_bounds_[i]:.6f}, J ")
+
+
+@every_estimator
+def test_silence_is_the_default(make, capfd):
+    make(4, random_state=0).fit(clustered(200, 2))
+    assert capfd.readouterr() == ("", "")
+
+
+@every_estimator
+def test_verbose_leaves_the_logger_as_it_was(make):
+    logger = logging.getLogger("cprime")
+    before = logger.level, list(logger.handlers), logger.propagate
+    make(4, verbose=1, random_state=0).fit(clustered(200, 2))
+    assert (logger.level, logger.handlers, logger.propagate) == before
+    with pytest.raises(ValueError, match="no ideas"):
+        fit_that_fails(make)
+    assert (logger.level, logger.handlers, logger.propagate) == before
+
+
+def fit_that_fails(make):
+    """A fit that ends in an error of its start, while verbose shows the log."""
+
+    def start(X, n_clusters, random_state):
+        raise ValueError("no ideas")
+
+    estimator = make(4, verbose=1)
+    estimator.set_params(**{"init" if isinstance(estimator, KMeans) else "init_params": start})
+    estimator.fit(clustered(200, 2))
+
+
+@every_estimator
+def test_log_has_every_iteration(make, caplog):
+    with caplog.at_level(logging.INFO, logger="cprime"):
+        estimator = make(4, random_state=0).fit(clustered(200, 2))
+    messages = [record.getMessage() for record in caplog.records]
+    assert [message.split(":")[0] for message in messages] == [
+        f"iteration {i}" for i in range(1, estimator.n_iter_ + 1)
+    ]
+    assert {record.name for record in caplog.records} == {"cprime"}
+    assert {record.levelno for record in caplog.records} == {logging.INFO}
+
+
+def test_verbose_does_not_say_twice_what_somebody_listens_to(caplog, capsys):
+    with caplog.at_level(logging.INFO, logger="cprime"):
+        km = KMeans(4, verbose=1, random_state=0).fit(clustered(200, 2))
+    assert len(caplog.records) == km.n_iter_
+    assert capsys.readouterr().err == ""
+
+
+@every_estimator
+def test_callback_is_given_the_history_and_the_parameters(make):
+    rows, models = [], []
+    estimator = make(4, random_state=0, n_init=1)
+    estimator._callback = lambda row, model: (rows.append(row), models.append(model))
+    estimator.fit(clustered(200, 2))
+    assert [row.pop("iteration") for row in rows] == list(range(1, estimator.n_iter_ + 1))
+    assert [tuple(row.values()) for row in rows] == [row.item() for row in estimator.history_]
+    assert all(model.centers.shape == (4, 2) for model in models)
+
+
+def test_fit_in_a_fresh_process_prints_nothing():
+    code = (
+        "import numpy as np\n"
+        "from cprime import KMeans, GaussianMixture\n"
+        "X = np.arange(40.0).reshape(20, 2)\n"
+        "KMeans(3, random_state=0).fit(X).predict(X)\n"
+        "GaussianMixture(2, covariance_type='tied_spherical', weights='equal', random_state=0).fit(X).bounds(X)\n"
+    )
+    run = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")

@@ -1,0 +1,139 @@
+"""The same fit, to the last bit, for any number of threads, in several Python threads at once, and for one seed."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from estimator_data import DTYPES, MAKERS, centers_of, clustered, mixture, outcome
+from threadpoolctl import threadpool_limits
+
+from cprime import KMeans
+
+NOT_CONVERGED = pytest.mark.filterwarnings("ignore:The fit did not converge")
+
+
+@NOT_CONVERGED
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("init", "n", "D", "C"), [("k-means++", 4099, 5, 17), ("afk-mc2", 1031, 33, 70)])
+def test_threads_change_no_bit(make, dtype, weighted, init, n, D, C):
+    X = clustered(n, D, dtype)
+    weight = np.random.default_rng(1).random(n) if weighted else None
+    fits = []
+    for n_threads in (1, 3, 8):
+        estimator = make(C, n_threads=n_threads, random_state=5, max_iter=6)
+        estimator.set_params(**{"init" if isinstance(estimator, KMeans) else "init_params": init})
+        fits.append(estimator.fit(X, sample_weight=weight))
+    assert outcome(fits[0]) == outcome(fits[1]) == outcome(fits[2])
+    answers = [(fit.score(X), fit.bounds(X), fit.predict(X).tobytes()) for fit in fits]
+    assert answers[0] == answers[1] == answers[2]
+    if not isinstance(fits[0], KMeans):
+        posteriors = {fit.predict_proba(X).tobytes() for fit in fits}
+        assert len(posteriors) == 1
+
+
+@NOT_CONVERGED
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
+def test_threads_of_blas_change_no_bit(make):
+    """BLAS sums long vectors in as many parts as it has threads."""
+    X = clustered(30_011, 2)
+    weight = np.random.default_rng(1).random(len(X))
+    outcomes = []
+    for limit in (1, 2, 3):
+        with threadpool_limits(limit):
+            fit = make(3, n_threads=1, random_state=5, max_iter=3).fit(X, sample_weight=weight)
+            outcomes.append((outcome(fit), fit.score(X, sample_weight=weight), fit.bounds(X, sample_weight=weight)))
+    assert outcomes[0] == outcomes[1] == outcomes[2]
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
+@pytest.mark.parametrize("init", ["k-means++", "random", "afk-mc2"])
+def test_seed_decides(make, init):
+    X = clustered(300, 3, n_clusters=20)
+    name = "init" if isinstance(make(8), KMeans) else "init_params"
+
+    def fitted(random_state):
+        return outcome(make(8, random_state=random_state, **{name: init}).fit(X))
+
+    assert fitted(3) == fitted(3) == fitted(np.random.RandomState(3))
+    assert fitted(3) != fitted(4)
+
+
+def test_a_generator_moves_on_from_fit_to_fit():
+    X = clustered(300, 3, n_clusters=20)
+    km = KMeans(8, random_state=np.random.RandomState(3), init="random")
+    assert outcome(km.fit(X)) != outcome(km.fit(X))
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
+def test_the_best_of_several_starts_is_kept(make):
+    X = clustered(400, 2, n_clusters=12)
+    name = "init" if isinstance(make(12), KMeans) else "init_params"
+    generator = np.random.RandomState(4)
+    single = [make(12, random_state=generator, **{name: "random"}).fit(X) for _ in range(6)]
+    best = make(12, random_state=np.random.RandomState(4), n_init=6, **{name: "random"}).fit(X)
+    quality = [-fit.inertia_ if isinstance(fit, KMeans) else fit.lower_bound_ for fit in single]
+    assert len(set(quality)) > 2
+    winner = single[int(np.argmax(quality))]
+    assert int(np.argmax(quality)) not in (0, 5)
+    assert outcome(best) == outcome(winner)
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
+def test_given_centers_need_one_start_only(make):
+    X = clustered(200, 2)
+    calls = []
+    estimator = make(5, n_init=7)
+    estimator._callback = lambda row, model: calls.append(row["iteration"])
+    estimator.set_params(**{"init" if isinstance(estimator, KMeans) else "means_init": X[:5]}).fit(X)
+    assert calls == list(range(1, estimator.n_iter_ + 1))
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
+def test_labels_are_what_is_predicted(make):
+    for dtype in DTYPES:
+        X = clustered(500, 3, dtype, spread=1.0)
+        fit = make(9, random_state=2, n_init=2).fit(X)
+        assert np.array_equal(fit.labels_, fit.predict(X))
+        assert np.array_equal(make(9, random_state=2, n_init=2).fit_predict(X), fit.labels_)
+        assert set(fit.labels_) == set(range(9))
+
+
+@NOT_CONVERGED
+def test_fits_in_several_python_threads_do_not_disturb_each_other():
+    X = clustered(3000, 6)
+    jobs = [(make, seed) for make in MAKERS.values() for seed in range(4)]
+
+    def work(job):
+        make, seed = job
+        return outcome(make(10, random_state=seed, n_threads=3, max_iter=20).fit(X))
+
+    alone = [work(job) for job in jobs]
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(work, jobs))
+    assert together == alone
+    assert len({tuple(found.values()) for found in alone}) == len(jobs)
+
+
+def test_predictions_in_several_python_threads():
+    X = clustered(3000, 6)
+    gm = mixture(10, random_state=0, n_active=3).fit(X)
+    expected = gm.predict_proba(X)
+    with ThreadPoolExecutor(8) as pool:
+        for found in pool.map(lambda _: gm.predict_proba(X), range(16)):
+            assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
+def test_data_and_starts_are_left_alone(make):
+    X = clustered(200, 3)
+    start = X[:5].copy()
+    weight = np.random.default_rng(0).random(200)
+    copies = X.copy(), start.copy(), weight.copy()
+    estimator = make(5)
+    estimator.set_params(**{"init" if isinstance(estimator, KMeans) else "means_init": start})
+    estimator.fit(X, sample_weight=weight)
+    for given, copy in zip((X, start, weight), copies, strict=True):
+        assert np.array_equal(given, copy)
+    assert not np.shares_memory(centers_of(estimator), start)

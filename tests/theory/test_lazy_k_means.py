@@ -1,0 +1,95 @@
+"""lazy-k-means (21): a point moves only to a centre that is nearer by the factor 1 + ε; it raises the same bound."""
+
+import numpy as np
+import pytest
+from theory_data import DTYPES, clustered, model_of, random_weights, settings_of, squared_distances
+
+from cprime import KMeans, em
+from cprime.execution import Chunk
+
+
+def lazy(X, centers, epsilon, n_iter, weight):
+    """n_iter iterations in plain NumPy: centres and the number of points that each E-step moved."""
+    labels, n_moved = None, []
+    for _ in range(n_iter):
+        distances = np.sqrt(squared_distances(X, centers))
+        nearest = distances.argmin(axis=1)
+        if labels is not None:
+            rows = np.arange(len(X))
+            moves = (1 + epsilon) * distances[rows, nearest] < distances[rows, labels]
+            nearest = np.where(moves, nearest, labels)
+        n_moved.append(len(X) if labels is None else np.count_nonzero(nearest != labels))
+        labels = nearest
+        held = weight[:, np.newaxis] * np.eye(len(centers))[labels]
+        centers = held.T @ X.astype(np.float64) / held.sum(axis=0)[:, np.newaxis]
+    return centers, n_moved
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_every_step_is_that_of_21(dtype, epsilon, weighted):
+    X = clustered(250, 2, dtype, seed=4, spread=1.5)
+    weight = random_weights(250) + 0.01 if weighted else np.ones(250)
+    whole = KMeans(8, init=X[:8], tol=0, epsilon=epsilon).fit(X, sample_weight=weight)
+    assert whole.n_iter_ > 2
+    for n_iter in range(1, whole.n_iter_ + 1):
+        ours = KMeans(8, init=X[:8], tol=0, epsilon=epsilon, max_iter=n_iter).fit(X, sample_weight=weight)
+        centers, n_moved = lazy(X, X[:8], epsilon, n_iter, weight)
+        tolerance = 1e-4 if dtype is np.float32 else 1e-10
+        np.testing.assert_allclose(ours.cluster_centers_, centers, rtol=0, atol=tolerance)
+        assert ours.history_["n_moved"].tolist() == n_moved
+    assert n_moved[-1] == 0
+
+
+def test_zero_laziness_is_k_means_and_more_is_not():
+    X = clustered(250, 2, seed=4, spread=1.5)
+    fits = [KMeans(8, init=X[:8], tol=0, epsilon=epsilon).fit(X) for epsilon in (0.0, 0.3)]
+    plain = KMeans(8, init=X[:8], tol=0).fit(X)
+    assert fits[0].cluster_centers_.tobytes() == plain.cluster_centers_.tobytes()
+    assert fits[0].history_["n_moved"].tolist() == plain.history_["n_moved"].tolist()
+    assert fits[1].history_["n_moved"].tolist() != plain.history_["n_moved"].tolist()
+
+
+def test_great_laziness_moves_nothing():
+    """The first E-step has nothing to stay with; after it no point moves, so the means of these sets are the end."""
+    X = clustered(250, 2, seed=4, spread=1.5)
+    km = KMeans(8, init=X[:8], tol=0, epsilon=1e6).fit(X)
+    first = squared_distances(X, X[:8]).argmin(axis=1)
+    means = np.array([X[first == c].mean(axis=0) for c in range(8)])
+    np.testing.assert_allclose(km.cluster_centers_, means, rtol=1e-12)
+    assert km.history_["n_moved"].tolist() == [250, 0]
+    assert km.converged_
+
+
+def test_labels_and_error_of_the_fit_are_those_of_the_nearest_centers():
+    X = clustered(250, 2, seed=4, spread=1.5)
+    km = KMeans(8, init=X[:8], tol=0, epsilon=0.5).fit(X)
+    distances = squared_distances(X, km.cluster_centers_)
+    assert np.array_equal(km.labels_, distances.argmin(axis=1))
+    assert np.array_equal(km.labels_, km.predict(X))
+    assert km.inertia_ == pytest.approx(distances.min(axis=1).sum(), rel=1e-12)
+    assert km.inertia_ < km.history_["quantization_error"][-1] - 1
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.05, 0.3, 3.0])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_e_step_moves_exactly_the_points_of_21_and_raises_the_bound(dtype, epsilon):
+    X = clustered(300, 3, dtype, seed=6, spread=1.0)
+    chunk = Chunk(X, None)
+    settings = settings_of(1, epsilon=epsilon)
+    em.expect(chunk, model_of(X[:9], 1.0), settings)
+    before = chunk.kept[:, 0].copy()
+    new = model_of(X[20:29], 1.0)
+    statistics = em.expect(chunk, new, settings)
+    after = chunk.kept[:, 0]
+    distances = np.sqrt(squared_distances(X, new.centers))
+    rows = np.arange(300)
+    nearest = distances.argmin(axis=1)
+    expected = np.where((1 + epsilon) * distances[rows, nearest] < distances[rows, before], nearest, before)
+    assert np.array_equal(after, expected)
+    assert statistics.n_moved == np.count_nonzero(after != before)
+    assert 0 < statistics.n_moved < 300
+    np.testing.assert_allclose(chunk.distances[:, 0], np.square(distances[rows, after]), rtol=1e-5)
+    stayed = -0.5 * np.square(distances[rows, before]).sum()
+    assert statistics.log_sum > stayed

@@ -1,0 +1,83 @@
+"""Weights (METHODS 6): a weight of 2 is the point twice, 0 is no point at all, and only ratios matter."""
+
+import numpy as np
+import pytest
+from theory_data import DTYPES, clustered, random_weights
+
+from cprime import GaussianMixture, KMeans
+
+EQUAL = {"covariance_type": "tied_spherical", "weights": "equal"}
+NOT_CONVERGED = pytest.mark.filterwarnings("ignore:The fit did not converge")
+ABSOLUTE = {np.float32: 1e-4, np.float64: 1e-10}  # of coordinates of about 5
+ESTIMATORS = {
+    "k-means": lambda start, n_iter: KMeans(6, init=start, tol=0, max_iter=n_iter),
+    "lazy k-means": lambda start, n_iter: KMeans(6, init=start, tol=0, max_iter=n_iter, epsilon=0.2),
+    **{
+        f"mixture, C'={n_active}": lambda start, n_iter, n_active=n_active: GaussianMixture(
+            6, n_active=n_active, means_init=start, tol=0, max_iter=n_iter, **EQUAL
+        )
+        for n_active in (1, 2, 4, 6)
+    },
+}
+
+
+def centers_of(estimator):
+    return estimator.cluster_centers_ if isinstance(estimator, KMeans) else estimator.means_
+
+
+@NOT_CONVERGED
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("make", ESTIMATORS.values(), ids=ESTIMATORS.keys())
+@pytest.mark.parametrize("n_iter", [1, 3, 40])
+def test_weight_is_repetition(dtype, make, n_iter):
+    X = clustered(140, 3, dtype, seed=2)
+    weight = np.random.default_rng(0).integers(1, 4, size=140)
+    weighted = make(X[:6], n_iter).fit(X, sample_weight=weight)
+    repeated = make(X[:6], n_iter).fit(np.repeat(X, weight, axis=0))
+    np.testing.assert_allclose(centers_of(weighted), centers_of(repeated), rtol=0, atol=ABSOLUTE[dtype])
+    assert weighted.variance_ == pytest.approx(repeated.variance_, rel=ABSOLUTE[dtype])
+    assert weighted.n_iter_ == repeated.n_iter_
+    np.testing.assert_allclose(weighted.lower_bounds_, repeated.lower_bounds_, rtol=ABSOLUTE[dtype])
+    assert weighted.lower_bound_ == pytest.approx(repeated.lower_bound_, rel=ABSOLUTE[dtype])
+    errors = [fit.history_["quantization_error"] for fit in (weighted, repeated)]
+    np.testing.assert_allclose(*errors, rtol=ABSOLUTE[dtype])
+    assert np.array_equal(np.repeat(weighted.labels_, weight), repeated.labels_)
+
+
+@NOT_CONVERGED
+@pytest.mark.parametrize("make", ESTIMATORS.values(), ids=ESTIMATORS.keys())
+def test_weights_matter_and_only_their_ratios_do(make):
+    X = clustered(140, 3, seed=2)
+    weight = random_weights(140)
+    one, many, none = (make(X[:6], 5).fit(X, sample_weight=w) for w in (weight, 1000 * weight, None))
+    np.testing.assert_allclose(centers_of(one), centers_of(many), rtol=1e-10)
+    assert one.lower_bound_ == pytest.approx(many.lower_bound_, rel=1e-12)
+    assert np.abs(centers_of(one) - centers_of(none)).max() > 0.01
+    ones = make(X[:6], 5).fit(X, sample_weight=np.ones(140))
+    np.testing.assert_allclose(centers_of(ones), centers_of(none), rtol=1e-10)
+    assert ones.lower_bound_ == pytest.approx(none.lower_bound_, rel=1e-12)
+
+
+@NOT_CONVERGED
+@pytest.mark.parametrize("make", ESTIMATORS.values(), ids=ESTIMATORS.keys())
+def test_points_without_weight_are_labelled_but_not_counted(make):
+    X = clustered(140, 3, seed=2)
+    weight = np.ones(140)
+    weight[100:] = 0
+    X[100:] += 50
+    weighted = make(X[:6], 5).fit(X, sample_weight=weight)
+    alone = make(X[:6], 5).fit(X[:100])
+    np.testing.assert_allclose(centers_of(weighted), centers_of(alone), rtol=1e-12)
+    assert weighted.labels_.shape == (140,)
+    assert np.array_equal(weighted.labels_, weighted.predict(X))
+
+
+@pytest.mark.parametrize("make", ESTIMATORS.values(), ids=ESTIMATORS.keys())
+def test_scores_and_bounds_take_weights(make):
+    X = clustered(140, 3, seed=2)
+    weight = np.random.default_rng(3).integers(0, 4, size=140)
+    repeated = np.repeat(X, weight, axis=0)
+    fit = make(X[:6], 400).set_params(tol=1e-3).fit(X)
+    assert fit.score(X, sample_weight=weight) == pytest.approx(fit.score(repeated), rel=1e-12)
+    assert fit.bounds(X, sample_weight=weight) == pytest.approx(fit.bounds(repeated), rel=1e-12)
+    assert fit.bounds(X, sample_weight=weight) != pytest.approx(fit.bounds(X), rel=1e-3)

@@ -82,7 +82,7 @@ template <class T> inline void expect(const ExpectTask<T> &task, std::size_t beg
 // STEP rows at a time and in double between them.
 template <class T> inline void maximise(const ExpectTask<T> &task, int panel, double *counts, double *sums) {
     constexpr int L = TILE_LANES<T>;
-    constexpr std::size_t STEP = 256;
+    constexpr std::size_t STEP = 64;
     const int D = task.X.D;
     const int C = std::min(L, task.C - panel * L);
     const T *exponentials = task.exponentials + static_cast<std::size_t>(panel) * task.n_padded * L;

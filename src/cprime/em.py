@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from cprime import kernels
 from cprime.execution import Chunk, InMemory
 from cprime.kernels.native import Floats
-from cprime.model import TiedSpherical
+from cprime.model import Spread, TiedSpherical
 from cprime.search import Factors, Search
 from cprime.statistics import Statistics
 
@@ -74,6 +74,7 @@ class Fit:
     n_iter: int = 0
     n_relocated: int = 0
     exchanging: bool = False
+    spread: Spread | None = None
 
     @property
     def lower_bound(self) -> float:
@@ -112,7 +113,7 @@ def expect(chunk: Chunk, model: TiedSpherical, settings: Settings, factors: Fact
     J = chunk.weighted_sum(distances[:, 0])
     if settings.n_active == 1:
         squares, log_sum, entropy = J, -0.5 * J / model.variance, 0.0
-        counts, sums = _hard_statistics(chunk, previous, moved, C, settings.n_threads)
+        counts, sums = _hard_statistics(chunk, previous, moved, C, settings)
     else:
         responsibilities, log_sums = kernels.posterior(model.exponent(distances), n_threads=settings.n_threads)
         squares = chunk.weighted_sum(np.einsum("nh,nh->n", responsibilities, distances, dtype=np.float64))
@@ -135,15 +136,15 @@ def expect(chunk: Chunk, model: TiedSpherical, settings: Settings, factors: Fact
 
 
 def _hard_statistics(
-    chunk: Chunk, previous: NDArray | None, moved: NDArray, C: int, n_threads: int | None
+    chunk: Chunk, previous: NDArray | None, moved: NDArray, C: int, settings: Settings
 ) -> tuple[NDArray, NDArray]:
-    """Counts and sums by winner. Where few points have moved, the sums are those of before, corrected for these."""
+    """Counts and sums by winner. In a partial search of few moves the sums are those of before, corrected for them."""
     assert chunk.kept is not None
     winners = chunk.kept[:, 0]
     movers = np.flatnonzero(moved)
-    if previous is None or chunk.sums is None or 4 * len(movers) > len(winners):
+    if settings.search.exact or previous is None or chunk.sums is None or 4 * len(movers) > len(winners):
         counts, chunk.sums = kernels.accumulate(
-            chunk.X, chunk.kept, None, chunk.sample_weight, n_components=C, n_threads=n_threads
+            chunk.X, chunk.kept, None, chunk.sample_weight, n_components=C, n_threads=settings.n_threads
         )
         return counts, chunk.sums
     counts = np.bincount(winners, chunk.sample_weight, C).astype(np.float64, copy=False)
@@ -151,7 +152,7 @@ def _hard_statistics(
         there = np.column_stack([previous[movers, 0], winners[movers]])
         sign = np.broadcast_to([-1.0, 1.0], there.shape)
         _, change = kernels.accumulate(
-            chunk.X, there, sign, chunk.sample_weight, n_components=C, rows=movers, n_threads=n_threads
+            chunk.X, there, sign, chunk.sample_weight, n_components=C, rows=movers, n_threads=settings.n_threads
         )
         chunk.sums = chunk.sums + change
         chunk.sums[counts == 0] = 0.0
@@ -195,7 +196,7 @@ def run(data: InMemory, model: TiedSpherical, settings: Settings, labels: NDArra
         settings.search.start(data.chunks, model.centers, settings.n_active)
     if math.isnan(model.variance):
         model = with_hard_variance(data, model, settings)
-    fit = Fit(model, exchanging=settings.exchange)
+    fit = Fit(model, exchanging=settings.exchange, spread=None if settings.hard else data.spread())
     for _ in range(settings.n_warmup):
         start = perf_counter()
         settings.search.refresh(fit.model.centers)
@@ -205,6 +206,7 @@ def run(data: InMemory, model: TiedSpherical, settings: Settings, labels: NDArra
     for _ in range(settings.max_iter):
         start = perf_counter()
         settings.search.refresh(fit.model.centers)
+        relocated = fit.n_relocated
         before, winners = fit.model, data.winners() if fit.exchanging else None
         e_step(data, fit, settings)
         bound, J = fit.lower_bound, fit.quantization_error
@@ -223,6 +225,8 @@ def run(data: InMemory, model: TiedSpherical, settings: Settings, labels: NDArra
         value = J if settings.hard else bound
         change = abs(last - value) / (J if settings.hard and J > 0 else 1.0)
         last = value
+        if fit.n_relocated > relocated:
+            continue  # a cluster has begun anew
         if fit.exchanging:
             fit.exchanging = not unmoved and change > _EXCHANGE_TOL * settings.tol
         else:
@@ -274,7 +278,7 @@ def m_step(data: InMemory, fit: Fit, settings: Settings) -> float:
         if moved:
             fit.n_relocated += moved
             logger.info("iteration %d: %d empty cluster(s) moved to the farthest points", fit.n_iter + 1, moved)
-    fit.model, squares = fit.model.maximise(fit.statistics)
+    fit.model, squares = fit.model.maximise(fit.statistics, fit.spread)
     return squares
 
 
@@ -288,9 +292,11 @@ def relocate_empty(data: InMemory, model: TiedSpherical, statistics: Statistics)
         return model, 0
     centers, n_relocated = model.centers.copy(), 0
     statistics.sums = statistics.sums.copy()  # a chunk may go on from them
+    members = data.members(model.n_components)
     for component, place, row, weight, winner, distance in zip(empty, *data.farthest(len(empty)), strict=False):
-        if statistics.counts[winner] <= weight:
+        if members[winner] == 1:
             continue
+        members[winner] -= 1
         moment = weight * row.astype(np.float64)
         statistics.sums[winner] -= moment
         statistics.counts[winner] -= weight
@@ -309,7 +315,7 @@ def record(fit: Fit, settings: Settings, phase: str, bound: float, J: float, sta
     fit.n_iter += 1
     row = (phase, bound, J, fit.statistics.n_distances, fit.statistics.n_moved, perf_counter() - start)
     fit.history.append(row)
-    logger.info("%s %d: F %.6f, J %.6g, %d moved, %.3f s", phase, fit.n_iter, bound, J, row[4], row[5])
+    logger.info("iteration %d: F %.6f, J %.6g, %d moved, %.3f s", fit.n_iter, bound, J, row[4], row[5])
     if settings.callback is not None:
         named = dict(zip(HISTORY.names or (), row, strict=True))
         settings.callback({"iteration": fit.n_iter, **named}, fit.model)

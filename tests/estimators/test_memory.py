@@ -27,7 +27,8 @@ def peak():
 N, C, D = {size}
 X = np.random.default_rng(0).standard_normal((N, D), dtype=np.float32)
 common = dict(max_iter=2, tol=0, random_state=0, n_threads=2)
-soft = dict(covariance_type="tied_spherical", weights="equal", init_params="random")
+full = dict(search='full', init='random', **common)
+soft = dict(search='full', covariance_type="tied_spherical", weights="equal", init_params="random")
 
 def run(n, c):
     {work}
@@ -39,7 +40,7 @@ sys.stdout.write(json.dumps(peak() - before))
 """
 
 WORK = {
-    "k-means": "KMeans(c, init='random', **common).fit(X[:n])",
+    "k-means": "KMeans(c, **full).fit(X[:n])",
     "mixture, C'=1": "GaussianMixture(c, n_active=1, **soft, **common).fit(X[:n])",
     "mixture, C'=5": "GaussianMixture(c, n_active=5, **soft, **common).fit(X[:n])",
     "mixture, C'=C": "GaussianMixture(c, n_active=None, **soft, **common).fit(X[:n])",

@@ -78,13 +78,14 @@ def test_m_step_maximises_the_bound_of_fixed_posteriors(n_active):
     X = clustered(N, D, seed=8)
     model = model_of(X[:C], 1.5)
     statistics = em.expect(Chunk(X, None), model, settings_of(n_active))
-    new = model.maximise(statistics)
+    new, squares = model.maximise(statistics)
     q = truncated_posterior(X, X[:C], 1.5, nearest_sets(X, X[:C], n_active))
 
     def expected(centers, variance):
         squares = (q * squared_distances(X, centers)).sum() / N
         return -np.log(C) - D / 2 * np.log(2 * np.pi * variance) - squares / (2 * variance) + entropy_of(q, None)
 
+    assert squares == pytest.approx((q * squared_distances(X, new.centers)).sum(), rel=1e-12)
     best = expected(new.centers, new.variance)
     assert best == pytest.approx(of_20(new.variance, entropy_of(q, None)), rel=1e-12)
     assert em.free_energy(new, em.expect(Chunk(X, None), new, settings_of(n_active))) > best

@@ -99,12 +99,13 @@ class Given:
     """A search that finds the kept sets it was made with, whatever the distances."""
 
     kept: np.ndarray
+    exact = False
 
-    def find(self, X, centers, n_kept, previous, n_threads):
-        distances = np.take_along_axis(squared_distances(X, centers), self.kept, axis=1)
+    def find(self, chunk, centers, n_kept, factors=None):
+        distances = np.take_along_axis(squared_distances(chunk.X, centers), self.kept, axis=1)
         order = np.argsort(distances, axis=1, kind="stable")
         kept = np.take_along_axis(self.kept, order, axis=1).astype(np.int32)
-        return kept, np.take_along_axis(distances, order, axis=1).astype(X.dtype), kept.size
+        return kept, np.take_along_axis(distances, order, axis=1).astype(chunk.X.dtype), kept.size
 
 
 def model_of(centers, variance):
@@ -115,7 +116,7 @@ def model_of(centers, variance):
 def settings_of(n_active, search=None, **changes):
     """Settings of a soft E-step in one thread."""
     given = {"hard": False, "max_iter": 1, "tol": 0.0, "n_threads": 1}
-    return em.Settings(n_active=n_active, search=search or FullSearch(), **(given | changes))
+    return em.Settings(n_active=n_active, search=search or FullSearch(1), **(given | changes))
 
 
 def bound_of(X, model, n_active, kept=None, weight=None):

@@ -37,8 +37,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
     n_clusters : int, default=8
         Number of clusters C, at most the number of points.
     init : {"auto", "k-means++", "random", "afk-mc2", "two-level"}, array-like, fitted estimator or callable
-        Where to start, by default "auto": greedy k-means++, distinct random rows, the AFK-MC² chain, rows spread over coarse cells, given
-        centers of shape (n_clusters, n_features), those of a fitted estimator, or a function of
+        Where to start, by default "auto": greedy k-means++, distinct random rows, the AFK-MC² chain, rows spread over
+        coarse cells, given centers of shape (n_clusters, n_features), those of a fitted estimator, or a function of
         (X, n_clusters, random_state). "auto" is "two-level" for a partial search and "k-means++" for the full one.
     n_init : int, default=1
         Number of starts; the one of least J is kept. From given centers there is one.

@@ -6,7 +6,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime import kernels
 from cprime.kernels.native import Floats
+from cprime.model import Spread
 from cprime.search import Chunk
 from cprime.statistics import Statistics, merge
 
@@ -32,6 +34,20 @@ class InMemory:
         chunk.kept = None if labels is None else labels[:, np.newaxis]
         chunk.distances = chunk.sums = None
 
+    def spread(self) -> Spread:
+        """The spread of all points about their weighted mean."""
+        (chunk,) = self.chunks
+        weights = np.ones(len(chunk.X)) if chunk.sample_weight is None else chunk.sample_weight
+        group = np.zeros((len(chunk.X), 1), dtype=np.int32)
+        counts, sums = kernels.accumulate(chunk.X, group, None, chunk.sample_weight, n_components=1)
+        mean = sums[0] / counts[0]
+        step = max(1, 2**17 // chunk.X.shape[1])
+        squares = 0.0
+        for begin in range(0, len(chunk.X), step):
+            block = np.square(chunk.X[begin : begin + step] - mean).sum(axis=1)
+            squares += float((weights[begin : begin + step] * block).sum())
+        return Spread(mean, squares)
+
     def winners(self) -> NDArray[np.int32] | None:
         """The nearest kept component of every point, as the last E-step found it: (N,); None where nothing is kept."""
         (chunk,) = self.chunks
@@ -42,22 +58,32 @@ class InMemory:
         (chunk,) = self.chunks
         return None if chunk.kept is None else replace(chunk, sums=None)
 
-    def farthest(self, n: int) -> tuple[NDArray[np.intp], Floats, NDArray[np.float64], NDArray[np.int32], Floats]:
-        """The n points of positive weight farthest from their winner, farther than 0; by (distance, row).
+    def members(self, n_components: int) -> NDArray[np.int64]:
+        """How many points of positive weight each component wins: (C,)."""
+        (chunk,) = self.chunks
+        assert chunk.kept is not None
+        winners = chunk.kept[:, 0]
+        if chunk.sample_weight is not None:
+            winners = winners[chunk.sample_weight > 0]
+        return np.bincount(winners, minlength=n_components)
 
-        Returns their positions (≤ n,), rows, weights, winners and squared distances.
+    def farthest(self, n: int) -> tuple[NDArray[np.intp], Floats, NDArray[np.float64], NDArray[np.int32], Floats]:
+        """The n points of positive weight farthest from their winner, farther than 0 and not all that it wins.
+
+        Returns their positions (≤ n,), rows, weights, winners and squared distances, by (distance, position).
         """
         (chunk,) = self.chunks
         assert chunk.kept is not None
         assert chunk.distances is not None
-        distances = chunk.distances[:, 0]
+        alone = self.members(int(chunk.kept[:, 0].max()) + 1)[chunk.kept[:, 0]] == 1
+        distances = np.where(alone, 0, chunk.distances[:, 0])
         if chunk.sample_weight is not None:
             distances = np.where(chunk.sample_weight > 0, distances, 0)
         bar = np.partition(distances, -n)[-n] if n < len(distances) else distances.min()
         places = np.flatnonzero((distances >= bar) & (distances > 0))
         places = places[np.argsort(-distances[places], kind="stable")][:n]
         weights = np.ones(len(places)) if chunk.sample_weight is None else chunk.sample_weight[places]
-        return places, chunk.X[places], weights, chunk.kept[places, 0], distances[places]
+        return places, chunk.X[places], weights, chunk.kept[places, 0], chunk.distances[places, 0]
 
     def assign(self, place: int, component: int) -> None:
         """Puts one point into a component, onto its centre."""

@@ -77,9 +77,9 @@ def _kept(kept: NDArray[np.int32], name: str, shape: tuple[int, int]) -> NDArray
     return kept
 
 
-def _shift(centers: Floats) -> Floats:
-    """An origin that keeps products small, a function of the centres alone: their median, far ones having no say."""
-    sample = centers[:: -(-len(centers) // 256)]
+def _shift(rows: Floats) -> Floats:
+    """An origin that keeps products and sums small: the median of some of the rows, in which far ones have no say."""
+    sample = rows[:: -(-len(rows) // 256)]
     return np.sort(sample, axis=0)[len(sample) // 2]
 
 
@@ -191,7 +191,7 @@ def expect_all(
     centers = _centers(centers, X)
     weights = _weights(sample_weight, len(X))
     variance = _variance(variance)
-    shift = _shift(centers)
+    shift = _shift(X if len(X) else centers)
     counts = np.zeros(len(centers))
     sums = np.zeros(centers.shape)
     least, excess, log_sum = np.empty((3, len(X)))
@@ -278,8 +278,8 @@ def nearest_among(
 
     X (n, D), centers (C, D), lists (C, G) int32, previous (n, H′) int32: K(n), extra (n, E) int32; −1 is no component
     ->  kept (n, H) int32 by (distance, id), −1 where G(n) is smaller, squared distances (n, H), infinite there,
-    counts (n,): |G(n)|, each of its components evaluated once; with `evidence` all that was evaluated, (n, M) int32 with
-    −1 behind the last, and its squared distances.
+    counts (n,): |G(n)|, each of its components evaluated once; with `evidence` all that was evaluated, (n, M) int32
+    with −1 behind the last, and its squared distances.
     """
     X = _matrix(X, "X")
     n = len(X)

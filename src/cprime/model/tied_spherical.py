@@ -8,12 +8,20 @@ statistics; knows nothing of points, of searches or of how the statistics were g
 
 import math
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cprime.kernels.native import Floats
 from cprime.statistics import Statistics
+
+
+class Spread(NamedTuple):
+    """Σ_n w_n ‖x_n − origin‖² of all data [data unit²]; origin (D,)."""
+
+    origin: NDArray[np.float64]
+    squares: float
 
 
 @dataclass(frozen=True)
@@ -54,19 +62,21 @@ class TiedSpherical:
         """The same centres with σ² = mean_square / D, `mean_square` being a mean of squared distances (14)."""
         return replace(self, variance=max(float(mean_square) / self.n_features, self.variance_floor))
 
-    def maximise(self, statistics: Statistics) -> tuple[Self, float]:
+    def maximise(self, statistics: Statistics, spread: Spread | None = None) -> tuple[Self, float]:
         """M-step (6): μ_c = S_c / N_c, σ² = 1/(DW) Σ_nc w_n q_nc ‖x_n − μ_c^new‖²; a component without points stays.
 
-        Returns the new parameters and the sum of squares about the new centres, which is the one about the old centres
-        less Σ_c N_c ‖μ_c^new − μ_c‖² [data unit²].
+        Returns the new parameters and the sum of squares about the new centres [data unit²]: the one about the old
+        centres less Σ_c N_c ‖μ_c^new − μ_c‖², or, where that cancels, the spread less Σ_c N_c ‖μ_c^new − origin‖².
         """
         old = self.centers.astype(np.float64)
         held = statistics.counts > 0
         new = old.copy()
         new[held] = statistics.sums[held] / statistics.counts[held, np.newaxis]
         centers: Floats = new.astype(self.centers.dtype)
-        shifted = np.einsum("cd,cd->c", new - old, new - old)
-        squares = max(statistics.squares - float((statistics.counts * shifted).sum()), 0.0)
+        about, squares = old, statistics.squares
+        if spread is not None and spread.squares < squares:
+            about, squares = spread.origin, spread.squares
+        squares = max(squares - float((statistics.counts * np.square(new - about).sum(axis=1)).sum()), 0.0)
         return replace(self, centers=centers).with_variance(squares / statistics.weight), squares
 
 

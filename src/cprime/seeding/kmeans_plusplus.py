@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cprime import kernels
-from cprime.seeding.sampling import complete, draw, draw_first, gather, with_contiguous_rows
+from cprime.seeding.sampling import complete, draw, gather, with_contiguous_rows
 from cprime.seeding.validation import check_count, check_data, warn_of_duplicates
 
 
@@ -95,14 +95,16 @@ def choose_by_kmeans_plusplus(
     if n_local_trials is None:
         n_local_trials = 2 + int(math.log(n_clusters))
     X = with_contiguous_rows(X)
+    order = order_of_values(X)  # what is drawn depends on the points, not on where they stand
     indices = np.empty(n_clusters, dtype=np.int64)
-    indices[0] = draw_first(len(X), sample_weight, rng)
+    masses = np.ones(len(X)) if sample_weight is None else sample_weight
+    indices[0] = order[draw(np.cumsum(masses[order]), rng.uniform(size=1))[0]]
     closest = kernels.min_distances(X, gather(X, indices[:1]), n_threads=n_threads)[0]
     for c in range(1, n_clusters):
-        cumulative = cumulative_mass(closest, sample_weight)
+        cumulative = cumulative_mass(closest, sample_weight, order)
         if not cumulative[-1] > 0:
             return complete(indices[:c], len(X), n_clusters, sample_weight, rng)
-        candidates = draw(cumulative, rng.uniform(size=n_local_trials))
+        candidates = order[draw(cumulative, rng.uniform(size=n_local_trials))]
         distances = kernels.min_distances(X, gather(X, candidates), closest, n_threads=n_threads)
         best = int(np.argmin(_potentials(distances, sample_weight)))
         indices[c] = candidates[best]
@@ -110,11 +112,19 @@ def choose_by_kmeans_plusplus(
     return indices
 
 
-def cumulative_mass(distances: NDArray, sample_weight: NDArray | None) -> NDArray:
-    """Running sum of w_n d_n², (n,) float64."""
-    if sample_weight is None:
-        return np.cumsum(distances, dtype=np.float64)
-    return np.cumsum(distances * sample_weight)
+def order_of_values(X: NDArray) -> NDArray:
+    """An order of the rows that follows from their values, so that a weight of 2 is drawn as the point twice: (n,).
+
+    By a fixed random projection; only different rows of equal projection could swap places.
+    """
+    direction = np.random.RandomState(0).standard_normal(X.shape[1])
+    return np.argsort(np.einsum("nd,d->n", X, direction), kind="stable")
+
+
+def cumulative_mass(distances: NDArray, sample_weight: NDArray | None, order: NDArray | slice = slice(None)) -> NDArray:
+    """Running sum of w_n d_n² in the given order, (n,) float64."""
+    mass = distances if sample_weight is None else distances * sample_weight
+    return np.cumsum(mass[order], dtype=np.float64)
 
 
 def _potentials(distances: NDArray, sample_weight: NDArray | None) -> NDArray:

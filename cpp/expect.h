@@ -71,8 +71,8 @@ template <class T> inline void expect(const ExpectTask<T> &task, std::size_t beg
             const T scale = static_cast<T>((task.sample_weight ? task.sample_weight[n] : 1.0) / Z);
             for (int k = 0; k <= D; ++k) {
                 const std::size_t t = k / TILE_ROWS;
-                const T value = k < D ? packed[static_cast<std::size_t>(k) * TILE_ROWS + i] - task.shift[k] : T(1);
-                task.scaled[(t * task.n_padded + n) * TILE_ROWS + k % TILE_ROWS] = scale * value;
+                task.scaled[(t * task.n_padded + n) * TILE_ROWS + k % TILE_ROWS] =
+                    scale * (k < D ? packed[static_cast<std::size_t>(k) * TILE_ROWS + i] : T(1));
             }
         }
     }

@@ -48,13 +48,12 @@ template <class T> struct AccumulateTask {
 template <class T> struct ExpectTask {
     Rows<T> X;
     const T *columns; // (n_panels, D, lanes): the centres' coordinates, zeros where padded
-    const T *shift;   // (D,): subtracted from the rows in `scaled`, so that single precision can sum them
     int n_panels;
     int C;
     double variance;
     const double *sample_weight; // (N,), or null for ones
     T *exponentials;             // (n_panels, n_padded, lanes); null: only log_sum is wanted
-    T *scaled;                   // (D + 1 padded to tiles, n_padded): w_n (x_n - shift) / Z_n, and w_n / Z_n last
+    T *scaled;                   // (D + 1 padded to tiles, n_padded): w_n x_n / Z_n, and w_n / Z_n last
     // Of each row (n,), unweighted and relative to the nearest centre, so that nothing cancels where variance is small.
     double *least;   // min_c d2_nc
     double *excess;  // sum_c r_nc d2_nc - least
@@ -111,7 +110,7 @@ template <class T> struct Kernels {
     void (*accumulate)(const AccumulateTask<T> &task, std::size_t begin, std::size_t end, double *count, double *sum);
     void (*pack_columns)(const Rows<T> &centers, T *columns);
     void (*expect)(const ExpectTask<T> &task, std::size_t begin, std::size_t end);
-    // counts (C,) and sums (C, D) of the components of one panel are added to; sums are relative to the shift.
+    // counts (C,) and sums (C, D) of the components of one panel are added to.
     void (*maximise)(const ExpectTask<T> &task, int panel, double *counts, double *sums);
     // Points [begin, end) of the entries, all of them of one component.
     void (*reassign)(const ReassignTask<T> &task, int component, std::size_t begin, std::size_t end);

@@ -31,12 +31,12 @@ template <class T> Rows<T> slice(const Rows<T> &x, std::size_t begin, std::size_
 
 // Adds to counts and sums; writes least, excess and log_sum of every row.
 template <class T>
-void expect_all(Matrix<T> X, Matrix<T> centers, Vector<T> shift, double variance,
+void expect_all(Matrix<T> X, Matrix<T> centers, double variance,
                 std::optional<Vector<double>> sample_weight, OutVector<double> counts, OutTable<double> sums,
                 OutVector<double> least, OutVector<double> excess, OutVector<double> log_sum, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
     const Rows<T> x = rows(X), m = rows(centers);
-    require(x.D == m.D && shift.shape(0) == centers.shape(1), "X, centers and shift differ in their columns");
+    require(x.D == m.D, "X and centers differ in their columns");
     require(counts.shape(0) == m.n && sums.shape(0) == m.n && sums.shape(1) == centers.shape(1), "counts, sums");
     require(least.shape(0) == x.n && excess.shape(0) == x.n && log_sum.shape(0) == x.n, "least, excess, log_sum");
     require(!sample_weight || sample_weight->shape(0) == x.n, "sample_weight");
@@ -50,7 +50,6 @@ void expect_all(Matrix<T> X, Matrix<T> centers, Vector<T> shift, double variance
     std::vector<T> exponentials(width * block), scaled(dimensions * block);
     ExpectTask<T> task{};
     task.columns = packed.columns.data();
-    task.shift = shift.data();
     task.n_panels = packed.n_panels;
     task.C = static_cast<int>(m.n);
     task.variance = variance;

@@ -88,11 +88,37 @@ void nearest_among(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, Ta
                  [&](std::size_t i) { kernel.nearest_among(task, i * step, std::min(x.n, (i + 1) * step)); });
 }
 
+// The points in order of their component, each component's in rising order.
+void grouped_order(Vector<std::int32_t> labels, std::size_t n_components, OutVector<std::int64_t> order, int n_threads) {
+    require(order.shape(0) == labels.shape(0), "order");
+    const nb::gil_scoped_release release;
+    std::vector<std::int64_t> entries;
+    group(labels.data(), labels.shape(0), n_components, n_threads, entries);
+    std::copy(entries.begin(), entries.end(), order.data());
+}
+
+template <class T> void gather(Matrix<T> X, Vector<std::int64_t> order, OutTable<T> out, int n_threads) {
+    const Rows<T> x = rows(X);
+    require(out.shape(0) == order.shape(0) && out.shape(1) == X.shape(1), "out");
+    const nb::gil_scoped_release release;
+    const std::size_t n = order.shape(0), step = 4096;
+    parallel_for((n + step - 1) / step, n_threads, [&](std::size_t task) {
+        for (std::size_t i = task * step; i < std::min(n, (task + 1) * step); ++i) {
+            const std::int64_t row = order.data()[i];
+            require(row >= 0 && static_cast<std::size_t>(row) < x.n, "order: outside X");
+            std::copy_n(x[row], x.D, out.data() + i * x.D);
+        }
+    });
+}
+
 } // namespace
 
 void register_local(nb::module_ &m) {
     m.def("reassign", &reassign<float>);
     m.def("reassign", &reassign<double>);
+    m.def("grouped_order", &grouped_order);
+    m.def("gather", &gather<float>);
+    m.def("gather", &gather<double>);
     m.def("nearest_among", &nearest_among<float>);
     m.def("nearest_among", &nearest_among<double>);
 }

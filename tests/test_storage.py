@@ -32,6 +32,14 @@ def mixture(X, **params):
     ).fit(X)
 
 
+def partial_kmeans(X):
+    return kmeans(X, search="graph", n_neighbors=4, certificate_size=50)
+
+
+def partial_mixture(X):
+    return mixture(X, search="estimated", n_neighbors=4, certificate_size=50)
+
+
 def assert_same(a, b):
     assert type(a) is type(b)
     if isinstance(a, np.ndarray):
@@ -42,7 +50,7 @@ def assert_same(a, b):
         assert a == b or (a != a and b != b)
 
 
-@pytest.mark.parametrize("fit", [kmeans, mixture])
+@pytest.mark.parametrize("fit", [kmeans, mixture, partial_kmeans, partial_mixture])
 def test_everything_public_comes_back(fit, X, tmp_path):
     estimator = fit(X)
     estimator.save(tmp_path / "model.safetensors")
@@ -54,6 +62,21 @@ def test_everything_public_comes_back(fit, X, tmp_path):
     for name in public:
         assert_same(getattr(loaded, name), getattr(estimator, name))
     assert {name for name in vars(loaded) if name.endswith("_")} == set(public)
+
+
+@pytest.mark.parametrize("fit", [partial_kmeans, partial_mixture])
+def test_what_a_partial_search_has_found_comes_back(fit, X, tmp_path):
+    estimator = fit(X)
+    estimator.save(tmp_path / "model.safetensors")
+    loaded = cprime.load(tmp_path / "model.safetensors")
+    assert loaded.neighbors_.shape == (9, 4)
+    assert loaded.neighbors_.dtype == np.int32
+    assert_same(loaded.certificate_, estimator.certificate_)
+    assert loaded.certificate_["n_points"] == 50
+    plain = [value for entry in loaded.certificate_.values() for value in (entry if type(entry) is list else [entry])]
+    assert {type(value) for value in plain} == {int, float}
+    if fit is partial_kmeans:
+        assert_same(loaded.predict(X, approximate=True), estimator.predict(X, approximate=True))
 
 
 @pytest.mark.parametrize("fit", [kmeans, mixture])
@@ -123,7 +146,7 @@ def test_a_function_as_start_is_stored_as_the_default_with_a_warning(X, tmp_path
     with caplog.at_level(logging.WARNING, logger="cprime"):
         estimator.save(tmp_path / "model.safetensors")
     assert "init" in caplog.text
-    assert storage.load(tmp_path / "model.safetensors").init == "k-means++"
+    assert storage.load(tmp_path / "model.safetensors").init == "auto"
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,6 @@ def accumulate(
 def expect_all(
     X: _Floats,
     centers: _Floats,
-    shift: _Floats,
     variance: float,
     sample_weight: NDArray[np.float64] | None,
     counts: NDArray[np.float64],
@@ -82,3 +81,7 @@ def nearest_among(
     n_threads: int,
     /,
 ) -> None: ...
+def grouped_order(
+    labels: NDArray[np.int32], n_components: int, order: NDArray[np.int64], n_threads: int, /
+) -> None: ...
+def gather(X: _Floats, order: NDArray[np.int64], out: _Floats, n_threads: int, /) -> None: ...

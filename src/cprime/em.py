@@ -48,6 +48,7 @@ class Settings:
     stopping rule is on the bound    tol: relative change of J (hard) or absolute change of F [nats a point]
     n_warmup: E-steps before the first M-step    epsilon: laziness of lazy-k-means (21)
     exchange: whether k-means begins with exchange steps, see `exchange_factors`
+    regroup: whether the points may be copied into the order of their components, for speed
     callback: given every row of the history as a dictionary, and the parameters after that iteration
     """
 
@@ -59,6 +60,7 @@ class Settings:
     n_warmup: int = 0
     epsilon: float = 0.0
     exchange: bool = False
+    regroup: bool = False
     n_threads: int | None = None
     callback: Callable[[dict, TiedSpherical], None] | None = None
 
@@ -194,6 +196,8 @@ def run(data: InMemory, model: TiedSpherical, settings: Settings, labels: NDArra
     data.begin(None if settings.search.exact else labels)
     if not (settings.n_active == model.n_components > 1):
         settings.search.start(data.chunks, model.centers, settings.n_active)
+        if settings.regroup:
+            data.regroup(model.n_components)
     if math.isnan(model.variance):
         model = with_hard_variance(data, model, settings)
     fit = Fit(model, exchanging=settings.exchange, spread=None if settings.hard else data.spread())
@@ -211,12 +215,13 @@ def run(data: InMemory, model: TiedSpherical, settings: Settings, labels: NDArra
         e_step(data, fit, settings)
         bound, J = fit.lower_bound, fit.quantization_error
         assert fit.statistics is not None
-        unmoved = settings.hard and fit.statistics.n_moved == 0  # an M-step would give the same centres
-        if not unmoved:
+        unmoved = settings.hard and fit.statistics.n_moved == 0
+        settled = unmoved and bool(fit.statistics.counts.all())  # an M-step would give the same centres
+        if not settled:
             squares = m_step(data, fit, settings)
             if winners is not None and squares > last:
                 logger.info("iteration %d: the exchange would not lower J; plain steps from here", fit.n_iter + 1)
-                data.begin(winners)
+                data.rewind(winners)
                 fit.model, fit.exchanging = before, False
                 continue
             if fit.exchanging:  # an exchange is judged with both centres having followed the point
@@ -234,7 +239,7 @@ def run(data: InMemory, model: TiedSpherical, settings: Settings, labels: NDArra
         if fit.converged:
             break
     fit.exchanging = False
-    if not (fit.converged and unmoved) or settings.epsilon:
+    if not (fit.converged and settled) or settings.epsilon:
         settings.search.refresh(fit.model.centers)
         e_step(data, fit, replace(settings, epsilon=0.0))
     return fit
@@ -293,7 +298,10 @@ def relocate_empty(data: InMemory, model: TiedSpherical, statistics: Statistics)
     centers, n_relocated = model.centers.copy(), 0
     statistics.sums = statistics.sums.copy()  # a chunk may go on from them
     members = data.members(model.n_components)
-    for component, place, row, weight, winner, distance in zip(empty, *data.farthest(len(empty)), strict=False):
+    resolution = 4 * model.n_features * model.variance_floor  # a mean of equal points may be so far from them
+    for component, place, row, weight, winner, distance in zip(
+        empty, *data.farthest(len(empty), resolution), strict=False
+    ):
         if members[winner] == 1:
             continue
         members[winner] -= 1

@@ -1,6 +1,7 @@
 """What the kernels refuse: each error names the argument."""
 
 import inspect
+from types import FunctionType
 
 import numpy as np
 import pytest
@@ -13,6 +14,26 @@ X = clustered(20, 3, np.float64)
 CENTERS = clustered(5, 3, np.float64, seed=2)
 KEPT = np.zeros((20, 2), dtype=np.int32) + np.arange(2, dtype=np.int32)
 Q = np.full((20, 2), 0.5)
+ROWS = np.arange(20)
+LISTS = np.array([[1, 2], [0, 2], [0, -1], [-1, -1], [3, 0]], dtype=np.int32)
+LABELS = np.arange(20, dtype=np.int32) % 5
+ONES = np.ones(5)
+
+
+def altered(array, value, place=(3,)):
+    """The array with one entry replaced."""
+    array = array.copy()
+    array[place] = value
+    return array
+
+
+def reassign(k, X=X, centers=CENTERS, lists=LISTS, labels=LABELS, **options):
+    return k.reassign(X, centers, lists, labels, **options)
+
+
+def among(k, X=X, centers=CENTERS, lists=LISTS, previous=KEPT, n_kept=1, **options):
+    return k.nearest_among(X, centers, lists, previous, n_kept, **options)
+
 
 REFUSED = {
     "nearest: X of one dimension": ("X", lambda k: k.nearest(X[:, 0], CENTERS)),
@@ -56,6 +77,73 @@ REFUSED = {
         "sample_weight",
         lambda k: k.accumulate(X, KEPT, Q, np.ones(19), n_components=5),
     ),
+    "accumulate: no components": ("n_components", lambda k: k.accumulate(X, KEPT, Q, n_components=0)),
+    "accumulate: half a component": ("n_components", lambda k: k.accumulate(X, KEPT, Q, n_components=2.5)),
+    "accumulate: short rows": ("kept", lambda k: k.accumulate(X, KEPT, Q, n_components=5, rows=ROWS[:7])),
+    "accumulate: rows too high": ("rows", lambda k: k.accumulate(X, KEPT, Q, n_components=5, rows=ROWS + 1)),
+    "accumulate: rows below zero": ("rows", lambda k: k.accumulate(X, KEPT, Q, n_components=5, rows=ROWS - 1)),
+    "accumulate: rows of floats": ("rows", lambda k: k.accumulate(X, KEPT, Q, n_components=5, rows=1.0 * ROWS)),
+    "accumulate: rows of two dimensions": (
+        "rows",
+        lambda k: k.accumulate(X, KEPT, Q, n_components=5, rows=ROWS[:, np.newaxis]),
+    ),
+    "accumulate: weights for the rows only": (
+        "sample_weight",
+        lambda k: k.accumulate(X, KEPT[:7], Q[:7], np.ones(7), n_components=5, rows=ROWS[:7]),
+    ),
+    "reassign: X of integers": ("X", lambda k: reassign(k, X.astype(int))),
+    "reassign: centers of another dtype": ("centers", lambda k: reassign(k, centers=CENTERS.astype(np.float32))),
+    "reassign: other features": ("centers", lambda k: reassign(k, centers=CENTERS[:, :2])),
+    "reassign: no centers": ("centers", lambda k: reassign(k, centers=CENTERS[:0], lists=LISTS[:0])),
+    "reassign: short lists": ("lists", lambda k: reassign(k, lists=LISTS[:4])),
+    "reassign: lists of one dimension": ("lists", lambda k: reassign(k, lists=LISTS[:, 0])),
+    "reassign: lists of floats": ("lists", lambda k: reassign(k, lists=1.0 * LISTS)),
+    "reassign: lists of int64": ("lists", lambda k: reassign(k, lists=LISTS.astype(np.int64))),
+    "reassign: lists too high": ("lists", lambda k: reassign(k, lists=altered(LISTS, 5))),
+    "reassign: lists below -1": ("lists", lambda k: reassign(k, lists=altered(LISTS, -2))),
+    "reassign: short labels": ("labels", lambda k: reassign(k, labels=LABELS[:19])),
+    "reassign: labels of two dimensions": ("labels", lambda k: reassign(k, labels=LABELS[:, np.newaxis])),
+    "reassign: labels of floats": ("labels", lambda k: reassign(k, labels=1.0 * LABELS)),
+    "reassign: labels too high": ("labels", lambda k: reassign(k, labels=altered(LABELS, 5))),
+    "reassign: labels below zero": ("labels", lambda k: reassign(k, labels=altered(LABELS, -1))),
+    "reassign: short inside": ("inside", lambda k: reassign(k, inside=ONES[:4])),
+    "reassign: inside zero": ("inside", lambda k: reassign(k, inside=altered(ONES, 0))),
+    "reassign: inside infinite": ("inside", lambda k: reassign(k, inside=altered(ONES, np.inf))),
+    "reassign: short outside": ("outside", lambda k: reassign(k, outside=ONES[:4])),
+    "reassign: outside below zero": ("outside", lambda k: reassign(k, outside=altered(ONES, -1))),
+    "reassign: outside not a number": ("outside", lambda k: reassign(k, outside=altered(ONES, np.nan))),
+    "reassign: share below zero": ("share", lambda k: reassign(k, share=-0.1)),
+    "reassign: share above one": ("share", lambda k: reassign(k, share=1.1)),
+    "reassign: share not a number": ("share", lambda k: reassign(k, share=np.nan)),
+    "nearest_among: X of one dimension": ("X", lambda k: among(k, X[:, 0])),
+    "nearest_among: other features": ("centers", lambda k: among(k, centers=CENTERS[:, :2])),
+    "nearest_among: n_kept zero": ("n_kept", lambda k: among(k, n_kept=0)),
+    "nearest_among: n_kept below zero": ("n_kept", lambda k: among(k, n_kept=-1)),
+    "nearest_among: n_kept of a half": ("n_kept", lambda k: among(k, n_kept=1.5)),
+    "nearest_among: short lists": ("lists", lambda k: among(k, lists=LISTS[:4])),
+    "nearest_among: lists of one dimension": ("lists", lambda k: among(k, lists=LISTS[0])),
+    "nearest_among: lists too high": ("lists", lambda k: among(k, lists=altered(LISTS, 5))),
+    "nearest_among: lists below -1": ("lists", lambda k: among(k, lists=altered(LISTS, -2))),
+    "nearest_among: short previous": ("previous", lambda k: among(k, previous=KEPT[:5])),
+    "nearest_among: previous of one dimension": ("previous", lambda k: among(k, previous=LABELS)),
+    "nearest_among: previous of floats": ("previous", lambda k: among(k, previous=Q)),
+    "nearest_among: previous too high": ("previous", lambda k: among(k, previous=altered(KEPT, 5))),
+    "nearest_among: previous below -1": ("previous", lambda k: among(k, previous=altered(KEPT, -2))),
+    "nearest_among: short extra": ("extra", lambda k: among(k, extra=KEPT[:5])),
+    "nearest_among: extra of one dimension": ("extra", lambda k: among(k, extra=LABELS)),
+    "nearest_among: extra of int64": ("extra", lambda k: among(k, extra=KEPT.astype(np.int64))),
+    "nearest_among: extra too high": ("extra", lambda k: among(k, extra=altered(KEPT, 5))),
+    "nearest_among: extra below -1": ("extra", lambda k: among(k, extra=altered(KEPT, -2))),
+    "grouped_order: labels of floats": ("labels", lambda k: k.grouped_order(1.0 * LABELS, 5)),
+    "grouped_order: labels too high": ("labels", lambda k: k.grouped_order(LABELS, 4)),
+    "grouped_order: labels below zero": ("labels", lambda k: k.grouped_order(LABELS - 1, 5)),
+    "grouped_order: labels of two dimensions": ("labels", lambda k: k.grouped_order(KEPT, 5)),
+    "grouped_order: no components": ("n_components", lambda k: k.grouped_order(LABELS, 0)),
+    "gather: X of integers": ("X", lambda k: k.gather(X.astype(int), ROWS)),
+    "gather: order too high": ("order", lambda k: k.gather(X, ROWS + 1)),
+    "gather: order below zero": ("order", lambda k: k.gather(X, ROWS - 1)),
+    "gather: order of floats": ("order", lambda k: k.gather(X, 1.0 * ROWS)),
+    "gather: order of two dimensions": ("order", lambda k: k.gather(X, ROWS[:, np.newaxis])),
     "expect_all: X of integers": ("X", lambda k: k.expect_all(X.astype(int), CENTERS, 1.0)),
     "expect_all: other features": ("centers", lambda k: k.expect_all(X, CENTERS[:, :2], 1.0)),
     "expect_all: no centers": ("centers", lambda k: k.expect_all(X, CENTERS[:0], 1.0)),
@@ -94,16 +182,26 @@ def test_the_twins_have_one_signature(name):
 
 def test_every_kernel_has_a_twin():
     facts_of_the_machine = {"instruction_set"}
-    assert set(cprime.kernels.__all__) - facts_of_the_machine == set(reference.__all__)
+    exported = {name: getattr(cprime.kernels, name) for name in cprime.kernels.__all__}
+    functions = {name for name, value in exported.items() if isinstance(value, FunctionType)}
+    result_types = {name for name, value in exported.items() if isinstance(value, type) and issubclass(value, tuple)}
+    assert functions | result_types == set(exported)
+    assert functions - facts_of_the_machine == set(reference.__all__)
 
 
-def test_no_rows_give_no_results(kernels):
-    """An empty chunk is no special case for the caller."""
-    empty = X[:0]
+@pytest.mark.parametrize("empty", [X[:0], np.empty((0, 3))], ids=["of some", "new"])
+def test_no_rows_give_no_results(kernels, empty):
+    """An empty chunk is no special case for the caller, whatever strides it has."""
     kept, distances = kernels.nearest(empty, CENTERS, 2)
     assert kept.shape == distances.shape == (0, 2)
     assert kernels.min_distances(empty, CENTERS).shape == (5, 0)
     assert kernels.log_sum_exp(empty, CENTERS, 1.0).shape == (0,)
+    labels, distances = reassign(kernels, empty, labels=LABELS[:0])
+    assert labels.shape == distances.shape == (0,)
+    found = among(kernels, empty, previous=KEPT[:0], n_kept=2, evidence=True)
+    assert [array.shape for array in found] == [(0, 2), (0, 2), (0,), (0, 6), (0, 6)]
+    assert kernels.gather(X, ROWS[:0]).shape == (0, 3)
+    assert kernels.grouped_order(LABELS[:0], 5).shape == (0,)
     counts, sums = kernels.accumulate(empty, kept, np.empty((0, 2)), n_components=5)
     np.testing.assert_array_equal(counts, 0)
     np.testing.assert_array_equal(sums, 0)

@@ -139,6 +139,19 @@ def test_bounds_do_not_suffer_from_a_component_far_away(dtype, n_active):
 
 
 @every_estimator
+@every_dtype
+def test_clusters_near_zero_are_not_rounded_for_most_points_being_far_away(make, dtype):
+    rng = np.random.default_rng(0)
+    places = np.repeat([1e6, 0.0, 5.0], [300, 100, 100])[:, np.newaxis]
+    X = (places + rng.standard_normal((500, 1))).astype(dtype)
+    start = np.array([[1e6], [0.0], [5.0]], dtype=dtype)
+    single, double = make(3), make(3)
+    single.set_params(**{start_of(single): start}).fit(X)
+    double.set_params(**{start_of(double): start.astype(float)}).fit(X.astype(float))
+    np.testing.assert_allclose(centers_of(single)[1:], centers_of(double)[1:], atol=2e-3)
+
+
+@every_estimator
 def test_offset_changes_nothing_in_double_precision(make):
     X = np.round(clustered(300, 3) * 1024) / 1024  # so that adding 2²⁰ rounds nothing
     offset = 2.0**20

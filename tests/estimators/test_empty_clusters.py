@@ -102,6 +102,15 @@ def test_repair_goes_on_where_the_point_taken_had_a_twin():
     assert km.converged_
 
 
+def test_repair_goes_on_where_the_next_farthest_was_the_last_of_its_cluster():
+    """Two clusters are empty; (2, 0) leaves (1, 0) alone in its own, so that (0, 1) or (0, 0) must be the second."""
+    X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0], [0.0, 0.0]])
+    km = KMeans(4, init=[[0.0, 1.0], [1.0, 1.0], [1.0, 1.0], [1.0, 1.0]]).fit(X)
+    assert sorted(km.labels_) == [0, 1, 2, 3]
+    assert km.inertia_ == 0
+    assert km.converged_
+
+
 def test_the_next_farthest_is_taken_where_the_farthest_is_alone():
     """The point at 100 is the farthest, and all that its cluster has; the next is at 31."""
     X = np.array([[0.0], [1.0], [2.0], [30.0], [31.0], [100.0]])
@@ -131,6 +140,18 @@ def test_fewer_distinct_points_than_clusters_is_warned_of(init, weighted):
     assert km.n_iter_ < 10
     assert np.array_equal(km.labels_, km.predict(X))
     assert np.isfinite(km.cluster_centers_).all()
+
+
+@DUPLICATES
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rounding_does_not_make_equal_points_distinct(dtype):
+    """The weighted mean of equal points can miss them by a rounding error, which is no distance to repair."""
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        X = np.repeat(rng.standard_normal((3, 2)), 4, axis=0).astype(dtype)
+        km = KMeans(5, init="random", random_state=seed).fit(X, sample_weight=rng.random(12))
+        assert km.converged_
+        assert km.n_iter_ < 10
 
 
 @DUPLICATES

@@ -57,7 +57,9 @@ def test_log_has_every_iteration(make, caplog):
     with caplog.at_level(logging.INFO, logger="cprime"):
         estimator = make(4, random_state=0).fit(clustered(200, 2))
     messages = [record.getMessage() for record in caplog.records]
-    assert [message.split(":")[0] for message in messages] == [f"iteration {i}" for i in range(1, estimator.n_iter_ + 1)]
+    assert [message.split(":")[0] for message in messages] == [
+        f"iteration {i}" for i in range(1, estimator.n_iter_ + 1)
+    ]
     assert {record.name for record in caplog.records} == {"cprime"}
     assert {record.levelno for record in caplog.records} == {logging.INFO}
 

@@ -14,6 +14,7 @@ from cprime import em, kernels, storage
 from cprime.estimators.validation import check_weights, resolve_init, shown
 from cprime.execution import Chunk, InMemory
 from cprime.model import TiedSpherical
+from cprime.model.tied_spherical import variance_floor
 from cprime.search import FullSearch, Search
 from cprime.search.certificate import certify
 from cprime.seeding import is_given, start
@@ -69,15 +70,21 @@ class Clusterer(BaseEstimator):
         return em.Settings(n_active, search, **(given | changes))
 
     def _best_run(
-        self, X: NDArray, weights: NDArray | None, init: Any, variance: float, floor: float, settings: em.Settings
+        self,
+        X: NDArray,
+        weights: NDArray | None,
+        init: Any,
+        variance: float,
+        least_variance: float,
+        settings: em.Settings,
     ) -> em.Fit:
         """Runs from `n_init` starts; keeps the one of greatest F (least J), what it found, and its certificate."""
         random_state = check_random_state(self.random_state)
-        data = InMemory(X, weights)
-        best, found = None, None
+        data = InMemory(X, weights, self.n_threads)
+        best, found, labels, lists = None, None, None, None
         with shown(self.verbose):
             for _ in range(1 if is_given(init) else self.n_init):
-                centers, labels = start(
+                begin = start(
                     X,
                     self._n_components(),
                     resolve_init(init, settings.search),
@@ -85,16 +92,19 @@ class Clusterer(BaseEstimator):
                     random_state=random_state,
                     n_threads=self.n_threads,
                 )
-                fit = em.run(data, TiedSpherical(centers, variance, floor), settings, labels)
+                floor = max(least_variance, variance_floor(begin.centers))
+                model = TiedSpherical(begin.centers, variance, floor)
+                fit = em.run(data, model, settings, begin.labels)
                 if best is None or fit.lower_bound > best.lower_bound:
-                    best, found, lists = fit, data.found(), settings.search.lists()
+                    best, found, labels = fit, data.found(), data.labels()
+                    lists = settings.search.lists()
         assert best is not None
         self.neighbors_ = lists
         self.certificate_ = None
-        if found is None:
+        if found is None or labels is None:
             self.labels_ = kernels.nearest(X, best.model.centers, n_threads=self.n_threads)[0][:, 0]
             return best
-        self.labels_ = found.kept[:, 0].copy()
+        self.labels_ = labels
         if self.certificate_size and not settings.search.exact:
             self.certificate_ = certify(
                 found,

@@ -22,7 +22,6 @@ from cprime.estimators.validation import (
     resolve_warmup,
 )
 from cprime.model import TiedSpherical
-from cprime.model.tied_spherical import variance_floor
 
 
 @storage.register
@@ -217,20 +216,19 @@ class GaussianMixture(DensityMixin, Clusterer):
             n_warmup=resolve_warmup(self, search),
             callback=self._callback,
         )
-        floor = max(self.reg_covar, variance_floor(X))
-        init, variance = self._start(X, floor)
-        fit = self._best_run(X, weights, init, variance, floor, settings)
+        init, variance = self._start(X)
+        fit = self._best_run(X, weights, init, variance, self.reg_covar, settings)
         self._set_fitted(fit, settings)
         return self
 
-    def _start(self, X: NDArray, floor: float) -> tuple[Any, float]:
+    def _start(self, X: NDArray) -> tuple[Any, float]:
         """Where the means start, and the variance, not a number where it is to be found."""
         if self.warm_start and hasattr(self, "means_"):
             shape = (self.n_components, X.shape[1])
             if self.means_.shape != shape:
                 raise ValueError(f"warm_start needs means_ of shape {shape}, got {self.means_.shape}.")
-            return self.means_, max(self.variance_, floor)
-        variance = np.nan if self.precisions_init is None else max(1 / float(self.precisions_init), floor)
+            return self.means_, max(self.variance_, self.reg_covar)
+        variance = np.nan if self.precisions_init is None else max(1 / float(self.precisions_init), self.reg_covar)
         return (self.init_params if self.means_init is None else self.means_init), variance
 
     def _set_fitted(self, fit: em.Fit, settings: em.Settings) -> None:

@@ -22,6 +22,7 @@ PARTIAL_COMPONENTS, PARTIAL_EVALUATIONS = 256, 2**25
 PAPER_NEIGHBORS = 16  # G of the papers' searches with n_neighbors="auto"
 RANDOM_WARMUP = 25
 SEARCH_SEED = 0
+LARGEST_COPY = 4 * 2**30  # bytes of X that regroup="auto" copies
 SEARCHES = ("auto", "full", "exact", "estimated", "graph")
 
 
@@ -149,6 +150,16 @@ def resolve_exchange(exchange: Any, search: Search, epsilon: float) -> bool:
     if exchange and not possible:
         raise ValueError("exchange=True needs search='graph' and epsilon=0.")
     return exchange
+
+
+def resolve_regroup(regroup: Any, search: Search, X: NDArray) -> bool:
+    """Whether a partial search may copy X into the order of its components."""
+    if isinstance(regroup, str):
+        check_choice(regroup, "regroup", ("auto",))
+        return isinstance(search, GraphSearch) and X.nbytes <= LARGEST_COPY
+    if not isinstance(regroup, bool):
+        raise TypeError(f"regroup must be a bool or 'auto', got {regroup!r}.")
+    return regroup and not search.exact
 
 
 def resolve_warmup(estimator: Any, search: Search) -> int:

@@ -14,10 +14,17 @@ from cprime.statistics import Statistics, merge
 
 
 class InMemory:
-    """One chunk. `map` is the verb that every execution has."""
+    """One chunk. `map` is the verb that every execution has.
 
-    def __init__(self, X: Floats, sample_weight: NDArray[np.float64] | None = None):
-        self.chunks = [Chunk(X, sample_weight)]
+    The points may be regrouped for a while (`regroup`): positions, winners and kept sets are then those of the new
+    order, and only `labels` speaks of the order in which the points came.
+    """
+
+    def __init__(self, X: Floats, sample_weight: NDArray[np.float64] | None = None, n_threads: int | None = None):
+        self._given = Chunk(X, sample_weight)
+        self._order: NDArray[np.int64] | None = None
+        self.chunks = [self._given]
+        self.n_threads = n_threads
 
     def map(self, e_step: Callable[[Chunk], Statistics]) -> Statistics:
         """The merged statistics of `e_step` over all chunks, in their order."""
@@ -29,10 +36,39 @@ class InMemory:
         return sum(len(chunk.X) for chunk in self.chunks)
 
     def begin(self, labels: NDArray[np.int32] | None = None) -> None:
-        """Forgets what is remembered of the points, as before a new start; labels (N,): where each one begins."""
+        """Forgets what is remembered of the points, and their regrouping; labels (N,): where each one begins."""
+        self._order = None
+        self.chunks = [replace(self._given, kept=None if labels is None else labels[:, np.newaxis])]
+
+    def regroup(self, n_components: int) -> None:
+        """Copies the points so that those of one winner lie together: each E-step then reads memory in order."""
         (chunk,) = self.chunks
-        chunk.kept = None if labels is None else labels[:, np.newaxis]
+        assert chunk.kept is not None
+        order = kernels.grouped_order(chunk.kept[:, 0], n_components, n_threads=self.n_threads)
+        X = kernels.gather(self._given.X, order, n_threads=self.n_threads)
+        weight = self._given.sample_weight
+        self.chunks = [Chunk(X, None if weight is None else weight[order], chunk.kept[order])]
+        self._order = order
+
+    def winners(self) -> NDArray[np.int32] | None:
+        """The nearest kept component of every point, as the last E-step found it: (N,); None where nothing is kept."""
+        (chunk,) = self.chunks
+        return None if chunk.kept is None else chunk.kept[:, 0]
+
+    def rewind(self, winners: NDArray[np.int32]) -> None:
+        """Puts every point back where `winners` said that it was."""
+        (chunk,) = self.chunks
+        chunk.kept = winners[:, np.newaxis].copy()
         chunk.distances = chunk.sums = None
+
+    def labels(self) -> NDArray[np.int32] | None:
+        """The winners in the order in which the points came."""
+        winners = self.winners()
+        if winners is None or self._order is None:
+            return None if winners is None else winners.copy()
+        labels = np.empty_like(winners)
+        labels[self._order] = winners
+        return labels
 
     def spread(self) -> Spread:
         """The spread of all points about their weighted mean."""
@@ -48,11 +84,6 @@ class InMemory:
             squares += float((weights[begin : begin + step] * block).sum())
         return Spread(mean, squares)
 
-    def winners(self) -> NDArray[np.int32] | None:
-        """The nearest kept component of every point, as the last E-step found it: (N,); None where nothing is kept."""
-        (chunk,) = self.chunks
-        return None if chunk.kept is None else chunk.kept[:, 0].copy()
-
     def found(self) -> Chunk | None:
         """A record of what the last E-step found for every point; None where nothing is kept."""
         (chunk,) = self.chunks
@@ -67,8 +98,10 @@ class InMemory:
             winners = winners[chunk.sample_weight > 0]
         return np.bincount(winners, minlength=n_components)
 
-    def farthest(self, n: int) -> tuple[NDArray[np.intp], Floats, NDArray[np.float64], NDArray[np.int32], Floats]:
-        """The n points of positive weight farthest from their winner, farther than 0 and not all that it wins.
+    def farthest(
+        self, n: int, beyond: float
+    ) -> tuple[NDArray[np.intp], Floats, NDArray[np.float64], NDArray[np.int32], Floats]:
+        """The n points of positive weight farthest from their winner, squares above `beyond`, and not all it wins.
 
         Returns their positions (≤ n,), rows, weights, winners and squared distances, by (distance, position).
         """
@@ -80,7 +113,7 @@ class InMemory:
         if chunk.sample_weight is not None:
             distances = np.where(chunk.sample_weight > 0, distances, 0)
         bar = np.partition(distances, -n)[-n] if n < len(distances) else distances.min()
-        places = np.flatnonzero((distances >= bar) & (distances > 0))
+        places = np.flatnonzero((distances >= bar) & (distances > beyond))
         places = places[np.argsort(-distances[places], kind="stable")][:n]
         weights = np.ones(len(places)) if chunk.sample_weight is None else chunk.sample_weight[places]
         return places, chunk.X[places], weights, chunk.kept[places, 0], chunk.distances[places, 0]

@@ -46,6 +46,8 @@ def _matrix(array: Floats, name: str, like: Floats | None = None) -> Floats:
             raise TypeError(f"{name} must have the dtype of X, {like.dtype}, got {array.dtype}")
         if array.shape[1] != like.shape[1]:
             raise ValueError(f"{name} must have the {like.shape[1]} columns of X, got {array.shape[1]}")
+    if not len(array):  # an array without rows may have strides of 0
+        return np.empty((1, array.shape[1]), dtype=array.dtype)[:0]
     if (array.shape[1] > 1 and array.strides[1] != array.itemsize) or array.strides[0] % array.itemsize:
         array = np.ascontiguousarray(array)
     return array
@@ -68,7 +70,7 @@ def _weights(sample_weight: Floats | None, n: int) -> NDArray[np.float64] | None
     return weights
 
 
-def _kept(kept: NDArray[np.int32], name: str, shape: tuple[int, int]) -> NDArray[np.int32]:
+def _kept(kept: NDArray[np.int32], name: str, shape: tuple[int, ...]) -> NDArray[np.int32]:
     kept = np.ascontiguousarray(kept)
     if kept.dtype != np.int32:
         raise TypeError(f"{name} must be int32, got {kept.dtype}")
@@ -77,9 +79,52 @@ def _kept(kept: NDArray[np.int32], name: str, shape: tuple[int, int]) -> NDArray
     return kept
 
 
-def _shift(rows: Floats) -> Floats:
-    """An origin that keeps products and sums small: the median of some of the rows, in which far ones have no say."""
-    sample = rows[:: -(-len(rows) // 256)]
+def _positions(rows: NDArray[np.int64], name: str) -> NDArray[np.int64]:
+    rows = np.ascontiguousarray(rows)
+    if rows.dtype.kind not in "iu":
+        raise TypeError(f"{name} must be integers, got {rows.dtype}")
+    if rows.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, got {rows.ndim} dimensions")
+    return rows.astype(np.int64, copy=False)
+
+
+def _count(value: int, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1, got {value}")
+    return int(value)
+
+
+def _width(ids: NDArray[np.int32], name: str) -> int:
+    if np.ndim(ids) != 2:
+        raise ValueError(f"{name} must be two-dimensional, got {np.ndim(ids)} dimension(s)")
+    return int(np.shape(ids)[1])
+
+
+def _factor(factor: Floats | None, name: str, like: Floats, n: int) -> Floats | None:
+    if factor is None:
+        return None
+    factor = np.ascontiguousarray(factor, dtype=like.dtype)
+    if factor.shape != (n,):
+        raise ValueError(f"{name} must have shape ({n},), got {factor.shape}")
+    if not (np.isfinite(factor) & (factor > 0)).all():
+        raise ValueError(f"{name} must be > 0 and finite")
+    return factor
+
+
+def _refuse_components(n_components: int, least: int, **ids: NDArray[np.int32]) -> None:
+    """Names the argument in which the core has met a component outside [least, n_components)."""
+    for name, array in ids.items():
+        if array.size and (array.min() < least or array.max() >= n_components):
+            raise ValueError(
+                f"{name} must have components from {least} to {n_components - 1}, got {array.min()} to {array.max()}"
+            )
+
+
+def _shift(centers: Floats) -> Floats:
+    """An origin that keeps products small, a function of the centres alone: their median, far ones having no say."""
+    sample = centers[:: -(-len(centers) // 256)]
     return np.sort(sample, axis=0)[len(sample) // 2]
 
 
@@ -152,8 +197,8 @@ def accumulate(
     """
     X = _matrix(X, "X")
     if rows is not None:
-        rows = np.ascontiguousarray(rows, dtype=np.int64)
-    kept = _kept(kept, "kept", (len(X) if rows is None else len(rows), np.shape(kept)[-1]))
+        rows = _positions(rows, "rows")
+    kept = _kept(kept, "kept", (len(X) if rows is None else len(rows), _width(kept, "kept")))
     if responsibilities is None:
         if kept.shape[1] != 1:
             raise ValueError(f"responsibilities are needed where more than one component is kept, got {kept.shape[1]}")
@@ -161,6 +206,7 @@ def accumulate(
         responsibilities = np.ascontiguousarray(responsibilities, dtype=np.float64)
         if responsibilities.shape != kept.shape:
             raise ValueError(f"responsibilities must have shape {kept.shape}, got {responsibilities.shape}")
+    n_components = _count(n_components, "n_components")
     counts = np.empty(n_components)
     sums = np.empty((n_components, X.shape[1]))
     weights = _weights(sample_weight, len(X))
@@ -191,13 +237,11 @@ def expect_all(
     centers = _centers(centers, X)
     weights = _weights(sample_weight, len(X))
     variance = _variance(variance)
-    shift = _shift(X if len(X) else centers)
     counts = np.zeros(len(centers))
     sums = np.zeros(centers.shape)
     least, excess, log_sum = np.empty((3, len(X)))
     threads = resolve_threads(n_threads)
-    _core.expect_all(X, centers, shift, variance, weights, counts, sums, least, excess, log_sum, threads)
-    sums += counts[:, np.newaxis] * shift  # the core's sums are relative to the shift
+    _core.expect_all(X, centers, variance, weights, counts, sums, least, excess, log_sum, threads)
     J, over, log_sums = (float((v if weights is None else weights * v).sum()) for v in (least, excess, log_sum))
     return Expectation(
         counts=counts,
@@ -240,16 +284,20 @@ def reassign(
     """
     X = _matrix(X, "X")
     centers = _centers(centers, X)
-    lists = _kept(lists, "lists", (len(centers), np.shape(lists)[-1]))
-    labels = np.ascontiguousarray(labels, dtype=np.int32)
-    if labels.shape != (len(X),):
-        raise ValueError(f"labels must have shape ({len(X)},), got {labels.shape}")
-    if inside is not None:
-        inside = np.ascontiguousarray(inside, dtype=X.dtype)
-    if outside is not None:
-        outside = np.ascontiguousarray(outside, dtype=X.dtype)
+    lists = _kept(lists, "lists", (len(centers), _width(lists, "lists")))
+    labels = _kept(labels, "labels", (len(X),))
+    inside = _factor(inside, "inside", X, len(centers))
+    outside = _factor(outside, "outside", X, len(centers))
+    if not 0 <= share <= 1:
+        raise ValueError(f"share must be between 0 and 1, got {share!r}")
+    threads = resolve_threads(n_threads)
     out, distances = np.empty_like(labels), np.empty(len(X), dtype=X.dtype)
-    _core.reassign(X, centers, lists, inside, outside, share, labels, out, distances, resolve_threads(n_threads))
+    try:
+        _core.reassign(X, centers, lists, inside, outside, share, labels, out, distances, threads)
+    except ValueError:
+        _refuse_components(len(centers), -1, lists=lists)
+        _refuse_components(len(centers), 0, labels=labels)
+        raise
     return out, distances
 
 
@@ -284,9 +332,10 @@ def nearest_among(
     X = _matrix(X, "X")
     n = len(X)
     centers = _centers(centers, X)
-    lists = _kept(lists, "lists", (len(centers), np.shape(lists)[-1]))
-    previous = _kept(previous, "previous", (n, np.shape(previous)[-1]))
-    extra = np.empty((n, 0), dtype=np.int32) if extra is None else _kept(extra, "extra", (n, np.shape(extra)[-1]))
+    n_kept = _count(n_kept, "n_kept")
+    lists = _kept(lists, "lists", (len(centers), _width(lists, "lists")))
+    previous = _kept(previous, "previous", (n, _width(previous, "previous")))
+    extra = np.empty((n, 0), dtype=np.int32) if extra is None else _kept(extra, "extra", (n, _width(extra, "extra")))
     kept, distances = np.empty((n, n_kept), dtype=np.int32), np.empty((n, n_kept), dtype=X.dtype)
     counts = np.empty(n, dtype=np.int32)
     evaluated, evaluations = None, None
@@ -294,5 +343,33 @@ def nearest_among(
         shape = (n, previous.shape[1] * (lists.shape[1] + 1) + extra.shape[1])
         evaluated, evaluations = np.empty(shape, dtype=np.int32), np.empty(shape, dtype=X.dtype)
     threads = resolve_threads(n_threads)
-    _core.nearest_among(X, centers, lists, previous, extra, kept, distances, counts, evaluated, evaluations, threads)
+    try:
+        _core.nearest_among(
+            X, centers, lists, previous, extra, kept, distances, counts, evaluated, evaluations, threads
+        )
+    except ValueError:
+        _refuse_components(len(centers), -1, lists=lists, previous=previous, extra=extra)
+        raise
     return Found(kept, distances, counts, evaluated, evaluations)
+
+
+def grouped_order(labels: NDArray[np.int32], n_components: int, *, n_threads: int | None = None) -> NDArray[np.int64]:
+    """The order that puts points of one component together, stable: a counting sort; labels (n,) int32 -> (n,)."""
+    labels = _kept(labels, "labels", (np.size(labels),))
+    n_components = _count(n_components, "n_components")
+    order = np.empty(len(labels), dtype=np.int64)
+    try:
+        _core.grouped_order(labels, n_components, order, resolve_threads(n_threads))
+    except ValueError:
+        _refuse_components(n_components, 0, labels=labels)
+        raise
+    return order
+
+
+def gather(X: Floats, order: NDArray[np.int64], *, n_threads: int | None = None) -> Floats:
+    """X[order] for rows, by several threads: a C-contiguous copy (len(order), D)."""
+    X = _matrix(X, "X")
+    order = _positions(order, "order")
+    out = np.empty((len(order), X.shape[1]), dtype=X.dtype)
+    _core.gather(X, order, out, resolve_threads(n_threads))
+    return out

@@ -6,7 +6,8 @@ whatever the dtype of the data, and nothing here is blocked or threaded: `n_thre
 effect.
 
 Equation numbers are those of Lücke & Forster, "k-means as a variational EM approximation of Gaussian mixture
-models" [L], and Bishop, "Pattern Recognition and Machine Learning" [B].
+models" [L], Forster & Lücke, "Can clustering scale sublinearly with its clusters?" [F], and Bishop, "Pattern
+Recognition and Machine Learning" [B].
 """
 
 from __future__ import annotations
@@ -14,9 +15,22 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.kernels.native import Expectation
+from cprime.kernels.native import Expectation, Found
 
-__all__ = ["accumulate", "expect_all", "log_sum_exp", "min_distances", "nearest", "posterior"]
+__all__ = [
+    "accumulate",
+    "expect_all",
+    "gather",
+    "grouped_order",
+    "log_sum_exp",
+    "min_distances",
+    "nearest",
+    "nearest_among",
+    "posterior",
+    "reassign",
+]
+
+SEGMENT = 2048  # points of one component that `reassign` limits together
 
 
 def nearest(
@@ -79,28 +93,30 @@ def accumulate(
     sample_weight: NDArray | None = None,
     *,
     n_components: int,
+    rows: NDArray | None = None,
     n_threads: int | None = None,
 ) -> tuple[NDArray, NDArray]:
     """Sum the statistics of the M-step (L 6): N_c = Σ_n w_n q_nc and S_c = Σ_n w_n q_nc x_n.
 
-    X (n, D); kept (n, H) int32, distinct in each row; sample_weight (n,) or None
-    responsibilities (n, H) float64, or None for ones, which needs H = 1
+    X (N, D); kept (n, H) int32; sample_weight (N,) or None
+    responsibilities (n, H) float64 of any sign, or None for ones, which needs H = 1
+    rows (n,) integers: the rows of X and of sample_weight that are meant, or None for all of them
     returns counts (C,) and sums (C, D), both float64
     """
     _check_matrix("X", X)
-    if kept.dtype != np.int32:
-        raise TypeError(f"kept has dtype {kept.dtype}, expected int32.")
-    if kept.ndim != 2 or len(kept) != len(X):
-        raise ValueError(f"kept has shape {kept.shape}, expected ({len(X)}, H).")
-    if kept.size and not (kept.min() >= 0 and kept.max() < n_components):
-        raise ValueError(f"kept has ids {kept.min()} to {kept.max()}, expected 0 to {n_components - 1}.")
+    _check_count("n_components", n_components)
+    weights = _weights(X, sample_weight)
+    if rows is not None:
+        _check_positions("rows", rows, len(X))
+        X, weights = X[rows], weights[rows]
+    _check_ids("kept", kept, len(X), 0, n_components)
     if responsibilities is None:
         if kept.shape[1] != 1:
             raise ValueError(f"responsibilities is None, which needs one kept component, got {kept.shape[1]}.")
         responsibilities = np.ones(kept.shape)
     if responsibilities.shape != kept.shape:
         raise ValueError(f"responsibilities has shape {responsibilities.shape}, expected {kept.shape}.")
-    weighted = responsibilities * _weights(X, sample_weight)[:, None]
+    weighted = responsibilities * weights[:, None]
     counts = np.zeros(n_components)
     sums = np.zeros((n_components, X.shape[1]))
     for h in range(kept.shape[1]):
@@ -144,6 +160,120 @@ def log_sum_exp(X: NDArray, centers: NDArray, variance: float, *, n_threads: int
     X (n, D), centers (C, D) of one dtype; variance σ² > 0 in data units²     returns (n,) float64, nats
     """
     return _exact_posterior(X, centers, variance)[2]
+
+
+def reassign(
+    X: NDArray,
+    centers: NDArray,
+    lists: NDArray,
+    labels: NDArray,
+    inside: NDArray | None = None,
+    outside: NDArray | None = None,
+    share: float = 0.25,
+    *,
+    n_threads: int | None = None,
+) -> tuple[NDArray, NDArray]:
+    """Do a partial E-step with C′ = 1 (F Alg. 1, 2): each point compares its component with that one's neighbours.
+
+    A point of component c goes to the b of c's list with the least outside_b ‖x − μ_b‖², the earliest of several, if
+    that is less than inside_c ‖x − μ_c‖². Some go although ‖x − μ_b‖ ≥ ‖x − μ_c‖, for the factors' sake: of each 2048
+    points of c, in the order of X, these are at most max(1, ⌊share · size⌋), those of greatest difference, the earliest
+    of several; the others stay. The factors tell what one point's move does to J, not what many at once do.
+
+    X (n, D), centers (C, D) of one dtype T; lists (C, G) int32 without the component itself, of which what is behind
+    the first −1 is not read; labels (n,) int32; inside, outside (C,) > 0 or None for ones; 0 ≤ share ≤ 1
+    returns labels (n,) int32 and distances (n,) T, squared, to where a point has gone
+    """
+    C = len(centers)
+    _check_points(X, "centers", centers)
+    _check_ids("lists", lists, C, -1, C)
+    if labels.shape != (len(X),):
+        raise ValueError(f"labels has shape {labels.shape}, expected ({len(X)},).")
+    _check_ids("labels", labels[:, None], len(X), 0, C)
+    if not 0 <= share <= 1:
+        raise ValueError(f"share={share} should be between 0 and 1.")
+    stay = _factors("inside", inside, C)
+    go = _factors("outside", outside, C)
+    winner, distance = labels.copy(), np.empty(len(X), dtype=X.dtype)
+    for c in range(C):
+        members = np.flatnonzero(labels == c)
+        end = np.append(np.flatnonzero(lists[c] == -1), lists.shape[1])[0]
+        offered = np.append(c, lists[c, :end])
+        for first in range(0, len(members), SEGMENT):
+            points = members[first : first + SEGMENT]
+            squared = _squared_distances(X[points], centers[offered])
+            score = squared * np.append(stay[c], go[offered[1:]])
+            best = score.argmin(axis=1)
+            row = np.arange(len(points))
+            gain = score[:, 0] - score[row, best]
+            farther = np.flatnonzero((gain > 0) & (squared[row, best] >= squared[:, 0]))
+            order = farther[np.argsort(-gain[farther], kind="stable")]
+            best[order[max(1, int(share * len(points))) :]] = 0
+            winner[points] = offered[best]
+            distance[points] = squared[row, best]
+    return winner, distance
+
+
+def nearest_among(
+    X: NDArray,
+    centers: NDArray,
+    lists: NDArray,
+    previous: NDArray,
+    n_kept: int,
+    extra: NDArray | None = None,
+    *,
+    evidence: bool = False,
+    n_threads: int | None = None,
+) -> Found:
+    """Do a partial E-step: the n_kept nearest in G(n) = K(n) ∪ ⋃_{c ∈ K(n)} G_c ∪ extra(n) (F Alg. 1, 2).
+
+    X (n, D), centers (C, D) of one dtype T; lists (C, G), previous (n, H′): K(n), extra (n, E), all int32 with −1 for
+    no component and repetitions allowed
+    returns kept (n, n_kept) int32, ordered by (distance, id), −1 where G(n) is smaller; distances (n, n_kept) T,
+    squared, infinite there; counts (n,) int32: |G(n)|; and with `evidence` G(n) in the order K(n), the lists, extra:
+    evaluated (n, H′ (G + 1) + E) int32, −1 behind the last, and evaluations, squared distances T, 0 there
+    """
+    n, C = len(X), len(centers)
+    _check_points(X, "centers", centers)
+    _check_count("n_kept", n_kept)
+    extra = np.empty((n, 0), dtype=np.int32) if extra is None else extra
+    _check_ids("lists", lists, C, -1, C)
+    _check_ids("previous", previous, n, -1, C)
+    _check_ids("extra", extra, n, -1, C)
+    capacity = previous.shape[1] * (lists.shape[1] + 1) + extra.shape[1]
+    kept, distances = np.full((n, n_kept), -1, np.int32), np.full((n, n_kept), np.inf, X.dtype)
+    evaluated, evaluations = np.full((n, capacity), -1, np.int32), np.zeros((n, capacity), X.dtype)
+    counts = np.empty(n, dtype=np.int32)
+    for i, x in enumerate(X):
+        own = previous[i][previous[i] >= 0]
+        offered = np.concatenate([own, lists[own].ravel(), extra[i]])
+        offered = np.array(list(dict.fromkeys(offered[offered >= 0].tolist())), dtype=np.int32)
+        squared = _squared_distances(x[None], centers[offered])[0].astype(X.dtype)
+        order = np.lexsort((offered, squared))[:n_kept]
+        counts[i] = len(offered)
+        kept[i, : len(order)], distances[i, : len(order)] = offered[order], squared[order]
+        evaluated[i, : len(offered)], evaluations[i, : len(offered)] = offered, squared
+    return Found(kept, distances, counts, evaluated if evidence else None, evaluations if evidence else None)
+
+
+def grouped_order(labels: NDArray, n_components: int, *, n_threads: int | None = None) -> NDArray:
+    """Give the positions of component 0, then of 1, and so on, each component's in rising order.
+
+    labels (n,) int32 from 0 to n_components - 1     returns (n,) int64
+    """
+    _check_count("n_components", n_components)
+    _check_ids("labels", labels[:, None], len(labels), 0, n_components)
+    return np.argsort(labels, kind="stable")
+
+
+def gather(X: NDArray, order: NDArray, *, n_threads: int | None = None) -> NDArray:
+    """Copy the rows of X in the given order.
+
+    X (n, D); order (m,) integers from 0 to n - 1, repetitions allowed     returns (m, D), C-contiguous
+    """
+    _check_matrix("X", X)
+    _check_positions("order", order, len(X))
+    return np.ascontiguousarray(X[order])
 
 
 def _exact_posterior(X: NDArray, centers: NDArray, variance: float) -> tuple[NDArray, NDArray, NDArray]:
@@ -200,3 +330,42 @@ def _check_vector(X: NDArray, name: str, value: NDArray) -> None:
     """Require one entry per row of X."""
     if value.shape != (len(X),):
         raise ValueError(f"{name} has shape {value.shape}, expected ({len(X)},).")
+
+
+def _check_count(name: str, value: int) -> None:
+    """Require a positive integer."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name}={value!r} should be an integer.")
+    if value < 1:
+        raise ValueError(f"{name}={value} should be at least 1.")
+
+
+def _check_ids(name: str, ids: NDArray, n_rows: int, least: int, n_components: int) -> None:
+    """Require n_rows rows of components in [least, n_components)."""
+    if ids.dtype != np.int32:
+        raise TypeError(f"{name} has dtype {ids.dtype}, expected int32.")
+    if ids.ndim != 2 or len(ids) != n_rows:
+        raise ValueError(f"{name} has shape {ids.shape}, expected ({n_rows}, any).")
+    if ids.size and not (ids.min() >= least and ids.max() < n_components):
+        raise ValueError(f"{name} has ids {ids.min()} to {ids.max()}, expected {least} to {n_components - 1}.")
+
+
+def _factors(name: str, factor: NDArray | None, n_components: int) -> NDArray:
+    """The factors as float64, ones (C,) for None."""
+    if factor is None:
+        return np.ones(n_components)
+    if factor.shape != (n_components,):
+        raise ValueError(f"{name} has shape {factor.shape}, expected ({n_components},).")
+    if not (np.isfinite(factor) & (factor > 0)).all():
+        raise ValueError(f"{name} has entries that are not > 0 and finite.")
+    return factor.astype(np.float64)
+
+
+def _check_positions(name: str, rows: NDArray, n_rows: int) -> None:
+    """Require integers in [0, n_rows)."""
+    if rows.dtype.kind not in "iu":
+        raise TypeError(f"{name} has dtype {rows.dtype}, expected integers.")
+    if rows.ndim != 1:
+        raise ValueError(f"{name} has shape {rows.shape}, expected one dimension.")
+    if rows.size and not (rows.min() >= 0 and rows.max() < n_rows):
+        raise ValueError(f"{name} has {rows.min()} to {rows.max()}, expected 0 to {n_rows - 1}.")

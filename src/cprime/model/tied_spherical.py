@@ -80,7 +80,6 @@ class TiedSpherical:
         return replace(self, centers=centers).with_variance(squares / statistics.weight), squares
 
 
-def variance_floor(X: Floats) -> float:
-    """The least variance that the precision of the data can show: (ε · largest coordinate)² [data unit²]."""
-    scale = max(float(X.max(initial=0)), -float(X.min(initial=0)))
-    return max((float(np.finfo(X.dtype).eps) * scale) ** 2, 1e-200)
+def variance_floor(centers: Floats) -> float:
+    """The least variance that numbers as large as the starting centres can show: (ε · largest)² [data unit²]."""
+    return max((float(np.finfo(centers.dtype).eps) * float(np.abs(centers).max())) ** 2, 1e-200)

@@ -83,9 +83,9 @@ class Cells:
         rng = np.random.RandomState(0)  # the cells serve a search; where they lie changes its time and recall only
         coarse = coarse_centers(centers, math.isqrt(len(centers) - 1) + 1, rng, n_threads)
         cell, _ = nearest_of_few(centers, coarse, n_threads)
-        used, cell = np.unique(cell, return_inverse=True)
+        used, places = np.unique(cell, return_inverse=True)
         self.coarse = coarse[used]
-        self.members = table(cell, len(used))
+        self.members = table(places, len(used))
         near, _ = nearest(self.coarse, self.coarse, min(n_near, len(used)), n_threads=n_threads)
         offered = self.members[near].reshape(len(used), -1)
         order = np.argsort(offered < 0, axis=1, kind="stable")

@@ -1,14 +1,19 @@
 """Neighbour lists from distances already computed: var-GMM-S and var-k-means-S [F Alg. 2], O(N C′ G D).
 
 With c_o(n) the nearest component of n and I_c the points that c wins, the distance of c and c̃ is estimated by the mean
-of ‖x_n − μ_c̃‖ over the n ∈ I_c that have looked at c̃ (8); G_c are the G of least estimate, c itself at 0.
+of ‖x_n − μ_c̃‖ over the n ∈ I_c that have looked at c̃ (8), each of its weight; G_c are the G of least estimate, c
+itself at 0.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cprime import kernels
 from cprime.kernels.native import Floats
+from cprime.search.chunk import Chunk
 from cprime.search.lists import without_self
 from cprime.search.point_major import PointMajorSearch
 
@@ -17,15 +22,23 @@ class EstimatedSearch(PointMajorSearch):
     """G_c from the evidence of the E-steps since the last refresh."""
 
     needs_evidence = True
-    _evidence: csr_array | None = None  # Σ ‖x_n − μ_c̃‖ in the real part, how many in the imaginary one, by (c_o, c̃)
+    _evidence: csr_array | None = None  # Σ w_n ‖x_n − μ_c̃‖ in the real part, Σ w_n in the imaginary one, by (c_o, c̃)
 
-    def learn(self, found: kernels.Found, n_components: int) -> None:
+    def start(self, chunks: Sequence[Chunk], centers: Floats, n_kept: int) -> None:
+        self._evidence = None
+        super().start(chunks, centers, n_kept)
+
+    def learn(self, found: kernels.Found, sample_weight: NDArray[np.float64] | None, n_components: int) -> None:
         assert found.evaluated is not None
         assert found.evaluations is not None
         looked = found.evaluated >= 0
+        if sample_weight is not None:
+            looked &= sample_weight[:, np.newaxis] > 0
         winner = np.broadcast_to(found.kept[:, :1], looked.shape)[looked]
-        distances = np.sqrt(found.evaluations[looked], dtype=np.float64)
-        seen = csr_array((distances + 1j, (winner, found.evaluated[looked])), shape=(n_components, n_components))
+        evidence = np.sqrt(found.evaluations[looked], dtype=np.float64) + 1j
+        if sample_weight is not None:
+            evidence *= np.broadcast_to(sample_weight[:, np.newaxis], looked.shape)[looked]
+        seen = csr_array((evidence, (winner, found.evaluated[looked])), shape=(n_components, n_components))
         self._evidence = seen if self._evidence is None else self._evidence + seen
 
     def refresh(self, centers: Floats) -> None:

@@ -23,10 +23,10 @@ logger = logging.getLogger("cprime")
 
 _NEAR_CELLS = 8  # cells around its own that a point or a component is searched in at the start
 _EXACT_LISTS = 8192  # most components whose lists come from all C² distances
-_STALE = 0.1  # share of points that may move before lists are renewed
-_AUDITS = (2, 5, 9)  # iterations after which a sample is searched exactly
+_STALE = 0.3  # share of points that may move before lists are renewed
+_AUDITS = (6, 10)  # iterations after which a sample is searched exactly
 _AUDIT_POINTS = 512
-_MISSED = 0.002  # share of J that a search may miss before its lists are doubled
+_MISSED = 0.005  # share of J that a search may miss before its lists are doubled
 _FIRST_NEIGHBORS, _MOST_NEIGHBORS = 33, 129  # the component itself, and one to four tiles of others
 
 

@@ -77,10 +77,10 @@ class PointMajorSearch:
             evidence=self.needs_evidence,
             n_threads=self.n_threads,
         )
-        self.learn(found, len(centers))
+        self.learn(found, chunk.sample_weight, len(centers))
         return found.kept, found.distances, int(found.counts.sum(dtype=np.int64))
 
-    def learn(self, found: kernels.Found, n_components: int) -> None:
+    def learn(self, found: kernels.Found, sample_weight: NDArray[np.float64] | None, n_components: int) -> None:
         """Takes what an E-step has evaluated as evidence of who is near whom."""
 
     def lists(self) -> NDArray[np.int32]:

@@ -12,10 +12,13 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cprime.kernels import grouped_order
 from cprime.kernels.native import Floats
-from cprime.search.cells import choose_from, coarse_centers, nearest_of_few, table
-from cprime.seeding.sampling import draw_distinct
+from cprime.search.cells import Cells, choose_from, coarse_centers, nearest_of_few, table
+from cprime.seeding.sampling import complete, draw_distinct, gather
 from cprime.seeding.validation import check_data, warn_of_duplicates
+
+_NEAR_CELLS = 8
 
 
 def two_level(
@@ -63,7 +66,7 @@ def two_level(
     """
     data, weights, rng = check_data(X, n_clusters, sample_weight, random_state)
     indices, _ = choose_by_two_levels(data, n_clusters, weights, rng, n_threads)
-    centers = data[indices]
+    centers = gather(data, indices)
     warn_of_duplicates(centers)
     return centers, indices
 
@@ -73,8 +76,9 @@ def choose_by_two_levels(
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Rows to start from (C,), and for every point of X the nearest of those in its own cell (N,)."""
     weights = np.ones(len(X)) if sample_weight is None else sample_weight
-    if np.count_nonzero(weights) < n_clusters:  # rows without weight are needed after all, behind all others
-        weights = np.maximum(weights, weights[weights > 0].min() * 1e-9)
+    if np.count_nonzero(weights) < n_clusters:  # all rows of weight, and then some of the others
+        indices = complete(np.flatnonzero(weights), len(X), n_clusters, None, rng)
+        return indices, Cells(gather(X, indices), _NEAR_CELLS, n_threads).find(X)[0]
     n_cells = math.isqrt(n_clusters - 1) + 1
     heavy = X if sample_weight is None else X[draw_distinct(len(X), min(len(X), 128 * n_cells), weights, rng)]
     cells = coarse_centers(heavy, n_cells, rng, n_threads)
@@ -84,12 +88,16 @@ def choose_by_two_levels(
     available = np.bincount(cell[weights > 0], minlength=len(cells))
     share = _shares(distortion, _spread(X, weights), available, n_clusters)
 
-    chance = weights * (0.5 / mass[cell] + 0.5 * squared / np.maximum(distortion[cell], np.finfo(float).tiny))
+    mass[mass == 0] = distortion[distortion == 0] = 1.0  # of cells where nothing, or no distance, is to be shared
+    chance = weights * (0.5 / mass[cell] + 0.5 * squared / distortion[cell])
     with np.errstate(divide="ignore"):
         key = np.log(rng.standard_exponential(len(X))) - np.log(chance)  # the smallest are such a draw
-    order = np.lexsort((key, cell))
-    begin = np.concatenate([[0], np.cumsum(np.bincount(cell, minlength=len(cells)))])
-    indices = np.concatenate([order[b : b + n] for b, n in zip(begin, share, strict=False)])
+    members = np.split(
+        grouped_order(cell, len(cells), n_threads=n_threads), np.cumsum(np.bincount(cell, minlength=len(cells)))[:-1]
+    )
+    drawn = [m[np.argpartition(key[m], n - 1)[:n]] for m, n in zip(members, share, strict=True) if n]
+    indices = np.sort(np.concatenate(drawn))
+    indices = indices[np.argsort(cell[indices], kind="stable")]
     owner = np.repeat(np.arange(len(cells)), share)
     offered = table(owner, len(cells))
     inhabited = offered[:, 0] >= 0

@@ -1,0 +1,165 @@
+"""`nearest_among`: one point-major partial E-step; and the copies of rows in the order of their components."""
+
+import numpy as np
+import pytest
+from kernel_data import DTYPES, LAYOUTS, THREADS, arrange, clustered, rounding, same_bits, sixteenths
+
+from cprime.kernels import native, reference
+
+
+def random_ids(n, width, n_components, seed=0, holes=0.2):
+    """Components with repetitions and holes, (n, width) int32; each row's first is a component."""
+    rng = np.random.default_rng(seed)
+    ids = rng.integers(n_components, size=(n, width)).astype(np.int32)
+    ids[:, 1:][rng.random((n, max(width - 1, 0))) < holes] = -1
+    return ids
+
+
+def assert_among(X, centers, lists, previous, n_kept, extra):
+    """Against float64 distances; which of two is nearer may differ within rounding."""
+    found = native.nearest_among(X, centers, lists, previous, n_kept, extra, evidence=True, n_threads=1)
+    expected = reference.nearest_among(X, centers, lists, previous, n_kept, extra, evidence=True)
+    assert [a.dtype for a in found] == [np.int32, X.dtype, np.int32, np.int32, X.dtype]
+    tolerance = rounding(X.dtype, X.shape[1])
+    np.testing.assert_array_equal(found.counts, expected.counts)
+    np.testing.assert_array_equal(found.evaluated, expected.evaluated)
+    np.testing.assert_allclose(found.evaluations, expected.evaluations, rtol=tolerance)
+    np.testing.assert_allclose(found.distances, expected.distances, rtol=tolerance)
+    truth = reference.min_distances(X.astype(np.float64), centers.astype(np.float64)).T
+    there = found.kept >= 0
+    np.testing.assert_array_equal(there, expected.kept >= 0)
+    achieved = np.where(there, np.take_along_axis(truth, np.maximum(found.kept, 0), axis=1), np.inf)
+    np.testing.assert_allclose(found.distances, achieved, rtol=tolerance)
+    with np.errstate(invalid="ignore"):
+        step = np.diff(found.distances, axis=1)
+    assert not (step < 0).any(), "distances do not ascend"
+    assert (np.diff(found.kept, axis=1)[step == 0] > 0).all(), "a tie does not go to the lower id"
+    for kept, offered in zip(found.kept, found.evaluated, strict=True):
+        kept = kept[kept >= 0]
+        assert len(np.unique(kept)) == len(kept)
+        assert set(kept) <= set(offered)
+    plain = native.nearest_among(X, centers, lists, previous, n_kept, extra, n_threads=1)
+    assert plain.evaluated is None
+    assert plain.evaluations is None
+    assert same_bits(tuple(plain[:3]), tuple(found[:3]))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("D", [1, 2, 17, 64, 200])
+@pytest.mark.parametrize("length", [0, 1, 16, 33, 130])
+def test_finds_the_nearest_of_what_is_offered(length, D, dtype):
+    for n, C, width, n_kept, n_extra in ((1, 1, 1, 1, 0), (7, 20, 2, 5, 1), (40, 140, 3, 3, 2), (9, 5, 5, 9, 0)):
+        X, centers = clustered(n, D, dtype, seed=D), clustered(C, D, dtype, seed=n)
+        lists, extra = random_ids(C, length, C, seed=1), random_ids(n, n_extra, C, seed=2)
+        assert_among(X, centers, lists, random_ids(n, width, C), n_kept, extra)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+@pytest.mark.parametrize("n_kept", [1, 4, 30])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_ties_go_to_the_lower_id_and_an_offset_changes_nothing(dtype, n_kept, offset):
+    """All differences and sums are exact here, so results are equal and not only close."""
+    X, centers = sixteenths(150, 3, dtype, span=9), sixteenths(60, 3, dtype, seed=1, span=9)
+    centers[40:50] = centers[:10]
+    lists, previous, extra = random_ids(60, 9, 60), random_ids(150, 3, 60, seed=1), random_ids(150, 2, 60, seed=2)
+    expected = reference.nearest_among(X, centers, lists, previous, n_kept, extra, evidence=True)
+    found = native.nearest_among(
+        X + dtype(offset), centers + dtype(offset), lists, previous, n_kept, extra, evidence=True
+    )
+    assert same_bits(tuple(found), tuple(expected))
+
+
+@pytest.mark.parametrize("n_kept", [1, 3, 80])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_full_lists_give_the_nearest_of_all(dtype, n_kept):
+    X, centers = clustered(200, 10, dtype), clustered(80, 10, dtype, seed=2)
+    lists = np.array([np.delete(np.arange(80), c) for c in range(80)], dtype=np.int32)
+    found = native.nearest_among(X, centers, lists, random_ids(200, 2, 80), n_kept)
+    expected = reference.nearest(X, centers, n_kept)
+    np.testing.assert_array_equal(found.kept, expected[0])
+    np.testing.assert_allclose(found.distances, expected[1], rtol=rounding(dtype, 10))
+    np.testing.assert_array_equal(found.counts, 80)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_far_outliers_and_packed_clusters(dtype):
+    rng = np.random.default_rng(0)
+    centers = rng.standard_normal((80, 6))
+    X = centers[rng.integers(80, size=200)] + 0.01 * rng.standard_normal((200, 6))
+    X[::50] = 1e8 * rng.standard_normal((4, 6))
+    centers[[3, 77]] = 1e8 * rng.standard_normal((2, 6))
+    X, centers = X.astype(dtype), centers.astype(dtype)
+    assert_among(X, centers, random_ids(80, 20, 80), random_ids(200, 2, 80), 4, random_ids(200, 1, 80))
+
+
+def test_nothing_offered_keeps_nothing(kernels):
+    X = clustered(5, 2, np.float64)
+    nobody = np.full((5, 2), -1, dtype=np.int32)
+    found = kernels.nearest_among(X, X, np.zeros((5, 3), np.int32), nobody, 2, evidence=True)
+    np.testing.assert_array_equal(found.kept, -1)
+    np.testing.assert_array_equal(found.distances, np.inf)
+    np.testing.assert_array_equal(found.counts, 0)
+    np.testing.assert_array_equal(found.evaluated, -1)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_any_layout_gives_the_same_bits(dtype, layout, tmp_path, kernels):
+    X, centers = clustered(101, 19, dtype), clustered(37, 19, dtype, seed=2)
+    ids = random_ids(37, 6, 37), random_ids(101, 2, 37), random_ids(101, 3, 37, seed=3)
+    lists, previous, extra = ids
+    expected = kernels.nearest_among(X, centers, lists, previous, 3, extra, evidence=True)
+    X, centers, lists, previous, extra = (arrange(a, layout, tmp_path) for a in (X, centers, *ids))
+    arranged = kernels.nearest_among(X, centers, lists, previous, 3, extra, evidence=True)
+    assert same_bits(tuple(arranged), tuple(expected))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("C", [50, 20_000])
+def test_any_number_of_threads_gives_the_same_bits(dtype, C):
+    X, centers = clustered(3001, 5, dtype), clustered(C, 5, dtype, seed=2)
+    given = random_ids(C, 12, C), random_ids(3001, 3, C), 4, random_ids(3001, 1, C, seed=5)
+    first, *others = [
+        native.nearest_among(X, centers, *given, evidence=True, n_threads=n_threads) for n_threads in THREADS
+    ]
+    assert all(same_bits(tuple(first), tuple(other)) for other in others)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_accumulate_of_some_rows(dtype, weighted):
+    """Rows in any order, some twice; shares of any sign, as when a point leaves one component for another."""
+    X = clustered(300, 7, dtype)
+    rng = np.random.default_rng(0)
+    w = rng.exponential(size=300) if weighted else None
+    for n in (0, 1, 450):
+        rows = rng.integers(300, size=n)
+        kept, sign = random_ids(n, 2, 40, holes=0), rng.choice([-1.0, 1.0], (n, 2))
+        result = native.accumulate(X, kept, sign, w, n_components=40, rows=rows)
+        expected = reference.accumulate(X, kept, sign, w, n_components=40, rows=rows)
+        gathered = native.accumulate(X[rows], kept, sign, None if w is None else w[rows], n_components=40)
+        for a, b in zip(result, expected, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-11)
+        assert same_bits(result, gathered)
+        many = [native.accumulate(X, kept, sign, w, n_components=40, rows=rows, n_threads=t) for t in THREADS]
+        assert all(same_bits(result, other) for other in many)
+
+
+@pytest.mark.parametrize("n", [1, 1000, 70_001])
+def test_grouped_order(n):
+    labels = np.random.default_rng(n).integers(3, 97, size=n).astype(np.int32)
+    expected = reference.grouped_order(labels, 100)
+    np.testing.assert_array_equal(expected, np.lexsort((np.arange(n), labels)))
+    assert all(same_bits(native.grouped_order(labels, 100, n_threads=t), expected) for t in THREADS)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_gather(dtype, layout, tmp_path, kernels):
+    X = clustered(9001, 3, dtype)
+    order = np.random.default_rng(0).integers(9001, size=10_000)
+    for n_threads in THREADS:
+        rows = kernels.gather(arrange(X, layout, tmp_path), order, n_threads=n_threads)
+        assert same_bits(rows, X[order])
+        assert rows.flags.c_contiguous
+        assert rows.flags.writeable

@@ -1,0 +1,216 @@
+"""`reassign`: one cluster-major partial E-step, with and without the factors of an exchange."""
+
+import numpy as np
+import pytest
+from kernel_data import DTYPES, LAYOUTS, THREADS, arrange, clustered, rounding, same_bits, sixteenths
+
+from cprime.kernels import native, reference
+
+
+def random_lists(n_components, length, seed=0, emptied=0.0):
+    """Distinct neighbours without the component itself (C, length) int32; some lists end early, in −1."""
+    rng = np.random.default_rng(seed)
+    lists = np.full((n_components, length), -1, dtype=np.int32)
+    for c in range(n_components):
+        others = rng.permutation(np.delete(np.arange(n_components), c))[:length]
+        lists[c, : len(others)] = others
+        if rng.random() < emptied:
+            lists[c, rng.integers(length + 1) :] = -1
+    return lists
+
+
+def random_labels(n, n_components, seed=0):
+    return np.random.default_rng(seed).integers(n_components, size=n).astype(np.int32)
+
+
+def random_factors(n_components, dtype, seed=0):
+    """Factors as an exchange has them: above one inside, below one outside."""
+    size = np.random.default_rng(seed).integers(2, 40, size=n_components)
+    return (size / (size - 1)).astype(dtype), (size / (size + 1)).astype(dtype)
+
+
+def assert_reassigned(X, centers, lists, labels, inside=None, outside=None, share=1.0):
+    """Check a result against all scores in float64; labels may differ from the best only within rounding."""
+    winners, distances = native.reassign(X, centers, lists, labels, inside, outside, share, n_threads=1)
+    assert winners.dtype == np.int32
+    assert distances.dtype == X.dtype
+    assert winners.shape == distances.shape == labels.shape
+    truth = reference.min_distances(X.astype(np.float64), centers.astype(np.float64)).T
+    stay = np.ones(len(centers)) if inside is None else inside.astype(np.float64)
+    go = np.ones(len(centers)) if outside is None else outside.astype(np.float64)
+    row = np.arange(len(X))
+    own = stay[labels] * truth[row, labels]
+    offered = lists[labels]
+    scores = np.where(offered < 0, np.inf, go[offered] * truth[row[:, np.newaxis], offered])
+    best = np.minimum(own, scores.min(axis=1, initial=np.inf))
+    achieved = np.where(winners == labels, own, go[winners] * truth[row, winners])
+    assert ((winners == labels) | (offered == winners[:, np.newaxis]).any(axis=1)).all(), "not in the list"
+    np.testing.assert_allclose(distances, truth[row, winners], rtol=rounding(X.dtype, X.shape[1]))
+    assert (achieved <= own * (1 + rounding(X.dtype, X.shape[1]))).all(), "a point went where it is worse"
+    # Products are relative to the own centre: their rounding is that of the squares about it.
+    about = truth[row, labels] + np.where(offered < 0, 0, _between(centers)[labels[:, np.newaxis], offered]).max(
+        axis=1, initial=0
+    )
+    assert (achieved <= best + 4 * rounding(X.dtype, X.shape[1]) * about).all(), "a better one was in the list"
+
+
+def _between(centers):
+    return reference.min_distances(centers.astype(np.float64), centers.astype(np.float64))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("D", [1, 2, 17, 64, 200])
+@pytest.mark.parametrize("length", [1, 2, 15, 16, 17, 33, 130])
+def test_goes_to_the_best_of_the_list(length, D, dtype):
+    for n, C in ((1, 2), (7, 20), (150, 140)):
+        X, centers = clustered(n, D, dtype, seed=D), clustered(C, D, dtype, seed=n)
+        lists, labels = random_lists(C, length, seed=D, emptied=0.3), random_labels(n, C)
+        assert_reassigned(X, centers, lists, labels)
+        assert_reassigned(X, centers, lists, labels, *random_factors(C, dtype))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.25, 1.0])
+@pytest.mark.parametrize("D", [1, 3, 33])
+@pytest.mark.parametrize("C", [1, 2, 9, 60])
+def test_equals_the_reference_in_float64(C, D, share):
+    X, centers = clustered(400, D, np.float64), clustered(C, D, np.float64, seed=2)
+    lists = random_lists(C, 20, emptied=0.2)
+    for labels in (random_labels(400, C), reference.nearest(X, centers)[0][:, 0], np.zeros(400, np.int32)):
+        for factors in ((None, None), random_factors(C, np.float64), (None, random_factors(C, np.float64)[1])):
+            winners, distances = native.reassign(X, centers, lists, labels, *factors, share)
+            expected_winners, expected = reference.reassign(X, centers, lists, labels, *factors, share)
+            np.testing.assert_array_equal(winners, expected_winners)
+            np.testing.assert_allclose(distances, expected, rtol=rounding(np.float64, D))
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+@pytest.mark.parametrize("D", [1, 2, 5, 64])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_ties_go_to_the_own_and_then_to_the_earlier_and_an_offset_changes_nothing(dtype, D, offset):
+    """All differences and sums are exact here, so results are equal and not only close."""
+    X, centers = sixteenths(600, D, dtype, span=9), sixteenths(60, D, dtype, seed=1, span=9)
+    centers[40:50] = centers[:10]
+    lists, labels = random_lists(60, 45), random_labels(600, 60)
+    expected = reference.reassign(X, centers, lists, labels)
+    assert (expected[0] != labels).any()
+    assert (expected[0] == labels).any()
+    assert same_bits(native.reassign(X + dtype(offset), centers + dtype(offset), lists, labels), expected)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.25, 1.0])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_only_a_share_of_a_component_goes_where_it_is_farther(dtype, share):
+    """On a line, 0 inside and 1 outside: factors pull all of it over; numbers are exact, so the choice is too."""
+    X = (np.random.default_rng(0).integers(-8, 9, size=(9000, 1)) / 16).astype(dtype)
+    centers = np.array([[0], [1], [1]], dtype=dtype)
+    lists = np.array([[2, 1], [0, 2], [0, 1]], dtype=np.int32)
+    labels = (np.arange(9000) % 3 == 0).astype(np.int32)  # more than one segment in the first component
+    outside = np.array([1, 2**-6, 2**-6], dtype=dtype)
+    winners, distances = native.reassign(X, centers, lists, labels, None, outside, share)
+    assert same_bits((winners, distances), reference.reassign(X, centers, lists, labels, None, outside, share))
+    size = np.array([2048, 2048, 1904])
+    at_most = np.maximum(1, (share * size).astype(int)).sum()
+    moved = np.count_nonzero((labels == 0) & (winners == 2) & (distances >= np.square(X[:, 0])))
+    would_move = np.count_nonzero((labels == 0) & (X[:, 0] <= 0.5) & (np.square(X[:, 0] - 1) < 64 * np.square(X[:, 0])))
+    assert moved == min(at_most, would_move) > 0
+
+
+def test_who_gets_nearer_does_not_count_as_an_exchange():
+    """All points of a component lie on its neighbour: they all go, whatever the share."""
+    X = np.full((5000, 3), 2.0)
+    centers = np.array([[0.0] * 3, [2.0] * 3])
+    lists = np.array([[1], [0]], dtype=np.int32)
+    winners, distances = native.reassign(X, centers, lists, np.zeros(5000, np.int32), share=0.0)
+    np.testing.assert_array_equal(winners, 1)
+    np.testing.assert_array_equal(distances, 0)
+
+
+@pytest.mark.parametrize("D", [2, 19])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_full_lists_give_the_nearest(dtype, D):
+    X, centers = clustered(500, D, dtype), clustered(80, D, dtype, seed=2)
+    lists = np.array([np.delete(np.arange(80), c) for c in range(80)], dtype=np.int32)
+    winners, distances = native.reassign(X, centers, lists, random_labels(500, 80))
+    kept, expected = native.nearest(X, centers)
+    np.testing.assert_array_equal(winners, kept[:, 0])
+    np.testing.assert_allclose(distances, expected[:, 0], rtol=rounding(dtype, D))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_far_outliers_and_packed_clusters(dtype):
+    rng = np.random.default_rng(0)
+    centers = rng.standard_normal((80, 6))
+    X = centers[rng.integers(80, size=400)] + 0.01 * rng.standard_normal((400, 6))
+    X[::50] = 1e8 * rng.standard_normal((8, 6))
+    centers[[3, 77]] = 1e8 * rng.standard_normal((2, 6))
+    X, centers = X.astype(dtype), centers.astype(dtype)
+    assert_reassigned(X, centers, random_lists(80, 33), random_labels(400, 80))
+    assert_reassigned(X, centers, random_lists(80, 33), native.nearest(X, centers)[0][:, 0])
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e6])
+def test_packed_clusters_far_from_the_origin_in_float32(offset):
+    X = (clustered(300, 8, np.float64) + offset).astype(np.float32)
+    centers = X[:90] + (offset * 1e-7 * np.random.default_rng(1).standard_normal((90, 8))).astype(np.float32)
+    assert_reassigned(X, centers, random_lists(90, 40), random_labels(300, 90))
+
+
+@pytest.mark.parametrize("value", [0.0, 1.1, -1e8])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_identical_points_stay(dtype, value, kernels):
+    X = np.full((70, 5), value, dtype=dtype)
+    labels = random_labels(70, 33)
+    winners, distances = kernels.reassign(X, X[:33], random_lists(33, 20), labels)
+    np.testing.assert_array_equal(winners, labels)
+    np.testing.assert_array_equal(distances, 0)
+
+
+def test_empty_components_and_lists(kernels):
+    X, centers = clustered(50, 3, np.float64), clustered(40, 3, np.float64, seed=2)
+    labels = np.full(50, 7, dtype=np.int32)
+    expected = np.square(X - centers[7]).sum(axis=1)
+    for lists in (np.empty((40, 0), np.int32), np.full((40, 4), -1, np.int32)):
+        winners, distances = kernels.reassign(X, centers, lists, labels)
+        np.testing.assert_array_equal(winners, 7)
+        np.testing.assert_allclose(distances, expected, rtol=1e-13)
+
+
+def test_what_is_behind_the_first_hole_is_not_read(kernels):
+    X, centers = np.zeros((3, 1)), np.array([[2.0], [1.0], [0.0]])
+    lists = np.array([[1, -1, 2], [-1, 2, 0], [0, 1, -1]], dtype=np.int32)
+    labels = np.array([0, 1, 2], dtype=np.int32)
+    np.testing.assert_array_equal(kernels.reassign(X, centers, lists, labels)[0], [1, 1, 2])
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_any_layout_gives_the_same_bits(dtype, layout, tmp_path, kernels):
+    X, centers = clustered(101, 19, dtype), clustered(37, 19, dtype, seed=2)
+    lists, labels = random_lists(37, 12), random_labels(101, 37)
+    inside, outside = random_factors(37, dtype)
+    expected = kernels.reassign(X, centers, lists, labels, inside, outside)
+    column = [arrange(a[:, np.newaxis], layout, tmp_path)[:, 0] for a in (labels, inside, outside)]
+    arranged = [arrange(a, layout, tmp_path) for a in (X, centers, lists)]
+    assert same_bits(kernels.reassign(*arranged, *column), expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_arguments_are_left_alone(dtype, kernels):
+    X, centers = clustered(60, 4, dtype), clustered(9, 4, dtype, seed=2)
+    lists, labels = random_lists(9, 5), random_labels(60, 9)
+    before = [a.copy() for a in (X, centers, lists, labels)]
+    winners, _ = kernels.reassign(X, centers, lists, labels)
+    assert (winners != labels).any()
+    for a, b in zip((X, centers, lists, labels), before, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("n", "C"), [(9001, 3), (3001, 700)])
+def test_any_number_of_threads_gives_the_same_bits(dtype, n, C):
+    """Segments of large components, and many small ones; on a grid, so that gains tie."""
+    X, centers = sixteenths(n, 3, dtype, span=40), sixteenths(C, 3, dtype, seed=1, span=40)
+    lists, labels = random_lists(C, 33), random_labels(n, C)
+    factors = random_factors(C, dtype)
+    first, *others = [native.reassign(X, centers, lists, labels, *factors, n_threads=t) for t in THREADS]
+    assert all(same_bits(first, other) for other in others)

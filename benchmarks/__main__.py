@@ -5,7 +5,7 @@ import importlib
 
 from benchmarks.timing import machine
 
-NAMES = ("exact",)
+NAMES = ("exact", "partial")
 
 parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
 parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(NAMES)}; all of them by default")

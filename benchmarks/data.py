@@ -19,7 +19,7 @@ def load(name: str) -> NDArray[np.float32] | None:
     if name == "patches":
         return datasets.patches().data
     path = FOLDER / FILES[name]
-    return np.load(path)["X"].astype(np.float32) if path.exists() else None
+    return np.ascontiguousarray(np.load(path)["X"], dtype=np.float32) if path.exists() else None
 
 
 def random_start(X: NDArray, n_clusters: int, seed: int = 0) -> NDArray:

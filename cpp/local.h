@@ -16,6 +16,19 @@ namespace cprime::CPRIME_ISA {
 // outside[b] |x - m_b|^2 if that is less than inside[c] |x - m_c|^2. The factors of an exchange hold for one point at a
 // time: of the points that go although the neighbour is not nearer, a share of the component at most may go, those of
 // greatest gain.
+template <class T> inline void column_squares(const T *packed, int D, T *square) {
+    using V = simd<T>;
+    constexpr int blocks = (TILE_ROWS + V::width - 1) / V::width; // the last one reads and writes a little behind
+    typename V::vec sum[blocks][4] = {};
+    for (int k = 0; k < D; ++k)
+        for (int b = 0; b < blocks; ++b) {
+            const auto v = V::load(packed + k * TILE_ROWS + b * V::width);
+            sum[b][k % 4] += v * v;
+        }
+    for (int b = 0; b < blocks; ++b)
+        V::store(square + b * V::width, (sum[b][0] + sum[b][1]) + (sum[b][2] + sum[b][3]));
+}
+
 template <class T> inline void reassign(const ReassignTask<T> &task, int c, std::size_t begin, std::size_t end) {
     using V = simd<T>;
     constexpr int L = TILE_LANES<T>;
@@ -65,13 +78,11 @@ template <class T> inline void reassign(const ReassignTask<T> &task, int c, std:
         for (std::size_t e = first + TILE_ROWS; e < std::min(end, first + 2 * TILE_ROWS); ++e) {
             const char *next = reinterpret_cast<const char *>(task.X[task.entries[e]]);
             for (std::size_t byte = 0; byte < D * sizeof(T); byte += 64)
-                __builtin_prefetch(next + byte);
+                __builtin_prefetch(next + byte, 0, 2);
         }
         pack<TILE_ROWS>([&](int i) { return task.X[task.entries[first + i]]; }, rows, D, origin, packed.get());
-        T square[TILE_ROWS] = {};
-        for (int k = 0; k < D; ++k)
-            for (int i = 0; i < TILE_ROWS; ++i)
-                square[i] += packed[k * TILE_ROWS + i] * packed[k * TILE_ROWS + i];
+        alignas(64) T square[TILE_ROWS + V::width];
+        column_squares(packed.get(), D, square);
         T best[TILE_ROWS];
         std::int32_t winner[TILE_ROWS];
         for (int i = 0; i < TILE_ROWS; ++i) {

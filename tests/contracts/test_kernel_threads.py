@@ -15,6 +15,8 @@ def all_kernels(dtype, n_threads, n=20_011, D=7, n_centers=50):
     X, centers, w = clustered(n, D, dtype), clustered(n_centers, D, dtype, seed=2), weights(n)
     kept, distances = kernels.nearest(X, centers, 4, n_threads=n_threads)
     q, log_sum = kernels.posterior(-distances / 2, n_threads=n_threads)
+    lists = kernels.nearest(centers, centers, 9, n_threads=n_threads)[0][:, 1:]
+    labels, factors = kept[:, 3], np.linspace(0.9, 1.1, n_centers)
     return {
         "nearest": (kept, distances),
         "nearest one": kernels.nearest(X, centers, n_threads=n_threads),
@@ -23,6 +25,16 @@ def all_kernels(dtype, n_threads, n=20_011, D=7, n_centers=50):
         "posterior": (q, log_sum),
         "accumulate": kernels.accumulate(X, kept, q, w, n_components=n_centers, n_threads=n_threads),
         "accumulate hard": kernels.accumulate(X, kept[:, :1], n_components=n_centers, n_threads=n_threads),
+        "accumulate rows": kernels.accumulate(
+            X, kept[::7, :1], None, w, n_components=n_centers, rows=np.arange(0, n, 7), n_threads=n_threads
+        ),
+        "reassign": kernels.reassign(X, centers, lists, labels, n_threads=n_threads),
+        "exchange": kernels.reassign(X, centers, lists, labels, factors, factors[::-1], n_threads=n_threads),
+        "nearest_among": tuple(
+            kernels.nearest_among(X, centers, lists, kept[:, 2:], 3, evidence=True, n_threads=n_threads)
+        ),
+        "grouped_order": kernels.grouped_order(labels, n_centers, n_threads=n_threads),
+        "gather": kernels.gather(X, np.arange(0, n, 3), n_threads=n_threads),
         "expect_all": kernels.expect_all(X, centers, 2.0, w, n_threads=n_threads),
         "log_sum_exp": kernels.log_sum_exp(X, centers, 2.0, n_threads=n_threads),
     }

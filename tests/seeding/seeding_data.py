@@ -1,11 +1,11 @@
-"""Data and the three public methods, for the seeding tests."""
+"""Data and the public methods, for the seeding tests."""
 
 import numpy as np
 
 from cprime.kernels import nearest
-from cprime.seeding import afk_mc2, kmeans_plusplus, random_rows
+from cprime.seeding import afk_mc2, kmeans_plusplus, random_rows, two_level
 
-METHODS = {"random": random_rows, "k-means++": kmeans_plusplus, "afk-mc2": afk_mc2}
+METHODS = {"random": random_rows, "k-means++": kmeans_plusplus, "afk-mc2": afk_mc2, "two-level": two_level}
 DTYPES = (np.float32, np.float64)
 
 

@@ -108,8 +108,8 @@ def _factor(factor: Floats | None, name: str, like: Floats, n: int) -> Floats | 
     factor = np.ascontiguousarray(factor, dtype=like.dtype)
     if factor.shape != (n,):
         raise ValueError(f"{name} must have shape ({n},), got {factor.shape}")
-    if not (np.isfinite(factor) & (factor > 0)).all():
-        raise ValueError(f"{name} must be > 0 and finite")
+    if not (np.isfinite(factor) & (factor >= 0)).all():
+        raise ValueError(f"{name} must be >= 0 and finite")
     return factor
 
 
@@ -280,7 +280,7 @@ def reassign(
     inside_c ‖x − μ_c‖²; without factors that is Algorithms 1 and 2 of [F] for C′ = 1.
 
     X (n, D), centers (C, D), lists (C, G) int32: neighbours without the component itself, −1 behind the last,
-    labels (n,) int32, inside and outside (C,) > 0 or None for ones  ->  labels (n,) int32, squared distances (n,).
+    labels (n,) int32, inside and outside (C,) >= 0 or None for ones  ->  labels (n,) int32, squared distances (n,).
     """
     X = _matrix(X, "X")
     centers = _centers(centers, X)

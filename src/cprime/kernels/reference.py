@@ -181,7 +181,7 @@ def reassign(
     of several; the others stay. The factors tell what one point's move does to J, not what many at once do.
 
     X (n, D), centers (C, D) of one dtype T; lists (C, G) int32 without the component itself, of which what is behind
-    the first −1 is not read; labels (n,) int32; inside, outside (C,) > 0 or None for ones; 0 ≤ share ≤ 1
+    the first −1 is not read; labels (n,) int32; inside, outside (C,) ≥ 0 or None for ones; 0 ≤ share ≤ 1
     returns labels (n,) int32 and distances (n,) T, squared, to where a point has gone
     """
     C = len(centers)
@@ -356,8 +356,8 @@ def _factors(name: str, factor: NDArray | None, n_components: int) -> NDArray:
         return np.ones(n_components)
     if factor.shape != (n_components,):
         raise ValueError(f"{name} has shape {factor.shape}, expected ({n_components},).")
-    if not (np.isfinite(factor) & (factor > 0)).all():
-        raise ValueError(f"{name} has entries that are not > 0 and finite.")
+    if not (np.isfinite(factor) & (factor >= 0)).all():
+        raise ValueError(f"{name} has entries that are not >= 0 and finite.")
     return factor.astype(np.float64)
 
 

@@ -68,15 +68,16 @@ class TiedSpherical:
         Returns the new parameters and the sum of squares about the new centres [data unit²]: the one about the old
         centres less Σ_c N_c ‖μ_c^new − μ_c‖², or, where that cancels, the spread less Σ_c N_c ‖μ_c^new − origin‖².
         """
-        old = self.centers.astype(np.float64)
         held = statistics.counts > 0
-        new = old.copy()
-        new[held] = statistics.sums[held] / statistics.counts[held, np.newaxis]
-        centers: Floats = new.astype(self.centers.dtype)
-        about, squares = old, statistics.squares
+        new = statistics.sums / np.where(held, statistics.counts, 1.0)[:, np.newaxis]
+        if not held.all():
+            new[~held] = self.centers[~held]
+        about, squares = self.centers, statistics.squares
         if spread is not None and spread.squares < squares:
             about, squares = spread.origin, spread.squares
-        squares = max(squares - float((statistics.counts * np.square(new - about).sum(axis=1)).sum()), 0.0)
+        shift = new - about
+        squares = max(squares - float((statistics.counts * np.einsum("cd,cd->c", shift, shift)).sum()), 0.0)
+        centers: Floats = new.astype(self.centers.dtype)
         return replace(self, centers=centers).with_variance(squares / statistics.weight), squares
 
 

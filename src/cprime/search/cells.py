@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.kernels import accumulate, nearest, reassign
+from cprime.kernels import accumulate, nearest, nearest_among, reassign
 from cprime.kernels.native import Floats
 
 _SAMPLE_PER_CELL = 128
@@ -57,9 +57,12 @@ def choose_from(
     labels, distances = reassign(
         X, np.concatenate([origins, centers]), lists, group, inside, share=1.0, n_threads=n_threads
     )
-    stayed = labels < n_groups  # a row that lies on its origin
+    stayed = labels < n_groups  # a row that lies on its origin goes where the origin would
     if stayed.any():
-        labels[stayed] = n_groups + offered[group[stayed], 0]
+        used, place = np.unique(group[stayed], return_inverse=True)
+        no_lists = np.empty((len(centers), 0), dtype=np.int32)
+        found = nearest_among(origins[used], centers, no_lists, offered[used], 1, n_threads=n_threads)
+        labels[stayed] = n_groups + found.kept[place, 0]
         distances[stayed] = np.square(X[stayed] - centers[labels[stayed] - n_groups]).sum(axis=1)
     return labels - np.int32(n_groups), distances
 

@@ -6,6 +6,8 @@ from numpy.typing import NDArray
 from cprime import kernels
 from cprime.kernels.native import Floats
 
+_EXPANDED = 16  # nearest neighbours whose nearest neighbours are looked at
+
 
 def without_self(lists: NDArray[np.int32]) -> NDArray[np.int32]:
     """The lists less the component itself, or less their last entry where it is not in them; −1 goes to the end."""
@@ -31,9 +33,11 @@ def exact_lists(
 def refined_lists(
     centers: Floats, lists: NDArray[np.int32], n_neighbors: int, n_threads: int | None
 ) -> NDArray[np.int32]:
-    """The nearest components of each among its neighbours and theirs: O(C G² D), nothing of order C²."""
-    itself = with_self(lists)
-    found = kernels.nearest_among(centers, centers, lists, itself, n_neighbors, n_threads=n_threads)
+    """The nearest components of each among its neighbours and the nearest of theirs: O(C (G + 256) D), not C²."""
+    near = with_self(lists[:, :_EXPANDED])
+    rest = np.ascontiguousarray(lists[:, _EXPANDED:])
+    close = np.ascontiguousarray(lists[:, :_EXPANDED])
+    found = kernels.nearest_among(centers, centers, close, near, n_neighbors, rest, n_threads=n_threads)
     return without_self(found.kept)
 
 

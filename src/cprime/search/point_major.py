@@ -13,7 +13,7 @@ from cprime.kernels.native import Floats
 from cprime.search.base import Factors
 from cprime.search.cells import Cells
 from cprime.search.chunk import Chunk
-from cprime.search.lists import exact_lists, random_lists, random_sets, with_self
+from cprime.search.lists import random_lists, random_sets, with_self, without_self
 
 _NEAR_CELLS = 8
 
@@ -47,15 +47,18 @@ class PointMajorSearch:
                 chunk.kept = random_sets(len(chunk.X), C, n_kept, self.rng)
             return
         cells = Cells(centers, _NEAR_CELLS, self.n_threads)
-        self._lists = exact_lists(centers, max(self.n_neighbors, n_kept), self.n_threads)
+        self._lists = without_self(cells.lists(min(max(self.n_neighbors, n_kept), C)))
         for chunk in chunks:
             if chunk.kept is None or chunk.kept.shape[1] != 1:
                 chunk.kept = cells.find(chunk.X)[0][:, np.newaxis]
             if n_kept > 1:
-                found = kernels.nearest_among(
+                kept = kernels.nearest_among(
                     chunk.X, centers, self._lists, chunk.kept, n_kept, n_threads=self.n_threads
-                )
-                chunk.kept = found.kept
+                ).kept
+                short = np.flatnonzero(kept[:, -1] < 0)  # where there are fewer than n_kept in the cells around
+                if len(short):
+                    kept[short] = kernels.nearest(chunk.X[short], centers, n_kept, n_threads=self.n_threads)[0]
+                chunk.kept = kept
 
     def refresh(self, centers: Floats) -> None:
         raise NotImplementedError

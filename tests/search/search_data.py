@@ -1,0 +1,98 @@
+"""Data, estimators and counts that the tests of the searches share."""
+
+import numpy as np
+
+from cprime import GaussianMixture, KMeans
+from cprime.kernels import native
+
+DTYPES = (np.float32, np.float64)
+PARTIAL = ("graph", "exact", "estimated")
+THREADS = (1, 3, 8)
+
+
+def clustered(n, D, dtype=np.float64, seed=0, n_clusters=20, spread=4.0):
+    """Points (n, D) of unit variance around random places, so that some clusters overlap."""
+    rng = np.random.default_rng(seed)
+    places = spread * rng.standard_normal((n_clusters, D))
+    return (places[rng.integers(n_clusters, size=n)] + rng.standard_normal((n, D))).astype(dtype)
+
+
+def random_weights(n, seed=1):
+    """Weights (n,) float64 with zeros among them."""
+    rng = np.random.default_rng(seed)
+    return rng.exponential(size=n) * (rng.random(n) > 0.2)
+
+
+def kmeans(C, search, **changes):
+    return KMeans(C, search=search, **({"n_threads": 1, "random_state": 0} | changes))
+
+
+def mixture(C, search, n_active=3, **changes):
+    given = {"n_threads": 1, "random_state": 0, "max_iter": 300} | changes
+    return GaussianMixture(
+        C, covariance_type="tied_spherical", weights="equal", n_active=n_active, search=search, **given
+    )
+
+
+def start_of(estimator):
+    """The name of the argument that says where the centers start."""
+    return "init" if isinstance(estimator, KMeans) else "init_params"
+
+
+def centers_of(estimator):
+    return estimator.cluster_centers_ if isinstance(estimator, KMeans) else estimator.means_
+
+
+def outcome(estimator):
+    """Everything that a fit has found, to the last bit, but for the seconds it took."""
+    found = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
+    history = found.pop("history_")
+    certificate = found.pop("certificate_") or {}
+    found |= {name: history[name] for name in history.dtype.names if name != "seconds"}
+    return {name: np.asarray(value).tobytes() for name, value in (found | certificate).items() if value is not None}
+
+
+def squared_distances(X, centers):
+    """‖x_n − μ_c‖², (n, C) float64."""
+    difference = np.asarray(X, dtype=np.float64)[:, np.newaxis] - np.asarray(centers, dtype=np.float64)
+    return np.square(difference).sum(axis=2)
+
+
+class Counter:
+    """Stands for the compiled kernels and counts the evaluations of distances that they are asked for."""
+
+    def __init__(self, core):
+        self.core = core
+        self.evaluations = 0
+
+    def __getattr__(self, name):
+        return getattr(self.core, name)
+
+    def nearest(self, X, centers, *rest):
+        self.evaluations += len(X) * len(centers)
+        self.core.nearest(X, centers, *rest)
+
+    def distances(self, X, candidates, *rest):
+        self.evaluations += len(X) * len(candidates)
+        self.core.distances(X, candidates, *rest)
+
+    def expect_all(self, X, centers, *rest):
+        self.evaluations += len(X) * len(centers)
+        self.core.expect_all(X, centers, *rest)
+
+    def reassign(self, X, centers, lists, inside, outside, share, labels, *rest):
+        self.evaluations += int((1 + (lists >= 0).sum(axis=1))[labels].sum())
+        self.core.reassign(X, centers, lists, inside, outside, share, labels, *rest)
+
+    def nearest_among(self, X, centers, lists, previous, extra, kept, distances, counts, *rest):
+        self.core.nearest_among(X, centers, lists, previous, extra, kept, distances, counts, *rest)
+        self.evaluations += int(counts.sum())
+
+
+def counted(monkeypatch, action):
+    """The evaluations that an action makes in all."""
+    with monkeypatch.context() as patch:
+        counter = Counter(native._core)
+        patch.setattr(native, "_core", counter)
+        action()
+    return counter.evaluations

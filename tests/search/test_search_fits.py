@@ -1,0 +1,364 @@
+"""Whole fits by partial searches: what they equal, what they repeat, what they cost and what they survive."""
+
+import numpy as np
+import pytest
+from search_data import (
+    DTYPES,
+    PARTIAL,
+    THREADS,
+    centers_of,
+    clustered,
+    counted,
+    kmeans,
+    mixture,
+    outcome,
+    random_weights,
+    squared_distances,
+    start_of,
+)
+
+import cprime
+from cprime import KMeans
+from cprime.kernels import nearest
+
+MAKERS = {
+    "k-means": kmeans,
+    "mixture, C'=1": lambda C, search, **changes: mixture(C, search, 1, **changes),
+    "mixture, C'=3": lambda C, search, **changes: mixture(C, search, 3, **changes),
+}
+make_any = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
+search_any = pytest.mark.parametrize("search", PARTIAL)
+not_converged = pytest.mark.filterwarnings("ignore:The fit did not converge")
+duplicates = pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+
+
+def plain(make, C, search, **changes):
+    """An estimator of plain steps only, which every search has."""
+    return make(C, search, **(({"exchange": False} if make is kmeans else {}) | changes))
+
+
+@make_any
+@search_any
+def test_lists_of_all_components_give_the_full_search(make, search):
+    for seed in range(3):
+        X = clustered(400, 3, seed=seed)
+        weight = random_weights(400) if seed == 1 else None
+        given = {"tol": 0 if make is kmeans else 1e-6, "certificate_size": 0}
+        probe = plain(make, 25, "full", **given)
+        given[start_of(probe)] = X[:25]
+        full = plain(make, 25, "full", **given).fit(X, sample_weight=weight)
+        partial = plain(make, 25, search, n_neighbors=25, n_explore=0, **given).fit(X, sample_weight=weight)
+        np.testing.assert_array_equal(partial.labels_, full.labels_)
+        np.testing.assert_allclose(centers_of(partial), centers_of(full), rtol=0, atol=1e-9)
+        assert partial.n_iter_ == full.n_iter_
+        np.testing.assert_allclose(partial.lower_bounds_, full.lower_bounds_, rtol=1e-9)
+        assert partial.neighbors_.shape == (25, 25)
+        assert full.neighbors_ is None
+        assert full.certificate_ is None
+
+
+@search_any
+def test_all_components_active_need_no_partial_search(search):
+    with pytest.raises(ValueError, match=f"search='{search}' needs n_active < n_components, got 6 of 6"):
+        mixture(6, search, None).fit(clustered(50, 2))
+
+
+@make_any
+@search_any
+def test_any_number_of_threads_gives_the_same_bits(make, search):
+    for dtype in DTYPES:
+        X, weight = clustered(3001, 4, dtype), random_weights(3001)
+        fits = [make(40, search, n_neighbors=6, n_threads=t).fit(X, sample_weight=weight) for t in THREADS]
+        assert fits[0].certificate_["agreement"] > 0.5
+        first, *others = [outcome(fit) for fit in fits]
+        assert all(other == first for other in others)
+        again = make(40, search, n_neighbors=6).fit(X, sample_weight=weight)
+        assert outcome(again) == first
+        other_state = make(40, search, n_neighbors=6, random_state=1).fit(X, sample_weight=weight)
+        assert outcome(other_state)["labels_"] != first["labels_"]
+        assert centers_of(again).dtype == dtype
+
+
+@make_any
+@pytest.mark.parametrize("search", ["exact", "estimated"])
+def test_an_integer_weight_is_a_repeat(make, search):
+    X = clustered(400, 3)
+    repeats = np.random.default_rng(0).integers(0, 4, size=400)
+    given = {"n_neighbors": 5, "n_explore": 0, "tol": 1e-7, "certificate_size": 0}
+    given[start_of(make(25, search))] = X[repeats > 0][:25]
+    weighted = make(25, search, **given).fit(X, sample_weight=repeats)
+    index = np.repeat(np.arange(400), repeats)
+    repeated = make(25, search, **given).fit(X[index])
+    np.testing.assert_allclose(centers_of(weighted), centers_of(repeated), rtol=0, atol=1e-8)
+    np.testing.assert_array_equal(weighted.labels_[index], repeated.labels_)
+    np.testing.assert_array_equal(weighted.neighbors_, repeated.neighbors_)
+    assert weighted.lower_bound_ == pytest.approx(repeated.lower_bound_, rel=1e-10)
+
+
+@make_any
+@search_any
+def test_points_without_weight_change_nothing_for_the_others(make, search):
+    X = np.vstack([clustered(300, 2), 1e3 + clustered(100, 2)])
+    weight = np.repeat([1.0, 0.0], [300, 100])
+    given = {start_of(make(20, search)): X[:20], "n_neighbors": 5, "n_explore": 0, "certificate_size": 0}
+    with_them = make(20, search, **given).fit(X, sample_weight=weight)
+    assert np.abs(centers_of(with_them)).max() < 100
+    assert with_them.labels_[300:].max() < 20
+
+
+@make_any
+@search_any
+def test_the_best_of_several_starts_is_kept(make, search):
+    X = clustered(600, 2)
+    several = make(30, search, n_neighbors=5, n_init=4, n_explore=0).fit(X)
+    state = np.random.RandomState(0)
+    singles = [make(30, search, n_neighbors=5, n_explore=0, random_state=state).fit(X) for _ in range(4)]
+    best = max(singles, key=lambda fit: fit.lower_bound_)
+    assert len({fit.lower_bound_ for fit in singles}) > 1
+    np.testing.assert_array_equal(centers_of(several), centers_of(best))
+    np.testing.assert_array_equal(several.labels_, best.labels_)
+    np.testing.assert_array_equal(several.neighbors_, best.neighbors_)
+
+
+@search_any
+def test_the_end_of_k_means_is_a_fixed_point(search):
+    """Centers are the means of their points, and no point has a nearer center in its own list."""
+    for seed in range(4):
+        X = clustered(500, 2, seed=seed)
+        for changes in ({}, {"n_warmup": 30, "init": "random"}, {"init": X[:40]}):
+            given = {"n_neighbors": 6, "n_explore": 0, "tol": 0, "random_state": seed} | changes
+            fit = kmeans(40, search, **given).fit(X)
+            assert fit.converged_
+            means = np.array([X[fit.labels_ == c].mean(axis=0) for c in range(40)])
+            np.testing.assert_allclose(fit.cluster_centers_, means, rtol=0, atol=1e-9)
+            squared = squared_distances(X, fit.cluster_centers_)
+            own = squared[np.arange(500), fit.labels_]
+            assert fit.inertia_ == pytest.approx(own.sum(), rel=1e-10)
+            if search != "estimated":
+                lists = fit.neighbors_[fit.labels_]
+                assert (own <= np.take_along_axis(squared, lists, axis=1).min(axis=1) * (1 + 1e-12)).all()
+
+
+@not_converged
+@make_any
+@pytest.mark.parametrize("search", ["exact", "estimated"])
+@pytest.mark.parametrize(("G", "n_explore"), [(2, 0), (5, 1), (16, 2)])
+def test_evaluations_of_an_iteration_do_not_depend_on_the_number_of_components(make, search, G, n_explore):
+    X = clustered(1500, 3, n_clusters=60)
+    kept = {"k-means": 1, "mixture, C'=1": 1, "mixture, C'=3": 3}[next(n for n, m in MAKERS.items() if m is make)]
+    least = []
+    for C in (100, 200, 400):
+        fit = make(C, search, n_neighbors=G, n_explore=n_explore, max_iter=8, certificate_size=0).fit(X)
+        n_distances = fit.history_["n_distances"]
+        if kept <= G:
+            assert n_distances.max() <= 1500 * (kept * G + n_explore)
+        assert n_distances.min() >= 1500 * kept
+        least.append(n_distances.min())
+    assert max(least) <= 1.5 * min(least)
+
+
+@not_converged
+def test_evaluations_of_the_graph_search_count_lists_and_audits():
+    X = clustered(2000, 3, n_clusters=60)
+    for C in (100, 200, 400):
+        fit = kmeans(C, "graph", n_neighbors=8, certificate_size=0).fit(X)
+        np.testing.assert_array_equal(fit.history_["n_distances"], 2000 * 8)
+        soft = mixture(C, "graph", 3, n_neighbors=8, n_explore=1, max_iter=5, certificate_size=0).fit(X)
+        assert soft.history_["n_distances"].max() <= 2000 * (3 * 8 + 1)
+    audited = kmeans(400, "graph", tol=0, certificate_size=0).fit(X).history_["n_distances"]
+    assert audited[0] == 2000 * 33
+    extra = audited[audited > 2000 * 129]
+    assert len(extra) >= 1
+    assert extra.min() >= 400 * 512
+
+
+def test_nothing_is_of_order_c_squared_in_the_estimated_search(monkeypatch):
+    N = C = 3600
+    X = clustered(N, 2, n_clusters=400)
+    fit = kmeans(C, "estimated", n_neighbors=4, n_explore=0, init=X[:C], max_iter=3, certificate_size=0)
+    total = counted(monkeypatch, lambda: fit.fit(X))
+    iterations = fit.history_["n_distances"].sum()
+    assert iterations <= (fit.n_iter_) * 4 * N
+    root = np.sqrt(C)
+    start = (N + C) * (1 + 12) * root + 6 * C * root + 9 * C
+    assert total <= start + iterations + 4 * N < C**2
+    exact = kmeans(C, "exact", n_neighbors=4, n_explore=0, init=X[:C], max_iter=3, certificate_size=0)
+    assert counted(monkeypatch, lambda: exact.fit(X)) > C**2
+
+
+@not_converged
+@make_any
+@search_any
+def test_the_counts_of_the_history_are_those_of_the_kernels(make, search, monkeypatch):
+    """The evaluations of iterations differ by what one more iteration asks of the kernels; lists are not among them."""
+    X = clustered(900, 3)
+    given = {"n_neighbors": 5, "tol": 0, "init_sets": "random", "n_warmup": 0, "certificate_size": 0}
+    given |= {start_of(make(30, search)): X[:30], **({"exchange": False} if make is kmeans else {})}
+    asked, recorded = [], []
+    for n in (2, 3):
+        fit = make(30, search, max_iter=n, **given)
+        asked.append(counted(monkeypatch, lambda fit=fit: fit.fit(X)))
+        recorded.append(fit.history_["n_distances"])
+    of_lists = 0 if search == "estimated" else 30 * 30
+    evaluated = asked[1] - asked[0]
+    # One more E-step, and in the graph search perhaps new lists.
+    assert 0.9 * recorded[1][-1] <= evaluated <= 1.1 * recorded[1][-1] + of_lists
+
+
+@duplicates
+@not_converged
+@make_any
+@search_any
+@pytest.mark.parametrize("init_sets", ["two-level", "random"])
+def test_degenerate_data(make, search, init_sets):
+    cases = {
+        "all equal": (np.full((40, 3), 1.1), 7),
+        "few distinct": (np.repeat(clustered(6, 2), 15, axis=0), 12),
+        "C near N": (clustered(40, 3), 39),
+        "C = N": (clustered(40, 3), 40),
+        "G > C": (clustered(100, 2), 5),
+        "one dimension": (clustered(300, 1), 30),
+        "many dimensions": (clustered(60, 2000), 8),
+        "an outlier": (np.vstack([clustered(100, 2), [[1e8, 0]]]), 12),
+        "far from the origin": ((clustered(200, 3) + 1e5).astype(np.float32), 20),
+    }
+    for name, (X, C) in cases.items():
+        for init in ("two-level", "random"):
+            fit = make(C, search, init_sets=init_sets, max_iter=30, n_neighbors=8)
+            fit.set_params(**{start_of(fit): init}).fit(X)
+            assert np.isfinite(centers_of(fit)).all(), name
+            assert np.isfinite(fit.lower_bound_), name
+            assert fit.labels_.shape == (len(X),), name
+            assert fit.labels_.min() >= 0, name
+            assert fit.labels_.max() < C, name
+            if name == "all equal":
+                np.testing.assert_allclose(centers_of(fit), 1.1, rtol=1e-12)
+            if name == "C = N" and make is kmeans and init_sets == "two-level":
+                assert fit.inertia_ == 0
+
+
+@search_any
+def test_empty_clusters_are_repaired(search):
+    """Ten of twenty centers start where no point is."""
+    X = clustered(400, 2)
+    start = np.vstack([X[:10], 1e4 + X[10:20]])
+    fit = kmeans(20, search, init=start, n_neighbors=5).fit(X)
+    assert fit.n_relocated_ >= 10
+    assert len(np.unique(fit.labels_)) == 20
+    assert np.abs(fit.cluster_centers_).max() < 100
+
+
+def test_exchange_ends_in_better_optima_on_average():
+    ratios = []
+    for seed in range(12):
+        X = clustered(1000, 2, seed=seed, n_clusters=40)
+        given = {"init": "random", "random_state": seed, "n_neighbors": 40}
+        plain_fit = kmeans(40, "graph", exchange=False, **given).fit(X)
+        exchanged = kmeans(40, "graph", exchange=True, **given).fit(X)
+        ratios.append(exchanged.inertia_ / plain_fit.inertia_)
+        assert exchanged.inertia_ == pytest.approx(
+            squared_distances(X, exchanged.cluster_centers_)[np.arange(1000), exchanged.labels_].sum(), rel=1e-9
+        )
+    assert np.mean(ratios) < 0.99
+
+
+@pytest.mark.parametrize("regroup", [False, True])
+def test_regrouping_changes_the_order_of_sums_only(regroup):
+    X, weight = clustered(800, 3), random_weights(800)
+    before = X.copy()
+    fit = kmeans(30, "exact", n_neighbors=6, n_explore=0, regroup=regroup, init=X[:30], tol=0).fit(X, None, weight)
+    other = kmeans(30, "exact", n_neighbors=6, n_explore=0, regroup=False, init=X[:30], tol=0).fit(X, None, weight)
+    np.testing.assert_array_equal(X, before)
+    np.testing.assert_array_equal(fit.labels_, other.labels_)
+    np.testing.assert_allclose(fit.cluster_centers_, other.cluster_centers_, rtol=0, atol=1e-9)
+
+
+@search_any
+@pytest.mark.parametrize("size", [1, 200, 700, 5000])
+def test_the_certificate_of_k_means(search, size):
+    X = clustered(700, 2, n_clusters=60)
+    fit = kmeans(60, search, n_neighbors=2, n_explore=0, max_iter=3, certificate_size=size, certificate_seed=3).fit(X)
+    certificate = fit.certificate_
+    squared = squared_distances(X, fit.cluster_centers_)
+    own, best = squared[np.arange(700), fit.labels_], squared.min(axis=1)
+    assert certificate["n_points"] == min(size, 700)
+    low, high = certificate["agreement_interval"]
+    assert 0 <= low <= certificate["agreement"] <= high <= 1
+    excess_low, excess_high = certificate["relative_excess_interval"]
+    assert 0 <= excess_low <= certificate["relative_excess"] <= excess_high
+    if size >= 700:
+        assert certificate["agreement"] == pytest.approx(np.mean(own <= best), abs=1e-12)
+        assert certificate["relative_excess"] == pytest.approx((own - best).sum() / best.sum(), abs=1e-9)
+    if size == 200:
+        assert low <= np.mean(own <= best) <= high
+        other = kmeans(60, search, n_neighbors=2, n_explore=0, max_iter=3, certificate_size=200).fit(X)
+        np.testing.assert_array_equal(other.labels_, fit.labels_)
+
+
+@not_converged
+@search_any
+def test_the_certificate_of_a_mixture(search):
+    X = clustered(700, 2, n_clusters=60)
+    fit = mixture(60, search, 3, n_neighbors=2, n_explore=0, max_iter=2, certificate_size=10_000).fit(X)
+    nearest_bound = fit.bounds(X).free_energy
+    certificate = fit.certificate_
+    assert set(certificate) == {"n_points", "agreement", "agreement_interval", "shortfall", "shortfall_interval"}
+    assert certificate["shortfall"] == pytest.approx(nearest_bound - fit.lower_bound_, abs=1e-8)
+    assert certificate["agreement"] == pytest.approx(np.mean(fit.labels_ == nearest(X, fit.means_)[0][:, 0]), abs=1e-12)
+
+
+@make_any
+def test_there_is_no_certificate_where_none_is_needed_or_wanted(make):
+    X = clustered(200, 2)
+    assert make(20, "graph", certificate_size=0).fit(X).certificate_ is None
+    full = make(20, "full").fit(X)
+    assert full.certificate_ is None
+    assert full.neighbors_ is None
+
+
+@pytest.mark.parametrize("search", [*PARTIAL, "full"])
+@pytest.mark.parametrize("C", [1, 2, 30, 300])
+def test_an_approximate_prediction_mostly_agrees(search, C):
+    X = clustered(1200, 3, n_clusters=80)
+    fit = kmeans(C, search, max_iter=10).fit(X)
+    new = clustered(1200, 3, n_clusters=80)[::-1] + 0.1
+    labels = fit.predict(new, approximate=True)
+    assert labels.dtype == np.int32
+    agreement = np.mean(labels == fit.predict(new))
+    assert agreement == 1 if C <= 30 else agreement > 0.97
+
+
+@pytest.mark.parametrize(
+    ("n", "C", "partial"),
+    [
+        (2**25 // 256, 255, False),
+        (2**25 // 256 - 1, 256, False),
+        (2**25 // 256, 256, True),
+        (2**25 // 4096, 4096, True),
+    ],
+)
+def test_the_automatic_search(n, C, partial):
+    from cprime.estimators.validation import resolve_search
+    from cprime.search import FullSearch, GraphSearch
+
+    assert type(resolve_search(KMeans(C), C, 1, n)) is (GraphSearch if partial else FullSearch)
+    assert type(resolve_search(mixture(C, "auto"), C, 3, n)) is (GraphSearch if partial else FullSearch)
+    assert type(resolve_search(mixture(C, "auto"), C, C, n)) is FullSearch
+
+
+def test_the_automatic_search_is_seen_in_the_fit():
+    X = np.random.default_rng(0).standard_normal((2**25 // 2048, 2)).astype(np.float32)
+    fit = KMeans(2048, max_iter=1, n_threads=1, random_state=0, certificate_size=10).fit(X)
+    assert fit.neighbors_.shape == (2048, 33)
+    assert fit.certificate_["n_points"] == 10
+    small = KMeans(200, max_iter=1, n_threads=1, random_state=0).fit(X[:2000])
+    assert small.neighbors_ is None
+
+
+@search_any
+def test_saved_and_loaded(search, tmp_path):
+    X = clustered(500, 3, np.float32)
+    for make in MAKERS.values():
+        fit = make(30, search, n_neighbors=5).fit(X)
+        fit.save(tmp_path / "model.safetensors")
+        assert outcome(cprime.load(tmp_path / "model.safetensors")) == outcome(fit)

@@ -1,0 +1,102 @@
+"""The graph search: when its lists are renewed and grow, beyond the sizes of exact lists too, and predictions by it."""
+
+import numpy as np
+import pytest
+from search_data import DTYPES, clustered, kmeans, mixture, random_weights, squared_distances
+
+from cprime import kernels
+from cprime.search import Chunk, GraphSearch, graph
+from cprime.search.approximate import approximately_nearest
+from cprime.search.cells import Cells
+from cprime.search.lists import exact_lists, with_self
+
+
+def begun(X, centers, n_neighbors=6, n_kept=1):
+    search, chunk = GraphSearch(n_neighbors, n_threads=1), Chunk(X)
+    search.start([chunk], centers, n_kept)
+    return search, chunk
+
+
+@pytest.mark.parametrize("n_kept", [1, 3])
+def test_lists_are_renewed_where_points_have_moved_and_only_then(n_kept):
+    X, centers = clustered(500, 2), clustered(40, 2, seed=1)
+    other = clustered(40, 2, seed=2)
+    search, chunk = begun(X, centers, n_kept=n_kept)
+    first = search.lists()
+    np.testing.assert_array_equal(first, with_self(exact_lists(centers, 6, 1)))
+    for _ in range(20):
+        chunk.kept, chunk.distances, _ = search.find(chunk, centers, n_kept)
+    search.find(chunk, centers, n_kept)
+    search._moved = 0.0
+    assert (search.find(chunk, centers, n_kept)[0] == chunk.kept).all()
+    search.refresh(other)
+    np.testing.assert_array_equal(search.lists(), first)
+    search.find(chunk, other, n_kept)  # most points move
+    search.refresh(other)
+    np.testing.assert_array_equal(search.lists(), with_self(exact_lists(other, 6, 1)))
+
+
+def test_kept_sets_begin_with_the_nearest():
+    X, centers = clustered(500, 2), clustered(40, 2, seed=1)
+    for n_kept in (1, 4):
+        _, chunk = begun(X, centers, 20, n_kept)
+        np.testing.assert_array_equal(chunk.kept, kernels.nearest(X, centers, n_kept)[0])
+
+
+def test_lists_grow_where_the_audit_says_that_they_miss_much():
+    """Without any cluster structure in many dimensions lists miss much; in two dimensions they miss nothing."""
+    hard = np.random.default_rng(0).standard_normal((3000, 20))
+    grown = kmeans(300, "graph", tol=0, max_iter=25).fit(hard)
+    assert grown.neighbors_.shape[1] in (65, 129)
+    assert kmeans(300, "graph", tol=0, max_iter=25, n_neighbors=33).fit(hard).neighbors_.shape == (300, 33)
+    easy = np.random.default_rng(0).random((3000, 2))
+    assert kmeans(300, "graph", tol=0, max_iter=25).fit(easy).neighbors_.shape == (300, 33)
+
+
+@pytest.mark.filterwarnings("ignore:The fit did not converge")
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+def test_beyond_the_size_of_exact_lists(monkeypatch):
+    """With lists from cells and from neighbours of neighbours: as good, monotone, and sound on degenerate data."""
+    X = clustered(1500, 3, n_clusters=60)
+    within = kmeans(120, "graph").fit(X)
+    monkeypatch.setattr(graph, "_EXACT_LISTS", 10)
+    fit = kmeans(120, "graph").fit(X)
+    assert fit.inertia_ <= 1.05 * within.inertia_
+    assert (np.diff(fit.history_["quantization_error"]) <= 1e-9 * fit.inertia_).all()
+    squared = squared_distances(X, fit.cluster_centers_)
+    assert fit.inertia_ == pytest.approx(squared[np.arange(1500), fit.labels_].sum(), rel=1e-9)
+    assert fit.certificate_["agreement"] > 0.95
+    truth = exact_lists(fit.cluster_centers_, 10, 1)
+    listed = [len(set(a) & set(b)) for a, b in zip(fit.neighbors_.tolist(), truth.tolist(), strict=True)]
+    assert np.mean(listed) / 9 > 0.9
+    for data, C in ((np.ones((50, 2)), 20), (np.repeat(clustered(9, 2), 8, axis=0), 30), (clustered(60, 1), 60)):
+        for n_kept in (1, 5):
+            soft = mixture(C, "graph", n_kept, n_neighbors=3, max_iter=20).fit(data)
+            assert np.isfinite(soft.lower_bound_)
+            assert (np.diff(soft.lower_bounds_) >= -1e-9 * np.abs(soft.lower_bounds_[1:])).all()
+        assert np.isfinite(kmeans(C, "graph", n_neighbors=3).fit(data).inertia_)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_steps_along_the_lists_find_nearer_components_than_cells_alone(dtype):
+    X = np.random.default_rng(0).standard_normal((2400, 12)).astype(dtype)
+    X, centers = X[:1500], X[1500:]
+    for lists in (None, with_self(exact_lists(centers, 20, 1))):
+        labels, distances = approximately_nearest(X, centers, lists, 1)
+        _, by_cells = Cells(centers, 8, 1).find(X)
+        _, truth = kernels.nearest(X, centers)
+        squared = squared_distances(X, centers)[np.arange(1500), labels]
+        np.testing.assert_allclose(distances, squared, rtol=1e-4 if dtype == np.float32 else 1e-9)
+        missed = [(d.astype(float) - truth[:, 0]).clip(0).sum() for d in (distances, by_cells)]
+        assert missed[0] < 0.9 * missed[1]
+
+
+def test_weights_steer_an_exchange():
+    """A point of great weight is not treated as one of many: J never rises, and ends near the best."""
+    X, weight = clustered(600, 2, n_clusters=30), random_weights(600)
+    weight[::97] *= 1e4
+    for seed in range(5):
+        fit = kmeans(30, "graph", exchange=True, random_state=seed, tol=0).fit(X, sample_weight=weight)
+        assert (np.diff(fit.history_["quantization_error"]) <= 1e-9 * fit.history_["quantization_error"][:-1]).all()
+        squared = squared_distances(X, fit.cluster_centers_)
+        assert fit.inertia_ == pytest.approx((weight * squared[np.arange(600), fit.labels_]).sum(), rel=1e-9)

@@ -1,0 +1,233 @@
+"""Neighbour lists, random sets and the two-level structure of cells."""
+
+import numpy as np
+import pytest
+from search_data import DTYPES, clustered, squared_distances
+
+from cprime import kernels
+from cprime.kernels import reference
+from cprime.search import Chunk, EstimatedSearch, ExactSearch
+from cprime.search.cells import Cells, choose_from, coarse_centers, nearest_of_few, table
+from cprime.search.lists import exact_lists, random_lists, random_sets, refined_lists, with_self, without_self
+
+
+def nearest_others(centers, n):
+    """The n nearest other centers of each, by sorting all distances."""
+    between = squared_distances(centers, centers)
+    np.fill_diagonal(between, np.inf)
+    return np.argsort(between, axis=1, kind="stable")[:, :n]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("C", "G"), [(2, 2), (30, 2), (30, 7), (30, 30), (30, 99), (200, 33)])
+def test_exact_lists_are_the_nearest_others(C, G, dtype):
+    centers = clustered(C, 4, dtype)
+    lists = exact_lists(centers, G, 1)
+    assert lists.dtype == np.int32
+    np.testing.assert_array_equal(lists, nearest_others(centers, min(G, C) - 1))
+    moved = centers + dtype(0.3) * clustered(C, 4, dtype, seed=1)
+    np.testing.assert_array_equal(exact_lists(moved, G, 1, lists), exact_lists(moved, G, 1))
+    np.testing.assert_array_equal(with_self(lists)[:, 0], np.arange(C))
+
+
+def test_exact_lists_of_equal_centers_have_no_component_itself():
+    lists = exact_lists(np.ones((20, 3)), 5, 1)
+    assert (lists >= 0).all()
+    assert (lists != np.arange(20)[:, np.newaxis]).all()
+    assert all(len(set(row)) == 4 for row in lists.tolist())
+
+
+def test_without_self_closes_the_gap():
+    lists = np.array([[0, 1, 2, 3], [0, 2, 1, -1], [0, 1, 3, 4], [-1, -1, -1, -1], [-1, 4, 0, -1]], dtype=np.int32)
+    expected = [[1, 2, 3], [0, 2, -1], [0, 1, 3], [-1, -1, -1], [0, -1, -1]]
+    np.testing.assert_array_equal(without_self(lists), expected)
+
+
+def test_refined_lists_get_better_until_they_are_nearly_exact():
+    centers = clustered(400, 3)
+    truth = nearest_others(centers, 15)
+    lists = random_lists(400, 16, np.random.RandomState(0))
+
+    def found(lists):
+        return np.mean([len(set(a) & set(b)) for a, b in zip(lists.tolist(), truth.tolist(), strict=True)]) / 15
+
+    shares = [found(lists)]
+    for _ in range(7):
+        lists = refined_lists(centers, lists, 16, 1)
+        assert (lists != np.arange(400)[:, np.newaxis]).all()
+        shares.append(found(lists))
+    assert (np.diff(shares) >= 0).all()
+    assert shares[0] < 0.1
+    assert shares[-1] > 0.9
+
+
+def test_refined_lists_choose_among_neighbours_and_theirs():
+    centers = clustered(60, 2)
+    lists = random_lists(60, 4, np.random.RandomState(0))
+    refined = refined_lists(centers, lists, 6, 1)
+    between = squared_distances(centers, centers)
+    for c in range(60):
+        offered = sorted({*lists[c], *lists[lists[c]].ravel()} - {c}, key=lambda b: (between[c, b], b))
+        np.testing.assert_array_equal(refined[c][refined[c] >= 0], offered[:5])
+
+
+@pytest.mark.parametrize(("C", "size"), [(1, 1), (7, 7), (7, 3), (50, 1), (50, 49)])
+def test_random_sets_are_distinct(C, size):
+    sets = random_sets(500, C, size, np.random.RandomState(0))
+    assert sets.dtype == np.int32
+    assert sets.shape == (500, size)
+    assert sets.min() >= 0
+    assert sets.max() < C
+    assert all(len(set(row)) == size for row in sets.tolist())
+
+
+def test_random_sets_are_uniform_over_sets():
+    sets = np.sort(random_sets(30_000, 6, 3, np.random.RandomState(0)), axis=1)
+    _, counts = np.unique(sets, axis=0, return_counts=True)
+    assert len(counts) == 20
+    assert np.abs(counts - 1500).max() < 5 * np.sqrt(1500)
+
+
+@pytest.mark.parametrize(("C", "G"), [(2, 2), (9, 9), (9, 4), (9, 20)])
+def test_random_lists_are_others(C, G):
+    lists = np.concatenate([random_lists(C, G, np.random.RandomState(seed)) for seed in range(200)])
+    assert lists.shape == (200 * C, min(G, C) - 1)
+    own = np.tile(np.arange(C), 200)
+    assert (lists != own[:, np.newaxis]).all()
+    assert all(len(set(row)) == len(row) for row in lists.tolist())
+    counts = np.bincount(lists[own == 0].ravel(), minlength=C)[1:]
+    assert np.abs(counts - counts.mean()).max() < 5 * np.sqrt(counts.mean())
+
+
+def test_table():
+    np.testing.assert_array_equal(table(np.array([2, 0, 2, 0, 2]), 4), [[1, 3, -1], [-1] * 3, [0, 2, 4], [-1] * 3])
+    assert table(np.array([], dtype=int), 2).shape == (2, 1)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_choose_from_is_the_nearest_that_is_offered(dtype):
+    X, centers, origins = clustered(300, 3, dtype), clustered(40, 3, dtype, seed=1), clustered(5, 3, dtype, seed=2)
+    rng = np.random.default_rng(0)
+    group = rng.integers(5, size=300).astype(np.int32)
+    offered = np.array([rng.permutation(40)[:9] for _ in range(5)], dtype=np.int32)
+    offered[2, 4:] = -1
+    labels, distances = choose_from(X, group, origins, centers, offered, 1)
+    truth = np.where(offered[group] < 0, np.inf, squared_distances(X, centers)[np.arange(300)[:, None], offered[group]])
+    np.testing.assert_array_equal(labels, offered[group, truth.argmin(axis=1)])
+    np.testing.assert_allclose(distances, truth.min(axis=1), rtol=1e-5 if dtype == np.float32 else 1e-12)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_on_the_middle_of_their_group_are_no_exception(dtype):
+    """The nearest of few is exact for all rows, those included which lie where products are taken from."""
+    centers = np.array([[-3.0], [-1.0], [1.5], [2.5]], dtype=dtype)
+    X = np.array([[0.0], [-3.0], [2.5], [1e-12]], dtype=dtype)  # the mean of the centers is 0
+    labels, distances = nearest_of_few(X, centers, 1)
+    np.testing.assert_array_equal(labels, [1, 0, 3, 1])
+    np.testing.assert_allclose(distances, [1, 0, 0, 1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("C", [1, 2, 5, 64, 700])
+def test_cells_find_a_near_component(C, dtype):
+    centers, X = clustered(C, 3, dtype), clustered(1500, 3, dtype, seed=1)
+    cells = Cells(centers, 8, 1)
+    members = cells.members[cells.members >= 0]
+    np.testing.assert_array_equal(np.sort(members), np.arange(C))
+    labels, distances = cells.find(X)
+    assert labels.dtype == np.int32
+    assert labels.min() >= 0
+    assert labels.max() < C
+    truth = squared_distances(X, centers)
+    np.testing.assert_allclose(distances, truth[np.arange(1500), labels], rtol=1e-4 if dtype == np.float32 else 1e-9)
+    agreement = np.mean(labels == kernels.nearest(X, centers)[0][:, 0])
+    assert agreement == 1 if C <= 64 else agreement > 0.95
+    if C == 700:
+        assert cells.n_evaluations < C / 2
+    lists = cells.lists(min(C, 10))
+    expected = kernels.nearest(centers, centers, min(C, 10))[0]
+    assert np.mean([len(set(a) & set(b)) / len(a) for a, b in zip(lists, expected, strict=True)]) > 0.9
+
+
+@pytest.mark.parametrize("n_distinct", [1, 3, 60])
+def test_cells_over_duplicates(n_distinct):
+    centers = np.repeat(clustered(n_distinct, 2), 10, axis=0)
+    X = np.repeat(centers, 3, axis=0)
+    labels, distances = Cells(centers, 8, 1).find(X)
+    assert distances.max() == 0
+    np.testing.assert_array_equal(centers[labels], X)
+
+
+def test_coarse_centers_lower_the_error_of_random_rows():
+    X = clustered(2000, 4)
+    rows = X[np.random.default_rng(0).permutation(2000)[:30]]
+    coarse = coarse_centers(X, 30, np.random.RandomState(0), 1)
+    assert len(coarse) <= 30
+    assert kernels.nearest(X, coarse)[1].sum() < 0.8 * kernels.nearest(X, rows)[1].sum()
+    assert len(coarse_centers(np.ones((50, 2)), 7, np.random.RandomState(0), 1)) == 1
+
+
+def estimated_lists(evaluated, evaluations, winners, weights, C, G):
+    """(8) by dictionaries: mean distance to c̃ of the points that c wins and that looked at c̃, d_cc = 0."""
+    sums, counts = {}, {}
+    for n, winner in enumerate(winners):
+        for c, squared in zip(evaluated[n], evaluations[n], strict=True):
+            if c >= 0 and weights[n] > 0:
+                sums[winner, c] = sums.get((winner, c), 0) + weights[n] * np.sqrt(squared)
+                counts[winner, c] = counts.get((winner, c), 0) + weights[n]
+    lists = np.full((C, G - 1), -1)
+    for c in range(C):
+        seen = sorted((sums[c, b] / counts[c, b], b) for b in range(C) if (c, b) in sums and b != c)
+        lists[c, : len(seen[: G - 1])] = [b for _, b in seen[: G - 1]]
+    return lists
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_kept", [1, 3])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_estimated_lists_are_those_of_equation_8(dtype, n_kept, weighted):
+    X, centers = clustered(300, 2, dtype), clustered(25, 2, dtype, seed=1)
+    weights = np.random.default_rng(0).integers(0, 4, size=300).astype(float) if weighted else np.ones(300)
+    chunk = Chunk(X, weights if weighted else None)
+    search = EstimatedSearch(5, 2, "random", 0, 1)
+    search.start([chunk], centers, n_kept)
+    # The reference looks where the search looks, drawing the same random components.
+    rng = np.random.RandomState(0)
+    lists = random_lists(25, 5, rng)
+    previous = random_sets(300, 25, n_kept, rng)
+    for _ in range(3):
+        extra = rng.randint(0, 25, (300, 2)).astype(np.int32)
+        found = reference.nearest_among(X, centers, lists, previous, n_kept, extra, evidence=True)
+        kept, distances, n_distances = search.find(chunk, centers, n_kept)
+        np.testing.assert_array_equal(kept, found.kept)
+        assert n_distances == found.counts.sum()
+        chunk.kept, chunk.distances = kept, distances
+        search.refresh(centers)
+        lists = estimated_lists(found.evaluated, found.evaluations, found.kept[:, 0], weights, 25, 5).astype(np.int32)
+        np.testing.assert_array_equal(search.lists(), with_self(lists))
+        previous = found.kept
+
+
+def test_exact_search_has_exact_lists_after_a_refresh():
+    X, centers = clustered(300, 2), clustered(25, 2, seed=1)
+    for sets in ("random", "two-level"):
+        chunk = Chunk(X)
+        search = ExactSearch(5, 0, sets, 0, 1)
+        search.start([chunk], centers, 2)
+        assert chunk.kept.shape == (300, 2)
+        search.refresh(centers)
+        np.testing.assert_array_equal(search.lists(), with_self(nearest_others(centers, 4)))
+
+
+def test_a_new_start_forgets_the_evidence_of_the_last():
+    X, centers = clustered(300, 2), clustered(25, 2, seed=1)
+    search, chunk = EstimatedSearch(5, 0, "two-level", 0, 1), Chunk(X)
+    search.start([chunk], centers, 1)
+    first = search.lists()
+    search.find(chunk, centers, 1)
+    chunk.kept = None
+    search.start([chunk], centers[::-1].copy(), 1)
+    began = search.lists()
+    search.refresh(centers[::-1].copy())
+    np.testing.assert_array_equal(search.lists(), began)
+    assert (began != first).any()

@@ -1,0 +1,122 @@
+"""Seeding in two levels: shares of the cells, the labels that come with it, and how good the centers are."""
+
+import warnings
+
+import numpy as np
+import pytest
+from seeding_data import DTYPES, clustered, error
+
+from cprime.kernels import nearest
+from cprime.seeding import kmeans_plusplus, random_rows, start, two_level
+from cprime.seeding.two_level import _shares, _spread
+
+
+@pytest.mark.parametrize("n_clusters", [1, 7, 50, 99, 100])
+def test_shares_sum_to_c_and_leave_no_cell_overdrawn(n_clusters):
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        available = rng.integers(0, 30, size=12)
+        available[0] += max(0, n_clusters - available.sum())
+        distortion = rng.exponential(size=12) ** 6 * (available > 0)
+        share = _shares(distortion, 3 * distortion.sum(), available, n_clusters)
+        assert share.dtype == np.int64
+        assert share.sum() == n_clusters
+        assert (share >= 0).all()
+        assert (share <= available).all()
+
+
+def test_shares_follow_the_distortion_by_zadors_power():
+    """100 cells lower J from 100 to 10, so J falls with the number of cells as k^(-2/4): the power is 4/6."""
+    distortion = np.full(100, 0.05)
+    distortion[:50] = 0.15
+    share = _shares(distortion, 100.0, np.full(100, 10**6), 10**5)
+    assert share[:50].mean() / share[50:].mean() == pytest.approx(3 ** (4 / 6), rel=1e-2)
+    assert np.ptp(share[:50]) <= 1
+    assert np.ptp(share[50:]) <= 1
+
+
+def test_shares_without_any_distortion():
+    share = _shares(np.zeros(4), 0.0, np.array([5, 0, 3, 2]), 9)
+    assert share.sum() == 9
+    assert (share <= [5, 0, 3, 2]).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_spread_is_that_of_the_weighted_points(dtype):
+    X = clustered(500, 3, dtype)
+    w = np.random.default_rng(0).exponential(size=500)
+    mean = np.average(X, axis=0, weights=w)
+    assert _spread(X, w) == pytest.approx((w * np.square(X - mean).sum(axis=1)).sum(), rel=1e-5)
+    large = clustered(60_000, 2, dtype)
+    exact = np.square(large - large.mean(axis=0)).sum()
+    assert _spread(large, np.ones(60_000)) == pytest.approx(exact, rel=0.1)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n_clusters", [1, 2, 60, 400])
+def test_labels_are_near_centers(n_clusters, dtype, weighted):
+    X = clustered(3000, 4, dtype)
+    w = np.random.default_rng(0).exponential(size=3000) * (np.arange(3000) % 5 > 0) if weighted else None
+    centers, labels = start(X, n_clusters, "two-level", sample_weight=w, random_state=0, n_threads=1)
+    assert labels.dtype == np.int32
+    assert labels.shape == (3000,)
+    assert labels.min() >= 0
+    assert labels.max() < n_clusters
+    there = np.square(X.astype(float) - centers[labels].astype(float)).sum(axis=1)
+    truth = nearest(X, centers)[1][:, 0].astype(float)
+    assert there.sum() <= 1.3 * truth.sum()
+    assert np.mean(there <= truth * (1 + 1e-4)) > 0.6
+
+
+def test_no_row_without_weight_is_chosen_from_cells_of_such_rows_only():
+    """Where no weight is, far away, there are cells too: nothing is divided by their weight."""
+    X = np.vstack([clustered(300, 2), 1e3 + clustered(600, 2)])
+    w = np.repeat([1.0, 0.0], [300, 600])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for n_clusters in (2, 20, 150, 300, 400):
+            _, indices = two_level(X, n_clusters, sample_weight=w, random_state=0)
+            assert len(set(indices)) == n_clusters
+            assert np.count_nonzero(indices < 300) == min(n_clusters, 300)
+            labels = start(X, n_clusters, "two-level", sample_weight=w, random_state=0).labels
+            assert labels.max() < n_clusters
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_centers_are_better_than_random_rows(dtype):
+    X = clustered(6000, 8, dtype)
+    for n_clusters in (30, 150, 400):
+        ours = np.mean([error(X, two_level(X, n_clusters, random_state=s)[0]) for s in range(8)])
+        chance = np.mean([error(X, random_rows(X, n_clusters, random_state=s)[0]) for s in range(8)])
+        assert ours < 0.95 * chance
+
+
+def test_every_far_group_gets_centers():
+    """Of a hundred groups of very unequal size, random rows miss many."""
+    rng = np.random.default_rng(0)
+    sizes = np.maximum(rng.dirichlet(np.full(100, 0.3)) * 5000, 3).astype(int)
+    group = np.repeat(np.arange(100), sizes)
+    X = (40 * rng.standard_normal((100, 3)))[group] + rng.standard_normal((len(group), 3))
+    found = [len(set(group[two_level(X, 300, random_state=s)[1]])) for s in range(5)]
+    by_chance = [len(set(group[random_rows(X, 300, random_state=s)[1]])) for s in range(5)]
+    assert np.mean(found) > np.mean(by_chance) + 10
+
+
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+@pytest.mark.parametrize("n_clusters", [1, 3, 10, 40])
+def test_identical_and_duplicated_points(n_clusters):
+    for X in (np.full((40, 2), 1.1), np.repeat(clustered(4, 2), 10, axis=0)):
+        centers, labels = start(X, n_clusters, "two-level", random_state=0)
+        assert centers.shape == (n_clusters, 2)
+        assert labels.max() < n_clusters
+    many = np.repeat(clustered(400, 2), 5, axis=0)
+    assert error(many, two_level(many, 400, random_state=0)[0]) < error(many, random_rows(many, 100, random_state=0)[0])
+
+
+def test_real_data_of_a_million_songs(data_folder):
+    with np.load(data_folder / "msd_sample.npz") as file:
+        X = file["X"][:20_000]
+    ours = error(X, two_level(X, 200, random_state=0)[0])
+    assert ours < error(X, random_rows(X, 200, random_state=0)[0])
+    assert ours < 1.3 * error(X, kmeans_plusplus(X, 200, random_state=0, n_local_trials=1)[0])

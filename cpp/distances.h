@@ -9,8 +9,9 @@ namespace cprime::CPRIME_ISA {
 
 template <class T> inline void pack_tiles(const Rows<T> &rows, T *out) {
     for (std::size_t first = 0; first < rows.n; first += TILE_ROWS, out += static_cast<std::size_t>(rows.D) * TILE_ROWS)
-        pack<TILE_ROWS>([&](int i) { return rows[first + i]; }, static_cast<int>(std::min<std::size_t>(TILE_ROWS, rows.n - first)),
-                        rows.D, static_cast<const T *>(nullptr), out);
+        pack<TILE_ROWS>([&](int i) { return rows[first + i]; },
+                        static_cast<int>(std::min<std::size_t>(TILE_ROWS, rows.n - first)), rows.D,
+                        static_cast<const T *>(nullptr), out);
 }
 
 template <class T>

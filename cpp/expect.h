@@ -11,8 +11,9 @@ namespace cprime::CPRIME_ISA {
 template <class T> inline void pack_columns(const Rows<T> &centers, T *columns) {
     constexpr int L = TILE_LANES<T>;
     for (std::size_t first = 0; first < centers.n; first += L, columns += static_cast<std::size_t>(centers.D) * L)
-        pack<L>([&](int i) { return centers[first + i]; }, static_cast<int>(std::min<std::size_t>(L, centers.n - first)),
-                centers.D, static_cast<const T *>(nullptr), columns);
+        pack<L>([&](int i) { return centers[first + i]; },
+                static_cast<int>(std::min<std::size_t>(L, centers.n - first)), centers.D,
+                static_cast<const T *>(nullptr), columns);
 }
 
 // Rows [begin, end) of the block, `begin` a multiple of TILE_ROWS: exponentials relative to each row's nearest centre,
@@ -31,7 +32,8 @@ template <class T> inline void expect(const ExpectTask<T> &task, std::size_t beg
     const std::size_t stride = task.exponentials ? task.n_padded * L : static_cast<std::size_t>(TILE_ROWS) * L;
     for (std::size_t first = begin; first < end; first += TILE_ROWS) {
         const int rows = static_cast<int>(std::min<std::size_t>(TILE_ROWS, end - first));
-        pack<TILE_ROWS>([&](int i) { return task.X[first + i]; }, rows, D, static_cast<const T *>(nullptr), packed.get());
+        pack<TILE_ROWS>([&](int i) { return task.X[first + i]; }, rows, D, static_cast<const T *>(nullptr),
+                        packed.get());
         T *squares = task.exponentials ? task.exponentials + first * L : static_cast<T *>(local);
         for (int p = 0; p < task.n_panels; ++p)
             tile<T, Form::difference>(packed, task.columns + panel_size * p, D, nullptr,

@@ -31,9 +31,9 @@ template <class T> Rows<T> slice(const Rows<T> &x, std::size_t begin, std::size_
 
 // Adds to counts and sums; writes least, excess and log_sum of every row.
 template <class T>
-void expect_all(Matrix<T> X, Matrix<T> centers, double variance,
-                std::optional<Vector<double>> sample_weight, OutVector<double> counts, OutTable<double> sums,
-                OutVector<double> least, OutVector<double> excess, OutVector<double> log_sum, int n_threads) {
+void expect_all(Matrix<T> X, Matrix<T> centers, double variance, std::optional<Vector<double>> sample_weight,
+                OutVector<double> counts, OutTable<double> sums, OutVector<double> least, OutVector<double> excess,
+                OutVector<double> log_sum, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
     const Rows<T> x = rows(X), m = rows(centers);
     require(x.D == m.D, "X and centers differ in their columns");

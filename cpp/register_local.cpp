@@ -9,8 +9,8 @@ namespace {
 
 template <class T>
 void reassign(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, std::optional<Vector<T>> inside,
-              std::optional<Vector<T>> outside, double share, Vector<std::int32_t> labels, OutVector<std::int32_t> new_labels,
-              OutVector<T> distances, int n_threads) {
+              std::optional<Vector<T>> outside, double share, Vector<std::int32_t> labels,
+              OutVector<std::int32_t> new_labels, OutVector<T> distances, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
     const Rows<T> x = rows(X), m = rows(centers);
     require(x.D == m.D, "X and centers differ in their columns");
@@ -58,7 +58,8 @@ void nearest_among(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, Ta
     const Rows<T> x = rows(X), m = rows(centers);
     require(x.D == m.D, "X and centers differ in their columns");
     require(lists.shape(0) == m.n && previous.shape(0) == x.n && extra.shape(0) == x.n, "lists, previous, extra");
-    require(kept.shape(0) == x.n && distances.shape(0) == x.n && distances.shape(1) == kept.shape(1), "kept, distances");
+    require(kept.shape(0) == x.n && distances.shape(0) == x.n && distances.shape(1) == kept.shape(1),
+            "kept, distances");
     require(counts.shape(0) == x.n, "counts");
     const std::size_t capacity = previous.shape(1) * (lists.shape(1) + 1) + extra.shape(1);
     require(!evaluated || (evaluations && evaluated->shape(0) == x.n && evaluated->shape(1) == capacity &&
@@ -68,7 +69,8 @@ void nearest_among(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, Ta
     const nb::gil_scoped_release release;
     for (const auto &ids : {lists, previous, extra})
         for (std::size_t i = 0; i < ids.size(); ++i)
-            require(ids.data()[i] >= -1 && ids.data()[i] < static_cast<std::int64_t>(m.n), "a component outside [-1, C)");
+            require(ids.data()[i] >= -1 && ids.data()[i] < static_cast<std::int64_t>(m.n),
+                    "a component outside [-1, C)");
     const AmongTask<T> task{x,
                             m,
                             lists.data(),
@@ -89,7 +91,8 @@ void nearest_among(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, Ta
 }
 
 // The points in order of their component, each component's in rising order.
-void grouped_order(Vector<std::int32_t> labels, std::size_t n_components, OutVector<std::int64_t> order, int n_threads) {
+void grouped_order(Vector<std::int32_t> labels, std::size_t n_components, OutVector<std::int64_t> order,
+                   int n_threads) {
     require(order.shape(0) == labels.shape(0), "order");
     const nb::gil_scoped_release release;
     std::vector<std::int64_t> entries;

@@ -26,8 +26,7 @@ void posterior(Table<T> log_joint, OutTable<double> responsibilities, OutVector<
 template <class T>
 void accumulate(Matrix<T> X, Table<std::int32_t> kept, std::optional<Table<double>> responsibilities,
                 std::optional<Vector<double>> sample_weight, std::optional<Vector<std::int64_t>> subset,
-                OutVector<double> counts, OutTable<double> sums,
-                int n_threads) {
+                OutVector<double> counts, OutTable<double> sums, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
     const Rows<T> x = rows(X);
     const int H = static_cast<int>(kept.shape(1));
@@ -44,7 +43,8 @@ void accumulate(Matrix<T> X, Table<std::int32_t> kept, std::optional<Table<doubl
         require(subset->data()[i] >= 0 && static_cast<std::size_t>(subset->data()[i]) < x.n, "rows: outside X");
     std::vector<std::int64_t> entries;
     const std::vector<std::size_t> begin = group(kept.data(), n * H, C, n_threads, entries);
-    const AccumulateTask<T> task{x, data_or_null(subset), entries.data(), data_or_null(responsibilities), data_or_null(sample_weight), H};
+    const AccumulateTask<T> task{
+        x, data_or_null(subset), entries.data(), data_or_null(responsibilities), data_or_null(sample_weight), H};
 
     constexpr std::size_t SEGMENT = 8192;
     struct Segment {

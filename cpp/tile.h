@@ -6,8 +6,9 @@ namespace cprime::CPRIME_ISA {
 
 template <class T> constexpr int TILE_LANES = TILE_VECTORS * simd<T>::width;
 
-// Rows of a matrix, interleaved: out[k * width + i] = rows[i][k] - shift[k] (zeros for missing rows); shift may be null.
-// `row(i)` gives the i-th row's address. A little behind the end is written too: leave room for PACK_SLACK numbers.
+// Rows of a matrix, interleaved: out[k * width + i] = rows[i][k] - shift[k] (zeros for missing rows); shift may be
+// null. `row(i)` gives the i-th row's address. A little behind the end is written too: leave room for PACK_SLACK
+// numbers.
 template <class T> constexpr int PACK_SLACK = simd<T>::width;
 
 template <int width, class T, class Row> inline void pack(Row row, int n_rows, int D, const T *shift, T *out) {

@@ -200,13 +200,14 @@ def run(data: InMemory, model: TiedSpherical, settings: Settings, labels: NDArra
             data.regroup(model.n_components)
     if math.isnan(model.variance):
         model = with_hard_variance(data, model, settings)
-    fit = Fit(model, exchanging=settings.exchange, spread=None if settings.hard else data.spread())
+    fit = Fit(model, spread=None if settings.hard else data.spread())
     for _ in range(settings.n_warmup):
         start = perf_counter()
         settings.search.refresh(fit.model.centers)
         e_step(data, fit, settings)
         record(fit, settings, "warmup", fit.lower_bound, fit.quantization_error, start)
-    last = np.inf
+    fit.exchanging, fit.statistics = settings.exchange, None
+    last, stepped, settled = np.inf, False, False
     for _ in range(settings.max_iter):
         start = perf_counter()
         settings.search.refresh(fit.model.centers)
@@ -215,10 +216,10 @@ def run(data: InMemory, model: TiedSpherical, settings: Settings, labels: NDArra
         e_step(data, fit, settings)
         bound, J = fit.lower_bound, fit.quantization_error
         assert fit.statistics is not None
-        unmoved = settings.hard and fit.statistics.n_moved == 0
+        unmoved = settings.hard and stepped and fit.statistics.n_moved == 0
         settled = unmoved and bool(fit.statistics.counts.all())  # an M-step would give the same centres
         if not settled:
-            squares = m_step(data, fit, settings)
+            squares, stepped = m_step(data, fit, settings), True
             if winners is not None and squares > last:
                 logger.info("iteration %d: the exchange would not lower J; plain steps from here", fit.n_iter + 1)
                 data.rewind(winners)

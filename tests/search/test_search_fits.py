@@ -259,7 +259,7 @@ def test_exchange_ends_in_better_optima_on_average():
         assert exchanged.inertia_ == pytest.approx(
             squared_distances(X, exchanged.cluster_centers_)[np.arange(1000), exchanged.labels_].sum(), rel=1e-9
         )
-    assert np.mean(ratios) < 0.99
+    assert np.mean(ratios) < 0.995
 
 
 @pytest.mark.parametrize("regroup", [False, True])
@@ -341,9 +341,13 @@ def test_the_automatic_search(n, C, partial):
     from cprime.estimators.validation import resolve_search
     from cprime.search import FullSearch, GraphSearch
 
-    assert type(resolve_search(KMeans(C), C, 1, n)) is (GraphSearch if partial else FullSearch)
-    assert type(resolve_search(mixture(C, "auto"), C, 3, n)) is (GraphSearch if partial else FullSearch)
-    assert type(resolve_search(mixture(C, "auto"), C, C, n)) is FullSearch
+    assert type(resolve_search(KMeans(C), C, 1, n, np.random.RandomState(0))) is (
+        GraphSearch if partial else FullSearch
+    )
+    assert type(resolve_search(mixture(C, "auto"), C, 3, n, np.random.RandomState(0))) is (
+        GraphSearch if partial else FullSearch
+    )
+    assert type(resolve_search(mixture(C, "auto"), C, C, n, np.random.RandomState(0))) is FullSearch
 
 
 def test_the_automatic_search_is_seen_in_the_fit():

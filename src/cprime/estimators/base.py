@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cprime import em, kernels, storage
@@ -77,9 +76,9 @@ class Clusterer(BaseEstimator):
         variance: float,
         least_variance: float,
         settings: em.Settings,
+        random_state: np.random.RandomState,
     ) -> em.Fit:
         """Runs from `n_init` starts; keeps the one of greatest F (least J), what it found, and its certificate."""
-        random_state = check_random_state(self.random_state)
         data = InMemory(X, weights, self.n_threads)
         best, found, labels, lists = None, None, None, None
         with shown(self.verbose):

@@ -207,7 +207,8 @@ class GaussianMixture(DensityMixin, Clusterer):
         if len(X) < C:
             raise ValueError(f"n_samples={len(X)} should be >= n_components={C}.")
         weights = check_weights(sample_weight, X)
-        search = resolve_search(self, C, n_active, len(X))
+        random_state = check_random_state(self.random_state)
+        search = resolve_search(self, C, n_active, len(X), random_state)
         settings = self._settings(
             n_active,
             search,
@@ -217,7 +218,7 @@ class GaussianMixture(DensityMixin, Clusterer):
             callback=self._callback,
         )
         init, variance = self._start(X)
-        fit = self._best_run(X, weights, init, variance, self.reg_covar, settings)
+        fit = self._best_run(X, weights, init, variance, self.reg_covar, settings, random_state)
         self._set_fitted(fit, settings)
         return self
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 
 from cprime import em, kernels, storage
 from cprime.estimators.base import Clusterer
@@ -201,7 +202,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
         if len(X) < C:
             raise ValueError(f"n_samples={len(X)} should be >= n_clusters={C}.")
         weights = check_weights(sample_weight, X)
-        search = resolve_search(self, C, 1, len(X))
+        random_state = check_random_state(self.random_state)
+        search = resolve_search(self, C, 1, len(X), random_state)
         settings = self._settings(
             1,
             search,
@@ -214,7 +216,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
             regroup=resolve_regroup(self.regroup, search, X),
             callback=self._callback,
         )
-        fit = self._best_run(X, weights, self.init, 1.0, 0.0, settings)
+        fit = self._best_run(X, weights, self.init, 1.0, 0.0, settings, random_state)
         n_found = len(np.unique(self.labels_))
         if n_found < C:
             warnings.warn(

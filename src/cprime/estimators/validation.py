@@ -21,7 +21,6 @@ EXACT_AUTO, KEPT_AUTO = 16, 5
 PARTIAL_COMPONENTS, PARTIAL_EVALUATIONS = 256, 2**25
 PAPER_NEIGHBORS = 16  # G of the papers' searches with n_neighbors="auto"
 RANDOM_WARMUP = 25
-SEARCH_SEED = 0
 LARGEST_COPY = 4 * 2**30  # bytes of X that regroup="auto" copies
 SEARCHES = ("auto", "full", "exact", "estimated", "graph")
 
@@ -116,7 +115,9 @@ def check_weights(sample_weight: Any, X: NDArray) -> NDArray[np.float64] | None:
     return weights
 
 
-def resolve_search(estimator: Any, n_components: int, n_active: int, n_points: int) -> Search:
+def resolve_search(
+    estimator: Any, n_components: int, n_active: int, n_points: int, random_state: np.random.RandomState
+) -> Search:
     """The search object that the arguments ask for.
 
     "auto" is the graph search where there are many components and the exact search is not cheap anyway.
@@ -131,7 +132,7 @@ def resolve_search(estimator: Any, n_components: int, n_active: int, n_points: i
         raise ValueError(
             f"search={name!r} needs n_active < n_components, got {n_active} of {n_components}; exact EM looks at all."
         )
-    seed = SEARCH_SEED
+    seed = int(random_state.randint(2**31))
     given = None if estimator.n_neighbors == "auto" else int(estimator.n_neighbors)
     if name == "graph":
         return GraphSearch(given, estimator.n_explore, seed, estimator.n_threads)
@@ -166,7 +167,8 @@ def resolve_warmup(estimator: Any, search: Search) -> int:
     """E-steps before the first M-step: by default none, unless the papers' random sets have to find their places."""
     if estimator.n_warmup != "auto":
         return int(estimator.n_warmup)
-    return RANDOM_WARMUP if not search.exact and estimator.init_sets == "random" else 0
+    papers = isinstance(search, ExactSearch | EstimatedSearch)
+    return RANDOM_WARMUP if papers and estimator.init_sets == "random" else 0
 
 
 def resolve_init(init: Any, search: Search) -> Any:

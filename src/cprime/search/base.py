@@ -10,7 +10,7 @@ from cprime.search.chunk import Chunk
 
 
 class Factors(NamedTuple):
-    """What a squared distance is multiplied by before components are compared; both (C,) and > 0.
+    """What a squared distance is multiplied by before components are compared; both (C,) and >= 0.
 
     inside: for the component that a point is in    outside: for any other
     """

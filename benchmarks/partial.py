@@ -14,7 +14,7 @@ from benchmarks.exact import inertia
 from benchmarks.timing import interleaved, medians
 from cprime import KMeans
 
-CASES = (("kdd", 2000, 5), ("msd", 2000, 5), ("sift", 4096, 3), ("sift", 16384, 1), ("patches", 4096, 3))
+CASES = (("kdd", 2000, 3), ("msd", 2000, 3), ("sift", 4096, 2), ("sift", 16384, 1), ("patches", 4096, 2))
 
 
 def row(name: str, X: np.ndarray, C: int, repetitions: int) -> str:

@@ -9,12 +9,13 @@ namespace {
 
 template <class T>
 void reassign(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, std::optional<Vector<T>> inside,
-              std::optional<Vector<T>> outside, double share, Vector<std::int32_t> labels,
-              OutVector<std::int32_t> new_labels, OutVector<T> distances, int n_threads) {
+              std::optional<Vector<T>> outside, double share, std::optional<Vector<std::uint8_t>> active,
+              Vector<std::int32_t> labels, OutVector<std::int32_t> new_labels, OutVector<T> distances, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
     const Rows<T> x = rows(X), m = rows(centers);
     require(x.D == m.D, "X and centers differ in their columns");
     require(lists.shape(0) == m.n, "lists");
+    require(!active || active->shape(0) == m.n, "active");
     require((!inside || inside->shape(0) == m.n) && (!outside || outside->shape(0) == m.n), "inside, outside");
     require(labels.shape(0) == x.n && new_labels.shape(0) == x.n && distances.shape(0) == x.n, "labels, distances");
 
@@ -40,7 +41,7 @@ void reassign(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, std::op
     };
     std::vector<Segment> segments;
     for (std::size_t c = 0; c < m.n; ++c)
-        for (std::size_t b = begin[c]; b < begin[c + 1]; b += SEGMENT)
+        for (std::size_t b = begin[c]; b < begin[c + 1] && (!active || active->data()[c]); b += SEGMENT)
             segments.push_back({static_cast<int>(c), b, std::min(b + SEGMENT, begin[c + 1])});
     constexpr std::size_t SEGMENTS_A_TASK = 4;
     parallel_for((segments.size() + SEGMENTS_A_TASK - 1) / SEGMENTS_A_TASK, n_threads, [&](std::size_t i) {

@@ -61,6 +61,7 @@ def reassign(
     inside: _Floats | None,
     outside: _Floats | None,
     share: float,
+    active: NDArray[np.uint8] | None,
     labels: NDArray[np.int32],
     new_labels: NDArray[np.int32],
     distances: _Floats,

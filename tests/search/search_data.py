@@ -80,9 +80,9 @@ class Counter:
         self.evaluations += len(X) * len(centers)
         self.core.expect_all(X, centers, *rest)
 
-    def reassign(self, X, centers, lists, inside, outside, share, labels, *rest):
+    def reassign(self, X, centers, lists, inside, outside, share, active, labels, *rest):
         self.evaluations += int((1 + (lists >= 0).sum(axis=1))[labels].sum())
-        self.core.reassign(X, centers, lists, inside, outside, share, labels, *rest)
+        self.core.reassign(X, centers, lists, inside, outside, share, active, labels, *rest)
 
     def nearest_among(self, X, centers, lists, previous, extra, kept, distances, counts, *rest):
         self.core.nearest_among(X, centers, lists, previous, extra, kept, distances, counts, *rest)

@@ -271,6 +271,8 @@ def reassign(
     inside: Floats | None = None,
     outside: Floats | None = None,
     share: float = 0.25,
+    active: NDArray[np.bool_] | None = None,
+    known: Floats | None = None,
     *,
     n_threads: int | None = None,
 ) -> tuple[NDArray[np.int32], Floats]:
@@ -281,6 +283,7 @@ def reassign(
 
     X (n, D), centers (C, D), lists (C, G) int32: neighbours without the component itself, −1 behind the last,
     labels (n,) int32, inside and outside (C,) >= 0 or None for ones  ->  labels (n,) int32, squared distances (n,).
+    active (C,) bool: only points of these components are visited; the others stay, at their `known` distances (n,).
     """
     X = _matrix(X, "X")
     centers = _centers(centers, X)
@@ -291,9 +294,18 @@ def reassign(
     if not 0 <= share <= 1:
         raise ValueError(f"share must be between 0 and 1, got {share!r}")
     threads = resolve_threads(n_threads)
-    out, distances = np.empty_like(labels), np.empty(len(X), dtype=X.dtype)
+    if active is None:
+        mask, out, distances = None, np.empty_like(labels), np.empty(len(X), dtype=X.dtype)
+    else:
+        if known is None or known.shape != (len(X),):
+            came = None if known is None else known.shape
+            raise ValueError(f"known must have shape ({len(X)},) where active is given, got {came}")
+        if np.shape(active) != (len(centers),):
+            raise ValueError(f"active must have shape ({len(centers)},), got {np.shape(active)}")
+        mask = np.ascontiguousarray(active, dtype=bool).view(np.uint8)
+        out, distances = labels.copy(), np.array(known, dtype=X.dtype)
     try:
-        _core.reassign(X, centers, lists, inside, outside, share, labels, out, distances, threads)
+        _core.reassign(X, centers, lists, inside, outside, share, mask, labels, out, distances, threads)
     except ValueError:
         _refuse_components(len(centers), -1, lists=lists)
         _refuse_components(len(centers), 0, labels=labels)

@@ -170,6 +170,8 @@ def reassign(
     inside: NDArray | None = None,
     outside: NDArray | None = None,
     share: float = 0.25,
+    active: NDArray[np.bool_] | None = None,
+    known: NDArray | None = None,
     *,
     n_threads: int | None = None,
 ) -> tuple[NDArray, NDArray]:
@@ -182,6 +184,7 @@ def reassign(
 
     X (n, D), centers (C, D) of one dtype T; lists (C, G) int32 without the component itself, of which what is behind
     the first −1 is not read; labels (n,) int32; inside, outside (C,) ≥ 0 or None for ones; 0 ≤ share ≤ 1
+    active (C,) bool: only points of these components are visited; the others stay, at their `known` distances (n,)
     returns labels (n,) int32 and distances (n,) T, squared, to where a point has gone
     """
     C = len(centers)
@@ -195,7 +198,13 @@ def reassign(
     stay = _factors("inside", inside, C)
     go = _factors("outside", outside, C)
     winner, distance = labels.copy(), np.empty(len(X), dtype=X.dtype)
-    for c in range(C):
+    if active is not None:
+        if active.shape != (C,):
+            raise ValueError(f"active has shape {active.shape}, expected ({C},).")
+        if known is None or known.shape != (len(X),):
+            raise ValueError(f"known is needed where active is given, of shape ({len(X)},).")
+        distance = known.astype(X.dtype)
+    for c in range(C) if active is None else np.flatnonzero(active):
         members = np.flatnonzero(labels == c)
         end = np.append(np.flatnonzero(lists[c] == -1), lists.shape[1])[0]
         offered = np.append(c, lists[c, :end])

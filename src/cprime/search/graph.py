@@ -8,6 +8,7 @@ lists while what the search misses costs more than a small share of J.
 
 import logging
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,14 @@ _MISSED = 0.005  # share of J that a search may miss before its lists are double
 _FIRST_NEIGHBORS, _MOST_NEIGHBORS = 33, 65  # the component itself, and one or two tiles of others
 
 
+class _Seen(NamedTuple):
+    """What the last E-step looked at."""
+
+    centers: Floats
+    factors: Factors | None
+    lists: NDArray[np.int32]
+
+
 class GraphSearch:
     """Neighbours of the winner, or with H > 1 of all that is kept.
 
@@ -49,9 +58,12 @@ class GraphSearch:
         self._lists: NDArray[np.int32] | None = None
         self._moved = 0.0
         self._iteration = 0
+        self._seen: _Seen | None = None
+        self._touched = np.zeros(0, dtype=bool)
 
     def start(self, chunks: Sequence[Chunk], centers: Floats, n_kept: int) -> None:
-        self._iteration, self._moved = 0, 0.0
+        self._iteration, self._moved, self._seen = 0, 0.0, None
+        self._touched = np.zeros(len(centers), dtype=bool)
         cells = None
         if len(centers) > _EXACT_LISTS or any(chunk.kept is None for chunk in chunks):
             cells = Cells(centers, _NEAR_CELLS, self.n_threads)
@@ -88,16 +100,53 @@ class GraphSearch:
             return found.kept, found.distances, int(found.counts.sum(dtype=np.int64))
         before = chunk.kept[:, 0]
         inside, outside = factors or (None, None)
+        active = self._stirred(chunk, centers, factors)
+        known = None if active is None else chunk.distances[:, 0] if chunk.distances is not None else None
         labels, distances = kernels.reassign(
-            chunk.X, centers, self._lists, before, inside, outside, n_threads=self.n_threads
+            chunk.X,
+            centers,
+            self._lists,
+            before,
+            inside,
+            outside,
+            active=active,
+            known=known,
+            n_threads=self.n_threads,
         )
+        self._touched[:] = False
+        gone = labels != before
+        self._touched[before[gone]] = self._touched[labels[gone]] = True
         sizes = 1 + (self._lists >= 0).sum(axis=1)
-        evaluations = int(np.bincount(before, minlength=len(centers)) @ sizes)
+        visited = np.bincount(before, minlength=len(centers))
+        evaluations = int(visited @ (sizes if active is None else sizes * active))
         self._moved += np.count_nonzero(labels != before) / len(labels)
         self._iteration += 1
         if self._iteration in _AUDITS and self.given is None and self.n_neighbors < min(_MOST_NEIGHBORS, len(centers)):
             evaluations += self._audit(chunk.X, labels, centers)
         return labels[:, np.newaxis], distances[:, np.newaxis], evaluations
+
+    def _stirred(self, chunk: Chunk, centers: Floats, factors: Factors | None) -> NDArray[np.bool_] | None:
+        """Components whose points have anything new to look at, None for all.
+
+        A point stays where it is as long as its component, that one's neighbours, their factors and the list are those
+        of the last E-step, and the component has won and lost nothing since.
+        """
+        assert self._lists is not None
+        now = _Seen(centers, factors, self._lists)
+        last, self._seen = self._seen, now
+        if (
+            last is None
+            or chunk.distances is None
+            or last.lists is not now.lists
+            or (last.factors is None) != (factors is None)
+        ):
+            return None
+        changed = self._touched | (centers != last.centers).any(axis=1)
+        if factors is not None and last.factors is not None:
+            changed |= (factors.inside != last.factors.inside) | (factors.outside != last.factors.outside)
+        if changed.all():
+            return None
+        return changed | np.append(changed, False)[self._lists].any(axis=1)  # −1 is the one appended
 
     def _among(self, chunk: Chunk, centers: Floats, n_kept: int) -> kernels.Found:
         assert chunk.kept is not None

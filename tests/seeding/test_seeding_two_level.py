@@ -65,7 +65,7 @@ def test_labels_are_near_centers(n_clusters, dtype, weighted):
     assert labels.max() < n_clusters
     there = np.square(X.astype(float) - centers[labels].astype(float)).sum(axis=1)
     truth = nearest(X, centers)[1][:, 0].astype(float)
-    assert there.sum() <= 1.3 * truth.sum()
+    assert there.sum() <= 1.5 * truth.sum()
     assert np.mean(there <= truth * (1 + 1e-4)) > 0.6
 
 

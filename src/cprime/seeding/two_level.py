@@ -2,7 +2,8 @@
 
 A cell gets centers in proportion to J_cell^(d/(d+2)), d being the intrinsic dimension that the coarse level shows: so
 every center answers for about the same distortion, as in an optimal quantiser (Zador 1982, Gersho 1979). Within a cell
-rows are drawn with probability ½ / N_cell + ½ d(x, cell)² / J_cell, the proposal of AFK-MC². O(N √C D) in all.
+candidates are drawn with probability ½ / N_cell + ½ d(x, cell)² / J_cell, the proposal of AFK-MC², and of these
+the centers by greedy D² sampling, as in k-means++. O(N √C D) in all.
 """
 
 from __future__ import annotations
@@ -12,13 +13,16 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cprime.kernels import grouped_order
+from cprime.kernels import grouped_order, min_distances
 from cprime.kernels.native import Floats
 from cprime.search.cells import Cells, choose_from, coarse_centers, nearest_of_few, table
 from cprime.seeding.sampling import complete, draw_distinct, gather
 from cprime.seeding.validation import check_data, warn_of_duplicates
 
 _NEAR_CELLS = 8
+
+_CANDIDATES = 4  # rows drawn for each center, of which one is taken
+_TRIALS = 3  # of the candidates, those tried for each center
 
 
 def two_level(
@@ -95,7 +99,12 @@ def choose_by_two_levels(
     members = np.split(
         grouped_order(cell, len(cells), n_threads=n_threads), np.cumsum(np.bincount(cell, minlength=len(cells)))[:-1]
     )
-    drawn = [m[np.argpartition(key[m], n - 1)[:n]] for m, n in zip(members, share, strict=True) if n]
+    drawn = []
+    for rows, n in zip(members, share, strict=True):
+        if n:
+            m = min(_CANDIDATES * n, np.count_nonzero(np.isfinite(key[rows])))
+            rows = np.sort(rows[np.argpartition(key[rows], m - 1)[:m]])
+            drawn.append(rows[_spread_out(X[rows], int(n), weights[rows] / chance[rows], rng)])
     indices = np.sort(np.concatenate(drawn))
     indices = indices[np.argsort(cell[indices], kind="stable")]
     owner = np.repeat(np.arange(len(cells)), share)
@@ -104,6 +113,29 @@ def choose_by_two_levels(
     offered[~inhabited, 0] = 0  # a cell without points of weight has no center of its own
     labels, _ = choose_from(X, cell, cells, X[indices], offered, n_threads)
     return indices.astype(np.int64), labels
+
+
+def _spread_out(candidates: Floats, n: int, weights: NDArray, rng: np.random.RandomState) -> NDArray[np.intp]:
+    """n of the candidates, far from each other: greedy D² sampling; each stands for `weights` of points."""
+    if n == len(candidates):
+        return np.arange(n)
+    squared = min_distances(candidates, candidates, n_threads=1)
+    uniform = rng.uniform(size=(n, _TRIALS))
+    chosen = np.empty(n, dtype=np.intp)
+    mass = weights
+    closest = np.full(len(candidates), np.inf)
+    for i in range(n):
+        cumulative = np.cumsum(mass)
+        if not cumulative[-1] > 0:  # only copies of what is chosen are left
+            rest = np.setdiff1d(np.arange(len(candidates)), chosen[:i])
+            chosen[i:] = rest[: n - i]
+            break
+        tried = np.minimum(np.searchsorted(cumulative, uniform[i] * cumulative[-1], "right"), len(candidates) - 1)
+        closer = np.minimum(closest, squared[tried])
+        masses = weights * closer
+        best = int(masses.sum(axis=1).argmin())
+        chosen[i], closest, mass = tried[best], closer[best], masses[best]
+    return chosen
 
 
 def _spread(X: Floats, weights: NDArray) -> float:

@@ -26,8 +26,8 @@ _NEAR_CELLS = 8  # cells around its own that a point or a component is searched 
 _EXACT_LISTS = 8192  # most components whose lists come from all C² distances
 _STALE = 0.3  # share of points that may move before lists are renewed
 _AUDITS = (6, 10)  # iterations after which a sample is searched exactly
-_AUDIT_POINTS = 512
-_MISSED = 0.01  # share of J that a search may miss before its lists are doubled
+_AUDIT_POINTS = 1024
+_MISSED = 0.007  # share of J that a search may miss before its lists are doubled
 _FIRST_NEIGHBORS, _MOST_NEIGHBORS = 33, 65  # the component itself, and one or two tiles of others
 
 

@@ -1,6 +1,12 @@
 // Picks, once, the best instruction set that this processor and its operating system have.
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#if defined(CPRIME_HAS_AMX)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 #include "kernels.h"
 
@@ -17,10 +23,27 @@ CPRIME_DECLARE(baseline)
 CPRIME_DECLARE(avx2)
 CPRIME_DECLARE(avx512)
 #endif
+#if defined(CPRIME_HAS_AMX)
+CPRIME_DECLARE(amx)
+#endif
 
 namespace {
 
-enum class Isa { baseline, avx2, avx512 };
+enum class Isa { baseline, avx2, avx512, amx };
+constexpr const char *NAMES[] = {"baseline", "avx2", "avx512", "amx"};
+
+#if defined(CPRIME_HAS_AMX)
+// Whether there is a matrix unit for bfloat16, and the system lets this process use its registers.
+bool has_matrix_unit() {
+    unsigned a, b, c, d;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d >> 22 & 1) || !(d >> 24 & 1))
+        return false;
+    if (!__get_cpuid_count(7, 1, &a, &b, &c, &d) || !(a >> 5 & 1)) // AVX512-BF16
+        return false;
+    constexpr long REQUEST = 0x1023, TILE_DATA = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+    return syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
+}
+#endif
 
 // CPRIME_ISA in the environment asks for a lower set than the best one, so that each can be tested on one machine.
 Isa choose() {
@@ -32,12 +55,14 @@ Isa choose() {
     if (best == Isa::avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw"))
         best = Isa::avx512;
-    if (const char *wanted = std::getenv("CPRIME_ISA")) {
-        if (std::strcmp(wanted, "baseline") == 0)
-            best = Isa::baseline;
-        else if (std::strcmp(wanted, "avx2") == 0 && best == Isa::avx512)
-            best = Isa::avx2;
-    }
+#if defined(CPRIME_HAS_AMX)
+    if (best == Isa::avx512 && has_matrix_unit())
+        best = Isa::amx;
+#endif
+    if (const char *wanted = std::getenv("CPRIME_ISA"))
+        for (Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512})
+            if (std::strcmp(wanted, NAMES[static_cast<int>(isa)]) == 0)
+                best = std::min(best, isa);
 #endif
     return best;
 }
@@ -51,6 +76,10 @@ Isa chosen() {
 
 template <class T> const Kernels<T> &kernels() {
     switch (chosen()) {
+#if defined(CPRIME_HAS_AMX)
+    case Isa::amx:
+        return amx::table<T>();
+#endif
 #if defined(__x86_64__)
     case Isa::avx512:
         return avx512::table<T>();
@@ -64,9 +93,6 @@ template <class T> const Kernels<T> &kernels() {
 template const Kernels<float> &kernels<float>();
 template const Kernels<double> &kernels<double>();
 
-const char *instruction_set() {
-    constexpr const char *names[] = {"baseline", "avx2", "avx512"};
-    return names[static_cast<int>(chosen())];
-}
+const char *instruction_set() { return NAMES[static_cast<int>(chosen())]; }
 
 } // namespace cprime

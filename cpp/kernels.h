@@ -17,10 +17,12 @@ template <class T> struct Rows {
 
 // Components packed for scoring: panels of `lanes` columns, each (D + 1) rows deep, and what bounds their error.
 template <class T> struct Panels {
-    const T *columns;   // (n_panels, D + 1, lanes): -(m - shift), and -|m - shift| in the last row
-    const T *half_norm; // (n_panels, lanes): |m - shift|^2 / 2, rounded down by its error; infinity where padded
-    const T *norm;      // (n_panels * lanes,): |m - shift|
-    const T *shift;     // (D,)
+    T *columns;            // (n_panels, D + 1, lanes): -(m - shift), and -|m - shift| in the last row
+    T *half_norm;          // (n_panels, lanes): |m - shift|^2 / 2, rounded down by its error; infinity where padded
+    T *norm;               // (n_panels, lanes): |m - shift|
+    std::uint16_t *halves; // (n_panels, half_panel_size): the same in bfloat16, or null
+    T *lost;               // (n_panels, lanes): |m - shift - its halves|, zeros without halves
+    const T *shift;        // (D,)
     int n_panels;
     int C;
 };
@@ -96,6 +98,7 @@ template <class T> struct AmongTask {
 template <class T> struct Kernels {
     int lanes;
     int tile_rows;
+    std::size_t (*half_panel_size)(int D); // bfloat16 numbers of a panel, 0 where they would not help
     // Packs panels [begin, end) of `lanes` centres each.
     void (*pack_panels)(const Rows<T> &centers, Panels<T> panels, int begin, int end);
     std::size_t (*nearest_rows)(int H, int D); // rows that one call of `nearest` should be given

@@ -24,9 +24,10 @@ void nearest(Matrix<T> X, Matrix<T> centers, Vector<T> shift, std::optional<Tabl
     const int lanes = kernel.lanes;
     const int n_panels = static_cast<int>((m.n + lanes - 1) / lanes);
     std::vector<T> columns(static_cast<std::size_t>(n_panels) * (m.D + 1) * lanes);
-    std::vector<T> half_norm(static_cast<std::size_t>(n_panels) * lanes), norm(half_norm.size());
-    const Panels<T> panels{columns.data(), half_norm.data(), norm.data(),
-                           shift.data(),   n_panels,         static_cast<int>(m.n)};
+    std::vector<T> half_norm(static_cast<std::size_t>(n_panels) * lanes), norm(half_norm.size()), lost(norm.size());
+    std::vector<std::uint16_t> halves(kernel.half_panel_size(m.D) * n_panels);
+    const Panels<T> panels{columns.data(), half_norm.data(), norm.data(), halves.empty() ? nullptr : halves.data(),
+                           lost.data(),    shift.data(),     n_panels,    static_cast<int>(m.n)};
     constexpr int PANELS_A_TASK = 16;
     parallel_for((n_panels + PANELS_A_TASK - 1) / PANELS_A_TASK, n_threads, [&](std::size_t i) {
         const int begin = static_cast<int>(i) * PANELS_A_TASK;

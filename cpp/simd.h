@@ -176,19 +176,57 @@ template <class T> inline T squared_distance(const T *x, const T *m, int D) {
     return V::sum(a + b);
 }
 
+// Memory of one thread that scratch arrays take from in the order of their scopes, so that small ones cost nothing.
+class Arena {
+  public:
+    static Arena &of_thread() {
+        thread_local Arena arena;
+        return arena;
+    }
+    ~Arena() { ::operator delete(data_, std::align_val_t(64)); }
+
+    // Null if there is no room.
+    char *take(std::size_t bytes) {
+        if (!data_)
+            data_ = static_cast<char *>(::operator new(SIZE, std::align_val_t(64)));
+        if (bytes > SIZE - used_)
+            return nullptr;
+        char *p = data_ + used_;
+        used_ += bytes;
+        return p;
+    }
+    void give_back(std::size_t bytes) { used_ -= bytes; }
+
+  private:
+    static constexpr std::size_t SIZE = std::size_t(1) << 20;
+    char *data_ = nullptr;
+    std::size_t used_ = 0;
+};
+
 // A scratch array, aligned to vectors, freed with its scope.
 template <class T> class Scratch {
   public:
-    explicit Scratch(std::size_t n)
-        : data_(static_cast<T *>(::operator new(n * sizeof(T) + 1, std::align_val_t(64)))) {}
-    ~Scratch() { ::operator delete(data_, std::align_val_t(64)); }
+    explicit Scratch(std::size_t n) : bytes_((n * sizeof(T) + 64) / 64 * 64), data_(Arena::of_thread().take(bytes_)) {
+        if (!data_) {
+            own_ = true;
+            data_ = static_cast<char *>(::operator new(bytes_, std::align_val_t(64)));
+        }
+    }
+    ~Scratch() {
+        if (own_)
+            ::operator delete(data_, std::align_val_t(64));
+        else
+            Arena::of_thread().give_back(bytes_);
+    }
     Scratch(const Scratch &) = delete;
     Scratch &operator=(const Scratch &) = delete;
-    operator T *() const { return data_; }
-    T *get() const { return data_; }
+    operator T *() const { return get(); }
+    T *get() const { return reinterpret_cast<T *>(data_); }
 
   private:
-    T *data_;
+    std::size_t bytes_;
+    char *data_;
+    bool own_ = false;
 };
 
 } // namespace cprime::CPRIME_ISA

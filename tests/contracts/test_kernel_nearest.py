@@ -146,3 +146,23 @@ def test_real_data_with_columns_of_all_scales(name, dtype, data_folder):
     centers[1:] = (centers[1:] + centers[:-1]) / 2
     for n_kept in (1, 5):
         assert_nearest(X[::211], centers, *native.nearest(X[::211], centers, n_kept))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n_kept", [1, 4])
+@pytest.mark.parametrize("spacing", [1.0, 1e-2, 1e-4])
+def test_finds_the_nearest_where_the_spread_is_large_beside_the_spacing(spacing, n_kept, dtype):
+    rng = np.random.default_rng(0)
+    places = 100 * rng.standard_normal((5, 24))
+    centers = (places[rng.integers(5, size=400)] + spacing * rng.standard_normal((400, 24))).astype(dtype)
+    X = (centers[rng.integers(400, size=300)] + spacing * rng.standard_normal((300, 24))).astype(dtype)
+    assert_nearest(X, centers, *native.nearest(X, centers, n_kept))
+
+
+@pytest.mark.parametrize("D", [8, 27, 28, 59, 60])
+def test_coordinates_of_zero_and_empty_tails_are_counted_as_nothing(D):
+    X = np.zeros((70, D), dtype=np.float32)
+    X[:, -1] = np.arange(70)
+    kept, distances = native.nearest(X, X[::2].copy())
+    np.testing.assert_array_equal(kept[:, 0], np.minimum(np.arange(70) // 2, 34))
+    np.testing.assert_array_equal(distances[:, 0], np.arange(70) % 2)

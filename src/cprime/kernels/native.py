@@ -29,7 +29,7 @@ class Expectation(NamedTuple):
 
 
 def instruction_set() -> str:
-    """The instruction set that the kernels run on: "baseline", "avx2" or "avx512"."""
+    """The instruction set that the kernels run on: "baseline", "avx2", "avx512" or "amx"."""
     return _core.instruction_set()
 
 

@@ -1,0 +1,54 @@
+// The point-major partial search: each row has candidates of its own, the union of the lists of what it keeps.
+#pragma once
+#include <algorithm>
+
+#include "screen.h"
+
+namespace cprime::CPRIME_ISA {
+
+// Rows [begin, end): the H nearest among what a row keeps, the lists of those, and `extra` components of its own.
+template <class T> inline void nearest_among(const AmongTask<T> &task, std::size_t begin, std::size_t end) {
+    const int D = task.X.D;
+    const std::size_t C = task.centers.n;
+    Scratch<std::int32_t> seen(C);
+    std::fill_n(seen.get(), C, -1);
+    const int capacity = task.n_previous * (task.G + 1) + task.n_extra;
+    Scratch<Candidate<T>> found(capacity);
+    for (std::size_t n = begin; n < end; ++n) {
+        const T *x = task.X[n];
+        const auto stamp = static_cast<std::int32_t>(n - begin);
+        int count = 0;
+        const auto offer = [&](std::int32_t c) {
+            if (c < 0 || seen[c] == stamp)
+                return;
+            seen[c] = stamp;
+            found[count].low = squared_distance(x, task.centers[c], D);
+            found[count++].id = c;
+        };
+        const std::int32_t *previous = task.previous + n * task.n_previous;
+        for (int h = 0; h < task.n_previous; ++h)
+            offer(previous[h]);
+        for (int h = 0; h < task.n_previous; ++h)
+            for (int g = 0; previous[h] >= 0 && g < task.G; ++g)
+                offer(task.lists[static_cast<std::size_t>(previous[h]) * task.G + g]);
+        for (int e = 0; e < task.n_extra; ++e)
+            offer(task.extra[n * task.n_extra + e]);
+        if (task.evaluated) {
+            std::int32_t *ids = task.evaluated + n * capacity;
+            T *distances = task.evaluations + n * capacity;
+            for (int i = 0; i < capacity; ++i) {
+                ids[i] = i < count ? found[i].id : -1;
+                distances[i] = i < count ? found[i].low : T(0);
+            }
+        }
+        task.counts[n] = count;
+        const int H = std::min(task.H, count);
+        std::partial_sort(found.get(), found + H, found + count, nearer<T>);
+        for (int h = 0; h < task.H; ++h) {
+            task.kept[n * task.H + h] = h < H ? found[h].id : -1;
+            task.distances[n * task.H + h] = h < H ? found[h].low : std::numeric_limits<T>::infinity();
+        }
+    }
+}
+
+} // namespace cprime::CPRIME_ISA

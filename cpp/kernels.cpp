@@ -8,6 +8,7 @@
 #include "nearest.h"
 #include "posterior.h"
 #include "reassign.h"
+#include "spread.h"
 
 namespace cprime::CPRIME_ISA {
 
@@ -15,7 +16,7 @@ template <class T> const Kernels<T> &table() {
     static const Kernels<T> kernels = {TILE_LANES<T>,   TILE_ROWS,     half_panel_size<T>, pack_panels<T>,
                                        nearest_rows<T>, nearest<T>,    distances<T>,       pack_tiles<T>,
                                        posterior<T>,    accumulate<T>, pack_columns<T>,    expect<T>,
-                                       maximise<T>,     reassign<T>,   nearest_among<T>};
+                                       maximise<T>,     reassign<T>,   nearest_among<T>,   spread_out<T>};
     return kernels;
 }
 template const Kernels<float> &table<float>();

@@ -118,6 +118,9 @@ template <class T> struct Kernels {
     // Points [begin, end) of the entries, all of them of one component.
     void (*reassign)(const ReassignTask<T> &task, int component, std::size_t begin, std::size_t end);
     void (*nearest_among)(const AmongTask<T> &task, std::size_t begin, std::size_t end);
+    // n_chosen of the candidates, by uniform (n_chosen, n_trials).
+    void (*spread_out)(const Rows<T> &candidates, const double *weights, const double *uniform, int n_trials,
+                       std::size_t n_chosen, std::int64_t *chosen);
 };
 
 template <class T> const Kernels<T> &kernels(); // of the best instruction set this processor has

@@ -84,21 +84,27 @@ template <class T> inline void pack_panels(const Rows<T> &centers, Panels<T> pan
 
 template <class T> inline std::size_t nearest_rows(int H, int D) {
     const std::size_t bytes = candidate_capacity(H) * sizeof(Candidate<T>) + D * sizeof(T);
-    const std::size_t fitting = (std::size_t(1) << 19) / bytes / TILE_ROWS * TILE_ROWS;
+    const std::size_t fitting = (std::size_t(1) << 20) / bytes / TILE_ROWS * TILE_ROWS;
     if (const std::size_t size = half_panel_size<T>(D)) { // rows of halves that stay in the first cache
-        const std::size_t rows = (std::size_t(28) << 10) / (size / TILE_LANES<T> * 2) / 32 * 32;
-        return std::clamp<std::size_t>(std::min(fitting, rows), 32, 192);
+        const std::size_t rows = (std::size_t(60) << 10) / (size / TILE_LANES<T> * 2) / 32 * 32;
+        return std::clamp<std::size_t>(std::min(fitting, rows), 32, 384);
     }
     return std::clamp<std::size_t>(fitting, TILE_ROWS, 192 / TILE_ROWS * TILE_ROWS);
 }
 
 template <class T> inline double row_square(const T *x, const T *shift, int D) {
-    double square = 0;
-    for (int k = 0; k < D; ++k) {
+    double part[8] = {}; // sums that do not wait for each other
+    int k = 0;
+    for (; k + 8 <= D; k += 8)
+        for (int i = 0; i < 8; ++i) {
+            const double v = x[k + i] - shift[k + i];
+            part[i] += v * v;
+        }
+    for (; k < D; ++k) {
         const double v = x[k] - shift[k];
-        square += v * v;
+        part[k % 8] += v * v;
     }
-    return square;
+    return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
 }
 
 // Offers to the screen, row by row, what may be among the nearest of a panel's lanes.
@@ -193,6 +199,9 @@ inline int nearest_by_halves(const NearestTask<float> &task, std::size_t begin, 
     alignas(64) float low[BLOCK][L];
     for (int p = 0; p < task.panels.n_panels; ++p) {
         const half *b = task.panels.halves + static_cast<std::size_t>(p) * L * depth;
+        const char *next = reinterpret_cast<const char *>(b + L * depth);
+        for (int byte = 0; p + 1 < task.panels.n_panels && byte < 2 * L * depth; byte += 64)
+            __builtin_prefetch(next + byte, 0, 3);
         for (int first = 0; first < n; first += BLOCK) {
             multiply<2, 2>(packed + static_cast<std::size_t>(first) * depth, b, depth, low[0], L);
             offer_tile(screen, first, std::min(BLOCK, n - first), low, p);

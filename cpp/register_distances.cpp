@@ -25,11 +25,34 @@ void distances(Matrix<T> X, Matrix<T> candidates, std::optional<Vector<T>> curre
     });
 }
 
+template <class T>
+void spread_out(Matrix<T> candidates, Vector<std::int64_t> offsets, Vector<double> weights,
+                Vector<std::int64_t> n_chosen, Table<double> uniform, OutVector<std::int64_t> chosen, int n_threads) {
+    const Kernels<T> &kernel = kernels<T>();
+    const Rows<T> x = rows(candidates);
+    const std::size_t n_groups = n_chosen.shape(0);
+    require(offsets.shape(0) == n_groups + 1 && weights.shape(0) == x.n, "offsets, weights");
+    std::vector<std::size_t> begin(n_groups + 1, 0);
+    for (std::size_t g = 0; g < n_groups; ++g)
+        begin[g + 1] = begin[g] + static_cast<std::size_t>(n_chosen.data()[g]);
+    require(uniform.shape(0) == begin[n_groups] && chosen.shape(0) == begin[n_groups], "uniform, chosen");
+    const nb::gil_scoped_release release;
+    const int n_trials = static_cast<int>(uniform.shape(1));
+    parallel_for(n_groups, n_threads, [&](std::size_t g) {
+        const std::int64_t first = offsets.data()[g];
+        const Rows<T> group{x[first], x.stride, static_cast<std::size_t>(offsets.data()[g + 1] - first), x.D};
+        kernel.spread_out(group, weights.data() + first, uniform.data() + begin[g] * n_trials, n_trials,
+                          begin[g + 1] - begin[g], chosen.data() + begin[g]);
+    });
+}
+
 } // namespace
 
 void register_distances(nb::module_ &m) {
     m.def("distances", &distances<float>);
     m.def("distances", &distances<double>);
+    m.def("spread_out", &spread_out<float>);
+    m.def("spread_out", &spread_out<double>);
 }
 
 } // namespace cprime

@@ -26,7 +26,7 @@ void posterior(Table<T> log_joint, OutTable<double> responsibilities, OutVector<
 template <class T>
 void accumulate(Matrix<T> X, Table<std::int32_t> kept, std::optional<Table<double>> responsibilities,
                 std::optional<Vector<double>> sample_weight, std::optional<Vector<std::int64_t>> subset,
-                OutVector<double> counts, OutTable<double> sums, int n_threads) {
+                OutVector<double> counts, OutTable<double> sums, bool onto, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
     const Rows<T> x = rows(X);
     const int H = static_cast<int>(kept.shape(1));
@@ -57,7 +57,8 @@ void accumulate(Matrix<T> X, Table<std::int32_t> kept, std::optional<Table<doubl
         n_extra += begin[c + 1] > begin[c] ? (begin[c + 1] - begin[c] - 1) / SEGMENT : 0;
     std::vector<double> extra(n_extra * (D + 1));
     std::fill_n(counts.data(), C, 0.0);
-    std::fill_n(sums.data(), C * D, 0.0);
+    if (!onto)
+        std::fill_n(sums.data(), C * D, 0.0);
     double *spare = extra.data();
     std::vector<std::pair<std::size_t, double *>> merges;
     for (std::size_t c = 0; c < C; ++c)
@@ -83,6 +84,32 @@ void accumulate(Matrix<T> X, Table<std::int32_t> kept, std::optional<Table<doubl
     }
 }
 
+template <class T>
+void means(Vector<double> counts, Table<double> sums, Table<T> centers, std::optional<Vector<double>> origin,
+           OutTable<T> out, OutVector<double> squares, int n_threads) {
+    const std::size_t C = centers.shape(0), D = centers.shape(1);
+    require(counts.shape(0) == C && squares.shape(0) == C && (!origin || origin->shape(0) == D), "counts, origin");
+    require(sums.shape(0) == C && sums.shape(1) == D && out.shape(0) == C && out.shape(1) == D, "sums");
+    const nb::gil_scoped_release release;
+    const std::size_t step = 256;
+    parallel_for((C + step - 1) / step, n_threads, [&](std::size_t task) {
+        for (std::size_t c = task * step; c < std::min(C, (task + 1) * step); ++c) {
+            const double count = counts.data()[c];
+            const double *sum = sums.data() + c * D;
+            const T *center = centers.data() + c * D;
+            T *mean = out.data() + c * D;
+            double square = 0;
+            for (std::size_t k = 0; k < D; ++k) {
+                const double value = count > 0 ? sum[k] / count : center[k];
+                const double shift = value - (origin ? origin->data()[k] : center[k]);
+                mean[k] = static_cast<T>(value);
+                square += shift * shift;
+            }
+            squares.data()[c] = square;
+        }
+    });
+}
+
 } // namespace
 
 void register_statistics(nb::module_ &m) {
@@ -90,6 +117,8 @@ void register_statistics(nb::module_ &m) {
     m.def("posterior", &posterior<double>);
     m.def("accumulate", &accumulate<float>);
     m.def("accumulate", &accumulate<double>);
+    m.def("means", &means<float>);
+    m.def("means", &means<double>);
 }
 
 } // namespace cprime

@@ -29,6 +29,27 @@ def accumulate(
     rows: NDArray[np.int64] | None,
     counts: NDArray[np.float64],
     sums: NDArray[np.float64],
+    onto: bool,
+    n_threads: int,
+    /,
+) -> None: ...
+def means(
+    counts: NDArray[np.float64],
+    sums: NDArray[np.float64],
+    centers: _Floats,
+    origin: NDArray[np.float64] | None,
+    out: _Floats,
+    squares: NDArray[np.float64],
+    n_threads: int,
+    /,
+) -> None: ...
+def spread_out(
+    candidates: _Floats,
+    offsets: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    n_chosen: NDArray[np.int64],
+    uniform: NDArray[np.float64],
+    chosen: NDArray[np.int64],
     n_threads: int,
     /,
 ) -> None: ...

@@ -109,7 +109,7 @@ def expect(chunk: Chunk, model: TiedSpherical, settings: Settings, factors: Fact
     kept, distances, n_distances = settings.search.find(chunk, model.centers, settings.n_active, factors)
     if settings.epsilon and previous is not None:
         kept, distances = _linger(chunk.X, model.centers, kept, distances, previous, settings.epsilon)
-    moved = np.ones(n, dtype=bool) if previous is None else (kept != previous).any(axis=1)
+    moved = np.ones(n, dtype=bool) if previous is None else _differ(kept, previous)
     chunk.kept, chunk.distances = kept, distances
 
     J = chunk.weighted_sum(distances[:, 0])
@@ -137,6 +137,11 @@ def expect(chunk: Chunk, model: TiedSpherical, settings: Settings, factors: Fact
     )
 
 
+def _differ(kept: NDArray, previous: NDArray) -> NDArray[np.bool_]:
+    """Which rows differ anywhere: (n,)."""
+    return (kept != previous).any(axis=1) if kept.shape[1] > 1 else (kept != previous)[:, 0]
+
+
 def _hard_statistics(
     chunk: Chunk, previous: NDArray | None, moved: NDArray, C: int, settings: Settings
 ) -> tuple[NDArray, NDArray]:
@@ -153,10 +158,16 @@ def _hard_statistics(
     if len(movers):
         there = np.column_stack([previous[movers, 0], winners[movers]])
         sign = np.broadcast_to([-1.0, 1.0], there.shape)
-        _, change = kernels.accumulate(
-            chunk.X, there, sign, chunk.sample_weight, n_components=C, rows=movers, n_threads=settings.n_threads
+        kernels.accumulate(
+            chunk.X,
+            there,
+            sign,
+            chunk.sample_weight,
+            n_components=C,
+            rows=movers,
+            onto=chunk.sums,
+            n_threads=settings.n_threads,
         )
-        chunk.sums = chunk.sums + change
         chunk.sums[counts == 0] = 0.0
     return counts, chunk.sums
 

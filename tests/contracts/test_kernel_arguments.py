@@ -152,6 +152,12 @@ REFUSED = {
     "expect_all: variance not a number": ("variance", lambda k: k.expect_all(X, CENTERS, np.nan)),
     "expect_all: variance infinite": ("variance", lambda k: k.expect_all(X, CENTERS, np.inf)),
     "expect_all: short weights": ("sample_weight", lambda k: k.expect_all(X, CENTERS, 1.0, np.ones(19))),
+    "means: short counts": ("counts", lambda k: k.means(ONES[:4], CENTERS, CENTERS)),
+    "means: other sums": ("sums", lambda k: k.means(ONES, CENTERS[:, :2].copy(), CENTERS)),
+    "accumulate: onto of float32": (
+        "onto",
+        lambda k: k.accumulate(X, LABELS[:, None], n_components=5, onto=CENTERS.astype(np.float32)),
+    ),
     "log_sum_exp: X of one dimension": ("X", lambda k: k.log_sum_exp(X[0], CENTERS, 1.0)),
     "log_sum_exp: other features": ("centers", lambda k: k.log_sum_exp(X, CENTERS[:, :2], 1.0)),
     "log_sum_exp: no centers": ("centers", lambda k: k.log_sum_exp(X, CENTERS[:0], 1.0)),

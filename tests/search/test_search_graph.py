@@ -84,7 +84,7 @@ def test_steps_along_the_lists_find_nearer_components_than_cells_alone(dtype):
     X, centers = X[:1500], X[1500:]
     for lists in (None, with_self(exact_lists(centers, 20, 1))):
         labels, distances = approximately_nearest(X, centers, lists, 1)
-        _, by_cells = Cells(centers, 8, 1).find(X)
+        _, by_cells = Cells(centers, 1).find(X)
         _, truth = kernels.nearest(X, centers)
         squared = squared_distances(X, centers)[np.arange(1500), labels]
         np.testing.assert_allclose(distances, squared, rtol=1e-4 if dtype == np.float32 else 1e-9)

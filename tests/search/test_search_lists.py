@@ -131,7 +131,7 @@ def test_rows_on_the_middle_of_their_group_are_no_exception(dtype):
 @pytest.mark.parametrize("C", [1, 2, 5, 64, 700])
 def test_cells_find_a_near_component(C, dtype):
     centers, X = clustered(C, 3, dtype), clustered(1500, 3, dtype, seed=1)
-    cells = Cells(centers, 8, 1)
+    cells = Cells(centers, 1)
     members = cells.members[cells.members >= 0]
     np.testing.assert_array_equal(np.sort(members), np.arange(C))
     labels, distances = cells.find(X)
@@ -153,7 +153,7 @@ def test_cells_find_a_near_component(C, dtype):
 def test_cells_over_duplicates(n_distinct):
     centers = np.repeat(clustered(n_distinct, 2), 10, axis=0)
     X = np.repeat(centers, 3, axis=0)
-    labels, distances = Cells(centers, 8, 1).find(X)
+    labels, distances = Cells(centers, 1).find(X)
     assert distances.max() == 0
     np.testing.assert_array_equal(centers[labels], X)
 

@@ -8,11 +8,13 @@ from cprime.kernels.native import (
     grouped_order,
     instruction_set,
     log_sum_exp,
+    means,
     min_distances,
     nearest,
     nearest_among,
     posterior,
     reassign,
+    spread_out,
 )
 
 __all__ = [
@@ -23,9 +25,11 @@ __all__ = [
     "grouped_order",
     "instruction_set",
     "log_sum_exp",
+    "means",
     "min_distances",
     "nearest",
     "nearest_among",
     "posterior",
     "reassign",
+    "spread_out",
 ]

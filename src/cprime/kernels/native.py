@@ -5,7 +5,6 @@ arrays, which may be read-only, memory-mapped or not contiguous, release the GIL
 Python threads at once, and give the same result bit for bit for any number of threads.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -13,8 +12,8 @@ from numpy.typing import NDArray
 
 from cprime import _core
 from cprime._threads import resolve_threads
-
-Floats = NDArray[np.floating]
+from cprime.kernels import arguments as check
+from cprime.kernels.arguments import Floats
 
 
 class Expectation(NamedTuple):
@@ -31,95 +30,6 @@ class Expectation(NamedTuple):
 def instruction_set() -> str:
     """The instruction set that the kernels run on: "baseline", "avx2", "avx512" or "amx"."""
     return _core.instruction_set()
-
-
-def _matrix(array: Floats, name: str, like: Floats | None = None) -> Floats:
-    """The array with contiguous rows, after checking that it is a float matrix (of the columns and dtype of `like`)."""
-    if not isinstance(array, np.ndarray) or array.dtype not in (np.float32, np.float64):
-        raise TypeError(
-            f"{name} must be a NumPy array of float32 or float64, got {getattr(array, 'dtype', type(array))}"
-        )
-    if array.ndim != 2:
-        raise ValueError(f"{name} must be two-dimensional, got {array.ndim} dimension(s)")
-    if like is not None:
-        if array.dtype != like.dtype:
-            raise TypeError(f"{name} must have the dtype of X, {like.dtype}, got {array.dtype}")
-        if array.shape[1] != like.shape[1]:
-            raise ValueError(f"{name} must have the {like.shape[1]} columns of X, got {array.shape[1]}")
-    if not len(array):  # an array without rows may have strides of 0
-        return np.empty((1, array.shape[1]), dtype=array.dtype)[:0]
-    if (array.shape[1] > 1 and array.strides[1] != array.itemsize) or array.strides[0] % array.itemsize:
-        array = np.ascontiguousarray(array)
-    return array
-
-
-def _centers(array: Floats, X: Floats) -> Floats:
-    """The array as `_matrix`, after checking that there is at least one centre."""
-    array = _matrix(array, "centers", X)
-    if not len(array):
-        raise ValueError("centers must have at least one row, got none")
-    return array
-
-
-def _weights(sample_weight: Floats | None, n: int) -> NDArray[np.float64] | None:
-    if sample_weight is None:
-        return None
-    weights: NDArray[np.float64] = np.ascontiguousarray(sample_weight, dtype=np.float64)
-    if weights.shape != (n,):
-        raise ValueError(f"sample_weight must have shape ({n},), got {weights.shape}")
-    return weights
-
-
-def _kept(kept: NDArray[np.int32], name: str, shape: tuple[int, ...]) -> NDArray[np.int32]:
-    kept = np.ascontiguousarray(kept)
-    if kept.dtype != np.int32:
-        raise TypeError(f"{name} must be int32, got {kept.dtype}")
-    if kept.shape != shape:
-        raise ValueError(f"{name} must have shape {shape}, got {kept.shape}")
-    return kept
-
-
-def _positions(rows: NDArray[np.int64], name: str) -> NDArray[np.int64]:
-    rows = np.ascontiguousarray(rows)
-    if rows.dtype.kind not in "iu":
-        raise TypeError(f"{name} must be integers, got {rows.dtype}")
-    if rows.ndim != 1:
-        raise ValueError(f"{name} must be one-dimensional, got {rows.ndim} dimensions")
-    return rows.astype(np.int64, copy=False)
-
-
-def _count(value: int, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, got {value}")
-    return int(value)
-
-
-def _width(ids: NDArray[np.int32], name: str) -> int:
-    if np.ndim(ids) != 2:
-        raise ValueError(f"{name} must be two-dimensional, got {np.ndim(ids)} dimension(s)")
-    return int(np.shape(ids)[1])
-
-
-def _factor(factor: Floats | None, name: str, like: Floats, n: int) -> Floats | None:
-    if factor is None:
-        return None
-    factor = np.ascontiguousarray(factor, dtype=like.dtype)
-    if factor.shape != (n,):
-        raise ValueError(f"{name} must have shape ({n},), got {factor.shape}")
-    if not (np.isfinite(factor) & (factor >= 0)).all():
-        raise ValueError(f"{name} must be >= 0 and finite")
-    return factor
-
-
-def _refuse_components(n_components: int, least: int, **ids: NDArray[np.int32]) -> None:
-    """Names the argument in which the core has met a component outside [least, n_components)."""
-    for name, array in ids.items():
-        if array.size and (array.min() < least or array.max() >= n_components):
-            raise ValueError(
-                f"{name} must have components from {least} to {n_components - 1}, got {array.min()} to {array.max()}"
-            )
 
 
 def _shift(centers: Floats) -> Floats:
@@ -141,13 +51,13 @@ def nearest(
     X (n, D), centers (C, D)  ->  kept (n, H) int32, distances (n, H) [data unit²] of X's dtype, from differences.
     hint (n, H): components believed near, distinct in each row; it changes the time, never the result.
     """
-    X = _matrix(X, "X")
-    centers = _centers(centers, X)
+    X = check.matrix(X, "X")
+    centers = check.centers(centers, X)
     if not 1 <= n_kept <= len(centers):
         raise ValueError(f"n_kept must be between 1 and the number of centers, {len(centers)}, got {n_kept}")
     shape = (len(X), int(n_kept))
     if hint is not None:
-        hint = _kept(hint, "hint", shape)
+        hint = check.kept(hint, "hint", shape)
     kept = np.empty(shape, dtype=np.int32)
     distances = np.empty(shape, dtype=X.dtype)
     _core.nearest(X, centers, _shift(centers), hint, kept, distances, resolve_threads(n_threads))
@@ -158,8 +68,8 @@ def min_distances(
     X: Floats, candidates: Floats, current: Floats | None = None, *, n_threads: int | None = None
 ) -> Floats:
     """Squared distance of every row to every candidate, or `current` where that is less: (L, n) of X's dtype."""
-    X = _matrix(X, "X")
-    candidates = _matrix(candidates, "candidates", X)
+    X = check.matrix(X, "X")
+    candidates = check.matrix(candidates, "candidates", X)
     if current is not None:
         current = np.ascontiguousarray(current, dtype=X.dtype)
         if current.shape != (len(X),):
@@ -171,7 +81,7 @@ def min_distances(
 
 def posterior(log_joint: Floats, *, n_threads: int | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Row-wise softmax and log-sum-exp: log_joint (n, H)  ->  responsibilities (n, H), log_sum (n,), both float64."""
-    log_joint = np.ascontiguousarray(_matrix(log_joint, "log_joint"))
+    log_joint = np.ascontiguousarray(check.matrix(log_joint, "log_joint"))
     if log_joint.shape[1] < 1:
         raise ValueError("log_joint must have at least one column, got 0")
     responsibilities = np.empty(log_joint.shape, dtype=np.float64)
@@ -188,17 +98,19 @@ def accumulate(
     *,
     n_components: int,
     rows: NDArray[np.int64] | None = None,
+    onto: NDArray[np.float64] | None = None,
     n_threads: int | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Sufficient statistics of the kept components: N_c = Σ_n w_n q_nc (C,) and S_c = Σ_n w_n q_nc x_n (C, D), float64.
 
     kept (n, H) int32    responsibilities (n, H), of any sign, or None for ones, which needs H = 1
     rows (n,): the rows of X and of sample_weight that are meant; None is all of them.
+    onto (C, D) float64: what S_c is added to, in place.
     """
-    X = _matrix(X, "X")
+    X = check.matrix(X, "X")
     if rows is not None:
-        rows = _positions(rows, "rows")
-    kept = _kept(kept, "kept", (len(X) if rows is None else len(rows), _width(kept, "kept")))
+        rows = check.positions(rows, "rows")
+    kept = check.kept(kept, "kept", (len(X) if rows is None else len(rows), check.width(kept, "kept")))
     if responsibilities is None:
         if kept.shape[1] != 1:
             raise ValueError(f"responsibilities are needed where more than one component is kept, got {kept.shape[1]}")
@@ -206,18 +118,65 @@ def accumulate(
         responsibilities = np.ascontiguousarray(responsibilities, dtype=np.float64)
         if responsibilities.shape != kept.shape:
             raise ValueError(f"responsibilities must have shape {kept.shape}, got {responsibilities.shape}")
-    n_components = _count(n_components, "n_components")
+    n_components = check.count(n_components, "n_components")
     counts = np.empty(n_components)
-    sums = np.empty((n_components, X.shape[1]))
-    weights = _weights(sample_weight, len(X))
-    _core.accumulate(X, kept, responsibilities, weights, rows, counts, sums, resolve_threads(n_threads))
+    sums = np.empty((n_components, X.shape[1])) if onto is None else check.sums(onto, "onto", n_components, X)
+    weights = check.weights(sample_weight, len(X))
+    threads = resolve_threads(n_threads)
+    _core.accumulate(X, kept, responsibilities, weights, rows, counts, sums, onto is not None, threads)
     return counts, sums
 
 
-def _variance(variance: float) -> float:
-    if not 0 < variance < math.inf:
-        raise ValueError(f"variance must be > 0 and finite, got {variance!r}")
-    return float(variance)
+def means(
+    counts: NDArray[np.float64],
+    sums: NDArray[np.float64],
+    centers: Floats,
+    origin: NDArray[np.float64] | None = None,
+    *,
+    n_threads: int | None = None,
+) -> tuple[Floats, NDArray[np.float64]]:
+    """S_c / N_c in the dtype of the centres (C, D), and its squared distance to the old centre, or to `origin`, (C,).
+
+    counts (C,), sums (C, D), centers (C, D), origin (D,)    A component without points stays where it is.
+    """
+    centers = np.ascontiguousarray(check.matrix(centers, "centers"))
+    sums = check.sums(sums, "sums", len(centers), centers)
+    counts = check.vector(counts, "counts", len(centers))
+    origin = None if origin is None else check.vector(origin, "origin", centers.shape[1])
+    out, squares = np.empty_like(centers), np.empty(len(centers))
+    _core.means(counts, sums, centers, origin, out, squares, resolve_threads(n_threads))
+    return out, squares
+
+
+def spread_out(
+    candidates: Floats,
+    offsets: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    n_chosen: NDArray[np.int64],
+    uniform: NDArray[np.float64],
+    *,
+    n_threads: int | None = None,
+) -> NDArray[np.int64]:
+    """Rows far from each other within each group, by greedy D² sampling: (Σ n_chosen,), group after group.
+
+    Group g has the rows offsets[g] … offsets[g + 1] of candidates (m, D), offsets (n_groups + 1,), and gets
+    n_chosen[g] of them; weights (m,)    uniform (Σ n_chosen, trials) in [0, 1): each choice is the best of its trials,
+    drawn with probability weight · distance² to what the group has already.
+    """
+    candidates = check.matrix(candidates, "candidates")
+    offsets, n_chosen = check.positions(offsets, "offsets"), check.positions(n_chosen, "n_chosen")
+    weights = check.vector(weights, "weights", len(candidates))
+    sizes = np.diff(offsets)
+    if len(offsets) != len(n_chosen) + 1 or offsets[0] != 0 or offsets[-1] != len(candidates) or (sizes < 0).any():
+        raise ValueError(f"offsets must rise from 0 to {len(candidates)} in {len(n_chosen)} steps, got {offsets}")
+    if ((n_chosen < 0) | (n_chosen > sizes)).any():
+        raise ValueError(f"n_chosen must be between 0 and the sizes of the groups, {sizes}, got {n_chosen}")
+    uniform = np.ascontiguousarray(uniform, dtype=np.float64)
+    if uniform.ndim != 2 or len(uniform) != n_chosen.sum() or uniform.shape[1] < 1:
+        raise ValueError(f"uniform must have shape ({n_chosen.sum()}, at least 1), got {uniform.shape}")
+    chosen = np.empty(len(uniform), dtype=np.int64)
+    _core.spread_out(candidates, offsets, weights, n_chosen, uniform, chosen, resolve_threads(n_threads))
+    return chosen
 
 
 def expect_all(
@@ -233,10 +192,10 @@ def expect_all(
     r_nc ∝ exp(−d²_nc/2σ²); squares = Σ_n w_n Σ_c r_nc d²_nc; log_sum = Σ_n w_n log Σ_c exp(−d²_nc/2σ²);
     entropy = −Σ_n w_n Σ_c r_nc log r_nc; quantization_error = Σ_n w_n min_c d²_nc.
     """
-    X = _matrix(X, "X")
-    centers = _centers(centers, X)
-    weights = _weights(sample_weight, len(X))
-    variance = _variance(variance)
+    X = check.matrix(X, "X")
+    centers = check.centers(centers, X)
+    weights = check.weights(sample_weight, len(X))
+    variance = check.variance(variance)
     counts = np.zeros(len(centers))
     sums = np.zeros(centers.shape)
     least, excess, log_sum = np.empty((3, len(X)))
@@ -255,9 +214,9 @@ def expect_all(
 
 def log_sum_exp(X: Floats, centers: Floats, variance: float, *, n_threads: int | None = None) -> NDArray[np.float64]:
     """log Σ_c exp(−d²_nc/2σ²) over all C components, for every row: (n,) float64."""
-    X = _matrix(X, "X")
-    centers = _centers(centers, X)
-    variance = _variance(variance)
+    X = check.matrix(X, "X")
+    centers = check.centers(centers, X)
+    variance = check.variance(variance)
     least, log_sum = np.empty((2, len(X)))
     _core.log_sum_exp(X, centers, variance, least, log_sum, resolve_threads(n_threads))
     return log_sum - least / (2 * variance)
@@ -285,12 +244,14 @@ def reassign(
     labels (n,) int32, inside and outside (C,) >= 0 or None for ones  ->  labels (n,) int32, squared distances (n,).
     active (C,) bool: only points of these components are visited; the others stay, at their `known` distances (n,).
     """
-    X = _matrix(X, "X")
-    centers = _centers(centers, X)
-    lists = _kept(lists, "lists", (len(centers), _width(lists, "lists")))
-    labels = _kept(labels, "labels", (len(X),))
-    inside = _factor(inside, "inside", X, len(centers))
-    outside = _factor(outside, "outside", X, len(centers))
+    X = check.matrix(X, "X")
+    centers = check.centers(centers, X)
+    lists = check.kept(lists, "lists", (len(centers), check.width(lists, "lists")))
+    labels = check.kept(labels, "labels", (len(X),))
+    inside, outside = (
+        None if factor is None else check.factor(factor, name, X, len(centers))
+        for factor, name in ((inside, "inside"), (outside, "outside"))
+    )
     if not 0 <= share <= 1:
         raise ValueError(f"share must be between 0 and 1, got {share!r}")
     threads = resolve_threads(n_threads)
@@ -307,8 +268,8 @@ def reassign(
     try:
         _core.reassign(X, centers, lists, inside, outside, share, mask, labels, out, distances, threads)
     except ValueError:
-        _refuse_components(len(centers), -1, lists=lists)
-        _refuse_components(len(centers), 0, labels=labels)
+        check.refuse_components(len(centers), -1, lists=lists)
+        check.refuse_components(len(centers), 0, labels=labels)
         raise
     return out, distances
 
@@ -341,13 +302,17 @@ def nearest_among(
     counts (n,): |G(n)|, each of its components evaluated once; with `evidence` all that was evaluated, (n, M) int32
     with −1 behind the last, and its squared distances.
     """
-    X = _matrix(X, "X")
+    X = check.matrix(X, "X")
     n = len(X)
-    centers = _centers(centers, X)
-    n_kept = _count(n_kept, "n_kept")
-    lists = _kept(lists, "lists", (len(centers), _width(lists, "lists")))
-    previous = _kept(previous, "previous", (n, _width(previous, "previous")))
-    extra = np.empty((n, 0), dtype=np.int32) if extra is None else _kept(extra, "extra", (n, _width(extra, "extra")))
+    centers = check.centers(centers, X)
+    n_kept = check.count(n_kept, "n_kept")
+    lists = check.kept(lists, "lists", (len(centers), check.width(lists, "lists")))
+    previous = check.kept(previous, "previous", (n, check.width(previous, "previous")))
+    extra = (
+        np.empty((n, 0), dtype=np.int32)
+        if extra is None
+        else check.kept(extra, "extra", (n, check.width(extra, "extra")))
+    )
     kept, distances = np.empty((n, n_kept), dtype=np.int32), np.empty((n, n_kept), dtype=X.dtype)
     counts = np.empty(n, dtype=np.int32)
     evaluated, evaluations = None, None
@@ -360,28 +325,28 @@ def nearest_among(
             X, centers, lists, previous, extra, kept, distances, counts, evaluated, evaluations, threads
         )
     except ValueError:
-        _refuse_components(len(centers), -1, lists=lists, previous=previous, extra=extra)
+        check.refuse_components(len(centers), -1, lists=lists, previous=previous, extra=extra)
         raise
     return Found(kept, distances, counts, evaluated, evaluations)
 
 
 def grouped_order(labels: NDArray[np.int32], n_components: int, *, n_threads: int | None = None) -> NDArray[np.int64]:
     """The order that puts points of one component together, stable: a counting sort; labels (n,) int32 -> (n,)."""
-    labels = _kept(labels, "labels", (np.size(labels),))
-    n_components = _count(n_components, "n_components")
+    labels = check.kept(labels, "labels", (np.size(labels),))
+    n_components = check.count(n_components, "n_components")
     order = np.empty(len(labels), dtype=np.int64)
     try:
         _core.grouped_order(labels, n_components, order, resolve_threads(n_threads))
     except ValueError:
-        _refuse_components(n_components, 0, labels=labels)
+        check.refuse_components(n_components, 0, labels=labels)
         raise
     return order
 
 
 def gather(X: Floats, order: NDArray[np.int64], *, n_threads: int | None = None) -> Floats:
     """X[order] for rows, by several threads: a C-contiguous copy (len(order), D)."""
-    X = _matrix(X, "X")
-    order = _positions(order, "order")
+    X = check.matrix(X, "X")
+    order = check.positions(order, "order")
     out = np.empty((len(order), X.shape[1]), dtype=X.dtype)
     _core.gather(X, order, out, resolve_threads(n_threads))
     return out

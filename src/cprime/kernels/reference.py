@@ -1,9 +1,8 @@
 """NumPy twins of the native kernels: slow, and simple enough to be seen to be right.
 
 Owns the meaning of every kernel: `cprime.kernels.native` has the same signatures and is held to these
-functions by one contract suite. Knows nothing of models, searches or iterations. Arithmetic is float64
-whatever the dtype of the data, and nothing here is blocked or threaded: `n_threads` is accepted and has no
-effect.
+functions by one contract suite. Arithmetic is float64 whatever the dtype of the data, and nothing here is blocked
+or threaded: `n_threads` has no effect.
 
 Equation numbers are those of Lücke & Forster, "k-means as a variational EM approximation of Gaussian mixture
 models" [L], Forster & Lücke, "Can clustering scale sublinearly with its clusters?" [F], and Bishop, "Pattern
@@ -15,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime.kernels import arguments as check
 from cprime.kernels.native import Expectation, Found
 
 __all__ = [
@@ -23,11 +23,13 @@ __all__ = [
     "gather",
     "grouped_order",
     "log_sum_exp",
+    "means",
     "min_distances",
     "nearest",
     "nearest_among",
     "posterior",
     "reassign",
+    "spread_out",
 ]
 
 SEGMENT = 2048  # points of one component that `reassign` limits together
@@ -47,7 +49,8 @@ def nearest(
     hint (n, n_kept) int32 may speed the native kernel up; it never changes the result and is not used here
     returns kept (n, n_kept) int32, ordered by (distance, id), and distances (n, n_kept) T, squared
     """
-    _check_points(X, "centers", centers)
+    check.matrix(X, "X")
+    check.centers(centers, X)
     if not 1 <= n_kept <= len(centers):
         raise ValueError(f"n_kept={n_kept} should be between 1 and the number of centers, {len(centers)}.")
     distances = _squared_distances(X, centers).astype(X.dtype)
@@ -62,7 +65,8 @@ def min_distances(
 
     X (n, D), candidates (L, D), current (n,) of one dtype T     returns (L, n) T, squared
     """
-    _check_points(X, "candidates", candidates)
+    check.matrix(X, "X")
+    check.matrix(candidates, "candidates", X)
     distances = _squared_distances(X, candidates).T.astype(X.dtype)
     if current is None:
         return np.ascontiguousarray(distances)
@@ -78,7 +82,9 @@ def posterior(log_joint: NDArray, *, n_threads: int | None = None) -> tuple[NDAr
     log_joint (n, H) float32 or float64, nats; finite or −inf, at least one finite in each row
     returns responsibilities (n, H) float64 and log_sum (n,) float64
     """
-    _check_matrix("log_joint", log_joint)
+    check.matrix(log_joint, "log_joint")
+    if log_joint.shape[1] < 1:
+        raise ValueError("log_joint must have at least one column, got 0")
     a = log_joint.astype(np.float64)
     highest = a.max(axis=1, keepdims=True)
     scaled = np.exp(a - highest)
@@ -94,6 +100,7 @@ def accumulate(
     *,
     n_components: int,
     rows: NDArray | None = None,
+    onto: NDArray | None = None,
     n_threads: int | None = None,
 ) -> tuple[NDArray, NDArray]:
     """Sum the statistics of the M-step (L 6): N_c = Σ_n w_n q_nc and S_c = Σ_n w_n q_nc x_n.
@@ -101,13 +108,14 @@ def accumulate(
     X (N, D); kept (n, H) int32; sample_weight (N,) or None
     responsibilities (n, H) float64 of any sign, or None for ones, which needs H = 1
     rows (n,) integers: the rows of X and of sample_weight that are meant, or None for all of them
+    onto (C, D) float64: what S_c is added to, in place
     returns counts (C,) and sums (C, D), both float64
     """
-    _check_matrix("X", X)
-    _check_count("n_components", n_components)
+    check.matrix(X, "X")
+    check.count(n_components, "n_components")
     weights = _weights(X, sample_weight)
     if rows is not None:
-        _check_positions("rows", rows, len(X))
+        _check_range("rows", check.positions(rows, "rows"), 0, len(X))
         X, weights = X[rows], weights[rows]
     _check_ids("kept", kept, len(X), 0, n_components)
     if responsibilities is None:
@@ -118,11 +126,61 @@ def accumulate(
         raise ValueError(f"responsibilities has shape {responsibilities.shape}, expected {kept.shape}.")
     weighted = responsibilities * weights[:, None]
     counts = np.zeros(n_components)
-    sums = np.zeros((n_components, X.shape[1]))
+    sums = np.zeros((n_components, X.shape[1])) if onto is None else check.sums(onto, "onto", n_components, X)
     for h in range(kept.shape[1]):
         np.add.at(counts, kept[:, h], weighted[:, h])
         np.add.at(sums, kept[:, h], weighted[:, h, None] * X.astype(np.float64))
     return counts, sums
+
+
+def means(
+    counts: NDArray, sums: NDArray, centers: NDArray, origin: NDArray | None = None, *, n_threads: int | None = None
+) -> tuple[NDArray, NDArray]:
+    """Give S_c / N_c (L 6), the old centre for a component without points, and its squared distance to the old one.
+
+    counts (C,), sums (C, D) float64; centers (C, D) T; origin (D,): measures from there instead
+    returns centers (C, D) T and squared distances (C,) float64, of what is not yet rounded to T
+    """
+    check.matrix(centers, "centers")
+    check.sums(sums, "sums", len(centers), centers)
+    check.vector(counts, "counts", len(centers))
+    held = counts > 0
+    new = np.where(held[:, None], sums / np.where(held, counts, 1)[:, None], centers)
+    return new.astype(centers.dtype), np.square(new - (centers if origin is None else origin)).sum(axis=1)
+
+
+def spread_out(
+    candidates: NDArray,
+    offsets: NDArray,
+    weights: NDArray,
+    n_chosen: NDArray,
+    uniform: NDArray,
+    *,
+    n_threads: int | None = None,
+) -> NDArray:
+    """Choose rows far from each other within each group, by greedy D² sampling (Arthur & Vassilvitskii 2007).
+
+    Group g: rows offsets[g] … offsets[g + 1] of candidates (m, D), of weights (m,), n_chosen[g] of which are wanted
+    uniform (Σ n_chosen, trials): what each choice is drawn by; the best of its trials is taken
+    returns positions within the groups, (Σ n_chosen,)
+    """
+    chosen: list[int] = []
+    for g, n in enumerate(n_chosen):
+        rows, mass = (a[offsets[g] : offsets[g + 1]] for a in (candidates, weights))
+        squared = _squared_distances(rows, rows).astype(rows.dtype)
+        closest, taken = np.full(len(rows), np.inf), []
+        for i in range(n):
+            cumulative = np.cumsum(mass * closest if i else mass)
+            if not cumulative[-1] > 0:
+                taken += [j for j in range(len(rows)) if j not in taken][: n - i]
+                break
+            drawn = np.searchsorted(cumulative, np.asarray(uniform[len(chosen) + i] * cumulative[-1]), "right")
+            tried = np.minimum(drawn, len(rows) - 1)
+            best = tried[np.minimum(closest, squared[tried]).dot(mass).argmin()]
+            taken.append(best)
+            closest = np.minimum(closest, squared[best])
+        chosen += taken
+    return np.array(chosen, dtype=np.int64)
 
 
 def expect_all(
@@ -188,15 +246,16 @@ def reassign(
     returns labels (n,) int32 and distances (n,) T, squared, to where a point has gone
     """
     C = len(centers)
-    _check_points(X, "centers", centers)
+    check.matrix(X, "X")
+    check.centers(centers, X)
     _check_ids("lists", lists, C, -1, C)
     if labels.shape != (len(X),):
         raise ValueError(f"labels has shape {labels.shape}, expected ({len(X)},).")
     _check_ids("labels", labels[:, None], len(X), 0, C)
     if not 0 <= share <= 1:
         raise ValueError(f"share={share} should be between 0 and 1.")
-    stay = _factors("inside", inside, C)
-    go = _factors("outside", outside, C)
+    stay = np.ones(C) if inside is None else check.factor(inside, "inside", X, C).astype(np.float64)
+    go = np.ones(C) if outside is None else check.factor(outside, "outside", X, C).astype(np.float64)
     winner, distance = labels.copy(), np.empty(len(X), dtype=X.dtype)
     if active is not None:
         if active.shape != (C,):
@@ -243,8 +302,9 @@ def nearest_among(
     evaluated (n, H′ (G + 1) + E) int32, −1 behind the last, and evaluations, squared distances T, 0 there
     """
     n, C = len(X), len(centers)
-    _check_points(X, "centers", centers)
-    _check_count("n_kept", n_kept)
+    check.matrix(X, "X")
+    check.centers(centers, X)
+    check.count(n_kept, "n_kept")
     extra = np.empty((n, 0), dtype=np.int32) if extra is None else extra
     _check_ids("lists", lists, C, -1, C)
     _check_ids("previous", previous, n, -1, C)
@@ -270,7 +330,7 @@ def grouped_order(labels: NDArray, n_components: int, *, n_threads: int | None =
 
     labels (n,) int32 from 0 to n_components - 1     returns (n,) int64
     """
-    _check_count("n_components", n_components)
+    check.count(n_components, "n_components")
     _check_ids("labels", labels[:, None], len(labels), 0, n_components)
     return np.argsort(labels, kind="stable")
 
@@ -280,8 +340,8 @@ def gather(X: NDArray, order: NDArray, *, n_threads: int | None = None) -> NDArr
 
     X (n, D); order (m,) integers from 0 to n - 1, repetitions allowed     returns (m, D), C-contiguous
     """
-    _check_matrix("X", X)
-    _check_positions("order", order, len(X))
+    check.matrix(X, "X")
+    _check_range("order", check.positions(order, "order"), 0, len(X))
     return np.ascontiguousarray(X[order])
 
 
@@ -290,7 +350,8 @@ def _exact_posterior(X: NDArray, centers: NDArray, variance: float) -> tuple[NDA
 
     The nearest distance is taken out before the division, which keeps σ² → 0 finite.
     """
-    _check_points(X, "centers", centers)
+    check.matrix(X, "X")
+    check.centers(centers, X)
     if not (np.isfinite(variance) and variance > 0):
         raise ValueError(f"variance={variance} should be positive and finite.")
     distances = _squared_distances(X, centers)
@@ -317,36 +378,10 @@ def _weights(X: NDArray, sample_weight: NDArray | None) -> NDArray:
     return sample_weight.astype(np.float64)
 
 
-def _check_matrix(name: str, value: NDArray) -> None:
-    """Require a non-empty floating-point matrix."""
-    if value.dtype not in (np.float32, np.float64):
-        raise TypeError(f"{name} has dtype {value.dtype}, expected float32 or float64.")
-    if value.ndim != 2 or value.shape[1] == 0:
-        raise ValueError(f"{name} has shape {value.shape}, expected two dimensions and at least one column.")
-
-
-def _check_points(X: NDArray, name: str, points: NDArray) -> None:
-    """Require X and points to be matrices over the same features, of the same dtype."""
-    _check_matrix("X", X)
-    _check_matrix(name, points)
-    if points.dtype != X.dtype:
-        raise TypeError(f"{name} has dtype {points.dtype}, expected the dtype of X, {X.dtype}.")
-    if points.shape[1] != X.shape[1] or len(points) == 0:
-        raise ValueError(f"{name} has shape {points.shape}, expected at least one row of {X.shape[1]} features.")
-
-
 def _check_vector(X: NDArray, name: str, value: NDArray) -> None:
     """Require one entry per row of X."""
     if value.shape != (len(X),):
         raise ValueError(f"{name} has shape {value.shape}, expected ({len(X)},).")
-
-
-def _check_count(name: str, value: int) -> None:
-    """Require a positive integer."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name}={value!r} should be an integer.")
-    if value < 1:
-        raise ValueError(f"{name}={value} should be at least 1.")
 
 
 def _check_ids(name: str, ids: NDArray, n_rows: int, least: int, n_components: int) -> None:
@@ -355,26 +390,10 @@ def _check_ids(name: str, ids: NDArray, n_rows: int, least: int, n_components: i
         raise TypeError(f"{name} has dtype {ids.dtype}, expected int32.")
     if ids.ndim != 2 or len(ids) != n_rows:
         raise ValueError(f"{name} has shape {ids.shape}, expected ({n_rows}, any).")
-    if ids.size and not (ids.min() >= least and ids.max() < n_components):
-        raise ValueError(f"{name} has ids {ids.min()} to {ids.max()}, expected {least} to {n_components - 1}.")
+    _check_range(name, ids, least, n_components)
 
 
-def _factors(name: str, factor: NDArray | None, n_components: int) -> NDArray:
-    """The factors as float64, ones (C,) for None."""
-    if factor is None:
-        return np.ones(n_components)
-    if factor.shape != (n_components,):
-        raise ValueError(f"{name} has shape {factor.shape}, expected ({n_components},).")
-    if not (np.isfinite(factor) & (factor >= 0)).all():
-        raise ValueError(f"{name} has entries that are not >= 0 and finite.")
-    return factor.astype(np.float64)
-
-
-def _check_positions(name: str, rows: NDArray, n_rows: int) -> None:
-    """Require integers in [0, n_rows)."""
-    if rows.dtype.kind not in "iu":
-        raise TypeError(f"{name} has dtype {rows.dtype}, expected integers.")
-    if rows.ndim != 1:
-        raise ValueError(f"{name} has shape {rows.shape}, expected one dimension.")
-    if rows.size and not (rows.min() >= 0 and rows.max() < n_rows):
-        raise ValueError(f"{name} has {rows.min()} to {rows.max()}, expected 0 to {n_rows - 1}.")
+def _check_range(name: str, ids: NDArray, least: int, end: int) -> None:
+    """Require integers in [least, end)."""
+    if ids.size and not (ids.min() >= least and ids.max() < end):
+        raise ValueError(f"{name} has {ids.min()} to {ids.max()}, expected {least} to {end - 1}.")

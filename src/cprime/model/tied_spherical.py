@@ -13,6 +13,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime.kernels import means
 from cprime.kernels.native import Floats
 from cprime.statistics import Statistics
 
@@ -68,16 +69,11 @@ class TiedSpherical:
         Returns the new parameters and the sum of squares about the new centres [data unit²]: the one about the old
         centres less Σ_c N_c ‖μ_c^new − μ_c‖², or, where that cancels, the spread less Σ_c N_c ‖μ_c^new − origin‖².
         """
-        held = statistics.counts > 0
-        new = statistics.sums / np.where(held, statistics.counts, 1.0)[:, np.newaxis]
-        if not held.all():
-            new[~held] = self.centers[~held]
-        about, squares = self.centers, statistics.squares
+        origin, squares = None, statistics.squares
         if spread is not None and spread.squares < squares:
-            about, squares = spread.origin, spread.squares
-        shift = new - about
-        squares = max(squares - float((statistics.counts * np.einsum("cd,cd->c", shift, shift)).sum()), 0.0)
-        centers: Floats = new.astype(self.centers.dtype)
+            origin, squares = spread
+        centers, shift = means(statistics.counts, statistics.sums, self.centers, origin)
+        squares = max(squares - float((statistics.counts * shift).sum()), 0.0)
         return replace(self, centers=centers).with_variance(squares / statistics.weight), squares
 
 

@@ -8,7 +8,6 @@ from cprime.kernels.native import Floats
 from cprime.search.cells import Cells
 from cprime.search.lists import without_self
 
-_NEAR_CELLS = 8
 _NEIGHBORS = 33
 _MOST_STEPS = 10
 
@@ -20,7 +19,7 @@ def approximately_nearest(
 
     lists (C, G): neighbours with the component itself first, −1 behind the last; None makes lists of one tile
     """
-    cells = Cells(centers, _NEAR_CELLS, n_threads)
+    cells = Cells(centers, n_threads)
     lists = without_self(cells.lists(min(_NEIGHBORS, len(centers))) if lists is None else lists)
     labels, distances = cells.find(X)
     for _ in range(_MOST_STEPS):

@@ -14,6 +14,8 @@ from cprime.kernels.native import Floats
 
 _SAMPLE_PER_CELL = 128
 _ITERATIONS = 6
+_NEAR = 8  # cells around its own that a point is searched in
+_NEAR_OF_LISTS = 32  # cells around its own that a component's neighbours are searched in
 
 
 def coarse_centers(X: Floats, n_cells: int, rng: np.random.RandomState, n_threads: int | None) -> Floats:
@@ -80,7 +82,7 @@ def table(groups: NDArray, n_groups: int) -> NDArray[np.int32]:
 class Cells:
     """Coarse cells over the components' centres, and for each cell the components of the cells nearest to it."""
 
-    def __init__(self, centers: Floats, n_near: int, n_threads: int | None):
+    def __init__(self, centers: Floats, n_threads: int | None):
         self.centers = centers
         self.n_threads = n_threads
         rng = np.random.RandomState(0)  # the cells serve a search; where they lie changes its time and recall only
@@ -89,15 +91,20 @@ class Cells:
         used, places = np.unique(cell, return_inverse=True)
         self.coarse = coarse[used]
         self.members = table(places, len(used))
-        near, _ = nearest(self.coarse, self.coarse, min(n_near, len(used)), n_threads=n_threads)
-        offered = self.members[near].reshape(len(used), -1)
+        self.offered = self._offered(_NEAR)
+
+    def _offered(self, n_near: int) -> NDArray[np.int32]:
+        """The components of the cells nearest to each: (n_cells, the most of them), −1 behind the last."""
+        near, _ = nearest(self.coarse, self.coarse, min(n_near, len(self.coarse)), n_threads=self.n_threads)
+        offered = self.members[near].reshape(len(self.coarse), -1)
         order = np.argsort(offered < 0, axis=1, kind="stable")
-        self.offered = np.take_along_axis(offered, order, axis=1)[:, : int((offered >= 0).sum(axis=1).max())]
+        most = int((offered >= 0).sum(axis=1).max())
+        return np.ascontiguousarray(np.take_along_axis(offered, order, axis=1)[:, :most])
 
     def find(self, X: Floats) -> tuple[NDArray[np.int32], Floats]:
         """For every row the nearest component of its cell and the cells near that: ids (n,), squared distances (n,)."""
         cell, _ = nearest_of_few(X, self.coarse, self.n_threads)
-        return choose_from(X, cell, self.coarse, self.centers, np.ascontiguousarray(self.offered), self.n_threads)
+        return choose_from(X, cell, self.coarse, self.centers, self.offered, self.n_threads)
 
     @property
     def n_evaluations(self) -> float:
@@ -107,7 +114,7 @@ class Cells:
     def lists(self, n_neighbors: int) -> NDArray[np.int32]:
         """Approximate neighbours of every component, itself among them: (C, n_neighbors), −1 where a cell has fewer."""
         out = np.full((len(self.centers), n_neighbors), -1, dtype=np.int32)
-        for members, offered in zip(self.members, self.offered, strict=True):
+        for members, offered in zip(self.members, self._offered(_NEAR_OF_LISTS), strict=True):
             members, offered = members[members >= 0], offered[offered >= 0]
             n = min(n_neighbors, len(offered))
             kept, _ = nearest(self.centers[members], self.centers[offered], n, n_threads=self.n_threads)

@@ -14,7 +14,7 @@ class Chunk:
 
     X (n, D)    sample_weight (n,) float64 or None    kept (n, H) int32: K(n), nearest first
     distances (n, H): squared, of what is kept
-    sums (C, D) float64: Σ w_n x_n by winner, of `kept` with H = 1, from which an iteration of few moves goes on
+    sums (C, D) float64: Σ w_n x_n by winner, of `kept` with H = 1; few moves change them in place
     """
 
     X: Floats

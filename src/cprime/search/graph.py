@@ -22,8 +22,7 @@ from cprime.search.lists import exact_lists, refined_lists, with_self, without_s
 
 logger = logging.getLogger("cprime")
 
-_NEAR_CELLS = 8  # cells around its own that a point or a component is searched in at the start
-_EXACT_LISTS = 8192  # most components whose lists come from all C² distances
+_EXACT_LISTS = 32768  # most components whose lists come from all C² distances
 _STALE = 0.3  # share of points that may move before lists are renewed
 _AUDITS = (6, 10)  # iterations after which a sample is searched exactly
 _AUDIT_POINTS = 1024
@@ -66,10 +65,11 @@ class GraphSearch:
         self._touched = np.zeros(len(centers), dtype=bool)
         cells = None
         if len(centers) > _EXACT_LISTS or any(chunk.kept is None for chunk in chunks):
-            cells = Cells(centers, _NEAR_CELLS, self.n_threads)
+            cells = Cells(centers, self.n_threads)
         self.n_neighbors = max(min(self.given or _FIRST_NEIGHBORS, len(centers)), n_kept)
         if cells is not None and len(centers) > _EXACT_LISTS:
-            self._lists = without_self(cells.lists(self.n_neighbors))
+            lists = without_self(cells.lists(self.n_neighbors))
+            self._lists = refined_lists(centers, lists, self.n_neighbors, self.n_threads)
         else:
             self._lists = exact_lists(centers, self.n_neighbors, self.n_threads)
         for chunk in chunks:

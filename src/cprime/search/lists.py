@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from cprime import kernels
 from cprime.kernels.native import Floats
 
-_EXPANDED = 16  # nearest neighbours whose nearest neighbours are looked at
+_EXPANDED = 32  # nearest neighbours whose nearest neighbours are looked at
 
 
 def without_self(lists: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -33,11 +33,17 @@ def exact_lists(
 def refined_lists(
     centers: Floats, lists: NDArray[np.int32], n_neighbors: int, n_threads: int | None
 ) -> NDArray[np.int32]:
-    """The nearest components of each among its neighbours and the nearest of theirs: O(C (G + 256) D), not C²."""
-    near = with_self(lists[:, :_EXPANDED])
-    rest = np.ascontiguousarray(lists[:, _EXPANDED:])
-    close = np.ascontiguousarray(lists[:, :_EXPANDED])
-    found = kernels.nearest_among(centers, centers, close, near, n_neighbors, rest, n_threads=n_threads)
+    """The nearest components of each among its neighbours and the nearest of theirs: O(C G² D) at most, not C²."""
+    near, rest = lists[:, :_EXPANDED], lists[:, _EXPANDED:]
+    found = kernels.nearest_among(
+        centers,
+        centers,
+        np.ascontiguousarray(near),
+        with_self(near),
+        n_neighbors,
+        np.ascontiguousarray(rest),
+        n_threads=n_threads,
+    )
     return without_self(found.kept)
 
 

@@ -15,8 +15,6 @@ from cprime.search.cells import Cells
 from cprime.search.chunk import Chunk
 from cprime.search.lists import random_lists, random_sets, with_self, without_self
 
-_NEAR_CELLS = 8
-
 
 class PointMajorSearch:
     """G(n) = ⋃_{c ∈ K(n)} G_c and `n_explore` random components; K(n) becomes the H nearest of them."""
@@ -46,7 +44,7 @@ class PointMajorSearch:
             for chunk in chunks:
                 chunk.kept = random_sets(len(chunk.X), C, n_kept, self.rng)
             return
-        cells = Cells(centers, _NEAR_CELLS, self.n_threads)
+        cells = Cells(centers, self.n_threads)
         self._lists = without_self(cells.lists(min(max(self.n_neighbors, n_kept), C)))
         for chunk in chunks:
             if chunk.kept is None or chunk.kept.shape[1] != 1:

@@ -13,16 +13,15 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cprime.kernels import grouped_order, min_distances
+from cprime.kernels import grouped_order, spread_out
 from cprime.kernels.native import Floats
 from cprime.search.cells import Cells, choose_from, coarse_centers, nearest_of_few, table
 from cprime.seeding.sampling import complete, draw_distinct, gather
 from cprime.seeding.validation import check_data, warn_of_duplicates
 
-_NEAR_CELLS = 8
-
 _CANDIDATES = 4  # rows drawn for each center, of which one is taken
 _TRIALS = 3  # of the candidates, those tried for each center
+_MOST_CANDIDATES = 2048  # among which centers are spread at a time
 
 
 def two_level(
@@ -82,7 +81,7 @@ def choose_by_two_levels(
     weights = np.ones(len(X)) if sample_weight is None else sample_weight
     if np.count_nonzero(weights) < n_clusters:  # all rows of weight, and then some of the others
         indices = complete(np.flatnonzero(weights), len(X), n_clusters, None, rng)
-        return indices, Cells(gather(X, indices), _NEAR_CELLS, n_threads).find(X)[0]
+        return indices, Cells(gather(X, indices), n_threads).find(X)[0]
     n_cells = math.isqrt(n_clusters - 1) + 1
     heavy = X if sample_weight is None else X[draw_distinct(len(X), min(len(X), 128 * n_cells), weights, rng)]
     cells = coarse_centers(heavy, n_cells, rng, n_threads)
@@ -99,13 +98,25 @@ def choose_by_two_levels(
     members = np.split(
         grouped_order(cell, len(cells), n_threads=n_threads), np.cumsum(np.bincount(cell, minlength=len(cells)))[:-1]
     )
-    drawn = []
+    drawn, n_chosen = [], []
     for rows, n in zip(members, share, strict=True):
-        if n:
-            m = min(_CANDIDATES * n, np.count_nonzero(np.isfinite(key[rows])))
+        m = min(_CANDIDATES * int(n), int(np.isfinite(key[rows]).sum()))
+        if m:
             rows = np.sort(rows[np.argpartition(key[rows], m - 1)[:m]])
-            drawn.append(rows[_spread_out(X[rows], int(n), weights[rows] / chance[rows], rng)])
-    indices = np.sort(np.concatenate(drawn))
+            n_blocks = -(-m // _MOST_CANDIDATES)  # the work grows with the square of a block
+            drawn += np.array_split(rows, n_blocks)
+            n_chosen += [len(block) for block in np.array_split(np.arange(n), n_blocks)]
+    candidates = np.concatenate(drawn)
+    offsets = np.cumsum([0] + [len(rows) for rows in drawn])
+    chosen = spread_out(
+        gather(X, candidates),
+        offsets,
+        weights[candidates] / chance[candidates],
+        np.array(n_chosen),
+        rng.uniform(size=(n_clusters, _TRIALS)),
+        n_threads=n_threads,
+    )
+    indices = np.sort(candidates[np.repeat(offsets[:-1], n_chosen) + chosen])
     indices = indices[np.argsort(cell[indices], kind="stable")]
     owner = np.repeat(np.arange(len(cells)), share)
     offered = table(owner, len(cells))
@@ -113,29 +124,6 @@ def choose_by_two_levels(
     offered[~inhabited, 0] = 0  # a cell without points of weight has no center of its own
     labels, _ = choose_from(X, cell, cells, X[indices], offered, n_threads)
     return indices.astype(np.int64), labels
-
-
-def _spread_out(candidates: Floats, n: int, weights: NDArray, rng: np.random.RandomState) -> NDArray[np.intp]:
-    """n of the candidates, far from each other: greedy D² sampling; each stands for `weights` of points."""
-    if n == len(candidates):
-        return np.arange(n)
-    squared = min_distances(candidates, candidates, n_threads=1)
-    uniform = rng.uniform(size=(n, _TRIALS))
-    chosen = np.empty(n, dtype=np.intp)
-    mass = weights
-    closest = np.full(len(candidates), np.inf)
-    for i in range(n):
-        cumulative = np.cumsum(mass)
-        if not cumulative[-1] > 0:  # only copies of what is chosen are left
-            rest = np.setdiff1d(np.arange(len(candidates)), chosen[:i])
-            chosen[i:] = rest[: n - i]
-            break
-        tried = np.minimum(np.searchsorted(cumulative, uniform[i] * cumulative[-1], "right"), len(candidates) - 1)
-        closer = np.minimum(closest, squared[tried])
-        masses = weights * closer
-        best = int(masses.sum(axis=1).argmin())
-        chosen[i], closest, mass = tried[best], closer[best], masses[best]
-    return chosen
 
 
 def _spread(X: Floats, weights: NDArray) -> float:

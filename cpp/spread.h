@@ -1,0 +1,52 @@
+// Greedy D² sampling, the chain of k-means++, among a few candidates.
+#pragma once
+#include <algorithm>
+
+#include "kernels.h"
+#include "simd.h"
+
+namespace cprime::CPRIME_ISA {
+
+// n_chosen of the candidates: each the best of n_trials that are drawn with probability weight x distance² to what is
+// chosen. uniform (n_chosen, n_trials) in [0, 1). Where only copies of what is chosen are left, the first of the
+// others.
+template <class T>
+inline void spread_out(const Rows<T> &candidates, const double *weights, const double *uniform, int n_trials,
+                       std::size_t n_chosen, std::int64_t *chosen) {
+    const std::size_t m = candidates.n;
+    Scratch<double> cumulative(m);
+    Scratch<T> closest(m), trial(m), best(m);
+    std::fill_n(closest.get(), m, std::numeric_limits<T>::max());
+    for (std::size_t i = 0; i < n_chosen; ++i) {
+        double total = 0;
+        for (std::size_t j = 0; j < m; ++j)
+            cumulative[j] = total += i ? weights[j] * static_cast<double>(closest[j]) : weights[j];
+        if (!(total > 0)) {
+            std::sort(chosen, chosen + i);
+            std::size_t left = i;
+            for (std::int64_t j = 0; left < n_chosen; ++j)
+                if (!std::binary_search(chosen, chosen + i, j))
+                    chosen[left++] = j;
+            return;
+        }
+        double least = std::numeric_limits<double>::infinity();
+        for (int t = 0; t < n_trials; ++t) {
+            const double target = uniform[i * n_trials + t] * total;
+            const std::size_t tried =
+                std::min<std::size_t>(std::upper_bound(cumulative.get(), cumulative + m, target) - cumulative, m - 1);
+            double mass = 0;
+            for (std::size_t j = 0; j < m; ++j) {
+                trial[j] = std::min(closest[j], squared_distance(candidates[j], candidates[tried], candidates.D));
+                mass += weights[j] * static_cast<double>(trial[j]);
+            }
+            if (mass < least) {
+                least = mass;
+                chosen[i] = static_cast<std::int64_t>(tried);
+                std::copy_n(trial.get(), m, best.get());
+            }
+        }
+        std::copy_n(best.get(), m, closest.get());
+    }
+}
+
+} // namespace cprime::CPRIME_ISA

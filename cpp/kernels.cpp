@@ -5,6 +5,7 @@
 #include "among.h"
 #include "distances.h"
 #include "expect.h"
+#include "keep.h"
 #include "nearest.h"
 #include "posterior.h"
 #include "reassign.h"
@@ -13,10 +14,11 @@
 namespace cprime::CPRIME_ISA {
 
 template <class T> const Kernels<T> &table() {
-    static const Kernels<T> kernels = {TILE_LANES<T>,   TILE_ROWS,     half_panel_size<T>, pack_panels<T>,
-                                       nearest_rows<T>, nearest<T>,    distances<T>,       pack_tiles<T>,
-                                       posterior<T>,    accumulate<T>, pack_columns<T>,    expect<T>,
-                                       maximise<T>,     reassign<T>,   nearest_among<T>,   spread_out<T>};
+    static const Kernels<T> kernels = {
+        TILE_LANES<T>,    TILE_ROWS,    half_panel_size<T>, pack_panels<T>, nearest_rows<T>,
+        nearest<T>,       distances<T>, pack_tiles<T>,      posterior<T>,   accumulate<T>,
+        pack_columns<T>,  expect<T>,    maximise<T>,        reassign<T>,    keep<T>,
+        nearest_among<T>, spread_out<T>};
     return kernels;
 }
 template const Kernels<float> &table<float>();

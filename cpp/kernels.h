@@ -77,6 +77,20 @@ template <class T> struct ReassignTask {
     T *distances;         // (N,) its squared distance there
 };
 
+// Points grouped by the nearest of what they keep, each compared with the neighbours of that.
+template <class T> struct KeepTask {
+    Rows<T> X;
+    Rows<T> centers;
+    const std::int32_t *lists; // (C, G) neighbours without the component itself, -1 behind the last
+    int G;
+    const std::int32_t *previous; // (N, n_previous), nearest first, -1 where empty
+    int n_previous;
+    const std::int64_t *entries;
+    int H;
+    std::int32_t *kept; // (N, H), -1 where fewer were found
+    T *distances;       // (N, H)
+};
+
 // Rows with candidates of their own: what they keep, the lists of that, and extra ones.
 template <class T> struct AmongTask {
     Rows<T> X;
@@ -107,8 +121,8 @@ template <class T> struct Kernels {
     void (*distances)(const Rows<T> &X, const Rows<T> &candidates, const T *packed_candidates, const T *current, T *out,
                       std::size_t begin, std::size_t end);
     void (*pack_tiles)(const Rows<T> &rows, T *out); // (ceil(n / tile_rows), D, tile_rows)
-    void (*posterior)(const T *log_joint, int H, double *responsibilities, double *log_sum, std::size_t begin,
-                      std::size_t end);
+    void (*posterior)(const T *values, double scale, int H, double *responsibilities, double *log_sum, double *mean,
+                      std::size_t begin, std::size_t end);
     // count and sum (D,) are added to, over entries [begin, end).
     void (*accumulate)(const AccumulateTask<T> &task, std::size_t begin, std::size_t end, double *count, double *sum);
     void (*pack_columns)(const Rows<T> &centers, T *columns);
@@ -117,6 +131,7 @@ template <class T> struct Kernels {
     void (*maximise)(const ExpectTask<T> &task, int panel, double *counts, double *sums);
     // Points [begin, end) of the entries, all of them of one component.
     void (*reassign)(const ReassignTask<T> &task, int component, std::size_t begin, std::size_t end);
+    void (*keep)(const KeepTask<T> &task, int component, std::size_t begin, std::size_t end);
     void (*nearest_among)(const AmongTask<T> &task, std::size_t begin, std::size_t end);
     // n_chosen of the candidates, by uniform (n_chosen, n_trials).
     void (*spread_out)(const Rows<T> &candidates, const double *weights, const double *uniform, int n_trials,

@@ -1,4 +1,4 @@
-// Row-wise softmax and log-sum-exp.
+// Row-wise softmax of scaled values, log-sum-exp of these, and the mean of the values.
 #pragma once
 #include <cmath>
 
@@ -8,31 +8,33 @@
 namespace cprime::CPRIME_ISA {
 
 template <class T>
-inline void posterior(const T *log_joint, int H, double *responsibilities, double *log_sum, std::size_t begin,
-                      std::size_t end) {
+inline void posterior(const T *values, double scale, int H, double *responsibilities, double *log_sum, double *mean,
+                      std::size_t begin, std::size_t end) {
     using V = simd<double>;
     constexpr int W = V::width;
     for (std::size_t n = begin; n < end; ++n) {
-        const T *row = log_joint + n * H;
+        const T *row = values + n * H;
         double *r = responsibilities + n * H;
-        double highest = row[0];
+        double highest = scale * row[0];
         for (int h = 1; h < H; ++h)
-            highest = row[h] > highest ? row[h] : highest;
-        double total = 0;
+            highest = scale * row[h] > highest ? scale * row[h] : highest;
+        double total = 0, weighted = 0;
         for (int h = 0; h < H; h += W) {
             const int m = H - h < W ? H - h : W;
             alignas(64) double chunk[W] = {};
             for (int i = 0; i < m; ++i)
-                chunk[i] = static_cast<double>(row[h + i]) - highest;
+                chunk[i] = scale * static_cast<double>(row[h + i]) - highest;
             V::store(chunk, V::exp(V::load(chunk)));
             for (int i = 0; i < m; ++i) {
                 r[h + i] = chunk[i];
                 total += chunk[i];
+                weighted += chunk[i] > 0 ? chunk[i] * static_cast<double>(row[h + i]) : 0;
             }
         }
         for (int h = 0; h < H; ++h)
             r[h] /= total;
         log_sum[n] = highest + std::log(total);
+        mean[n] = weighted / total;
     }
 }
 

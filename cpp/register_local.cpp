@@ -7,6 +7,25 @@
 namespace cprime {
 namespace {
 
+// work(component, begin, end) for the entries of every component, of the active ones only if some are not; a component
+// of many points is worked on in segments.
+template <class Work>
+void for_each_segment(const std::vector<std::size_t> &begin, const std::uint8_t *active, int n_threads, Work work) {
+    constexpr std::size_t SEGMENT = 2048, SEGMENTS_A_TASK = 4;
+    struct Segment {
+        int component;
+        std::size_t begin, end;
+    };
+    std::vector<Segment> segments;
+    for (std::size_t c = 0; c + 1 < begin.size(); ++c)
+        for (std::size_t b = begin[c]; b < begin[c + 1] && (!active || active[c]); b += SEGMENT)
+            segments.push_back({static_cast<int>(c), b, std::min(b + SEGMENT, begin[c + 1])});
+    parallel_for((segments.size() + SEGMENTS_A_TASK - 1) / SEGMENTS_A_TASK, n_threads, [&](std::size_t i) {
+        for (std::size_t s = i * SEGMENTS_A_TASK; s < std::min(segments.size(), (i + 1) * SEGMENTS_A_TASK); ++s)
+            work(segments[s].component, segments[s].begin, segments[s].end);
+    });
+}
+
 template <class T>
 void reassign(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, std::optional<Vector<T>> inside,
               std::optional<Vector<T>> outside, double share, std::optional<Vector<std::uint8_t>> active,
@@ -34,20 +53,42 @@ void reassign(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, std::op
                                entries.data(),
                                new_labels.data(),
                                distances.data()};
-    constexpr std::size_t SEGMENT = 2048;
-    struct Segment {
-        int component;
-        std::size_t begin, end;
-    };
-    std::vector<Segment> segments;
-    for (std::size_t c = 0; c < m.n; ++c)
-        for (std::size_t b = begin[c]; b < begin[c + 1] && (!active || active->data()[c]); b += SEGMENT)
-            segments.push_back({static_cast<int>(c), b, std::min(b + SEGMENT, begin[c + 1])});
-    constexpr std::size_t SEGMENTS_A_TASK = 4;
-    parallel_for((segments.size() + SEGMENTS_A_TASK - 1) / SEGMENTS_A_TASK, n_threads, [&](std::size_t i) {
-        for (std::size_t s = i * SEGMENTS_A_TASK; s < std::min(segments.size(), (i + 1) * SEGMENTS_A_TASK); ++s)
-            kernel.reassign(task, segments[s].component, segments[s].begin, segments[s].end);
-    });
+    for_each_segment(begin, active ? active->data() : nullptr, n_threads,
+                     [&](int c, std::size_t b, std::size_t e) { kernel.reassign(task, c, b, e); });
+}
+
+template <class T>
+void keep(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, Table<std::int32_t> previous,
+          OutTable<std::int32_t> kept, OutTable<T> distances, int n_threads) {
+    const Kernels<T> &kernel = kernels<T>();
+    const Rows<T> x = rows(X), m = rows(centers);
+    require(x.D == m.D, "X and centers differ in their columns");
+    require(lists.shape(0) == m.n && previous.shape(0) == x.n && previous.shape(1) >= 1, "lists, previous");
+    require(kept.shape(0) == x.n && distances.shape(0) == x.n && distances.shape(1) == kept.shape(1),
+            "kept, distances");
+    const nb::gil_scoped_release release;
+    for (const auto &ids : {lists, previous})
+        for (std::size_t i = 0; i < ids.size(); ++i)
+            require(ids.data()[i] >= -1 && ids.data()[i] < static_cast<std::int64_t>(m.n),
+                    "a component outside [-1, C)");
+    const std::size_t width = previous.shape(1);
+    std::vector<std::int32_t> nearest(x.n);
+    for (std::size_t n = 0; n < x.n; ++n)
+        nearest[n] = previous.data()[n * width];
+    std::vector<std::int64_t> entries;
+    const std::vector<std::size_t> begin = group(nearest.data(), x.n, m.n, n_threads, entries);
+    const KeepTask<T> task{x,
+                           m,
+                           lists.data(),
+                           static_cast<int>(lists.shape(1)),
+                           previous.data(),
+                           static_cast<int>(width),
+                           entries.data(),
+                           static_cast<int>(kept.shape(1)),
+                           kept.data(),
+                           distances.data()};
+    for_each_segment(begin, nullptr, n_threads,
+                     [&](int c, std::size_t b, std::size_t e) { kernel.keep(task, c, b, e); });
 }
 
 template <class T>
@@ -120,6 +161,8 @@ template <class T> void gather(Matrix<T> X, Vector<std::int64_t> order, OutTable
 void register_local(nb::module_ &m) {
     m.def("reassign", &reassign<float>);
     m.def("reassign", &reassign<double>);
+    m.def("keep", &keep<float>);
+    m.def("keep", &keep<double>);
     m.def("grouped_order", &grouped_order);
     m.def("gather", &gather<float>);
     m.def("gather", &gather<double>);

@@ -8,16 +8,17 @@ namespace cprime {
 namespace {
 
 template <class T>
-void posterior(Table<T> log_joint, OutTable<double> responsibilities, OutVector<double> log_sum, int n_threads) {
+void posterior(Table<T> values, double scale, OutTable<double> responsibilities, OutVector<double> log_sum,
+               OutVector<double> mean, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
-    const std::size_t n = log_joint.shape(0);
-    const int H = static_cast<int>(log_joint.shape(1));
-    require(responsibilities.shape(0) == n && responsibilities.shape(1) == log_joint.shape(1), "responsibilities");
-    require(log_sum.shape(0) == n, "log_sum");
+    const std::size_t n = values.shape(0);
+    const int H = static_cast<int>(values.shape(1));
+    require(responsibilities.shape(0) == n && responsibilities.shape(1) == values.shape(1), "responsibilities");
+    require(log_sum.shape(0) == n && mean.shape(0) == n, "log_sum, mean");
     const nb::gil_scoped_release release;
     const std::size_t step = 4096;
     parallel_for((n + step - 1) / step, n_threads, [&](std::size_t i) {
-        kernel.posterior(log_joint.data(), H, responsibilities.data(), log_sum.data(), i * step,
+        kernel.posterior(values.data(), scale, H, responsibilities.data(), log_sum.data(), mean.data(), i * step,
                          std::min(n, (i + 1) * step));
     });
 }

@@ -19,7 +19,23 @@ def nearest(
 ) -> None: ...
 def distances(X: _Floats, candidates: _Floats, current: _Floats | None, out: _Floats, n_threads: int, /) -> None: ...
 def posterior(
-    log_joint: _Floats, responsibilities: NDArray[np.float64], log_sum: NDArray[np.float64], n_threads: int, /
+    values: _Floats,
+    scale: float,
+    responsibilities: NDArray[np.float64],
+    log_sum: NDArray[np.float64],
+    mean: NDArray[np.float64],
+    n_threads: int,
+    /,
+) -> None: ...
+def keep(
+    X: _Floats,
+    centers: _Floats,
+    lists: NDArray[np.int32],
+    previous: NDArray[np.int32],
+    kept: NDArray[np.int32],
+    distances: _Floats,
+    n_threads: int,
+    /,
 ) -> None: ...
 def accumulate(
     X: _Floats,

@@ -36,7 +36,7 @@ HISTORY = np.dtype(
 
 
 # An exchange goes on while an iteration of it lowers J by more than this many times `tol`.
-_EXCHANGE_TOL = 5
+_EXCHANGE_TOL = 8
 
 
 @dataclass(frozen=True)
@@ -117,12 +117,12 @@ def expect(chunk: Chunk, model: TiedSpherical, settings: Settings, factors: Fact
         squares, log_sum, entropy = J, -0.5 * J / model.variance, 0.0
         counts, sums = _hard_statistics(chunk, previous, moved, C, settings)
     else:
-        responsibilities, log_sums = kernels.posterior(model.exponent(distances), n_threads=settings.n_threads)
-        squares = chunk.weighted_sum(np.einsum("nh,nh->n", responsibilities, distances, dtype=np.float64))
-        log_sum = chunk.weighted_sum(log_sums)
+        posterior = kernels.posterior(distances, model.scale, n_threads=settings.n_threads)
+        squares = chunk.weighted_sum(posterior.mean)
+        log_sum = chunk.weighted_sum(posterior.log_sum)
         entropy = log_sum + 0.5 * squares / model.variance
         counts, sums = kernels.accumulate(
-            chunk.X, kept, responsibilities, chunk.sample_weight, n_components=C, n_threads=settings.n_threads
+            chunk.X, kept, posterior.responsibilities, chunk.sample_weight, n_components=C, n_threads=settings.n_threads
         )
     return Statistics(
         counts=counts,

@@ -23,11 +23,12 @@ def test_posterior_equals_the_reference(n_kept, dtype):
         log_joint = (30 * rng.standard_normal((n, n_kept)) - 1000).astype(dtype)
         log_joint[rng.random(log_joint.shape) < 0.1] = -np.inf
         log_joint[:, 0] = -1010
-        q, log_sum = native.posterior(log_joint)
-        expected_q, expected_log_sum = reference.posterior(log_joint)
+        q, log_sum, mean = native.posterior(log_joint)
+        expected_q, expected_log_sum, expected_mean = reference.posterior(log_joint)
         assert q.dtype == log_sum.dtype == np.float64
         np.testing.assert_allclose(q, expected_q, rtol=1e-12, atol=1e-300)
         np.testing.assert_allclose(log_sum, expected_log_sum, rtol=1e-14)
+        np.testing.assert_allclose(mean, expected_mean, rtol=1e-12)
         np.testing.assert_allclose(q.sum(axis=1), 1, rtol=1e-13)
         np.testing.assert_array_equal(q[np.isneginf(log_joint)], 0)
 
@@ -37,11 +38,21 @@ def test_posterior_of_extreme_rows(dtype, kernels):
     log_joint = np.array(
         [[-1e30, -np.inf, -np.inf], [1e30, -1e30, 0], [700, 700, 700], [-1e5, -1e5 - 1, -2e5]], dtype=dtype
     )
-    q, log_sum = kernels.posterior(log_joint)
+    q, log_sum, _ = kernels.posterior(log_joint)
     e = 1 / (1 + np.exp(-1))
     np.testing.assert_allclose(q, [[1, 0, 0], [1, 0, 0], [1 / 3] * 3, [e, 1 - e, 0]], rtol=1e-12)
     expected = [dtype(-1e30), dtype(1e30), 700 + np.log(3), -1e5 + np.log1p(np.exp(-1))]
     np.testing.assert_allclose(log_sum, expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_posterior_of_squared_distances(dtype, kernels):
+    squared = np.square(clustered(60, 6, dtype))
+    q, log_sum, mean = kernels.posterior(squared, -0.7)
+    scaled = kernels.posterior(-0.7 * squared.astype(np.float64))
+    np.testing.assert_allclose(q, scaled.responsibilities, rtol=1e-12)
+    np.testing.assert_allclose(log_sum, scaled.log_sum, rtol=1e-12)
+    np.testing.assert_allclose(mean, (q * squared).sum(axis=1), rtol=1e-12)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -14,7 +14,8 @@ def all_kernels(dtype, n_threads, n=20_011, D=7, n_centers=50):
     """The results of every kernel over enough rows for several chunks of uneven size."""
     X, centers, w = clustered(n, D, dtype), clustered(n_centers, D, dtype, seed=2), weights(n)
     kept, distances = kernels.nearest(X, centers, 4, n_threads=n_threads)
-    q, log_sum = kernels.posterior(-distances / 2, n_threads=n_threads)
+    posterior = kernels.posterior(distances, -0.5, n_threads=n_threads)
+    q = posterior.responsibilities
     lists = kernels.nearest(centers, centers, 9, n_threads=n_threads)[0][:, 1:]
     labels, factors = kept[:, 3], np.linspace(0.9, 1.1, n_centers)
     return {
@@ -22,7 +23,11 @@ def all_kernels(dtype, n_threads, n=20_011, D=7, n_centers=50):
         "nearest one": kernels.nearest(X, centers, n_threads=n_threads),
         "nearest hinted": kernels.nearest(X, centers, 4, hint=kept[::-1], n_threads=n_threads),
         "min_distances": kernels.min_distances(X, centers[:5], distances[:, 0], n_threads=n_threads),
-        "posterior": (q, log_sum),
+        "posterior": tuple(posterior),
+        "means": kernels.means(
+            *kernels.accumulate(X, kept, q, w, n_components=n_centers), centers, n_threads=n_threads
+        ),
+        "keep_nearest": kernels.keep_nearest(X, centers, lists, kept[:, 2:], 3, n_threads=n_threads),
         "accumulate": kernels.accumulate(X, kept, q, w, n_components=n_centers, n_threads=n_threads),
         "accumulate hard": kernels.accumulate(X, kept[:, :1], n_components=n_centers, n_threads=n_threads),
         "accumulate rows": kernels.accumulate(

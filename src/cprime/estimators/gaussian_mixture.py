@@ -302,9 +302,9 @@ class GaussianMixture(DensityMixin, Clusterer):
         H, shape = self.n_active_, (len(X), model.n_components)
         if not sparse and model.n_components == H:
             squared = kernels.min_distances(X, model.centers, n_threads=self.n_threads).T
-            return kernels.posterior(model.exponent(squared), n_threads=self.n_threads)[0]
+            return kernels.posterior(squared, model.scale, n_threads=self.n_threads).responsibilities
         kept, distances = kernels.nearest(X, model.centers, H, n_threads=self.n_threads)
-        responsibilities, _ = kernels.posterior(model.exponent(distances), n_threads=self.n_threads)
+        responsibilities = kernels.posterior(distances, model.scale, n_threads=self.n_threads).responsibilities
         if sparse:
             indptr = np.arange(0, len(X) * H + 1, H)
             result = csr_array((responsibilities.ravel(), kept.ravel(), indptr), shape=shape)

@@ -79,15 +79,25 @@ def min_distances(
     return out
 
 
-def posterior(log_joint: Floats, *, n_threads: int | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Row-wise softmax and log-sum-exp: log_joint (n, H)  ->  responsibilities (n, H), log_sum (n,), both float64."""
-    log_joint = np.ascontiguousarray(check.matrix(log_joint, "log_joint"))
-    if log_joint.shape[1] < 1:
-        raise ValueError("log_joint must have at least one column, got 0")
-    responsibilities = np.empty(log_joint.shape, dtype=np.float64)
-    log_sum = np.empty(len(log_joint), dtype=np.float64)
-    _core.posterior(log_joint, responsibilities, log_sum, resolve_threads(n_threads))
-    return responsibilities, log_sum
+class Posterior(NamedTuple):
+    """What `posterior` gives for every row."""
+
+    responsibilities: NDArray[np.float64]
+    log_sum: NDArray[np.float64]
+    mean: NDArray[np.float64]
+
+
+def posterior(values: Floats, scale: float = 1.0, *, n_threads: int | None = None) -> Posterior:
+    """Row-wise softmax of scale · values (n, H), their log-sum-exp (n,), and the mean of the values under it (n,).
+
+    values are logarithms of joint probabilities [nats], or squared distances with scale = −1/2σ².
+    """
+    values = np.ascontiguousarray(check.matrix(values, "values"))
+    if values.shape[1] < 1:
+        raise ValueError("values must have at least one column, got 0")
+    out = Posterior(np.empty(values.shape), np.empty(len(values)), np.empty(len(values)))
+    _core.posterior(values, scale, *out, resolve_threads(n_threads))
+    return out
 
 
 def accumulate(
@@ -272,6 +282,36 @@ def reassign(
         check.refuse_components(len(centers), 0, labels=labels)
         raise
     return out, distances
+
+
+def keep_nearest(
+    X: Floats,
+    centers: Floats,
+    lists: NDArray[np.int32],
+    previous: NDArray[np.int32],
+    n_kept: int,
+    *,
+    n_threads: int | None = None,
+) -> tuple[NDArray[np.int32], Floats]:
+    """One cluster-major partial E-step with C′ >= 1: the `n_kept` nearest in G(n) = K(n) ∪ G_c, c the nearest in K(n).
+
+    X (n, D), centers (C, D), lists (C, G) int32: neighbours without the component itself, −1 behind the last,
+    previous (n, H′) int32: K(n), nearest first, −1 is no component  ->  kept (n, H) int32 by (distance, id), −1 where
+    G(n) is smaller, squared distances (n, H), infinite there.
+    """
+    X = check.matrix(X, "X")
+    centers = check.centers(centers, X)
+    n_kept = check.count(n_kept, "n_kept")
+    lists = check.kept(lists, "lists", (len(centers), check.width(lists, "lists")))
+    previous = check.kept(previous, "previous", (len(X), max(1, check.width(previous, "previous"))))
+    kept, distances = np.empty((len(X), n_kept), dtype=np.int32), np.empty((len(X), n_kept), dtype=X.dtype)
+    try:
+        _core.keep(X, centers, lists, previous, kept, distances, resolve_threads(n_threads))
+    except ValueError:
+        check.refuse_components(len(centers), -1, lists=lists, previous=previous)
+        check.refuse_components(len(centers), 0, previous=previous[:, :1])
+        raise
+    return kept, distances
 
 
 class Found(NamedTuple):

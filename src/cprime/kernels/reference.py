@@ -15,13 +15,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime.kernels import arguments as check
-from cprime.kernels.native import Expectation, Found
+from cprime.kernels.native import Expectation, Posterior
+from cprime.kernels.reference_local import (
+    check_ids,
+    check_range,
+    gather,
+    grouped_order,
+    keep_nearest,
+    nearest_among,
+    reassign,
+    squared_distances,
+)
 
 __all__ = [
     "accumulate",
     "expect_all",
     "gather",
     "grouped_order",
+    "keep_nearest",
     "log_sum_exp",
     "means",
     "min_distances",
@@ -31,8 +42,6 @@ __all__ = [
     "reassign",
     "spread_out",
 ]
-
-SEGMENT = 2048  # points of one component that `reassign` limits together
 
 
 def nearest(
@@ -53,7 +62,7 @@ def nearest(
     check.centers(centers, X)
     if not 1 <= n_kept <= len(centers):
         raise ValueError(f"n_kept={n_kept} should be between 1 and the number of centers, {len(centers)}.")
-    distances = _squared_distances(X, centers).astype(X.dtype)
+    distances = squared_distances(X, centers).astype(X.dtype)
     kept = np.argsort(distances, axis=1, kind="stable")[:, :n_kept]
     return kept.astype(np.int32), np.take_along_axis(distances, kept, axis=1)
 
@@ -67,7 +76,7 @@ def min_distances(
     """
     check.matrix(X, "X")
     check.matrix(candidates, "candidates", X)
-    distances = _squared_distances(X, candidates).T.astype(X.dtype)
+    distances = squared_distances(X, candidates).T.astype(X.dtype)
     if current is None:
         return np.ascontiguousarray(distances)
     _check_vector(X, "current", current)
@@ -76,20 +85,21 @@ def min_distances(
     return np.minimum(distances, current)
 
 
-def posterior(log_joint: NDArray, *, n_threads: int | None = None) -> tuple[NDArray, NDArray]:
-    """Normalise each row: q_nh = exp(a_nh) / Σ_h' exp(a_nh') (L 4, 5) and log Σ_h exp(a_nh) (L 7).
+def posterior(values: NDArray, scale: float = 1.0, *, n_threads: int | None = None) -> Posterior:
+    """Normalise each row: q_nh = exp(a_nh) / Σ_h' exp(a_nh') (L 4, 5), log Σ_h exp(a_nh) (L 7), Σ_h q_nh values_nh.
 
-    log_joint (n, H) float32 or float64, nats; finite or −inf, at least one finite in each row
-    returns responsibilities (n, H) float64 and log_sum (n,) float64
+    a = scale · values, nats; values (n, H) float32 or float64; a finite or −inf, at least one finite in each row
+    returns responsibilities (n, H), log_sum (n,) and mean (n,), all float64
     """
-    check.matrix(log_joint, "log_joint")
-    if log_joint.shape[1] < 1:
-        raise ValueError("log_joint must have at least one column, got 0")
-    a = log_joint.astype(np.float64)
+    check.matrix(values, "values")
+    if values.shape[1] < 1:
+        raise ValueError("values must have at least one column, got 0")
+    a = scale * values.astype(np.float64)
     highest = a.max(axis=1, keepdims=True)
     scaled = np.exp(a - highest)
     total = scaled.sum(axis=1, keepdims=True)
-    return scaled / total, (highest + np.log(total))[:, 0]
+    q = scaled / total
+    return Posterior(q, (highest + np.log(total))[:, 0], (q * np.where(q > 0, values, 0)).sum(axis=1))
 
 
 def accumulate(
@@ -115,9 +125,9 @@ def accumulate(
     check.count(n_components, "n_components")
     weights = _weights(X, sample_weight)
     if rows is not None:
-        _check_range("rows", check.positions(rows, "rows"), 0, len(X))
+        check_range("rows", check.positions(rows, "rows"), 0, len(X))
         X, weights = X[rows], weights[rows]
-    _check_ids("kept", kept, len(X), 0, n_components)
+    check_ids("kept", kept, len(X), 0, n_components)
     if responsibilities is None:
         if kept.shape[1] != 1:
             raise ValueError(f"responsibilities is None, which needs one kept component, got {kept.shape[1]}.")
@@ -167,7 +177,7 @@ def spread_out(
     chosen: list[int] = []
     for g, n in enumerate(n_chosen):
         rows, mass = (a[offsets[g] : offsets[g + 1]] for a in (candidates, weights))
-        squared = _squared_distances(rows, rows).astype(rows.dtype)
+        squared = squared_distances(rows, rows).astype(rows.dtype)
         closest, taken = np.full(len(rows), np.inf), []
         for i in range(n):
             cumulative = np.cumsum(mass * closest if i else mass)
@@ -220,131 +230,6 @@ def log_sum_exp(X: NDArray, centers: NDArray, variance: float, *, n_threads: int
     return _exact_posterior(X, centers, variance)[2]
 
 
-def reassign(
-    X: NDArray,
-    centers: NDArray,
-    lists: NDArray,
-    labels: NDArray,
-    inside: NDArray | None = None,
-    outside: NDArray | None = None,
-    share: float = 0.25,
-    active: NDArray[np.bool_] | None = None,
-    known: NDArray | None = None,
-    *,
-    n_threads: int | None = None,
-) -> tuple[NDArray, NDArray]:
-    """Do a partial E-step with C′ = 1 (F Alg. 1, 2): each point compares its component with that one's neighbours.
-
-    A point of component c goes to the b of c's list with the least outside_b ‖x − μ_b‖², the earliest of several, if
-    that is less than inside_c ‖x − μ_c‖². Some go although ‖x − μ_b‖ ≥ ‖x − μ_c‖, for the factors' sake: of each 2048
-    points of c, in the order of X, these are at most max(1, ⌊share · size⌋), those of greatest difference, the earliest
-    of several; the others stay. The factors tell what one point's move does to J, not what many at once do.
-
-    X (n, D), centers (C, D) of one dtype T; lists (C, G) int32 without the component itself, of which what is behind
-    the first −1 is not read; labels (n,) int32; inside, outside (C,) ≥ 0 or None for ones; 0 ≤ share ≤ 1
-    active (C,) bool: only points of these components are visited; the others stay, at their `known` distances (n,)
-    returns labels (n,) int32 and distances (n,) T, squared, to where a point has gone
-    """
-    C = len(centers)
-    check.matrix(X, "X")
-    check.centers(centers, X)
-    _check_ids("lists", lists, C, -1, C)
-    if labels.shape != (len(X),):
-        raise ValueError(f"labels has shape {labels.shape}, expected ({len(X)},).")
-    _check_ids("labels", labels[:, None], len(X), 0, C)
-    if not 0 <= share <= 1:
-        raise ValueError(f"share={share} should be between 0 and 1.")
-    stay = np.ones(C) if inside is None else check.factor(inside, "inside", X, C).astype(np.float64)
-    go = np.ones(C) if outside is None else check.factor(outside, "outside", X, C).astype(np.float64)
-    winner, distance = labels.copy(), np.empty(len(X), dtype=X.dtype)
-    if active is not None:
-        if active.shape != (C,):
-            raise ValueError(f"active has shape {active.shape}, expected ({C},).")
-        if known is None or known.shape != (len(X),):
-            raise ValueError(f"known is needed where active is given, of shape ({len(X)},).")
-        distance = known.astype(X.dtype)
-    for c in range(C) if active is None else np.flatnonzero(active):
-        members = np.flatnonzero(labels == c)
-        end = np.append(np.flatnonzero(lists[c] == -1), lists.shape[1])[0]
-        offered = np.append(c, lists[c, :end])
-        for first in range(0, len(members), SEGMENT):
-            points = members[first : first + SEGMENT]
-            squared = _squared_distances(X[points], centers[offered])
-            score = squared * np.append(stay[c], go[offered[1:]])
-            best = score.argmin(axis=1)
-            row = np.arange(len(points))
-            gain = score[:, 0] - score[row, best]
-            farther = np.flatnonzero((gain > 0) & (squared[row, best] >= squared[:, 0]))
-            order = farther[np.argsort(-gain[farther], kind="stable")]
-            best[order[max(1, int(share * len(points))) :]] = 0
-            winner[points] = offered[best]
-            distance[points] = squared[row, best]
-    return winner, distance
-
-
-def nearest_among(
-    X: NDArray,
-    centers: NDArray,
-    lists: NDArray,
-    previous: NDArray,
-    n_kept: int,
-    extra: NDArray | None = None,
-    *,
-    evidence: bool = False,
-    n_threads: int | None = None,
-) -> Found:
-    """Do a partial E-step: the n_kept nearest in G(n) = K(n) ∪ ⋃_{c ∈ K(n)} G_c ∪ extra(n) (F Alg. 1, 2).
-
-    X (n, D), centers (C, D) of one dtype T; lists (C, G), previous (n, H′): K(n), extra (n, E), all int32 with −1 for
-    no component and repetitions allowed
-    returns kept (n, n_kept) int32, ordered by (distance, id), −1 where G(n) is smaller; distances (n, n_kept) T,
-    squared, infinite there; counts (n,) int32: |G(n)|; and with `evidence` G(n) in the order K(n), the lists, extra:
-    evaluated (n, H′ (G + 1) + E) int32, −1 behind the last, and evaluations, squared distances T, 0 there
-    """
-    n, C = len(X), len(centers)
-    check.matrix(X, "X")
-    check.centers(centers, X)
-    check.count(n_kept, "n_kept")
-    extra = np.empty((n, 0), dtype=np.int32) if extra is None else extra
-    _check_ids("lists", lists, C, -1, C)
-    _check_ids("previous", previous, n, -1, C)
-    _check_ids("extra", extra, n, -1, C)
-    capacity = previous.shape[1] * (lists.shape[1] + 1) + extra.shape[1]
-    kept, distances = np.full((n, n_kept), -1, np.int32), np.full((n, n_kept), np.inf, X.dtype)
-    evaluated, evaluations = np.full((n, capacity), -1, np.int32), np.zeros((n, capacity), X.dtype)
-    counts = np.empty(n, dtype=np.int32)
-    for i, x in enumerate(X):
-        own = previous[i][previous[i] >= 0]
-        offered = np.concatenate([own, lists[own].ravel(), extra[i]])
-        offered = np.array(list(dict.fromkeys(offered[offered >= 0].tolist())), dtype=np.int32)
-        squared = _squared_distances(x[None], centers[offered])[0].astype(X.dtype)
-        order = np.lexsort((offered, squared))[:n_kept]
-        counts[i] = len(offered)
-        kept[i, : len(order)], distances[i, : len(order)] = offered[order], squared[order]
-        evaluated[i, : len(offered)], evaluations[i, : len(offered)] = offered, squared
-    return Found(kept, distances, counts, evaluated if evidence else None, evaluations if evidence else None)
-
-
-def grouped_order(labels: NDArray, n_components: int, *, n_threads: int | None = None) -> NDArray:
-    """Give the positions of component 0, then of 1, and so on, each component's in rising order.
-
-    labels (n,) int32 from 0 to n_components - 1     returns (n,) int64
-    """
-    check.count(n_components, "n_components")
-    _check_ids("labels", labels[:, None], len(labels), 0, n_components)
-    return np.argsort(labels, kind="stable")
-
-
-def gather(X: NDArray, order: NDArray, *, n_threads: int | None = None) -> NDArray:
-    """Copy the rows of X in the given order.
-
-    X (n, D); order (m,) integers from 0 to n - 1, repetitions allowed     returns (m, D), C-contiguous
-    """
-    check.matrix(X, "X")
-    _check_range("order", check.positions(order, "order"), 0, len(X))
-    return np.ascontiguousarray(X[order])
-
-
 def _exact_posterior(X: NDArray, centers: NDArray, variance: float) -> tuple[NDArray, NDArray, NDArray]:
     """Squared distances (n, C), responsibilities (n, C) and log-sums (n,) of the model with one variance.
 
@@ -354,20 +239,11 @@ def _exact_posterior(X: NDArray, centers: NDArray, variance: float) -> tuple[NDA
     check.centers(centers, X)
     if not (np.isfinite(variance) and variance > 0):
         raise ValueError(f"variance={variance} should be positive and finite.")
-    distances = _squared_distances(X, centers)
+    distances = squared_distances(X, centers)
     least = distances.min(axis=1, keepdims=True)
     with np.errstate(over="ignore"):
-        r, log_total = posterior((least - distances) / (2 * variance))
+        r, log_total, _ = posterior((least - distances) / (2 * variance))
     return distances, r, log_total - least[:, 0] / (2 * variance)
-
-
-def _squared_distances(X: NDArray, centers: NDArray) -> NDArray:
-    """‖x_n − μ_c‖² from differences, (n, C) float64."""
-    rows = np.ascontiguousarray(X, dtype=np.float64)
-    distances = np.empty((len(X), len(centers)))
-    for c, center in enumerate(centers.astype(np.float64)):
-        distances[:, c] = np.square(rows - center).sum(axis=1)
-    return distances
 
 
 def _weights(X: NDArray, sample_weight: NDArray | None) -> NDArray:
@@ -382,18 +258,3 @@ def _check_vector(X: NDArray, name: str, value: NDArray) -> None:
     """Require one entry per row of X."""
     if value.shape != (len(X),):
         raise ValueError(f"{name} has shape {value.shape}, expected ({len(X)},).")
-
-
-def _check_ids(name: str, ids: NDArray, n_rows: int, least: int, n_components: int) -> None:
-    """Require n_rows rows of components in [least, n_components)."""
-    if ids.dtype != np.int32:
-        raise TypeError(f"{name} has dtype {ids.dtype}, expected int32.")
-    if ids.ndim != 2 or len(ids) != n_rows:
-        raise ValueError(f"{name} has shape {ids.shape}, expected ({n_rows}, any).")
-    _check_range(name, ids, least, n_components)
-
-
-def _check_range(name: str, ids: NDArray, least: int, end: int) -> None:
-    """Require integers in [least, end)."""
-    if ids.size and not (ids.min() >= least and ids.max() < end):
-        raise ValueError(f"{name} has {ids.min()} to {ids.max()}, expected {least} to {end - 1}.")

@@ -55,9 +55,10 @@ class TiedSpherical:
         """log p(c, x) + ‖x − μ_c‖²/2σ² = −log C − (D/2) log 2πσ², the same for every component and point [nats]."""
         return -math.log(self.n_components) - self.n_features / 2 * math.log(2 * math.pi * self.variance)
 
-    def exponent(self, distances: Floats) -> Floats:
-        """−‖x − μ_c‖²/2σ² from squared distances: log p(c, x) less `log_scale` [nats]."""
-        return np.asarray(distances, dtype=np.float64) * (-0.5 / self.variance)
+    @property
+    def scale(self) -> float:
+        """−1/2σ², by which a squared distance becomes log p(c, x) less `log_scale` [nats per data unit²]."""
+        return -0.5 / self.variance
 
     def with_variance(self, mean_square: float) -> Self:
         """The same centres with σ² = mean_square / D, `mean_square` being a mean of squared distances (14)."""

@@ -51,8 +51,8 @@ def certify(
         spread = np.std(excess - ratio * best) / (best.mean() * np.sqrt(m)) if best.sum() > 0 else 0.0
         name, value = "relative_excess", ratio
     else:
-        exact = kernels.posterior(truth.astype(np.float64) * (-0.5 / variance))[1]
-        partial = kernels.posterior(seen * (-0.5 / variance))[1]
+        exact = kernels.posterior(truth, -0.5 / variance).log_sum
+        partial = kernels.posterior(seen, -0.5 / variance).log_sum
         short = np.maximum(exact - partial, 0)
         name, value, spread = "shortfall", float(short.mean()), np.std(short) / np.sqrt(m)
     result[name] = value

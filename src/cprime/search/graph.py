@@ -94,11 +94,20 @@ class GraphSearch:
     ) -> tuple[NDArray, Floats, int]:
         assert chunk.kept is not None
         assert self._lists is not None
-        if n_kept > 1:
-            found = self._among(chunk, centers, n_kept)
-            self._moved += float(np.mean(found.kept[:, 0] != chunk.kept[:, 0]))
-            return found.kept, found.distances, int(found.counts.sum(dtype=np.int64))
         before = chunk.kept[:, 0]
+        sizes = 1 + (self._lists >= 0).sum(axis=1)
+        visited = np.bincount(before, minlength=len(centers))
+        if n_kept > 1:
+            if self.n_explore:
+                found = self._among(chunk, centers, n_kept)
+                kept, distances, evaluations = found.kept, found.distances, int(found.counts.sum(dtype=np.int64))
+            else:
+                kept, distances = kernels.keep_nearest(
+                    chunk.X, centers, self._lists, chunk.kept, n_kept, n_threads=self.n_threads
+                )
+                evaluations = int(visited @ sizes) + before.size * (n_kept - 1)
+            self._moved += np.count_nonzero(kept[:, 0] != before) / len(before)
+            return kept, distances, evaluations
         inside, outside = factors or (None, None)
         active = self._stirred(chunk, centers, factors)
         known = None if active is None else chunk.distances[:, 0] if chunk.distances is not None else None
@@ -116,8 +125,6 @@ class GraphSearch:
         self._touched[:] = False
         gone = labels != before
         self._touched[before[gone]] = self._touched[labels[gone]] = True
-        sizes = 1 + (self._lists >= 0).sum(axis=1)
-        visited = np.bincount(before, minlength=len(centers))
         evaluations = int(visited @ (sizes if active is None else sizes * active))
         self._moved += np.count_nonzero(labels != before) / len(labels)
         self._iteration += 1

@@ -1,0 +1,206 @@
+// What the cluster-major searches share: the points of a component, and its neighbours as their candidates, packed once
+// relative to the component's own centre and scored in dense tiles. Where the processor has a matrix unit the tiles
+// only screen: bounds of their error say which candidates have to be measured.
+#pragma once
+#include <algorithm>
+#include <cmath>
+
+#include "halves.h"
+#include "kernels.h"
+#include "screen.h"
+#include "tile.h"
+
+namespace cprime::CPRIME_ISA {
+
+template <class T> inline void column_squares(const T *packed, int D, T *square) {
+    using V = simd<T>;
+    constexpr int blocks = (TILE_ROWS + V::width - 1) / V::width; // the last one reads and writes a little behind
+    typename V::vec sum[blocks][4] = {};
+    for (int k = 0; k < D; ++k)
+        for (int b = 0; b < blocks; ++b) {
+            const auto v = V::load(packed + k * TILE_ROWS + b * V::width);
+            sum[b][k % 4] += v * v;
+        }
+    for (int b = 0; b < blocks; ++b)
+        V::store(square + b * V::width, (sum[b][0] + sum[b][1]) + (sum[b][2] + sum[b][3]));
+}
+
+// Some points of a component for the register tile; |x|^2 is one more dimension.
+template <class T> struct ProductPoints {
+    explicit ProductPoints(int D) : packed(static_cast<std::size_t>(D + 1) * TILE_ROWS + PACK_SLACK<T>) {}
+
+    // Entries [first, end), or as many as fit; those behind them are fetched.
+    template <class Task> void read(const Task &task, const T *origin, std::size_t first, std::size_t end) {
+        const int D = task.X.D;
+        n = static_cast<int>(std::min<std::size_t>(TILE_ROWS, end - first));
+        for (std::size_t e = first + n; e < std::min(end, first + 2 * TILE_ROWS); ++e) {
+            const char *next = reinterpret_cast<const char *>(task.X[task.entries[e]]);
+            for (std::size_t byte = 0; byte < D * sizeof(T); byte += 64)
+                __builtin_prefetch(next + byte, 0, 2);
+        }
+        pack<TILE_ROWS>([&](int i) { return task.X[task.entries[first + i]]; }, n, D, origin, packed.get());
+        column_squares(packed.get(), D, square);
+        std::copy_n(square, TILE_ROWS, packed + D * TILE_ROWS);
+    }
+
+    int n = 0;
+    Scratch<T> packed;
+    alignas(64) T square[TILE_ROWS + simd<T>::width];
+};
+
+// score = outside (|m|^2 - 2 x m + |x|^2).
+template <class T> class ProductCandidates {
+  public:
+    ProductCandidates(const Rows<T> &centers, const std::int32_t *list, int n_candidates, const T *origin,
+                      const T *outside)
+        : n_panels((n_candidates + L - 1) / L), D_(centers.D), columns_(panel_size() * n_panels),
+          start_(static_cast<std::size_t>(L) * n_panels) {
+        for (int p = 0; p < n_panels; ++p) {
+            T *column = columns_ + panel_size() * p, *start = start_ + p * L;
+            const int n = std::min(L, n_candidates - p * L);
+            pack<L>([&](int i) { return centers[list[p * L + i]]; }, n, D_, origin, column);
+            alignas(64) T factor[L];
+            for (int i = 0; i < L; ++i)
+                factor[i] = i >= n ? T(0) : outside ? outside[list[p * L + i]] : T(1);
+            for (int v = 0; v < L; v += V::width) {
+                typename V::vec square{};
+                const auto f = V::load(factor + v);
+                for (int k = 0; k < D_; ++k) {
+                    const auto m = V::load(column + k * L + v);
+                    square += m * m;
+                    V::store(column + k * L + v, m * (f * T(-2)));
+                }
+                V::store(column + D_ * L + v, f);
+                V::store(start + v, f * square);
+                for (int i = 0; i < V::width && v + i < n; ++i)
+                    longest = std::max(longest, square[i]);
+            }
+            for (int i = n; i < L; ++i)
+                start[i] = std::numeric_limits<T>::infinity();
+        }
+    }
+
+    void score(const ProductPoints<T> &points, int panel, T (*out)[TILE_LANES<T>]) const {
+        tile<T, Form::product>(points.packed, columns_ + panel_size() * panel, D_ + 1, start_ + panel * L, out);
+    }
+
+    int n_panels;
+    T longest = 0; // the greatest |m|^2
+
+  private:
+    using V = simd<T>;
+    static constexpr int L = TILE_LANES<T>;
+    std::size_t panel_size() const { return static_cast<std::size_t>(D_ + 1) * L; }
+
+    int D_;
+    Scratch<T> columns_, start_;
+};
+
+#if defined(__AMX_BF16__)
+
+constexpr int HALF_POINTS = 2 * HALF_ROWS; // points that are screened at a time
+
+// Some points of a component, as the right factor of a product of halves.
+struct HalfPoints {
+    explicit HalfPoints(int D) : columns(static_cast<std::size_t>(HALF_POINTS) * half_depth(D)) {}
+
+    // Entries [first, end), or as many as fit; those behind them are fetched.
+    template <class Task> void read(const Task &task, const float *origin, std::size_t first, std::size_t end) {
+        const int depth = half_depth(task.X.D);
+        n = static_cast<int>(std::min<std::size_t>(HALF_POINTS, end - first));
+        const auto row = [&](int i) { return task.X[task.entries[first + i]]; };
+        const auto next = [&](int i) { return first + HALF_POINTS + i < task.X.n ? row(HALF_POINTS + i) : nullptr; };
+        for (int j = 0; j < n; j += HALF_ROWS) {
+            round_rows([&](int i) { return row(j + i); }, std::min(HALF_ROWS, n - j),
+                       [&](int i) { return next(j + i); }, task.X.D, depth, origin, 1, columns + j * depth, square + j,
+                       lost + j);
+            transpose_tiles(columns + j * depth, depth);
+        }
+    }
+
+    int n = 0;
+    Scratch<half> columns;
+    alignas(64) float square[HALF_POINTS], lost[HALF_POINTS];
+};
+
+// The same scores from halves, with |error| <= outside (e |m| + g (|x|^2 + |m|^2)): e for what rounding takes, g for
+// the arithmetic.
+class HalfCandidates {
+  public:
+    HalfCandidates(const Rows<float> &centers, const std::int32_t *list, int n_candidates, const float *origin,
+                   const float *outside)
+        : n_(n_candidates), n_padded_((n_candidates + HALF_POINTS - 1) / HALF_POINTS * HALF_POINTS),
+          depth_(half_depth(centers.D)), g_(score_error<float>(centers.D)),
+          left_(static_cast<std::size_t>(n_padded_) * depth_), terms_(n_padded_),
+          low_(static_cast<std::size_t>(n_padded_) * HALF_POINTS) {
+        for (int p = 0; p < n_padded_; p += HALF_ROWS) {
+            float square[HALF_ROWS], lost[HALF_ROWS];
+            const auto row = [&](int i) { return centers[list[p + i]]; };
+            const auto next = [&](int i) { return p + HALF_ROWS + i < n_ ? row(HALF_ROWS + i) : nullptr; };
+            round_rows(row, std::min(HALF_ROWS, n_ - p), next, centers.D, depth_, origin, 1, left_ + p * depth_, square,
+                       lost);
+            for (int i = 0; i < HALF_ROWS && p + i < n_; ++i) {
+                const float factor = outside ? outside[list[p + i]] : 1, norm = std::sqrt(square[i]);
+                terms_[p + i] = {factor, -2 * factor, factor * square[i], factor * norm};
+                longest_ = std::max(longest_, norm);
+                if (square[i] > 0)
+                    worst_ = std::max(worst_, lost[i] / square[i]);
+            }
+        }
+        worst_ = std::sqrt(worst_);
+    }
+
+    // Lower bounds of all scores. With `narrow`, bar[i] becomes the least of itself and the point's upper bounds.
+    void bound(const HalfPoints &points, float *bar, bool narrow) {
+        for (int p = 0; p < n_padded_; p += 2 * HALF_ROWS)
+            if (points.n > HALF_ROWS)
+                multiply<2, 2>(left_ + p * depth_, points.columns, depth_, low_ + p * HALF_POINTS, HALF_POINTS);
+            else
+                multiply<2, 1>(left_ + p * depth_, points.columns, depth_, low_ + p * HALF_POINTS, HALF_POINTS);
+        for (int j = 0; j < points.n; j += V::width) {
+            alignas(64) float e[V::width];
+            for (int i = 0; i < V::width; ++i)
+                e[i] = 2.05f * (std::sqrt(points.lost[j + i]) + (worst_ + g_) * std::sqrt(points.square[j + i])) +
+                       2 * g_ * longest_;
+            for (int i = points.n; i < j + V::width; ++i)
+                bar[i] = -std::numeric_limits<float>::infinity();
+            const auto x2 = V::load(points.square + j), error = V::load(e), arithmetic = x2 * (2 * g_);
+            auto highest = V::load(bar + j);
+            for (int b = 0; b < n_; ++b) {
+                const Terms t = terms_[b];
+                float *column = low_ + b * HALF_POINTS + j;
+                const auto width = error * t.width + arithmetic * t.factor;
+                const auto score = V::load(column) * t.slope + (x2 * t.factor + t.start);
+                highest = V::min(highest, score + width);
+                V::store(column, score - width);
+            }
+            if (narrow)
+                V::store(bar + j, highest);
+        }
+    }
+
+    // Calls near(point, candidate) where the lower bound is at most bar[point].
+    template <class Near> void for_each_below(const HalfPoints &points, const float *bar, Near near) const {
+        for (int j = 0; j < points.n; j += V::width) {
+            const auto limit = V::load(bar + j);
+            for (int b = 0; b < n_; ++b)
+                for (auto mask = V::mask_le(V::load(low_ + b * HALF_POINTS + j), limit); mask; mask &= mask - 1)
+                    near(j + __builtin_ctz(mask), b);
+        }
+    }
+
+  private:
+    using V = simd<float>;
+    struct alignas(16) Terms { // score = factor |x|^2 + slope x m + start
+        float factor, slope, start, width;
+    };
+    int n_, n_padded_, depth_;
+    float g_, worst_ = 0, longest_ = 0; // of the candidates: the share that rounding takes, and |m|
+    Scratch<half> left_;
+    Scratch<Terms> terms_;
+    Scratch<float> low_;
+};
+
+#endif
+
+} // namespace cprime::CPRIME_ISA

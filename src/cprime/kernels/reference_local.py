@@ -1,0 +1,185 @@
+"""NumPy twins of the kernels of partial searches, and what all twins share; see `reference.py`."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.kernels import arguments as check
+from cprime.kernels.native import Found
+
+SEGMENT = 2048  # points of one component that `reassign` limits together
+
+
+def reassign(
+    X: NDArray,
+    centers: NDArray,
+    lists: NDArray,
+    labels: NDArray,
+    inside: NDArray | None = None,
+    outside: NDArray | None = None,
+    share: float = 0.25,
+    active: NDArray[np.bool_] | None = None,
+    known: NDArray | None = None,
+    *,
+    n_threads: int | None = None,
+) -> tuple[NDArray, NDArray]:
+    """Do a partial E-step with C′ = 1 (F Alg. 1, 2): each point compares its component with that one's neighbours.
+
+    A point of component c goes to the b of c's list with the least outside_b ‖x − μ_b‖², the earliest of several, if
+    that is less than inside_c ‖x − μ_c‖². Some go although ‖x − μ_b‖ ≥ ‖x − μ_c‖, for the factors' sake: of each 2048
+    points of c, in the order of X, these are at most max(1, ⌊share · size⌋), those of greatest difference, the earliest
+    of several; the others stay. The factors tell what one point's move does to J, not what many at once do.
+
+    X (n, D), centers (C, D) of one dtype T; lists (C, G) int32 without the component itself, of which what is behind
+    the first −1 is not read; labels (n,) int32; inside, outside (C,) ≥ 0 or None for ones; 0 ≤ share ≤ 1
+    active (C,) bool: only points of these components are visited; the others stay, at their `known` distances (n,)
+    returns labels (n,) int32 and distances (n,) T, squared, to where a point has gone
+    """
+    C = len(centers)
+    check.matrix(X, "X")
+    check.centers(centers, X)
+    check_ids("lists", lists, C, -1, C)
+    if labels.shape != (len(X),):
+        raise ValueError(f"labels has shape {labels.shape}, expected ({len(X)},).")
+    check_ids("labels", labels[:, None], len(X), 0, C)
+    if not 0 <= share <= 1:
+        raise ValueError(f"share={share} should be between 0 and 1.")
+    stay = np.ones(C) if inside is None else check.factor(inside, "inside", X, C).astype(np.float64)
+    go = np.ones(C) if outside is None else check.factor(outside, "outside", X, C).astype(np.float64)
+    winner, distance = labels.copy(), np.empty(len(X), dtype=X.dtype)
+    if active is not None:
+        if active.shape != (C,):
+            raise ValueError(f"active has shape {active.shape}, expected ({C},).")
+        if known is None or known.shape != (len(X),):
+            raise ValueError(f"known is needed where active is given, of shape ({len(X)},).")
+        distance = known.astype(X.dtype)
+    for c in range(C) if active is None else np.flatnonzero(active):
+        members = np.flatnonzero(labels == c)
+        end = np.append(np.flatnonzero(lists[c] == -1), lists.shape[1])[0]
+        offered = np.append(c, lists[c, :end])
+        for first in range(0, len(members), SEGMENT):
+            points = members[first : first + SEGMENT]
+            squared = squared_distances(X[points], centers[offered])
+            score = squared * np.append(stay[c], go[offered[1:]])
+            best = score.argmin(axis=1)
+            row = np.arange(len(points))
+            gain = score[:, 0] - score[row, best]
+            farther = np.flatnonzero((gain > 0) & (squared[row, best] >= squared[:, 0]))
+            order = farther[np.argsort(-gain[farther], kind="stable")]
+            best[order[max(1, int(share * len(points))) :]] = 0
+            winner[points] = offered[best]
+            distance[points] = squared[row, best]
+    return winner, distance
+
+
+def nearest_among(
+    X: NDArray,
+    centers: NDArray,
+    lists: NDArray,
+    previous: NDArray,
+    n_kept: int,
+    extra: NDArray | None = None,
+    *,
+    evidence: bool = False,
+    n_threads: int | None = None,
+) -> Found:
+    """Do a partial E-step: the n_kept nearest in G(n) = K(n) ∪ ⋃_{c ∈ K(n)} G_c ∪ extra(n) (F Alg. 1, 2).
+
+    X (n, D), centers (C, D) of one dtype T; lists (C, G), previous (n, H′): K(n), extra (n, E), all int32 with −1 for
+    no component and repetitions allowed
+    returns kept (n, n_kept) int32, ordered by (distance, id), −1 where G(n) is smaller; distances (n, n_kept) T,
+    squared, infinite there; counts (n,) int32: |G(n)|; and with `evidence` G(n) in the order K(n), the lists, extra:
+    evaluated (n, H′ (G + 1) + E) int32, −1 behind the last, and evaluations, squared distances T, 0 there
+    """
+    n, C = len(X), len(centers)
+    check.matrix(X, "X")
+    check.centers(centers, X)
+    check.count(n_kept, "n_kept")
+    extra = np.empty((n, 0), dtype=np.int32) if extra is None else extra
+    check_ids("lists", lists, C, -1, C)
+    check_ids("previous", previous, n, -1, C)
+    check_ids("extra", extra, n, -1, C)
+    capacity = previous.shape[1] * (lists.shape[1] + 1) + extra.shape[1]
+    kept, distances = np.full((n, n_kept), -1, np.int32), np.full((n, n_kept), np.inf, X.dtype)
+    evaluated, evaluations = np.full((n, capacity), -1, np.int32), np.zeros((n, capacity), X.dtype)
+    counts = np.empty(n, dtype=np.int32)
+    for i, x in enumerate(X):
+        own = previous[i][previous[i] >= 0]
+        offered = np.concatenate([own, lists[own].ravel(), extra[i]])
+        offered = np.array(list(dict.fromkeys(offered[offered >= 0].tolist())), dtype=np.int32)
+        squared = squared_distances(x[None], centers[offered])[0].astype(X.dtype)
+        order = np.lexsort((offered, squared))[:n_kept]
+        counts[i] = len(offered)
+        kept[i, : len(order)], distances[i, : len(order)] = offered[order], squared[order]
+        evaluated[i, : len(offered)], evaluations[i, : len(offered)] = offered, squared
+    return Found(kept, distances, counts, evaluated if evidence else None, evaluations if evidence else None)
+
+
+def grouped_order(labels: NDArray, n_components: int, *, n_threads: int | None = None) -> NDArray:
+    """Give the positions of component 0, then of 1, and so on, each component's in rising order.
+
+    labels (n,) int32 from 0 to n_components - 1     returns (n,) int64
+    """
+    check.count(n_components, "n_components")
+    check_ids("labels", labels[:, None], len(labels), 0, n_components)
+    return np.argsort(labels, kind="stable")
+
+
+def gather(X: NDArray, order: NDArray, *, n_threads: int | None = None) -> NDArray:
+    """Copy the rows of X in the given order.
+
+    X (n, D); order (m,) integers from 0 to n - 1, repetitions allowed     returns (m, D), C-contiguous
+    """
+    check.matrix(X, "X")
+    check_range("order", check.positions(order, "order"), 0, len(X))
+    return np.ascontiguousarray(X[order])
+
+
+def keep_nearest(
+    X: NDArray,
+    centers: NDArray,
+    lists: NDArray,
+    previous: NDArray,
+    n_kept: int,
+    *,
+    n_threads: int | None = None,
+) -> tuple[NDArray, NDArray]:
+    """Do a partial E-step: the n_kept nearest in G(n) = K(n) ∪ G_c, c the nearest in K(n) (F Alg. 2, from one list).
+
+    X (n, D), centers (C, D) of one dtype T; lists (C, G) int32 without the component itself, of which what is behind
+    the first −1 is not read; previous (n, H′): K(n), nearest first
+    returns kept (n, n_kept) int32 by (distance, id), −1 where G(n) is smaller, and distances (n, n_kept) T, squared
+    """
+    C = len(centers)
+    check_ids("lists", lists, C, -1, C)
+    check_ids("previous", previous, len(X), -1, C)
+    check.count(previous.shape[1], "previous' width")
+    check_range("previous", previous[:, 0], 0, C)
+    offered = np.where(np.minimum.accumulate(lists >= 0, axis=1), lists, -1)[previous[:, 0]]
+    found = nearest_among(X, centers, np.empty((C, 0), dtype=np.int32), previous, n_kept, offered)
+    return found.kept, found.distances
+
+
+def squared_distances(X: NDArray, centers: NDArray) -> NDArray:
+    """‖x_n − μ_c‖² from differences, (n, C) float64."""
+    rows = np.ascontiguousarray(X, dtype=np.float64)
+    distances = np.empty((len(X), len(centers)))
+    for c, center in enumerate(centers.astype(np.float64)):
+        distances[:, c] = np.square(rows - center).sum(axis=1)
+    return distances
+
+
+def check_ids(name: str, ids: NDArray, n_rows: int, least: int, n_components: int) -> None:
+    """Require n_rows rows of components in [least, n_components)."""
+    if ids.dtype != np.int32:
+        raise TypeError(f"{name} has dtype {ids.dtype}, expected int32.")
+    if ids.ndim != 2 or len(ids) != n_rows:
+        raise ValueError(f"{name} has shape {ids.shape}, expected ({n_rows}, any).")
+    check_range(name, ids, least, n_components)
+
+
+def check_range(name: str, ids: NDArray, least: int, end: int) -> None:
+    """Require integers in [least, end)."""
+    if ids.size and not (ids.min() >= least and ids.max() < end):
+        raise ValueError(f"{name} has {ids.min()} to {ids.max()}, expected {least} to {end - 1}.")

@@ -88,6 +88,14 @@ class Counter:
         self.core.nearest_among(X, centers, lists, previous, extra, kept, distances, counts, *rest)
         self.evaluations += int(counts.sum())
 
+    def keep(self, X, centers, lists, previous, kept, *rest):
+        self.core.keep(X, centers, lists, previous, kept, *rest)
+        self.evaluations += int((1 + (lists >= 0).sum(axis=1))[previous[:, 0]].sum()) + previous[:, 1:].size
+
+    def spread_out(self, candidates, offsets, weights, n_chosen, uniform, *rest):
+        self.core.spread_out(candidates, offsets, weights, n_chosen, uniform, *rest)
+        self.evaluations += int(np.diff(offsets) @ n_chosen) * uniform.shape[1]
+
 
 def counted(monkeypatch, action):
     """The evaluations that an action makes in all."""

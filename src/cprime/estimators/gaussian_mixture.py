@@ -50,7 +50,7 @@ class GaussianMixture(DensityMixin, Clusterer):
     n_neighbors : int or "auto", default="auto"
         G, the length of a component's neighbor list, itself among them: 16 for "exact" and "estimated", 33 for "graph".
     n_explore : int, default=1
-        Random components that a point looks at besides, in a partial search.
+        Random components that a point looks at besides, in "exact" and "estimated".
     n_warmup : int or "auto", default="auto"
         E-steps before the first M-step in a partial search. "auto" is 25 with init_sets="random", else 0.
     assignment : {"soft"}, default="soft"

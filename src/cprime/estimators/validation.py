@@ -135,7 +135,7 @@ def resolve_search(
     seed = int(random_state.randint(2**31))
     given = None if estimator.n_neighbors == "auto" else int(estimator.n_neighbors)
     if name == "graph":
-        return GraphSearch(given, estimator.n_explore, seed, estimator.n_threads)
+        return GraphSearch(given, seed, estimator.n_threads)
     kind = ExactSearch if name == "exact" else EstimatedSearch
     return kind(given or PAPER_NEIGHBORS, estimator.n_explore, estimator.init_sets, seed, estimator.n_threads)
 

@@ -39,19 +39,16 @@ class _Seen(NamedTuple):
 
 
 class GraphSearch:
-    """Neighbours of the winner, or with H > 1 of all that is kept.
+    """Neighbours of the winner, and what is kept already.
 
     n_neighbors: G, or None to begin with one tile of neighbours and let the audit decide
     """
 
     exact = False
 
-    def __init__(
-        self, n_neighbors: int | None, n_explore: int = 0, random_state: int = 0, n_threads: int | None = None
-    ):
+    def __init__(self, n_neighbors: int | None, random_state: int = 0, n_threads: int | None = None):
         self.given = n_neighbors
         self.n_neighbors = 0
-        self.n_explore = n_explore
         self.n_threads = n_threads
         self.rng = np.random.RandomState(random_state)
         self._lists: NDArray[np.int32] | None = None
@@ -77,7 +74,7 @@ class GraphSearch:
                 assert cells is not None
                 chunk.kept = cells.find(chunk.X)[0][:, np.newaxis]
             if n_kept > 1:
-                chunk.kept = self._among(chunk, centers, n_kept).kept
+                chunk.kept, _ = self._keep(chunk, centers, n_kept)
 
     def refresh(self, centers: Floats) -> None:
         if self._moved < _STALE:
@@ -95,42 +92,36 @@ class GraphSearch:
         assert chunk.kept is not None
         assert self._lists is not None
         before = chunk.kept[:, 0]
-        sizes = 1 + (self._lists >= 0).sum(axis=1)
-        visited = np.bincount(before, minlength=len(centers))
+        looked_at = 1 + (self._lists >= 0).sum(axis=1)
         if n_kept > 1:
-            if self.n_explore:
-                found = self._among(chunk, centers, n_kept)
-                kept, distances, evaluations = found.kept, found.distances, int(found.counts.sum(dtype=np.int64))
-            else:
-                kept, distances = kernels.keep_nearest(
-                    chunk.X, centers, self._lists, chunk.kept, n_kept, n_threads=self.n_threads
-                )
-                evaluations = int(visited @ sizes) + before.size * (n_kept - 1)
-            self._moved += np.count_nonzero(kept[:, 0] != before) / len(before)
-            return kept, distances, evaluations
-        inside, outside = factors or (None, None)
-        active = self._stirred(chunk, centers, factors)
-        known = None if active is None else chunk.distances[:, 0] if chunk.distances is not None else None
-        labels, distances = kernels.reassign(
-            chunk.X,
-            centers,
-            self._lists,
-            before,
-            inside,
-            outside,
-            active=active,
-            known=known,
-            n_threads=self.n_threads,
-        )
+            kept, distances = self._keep(chunk, centers, n_kept)
+            evaluations = len(before) * (n_kept - 1)
+        else:
+            active = self._stirred(chunk, centers, factors)
+            inside, outside = factors or (None, None)
+            labels, nearest = kernels.reassign(
+                chunk.X,
+                centers,
+                self._lists,
+                before,
+                inside,
+                outside,
+                active=active,
+                known=None if active is None or chunk.distances is None else chunk.distances[:, 0],
+                n_threads=self.n_threads,
+            )
+            kept, distances, evaluations = labels[:, np.newaxis], nearest[:, np.newaxis], 0
+            if active is not None:
+                looked_at *= active
         self._touched[:] = False
-        gone = labels != before
-        self._touched[before[gone]] = self._touched[labels[gone]] = True
-        evaluations = int(visited @ (sizes if active is None else sizes * active))
-        self._moved += np.count_nonzero(labels != before) / len(labels)
+        gone = kept[:, 0] != before
+        self._touched[before[gone]] = self._touched[kept[gone, 0]] = True
+        evaluations += int(np.bincount(before, minlength=len(centers)) @ looked_at)
+        self._moved += np.count_nonzero(gone) / len(gone)
         self._iteration += 1
         if self._iteration in _AUDITS and self.given is None and self.n_neighbors < min(_MOST_NEIGHBORS, len(centers)):
-            evaluations += self._audit(chunk.X, labels, centers)
-        return labels[:, np.newaxis], distances[:, np.newaxis], evaluations
+            evaluations += self._audit(chunk.X, kept[:, 0], centers)
+        return kept, distances, evaluations
 
     def _stirred(self, chunk: Chunk, centers: Floats, factors: Factors | None) -> NDArray[np.bool_] | None:
         """Components whose points have anything new to look at, None for all.
@@ -155,11 +146,10 @@ class GraphSearch:
             return None
         return changed | np.append(changed, False)[self._lists].any(axis=1)  # −1 is the one appended
 
-    def _among(self, chunk: Chunk, centers: Floats, n_kept: int) -> kernels.Found:
+    def _keep(self, chunk: Chunk, centers: Floats, n_kept: int) -> tuple[NDArray[np.int32], Floats]:
         assert chunk.kept is not None
         assert self._lists is not None
-        extra = self.rng.randint(0, len(centers), (len(chunk.X), self.n_explore)).astype(np.int32)
-        return kernels.nearest_among(chunk.X, centers, self._lists, chunk.kept, n_kept, extra, n_threads=self.n_threads)
+        return kernels.keep_nearest(chunk.X, centers, self._lists, chunk.kept, n_kept, n_threads=self.n_threads)
 
     def _audit(self, X: Floats, labels: NDArray[np.int32], centers: Floats) -> int:
         """Doubles the lists if a sample of points shows that they miss too much; returns its evaluations."""

@@ -67,7 +67,7 @@ template <class T> struct ExpectTask {
 template <class T> struct ReassignTask {
     Rows<T> X;
     Rows<T> centers;
-    const std::int32_t *lists; // (C, G) neighbours without the component itself, -1 behind the last
+    const std::int32_t *lists; // (C' <= C, G) neighbours without the component itself, -1 behind the last
     int G;
     const T *inside;  // (C,) factor on the squared distance to the own component, or null for ones
     const T *outside; // (C,) factor on that to another one, or null for ones

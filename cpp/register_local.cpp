@@ -33,7 +33,8 @@ void reassign(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, std::op
     const Kernels<T> &kernel = kernels<T>();
     const Rows<T> x = rows(X), m = rows(centers);
     require(x.D == m.D, "X and centers differ in their columns");
-    require(lists.shape(0) == m.n, "lists");
+    const std::size_t n_listed = lists.shape(0); // those that points may be in
+    require(n_listed <= m.n, "lists");
     require(!active || active->shape(0) == m.n, "active");
     require((!inside || inside->shape(0) == m.n) && (!outside || outside->shape(0) == m.n), "inside, outside");
     require(labels.shape(0) == x.n && new_labels.shape(0) == x.n && distances.shape(0) == x.n, "labels, distances");
@@ -42,7 +43,7 @@ void reassign(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, std::op
     for (std::size_t i = 0; i < lists.size(); ++i)
         require(lists.data()[i] >= -1 && lists.data()[i] < static_cast<std::int64_t>(m.n), "lists: outside [-1, C)");
     std::vector<std::int64_t> entries;
-    const std::vector<std::size_t> begin = group(labels.data(), x.n, m.n, n_threads, entries);
+    const std::vector<std::size_t> begin = group(labels.data(), x.n, n_listed, n_threads, entries);
     const ReassignTask<T> task{x,
                                m,
                                lists.data(),

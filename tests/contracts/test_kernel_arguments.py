@@ -95,7 +95,7 @@ REFUSED = {
     "reassign: centers of another dtype": ("centers", lambda k: reassign(k, centers=CENTERS.astype(np.float32))),
     "reassign: other features": ("centers", lambda k: reassign(k, centers=CENTERS[:, :2])),
     "reassign: no centers": ("centers", lambda k: reassign(k, centers=CENTERS[:0], lists=LISTS[:0])),
-    "reassign: short lists": ("lists", lambda k: reassign(k, lists=LISTS[:4])),
+    "reassign: short lists": ("labels", lambda k: reassign(k, lists=LISTS[:4])),
     "reassign: lists of one dimension": ("lists", lambda k: reassign(k, lists=LISTS[:, 0])),
     "reassign: lists of floats": ("lists", lambda k: reassign(k, lists=1.0 * LISTS)),
     "reassign: lists of int64": ("lists", lambda k: reassign(k, lists=LISTS.astype(np.int64))),

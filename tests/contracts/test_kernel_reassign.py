@@ -214,3 +214,15 @@ def test_any_number_of_threads_gives_the_same_bits(dtype, n, C):
     factors = random_factors(C, dtype)
     first, *others = [native.reassign(X, centers, lists, labels, *factors, n_threads=t) for t in THREADS]
     assert all(same_bits(first, other) for other in others)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_lists_may_be_of_the_first_components_only(kernels, dtype):
+    X, centers = clustered(90, 6, dtype), clustered(40, 6, dtype, seed=1)
+    lists = np.arange(10, 40, dtype=np.int32).reshape(3, 10)
+    labels = (np.arange(90) % 3).astype(np.int32)
+    every = np.full((40, 10), -1, dtype=np.int32)
+    every[:3] = lists
+    found, expected = kernels.reassign(X, centers, lists, labels), kernels.reassign(X, centers, every, labels)
+    np.testing.assert_array_equal(found[0], expected[0])
+    np.testing.assert_array_equal(found[1], expected[1])

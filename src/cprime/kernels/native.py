@@ -253,10 +253,11 @@ def reassign(
     X (n, D), centers (C, D), lists (C, G) int32: neighbours without the component itself, −1 behind the last,
     labels (n,) int32, inside and outside (C,) >= 0 or None for ones  ->  labels (n,) int32, squared distances (n,).
     active (C,) bool: only points of these components are visited; the others stay, at their `known` distances (n,).
+    lists may be of the first components only, where the points are in these.
     """
     X = check.matrix(X, "X")
     centers = check.centers(centers, X)
-    lists = check.kept(lists, "lists", (len(centers), check.width(lists, "lists")))
+    lists = check.kept(lists, "lists", (min(len(lists), len(centers)), check.width(lists, "lists")))
     labels = check.kept(labels, "labels", (len(X),))
     inside, outside = (
         None if factor is None else check.factor(factor, name, X, len(centers))
@@ -279,7 +280,7 @@ def reassign(
         _core.reassign(X, centers, lists, inside, outside, share, mask, labels, out, distances, threads)
     except ValueError:
         check.refuse_components(len(centers), -1, lists=lists)
-        check.refuse_components(len(centers), 0, labels=labels)
+        check.refuse_components(len(lists), 0, labels=labels)
         raise
     return out, distances
 

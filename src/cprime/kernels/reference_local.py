@@ -39,10 +39,10 @@ def reassign(
     C = len(centers)
     check.matrix(X, "X")
     check.centers(centers, X)
-    check_ids("lists", lists, C, -1, C)
+    check_ids("lists", lists, min(len(lists), C), -1, C)
     if labels.shape != (len(X),):
         raise ValueError(f"labels has shape {labels.shape}, expected ({len(X)},).")
-    check_ids("labels", labels[:, None], len(X), 0, C)
+    check_ids("labels", labels[:, None], len(X), 0, len(lists))
     if not 0 <= share <= 1:
         raise ValueError(f"share={share} should be between 0 and 1.")
     stay = np.ones(C) if inside is None else check.factor(inside, "inside", X, C).astype(np.float64)
@@ -54,7 +54,7 @@ def reassign(
         if known is None or known.shape != (len(X),):
             raise ValueError(f"known is needed where active is given, of shape ({len(X)},).")
         distance = known.astype(X.dtype)
-    for c in range(C) if active is None else np.flatnonzero(active):
+    for c in range(len(lists)) if active is None else np.flatnonzero(active):
         members = np.flatnonzero(labels == c)
         end = np.append(np.flatnonzero(lists[c] == -1), lists.shape[1])[0]
         offered = np.append(c, lists[c, :end])

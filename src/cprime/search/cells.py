@@ -54,8 +54,7 @@ def choose_from(
     n_groups = len(origins)
     inside = np.ones(n_groups + len(centers), dtype=X.dtype)
     inside[:n_groups] = np.finfo(X.dtype).max ** 0.5  # nobody stays at an origin
-    lists = np.full((n_groups + len(centers), offered.shape[1]), -1, dtype=np.int32)
-    lists[:n_groups] = np.where(offered < 0, -1, offered + n_groups)
+    lists = np.where(offered < 0, np.int32(-1), offered + np.int32(n_groups))
     labels, distances = reassign(
         X, np.concatenate([origins, centers]), lists, group, inside, share=1.0, n_threads=n_threads
     )
@@ -93,13 +92,22 @@ class Cells:
         self.members = table(places, len(used))
         self.offered = self._offered(_NEAR)
 
+    def _near(self, n_near: int) -> NDArray[np.int32]:
+        """The cells nearest to each, itself first: (n_cells, ≤ n_near)."""
+        return nearest(self.coarse, self.coarse, min(n_near, len(self.coarse)), n_threads=self.n_threads)[0]
+
     def _offered(self, n_near: int) -> NDArray[np.int32]:
         """The components of the cells nearest to each: (n_cells, the most of them), −1 behind the last."""
-        near, _ = nearest(self.coarse, self.coarse, min(n_near, len(self.coarse)), n_threads=self.n_threads)
-        offered = self.members[near].reshape(len(self.coarse), -1)
-        order = np.argsort(offered < 0, axis=1, kind="stable")
-        most = int((offered >= 0).sum(axis=1).max())
-        return np.ascontiguousarray(np.take_along_axis(offered, order, axis=1)[:, :most])
+        rows = [self._components(near) for near in self._near(n_near)]
+        out = np.full((len(rows), max(map(len, rows))), -1, dtype=np.int32)
+        for i, row in enumerate(rows):
+            out[i, : len(row)] = row
+        return out
+
+    def _components(self, cells: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Those of some cells, in the order of the cells."""
+        members = self.members[cells]
+        return members[members >= 0]
 
     def find(self, X: Floats) -> tuple[NDArray[np.int32], Floats]:
         """For every row the nearest component of its cell and the cells near that: ids (n,), squared distances (n,)."""
@@ -114,8 +122,8 @@ class Cells:
     def lists(self, n_neighbors: int) -> NDArray[np.int32]:
         """Approximate neighbours of every component, itself among them: (C, n_neighbors), −1 where a cell has fewer."""
         out = np.full((len(self.centers), n_neighbors), -1, dtype=np.int32)
-        for members, offered in zip(self.members, self._offered(_NEAR_OF_LISTS), strict=True):
-            members, offered = members[members >= 0], offered[offered >= 0]
+        for members, near in zip(self.members, self._near(_NEAR_OF_LISTS), strict=True):
+            members, offered = members[members >= 0], self._components(near)
             n = min(n_neighbors, len(offered))
             kept, _ = nearest(self.centers[members], self.centers[offered], n, n_threads=self.n_threads)
             out[members, :n] = offered[kept]

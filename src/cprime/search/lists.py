@@ -1,19 +1,35 @@
 """Neighbour lists from centre-to-centre distances, the component itself left out."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
 from cprime import kernels
 from cprime.kernels.native import Floats
 
+_BLOCK = 65536  # rows at a time
 _EXPANDED = 32  # nearest neighbours whose nearest neighbours are looked at
 
 
-def without_self(lists: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The lists less the component itself, or less their last entry where it is not in them; −1 goes to the end."""
-    own = lists == np.arange(len(lists), dtype=lists.dtype)[:, np.newaxis]
-    order = np.argsort(np.where(own, 2, lists < 0), axis=1, kind="stable")
-    return np.ascontiguousarray(np.take_along_axis(np.where(own, -1, lists), order, axis=1)[:, :-1])
+def without_self(lists: NDArray[np.int32], first: int = 0) -> NDArray[np.int32]:
+    """The lists less the component itself, or less their last entry where it is not in them; −1 goes to the end.
+
+    first: the component that the first row is of
+    """
+    out = np.empty((len(lists), max(lists.shape[1] - 1, 0)), dtype=np.int32)
+    for begin, end in _blocks(len(lists)):
+        block = lists[begin:end]
+        own = block == np.arange(first + begin, first + end, dtype=np.int32)[:, np.newaxis]
+        order = np.argsort(np.where(own, np.int8(2), block < 0), axis=1, kind="stable")
+        out[begin:end] = np.take_along_axis(np.where(own, np.int32(-1), block), order, axis=1)[:, :-1]
+    return out
+
+
+def _blocks(n: int) -> Iterator[tuple[int, int]]:
+    """Ranges of rows that together are all n, so that what is made of them on the way stays small."""
+    for begin in range(0, n, _BLOCK):
+        yield begin, min(begin + _BLOCK, n)
 
 
 def with_self(lists: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -34,17 +50,15 @@ def refined_lists(
     centers: Floats, lists: NDArray[np.int32], n_neighbors: int, n_threads: int | None
 ) -> NDArray[np.int32]:
     """The nearest components of each among its neighbours and the nearest of theirs: O(C G² D) at most, not C²."""
-    near, rest = lists[:, :_EXPANDED], lists[:, _EXPANDED:]
-    found = kernels.nearest_among(
-        centers,
-        centers,
-        np.ascontiguousarray(near),
-        with_self(near),
-        n_neighbors,
-        np.ascontiguousarray(rest),
-        n_threads=n_threads,
-    )
-    return without_self(found.kept)
+    n = min(n_neighbors, len(centers))
+    expanded = np.ascontiguousarray(lists[:, :_EXPANDED])
+    out = np.empty((len(lists), n - 1), dtype=np.int32)
+    for begin, end in _blocks(len(lists)):
+        near = np.column_stack([np.arange(begin, end, dtype=np.int32), expanded[begin:end]])
+        rest = np.ascontiguousarray(lists[begin:end, _EXPANDED:])
+        found = kernels.nearest_among(centers[begin:end], centers, expanded, near, n, rest, n_threads=n_threads)
+        out[begin:end] = without_self(found.kept, begin)
+    return out
 
 
 def random_lists(n_components: int, n_neighbors: int, rng: np.random.RandomState) -> NDArray[np.int32]:

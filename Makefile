@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 COMPILED := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench wheel clean
+.PHONY: help demo test lint format bench bench-full wheel clean
 .DELETE_ON_ERROR:
 
 help:
@@ -17,7 +17,8 @@ help:
 	@echo "make test    every test (ARGS='-k name' chooses)"
 	@echo "make lint    ruff, mypy and clang-format, changing nothing"
 	@echo "make format  put Python and C++ into the project's format"
-	@echo "make bench   the benchmarks"
+	@echo "make bench   the short benchmarks, at most ten minutes (ARGS=list names what else there is)"
+	@echo "make bench-full  the whole of them: hours"
 	@echo "make wheel   the source distribution and the wheel, in dist/"
 	@echo "make clean   remove .venv and everything built"
 
@@ -54,7 +55,10 @@ format: $(STAMPS)/package $(STAMPS)/dev
 	$(BIN)/clang-format -i cpp/*
 
 bench: $(STAMPS)/package $(STAMPS)/bench
-	$(BIN)/python -m benchmarks $(ARGS)
+	$(BIN)/python -m benchmarks $(or $(ARGS),short)
+
+bench-full: $(STAMPS)/package $(STAMPS)/bench
+	$(BIN)/python -m benchmarks full
 
 wheel: $(STAMPS)/package $(STAMPS)/dev
 	$(BIN)/python -m build --outdir dist

@@ -1,27 +1,104 @@
-"""Data sets by name. Files are looked for in the folder named by CPRIME_DATA (default ../shared/data)."""
+"""Data by name, or a file of one's own. Real data are looked for in the folder that CPRIME_DATA names."""
 
 import os
-from functools import cache
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.datasets import load_iris
 
 from cprime import datasets
 
 FOLDER = Path(os.environ.get("CPRIME_DATA", "../shared/data"))
-FILES = {"kdd": "kddcup04_protein.npz", "msd": "msd_sample.npz", "sift": "sift_300k.npz"}
 
 
-@cache
-def load(name: str) -> NDArray[np.float32] | None:
-    """The data set as float32 rows, or None where its file is missing."""
-    if name == "patches":
+class MissingData(Exception):
+    """The data of this name are not on the machine; the message says what is missing."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """X (N, D) float32 with its name, and the number of clusters to look for where none is asked for."""
+
+    name: str
+    X: NDArray[np.float32]
+    n_clusters: int | None
+
+    def clusters(self, asked: int | None) -> int:
+        C = asked or self.n_clusters
+        if C is None:
+            raise ValueError(f"-C is needed with {self.name}: the number of clusters")
+        if not 1 <= C <= len(self.X):
+            raise ValueError(f"-C must be between 1 and the {len(self.X)} points of {self.name}, got {C}")
+        return C
+
+
+class Source(NamedTuple):
+    """Where data come from, what they are, and a number of clusters that suits them."""
+
+    load: Callable[[], NDArray]
+    description: str
+    n_clusters: int
+
+
+def _file(name: str) -> Callable[[], NDArray]:
+    def load() -> NDArray:
+        path = FOLDER / name
+        if not path.exists():
+            raise MissingData(f"{path} does not exist (CPRIME_DATA names the folder of the data)")
+        return np.load(path)["X"]
+
+    return load
+
+
+def _patches() -> NDArray:
+    try:
         return datasets.patches().data
-    path = FOLDER / FILES[name]
-    return np.ascontiguousarray(np.load(path)["X"], dtype=np.float32) if path.exists() else None
+    except ImportError as error:
+        raise MissingData(str(error)) from error
 
 
-def random_start(X: NDArray, n_clusters: int, seed: int = 0) -> NDArray:
-    """Distinct random rows, the start that every competitor is given."""
+SOURCES = {
+    "kdd": Source(_file("kddcup04_protein.npz"), "KDD-Cup 2004, protein homology, 145,751 × 74", 2000),
+    "msd": Source(_file("msd_sample.npz"), "a sample of YearPredictionMSD, 130,290 × 90", 2000),
+    "sift": Source(_file("sift_300k.npz"), "SIFT descriptors of photographs, 300,000 × 128", 4096),
+    "patches": Source(_patches, "8 × 8 patches of scikit-learn's two photographs, 531,720 × 64", 4096),
+    "birch": Source(
+        lambda: datasets.birch(n_side=45, random_state=0).data, "2025 Gaussians on a grid, 202,500 × 2", 2025
+    ),
+    "clusters": Source(
+        lambda: datasets.clusters(1_000_000, 10_000, 16, random_state=0).data,
+        "10,000 generated clusters of unlike sizes, 1,000,000 × 16",
+        10_000,
+    ),
+    "clusters-small": Source(
+        lambda: datasets.clusters(100_000, 1000, 16, random_state=0).data,
+        "1000 generated clusters of unlike sizes, 100,000 × 16",
+        1000,
+    ),
+    "iris": Source(lambda: load_iris().data, "Fisher's iris, 150 × 4", 3),
+}
+
+
+def load(name: str) -> Data:
+    """Data by name, or from a file in any format that the command line reads.
+
+    Raises MissingData where data of a known name are not there, ValueError or OSError for what cannot be read.
+    """
+    if name in SOURCES:
+        source = SOURCES[name]
+        return Data(name, np.ascontiguousarray(source.load(), dtype=np.float32), source.n_clusters)
+    path = Path(name)
+    if not path.suffix:
+        raise ValueError(f"--data must be a file or one of {', '.join(SOURCES)}, got {name!r}")
+    from cprime.cli.files import Request, read
+
+    return Data(path.name, np.ascontiguousarray(read(path, Request(dtype="float32")).X), None)
+
+
+def random_start(X: NDArray, n_clusters: int, seed: int) -> NDArray:
+    """Distinct random rows, the start of every peer that takes one."""
     return X[np.random.default_rng(seed).choice(len(X), n_clusters, replace=False)].copy()

@@ -1,10 +1,11 @@
-"""Data that every installation has: photographs in patches, generated grids of clusters, and Old Faithful.
+"""Data that every installation has: photographs in patches, generated clusters, and Old Faithful.
 
 Each function returns a `sklearn.utils.Bunch` with the points in ``data`` and what else is known beside them.
 """
 
+from cprime.datasets.clustered import clusters
 from cprime.datasets.gaussians import birch, birch_random
 from cprime.datasets.geyser import old_faithful
 from cprime.datasets.photographs import patches
 
-__all__ = ["birch", "birch_random", "old_faithful", "patches"]
+__all__ = ["birch", "birch_random", "clusters", "old_faithful", "patches"]

@@ -1,0 +1,20 @@
+"""The measures, one a file. Each has
+
+- `add_arguments(parser)`: its options;
+- `measure(options)`: an iterator over lists of records, one for each case as it is done;
+- `report(records)`: its tables and findings as Markdown;
+- `figures(records)`: its figures by name.
+"""
+
+from types import ModuleType
+
+from benchmarks.measures import growth, iteration, memory, million, setup_cost, time_to_quality
+
+MEASURES: dict[str, ModuleType] = {
+    "time-to-quality": time_to_quality,
+    "iteration": iteration,
+    "growth": growth,
+    "memory": memory,
+    "setup": setup_cost,
+    "million": million,
+}

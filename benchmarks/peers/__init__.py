@@ -1,0 +1,23 @@
+"""The competitors by name, cprime among them. One adapter a file; a peer's library is imported when it is run."""
+
+from benchmarks.peers import (
+    cprime_kmeans,
+    cprime_mixture,
+    cprime_seeding,
+    faiss_kmeans,
+    intelex,
+    scikit_learn,
+    super_kmeans,
+)
+from benchmarks.peers.base import Fitted, Peer, Settings, Task, shown
+
+__all__ = ["PEERS", "Fitted", "Peer", "Settings", "Task", "of_model", "shown"]
+
+_ADAPTERS = (cprime_kmeans, cprime_mixture, cprime_seeding, faiss_kmeans, super_kmeans, scikit_learn, intelex)
+
+PEERS: dict[str, Peer] = {peer.name: peer for adapter in _ADAPTERS for peer in adapter.PEERS}
+
+
+def of_model(model: str) -> list[str]:
+    """The names of the peers that are compared on one figure."""
+    return [name for name, peer in PEERS.items() if peer.model == model]

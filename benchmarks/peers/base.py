@@ -1,0 +1,100 @@
+"""What a competitor is: how it is called, on which budgets, and what it hands back."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import cprime
+
+Settings = dict[str, Any]
+Floats = NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What every peer is given: X (n, D) float32, C, a start (C, D) for those that take one, a seed, and threads."""
+
+    X: Floats
+    n_clusters: int
+    start: Floats
+    seed: int
+    n_threads: int
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What a peer found.
+
+    centers (C, D)      n_iter: iterations done, as the peer counts them; None where it does not say
+    objective: what the peer reports, J or the mean log-likelihood, for comparison only; None where it does not say
+    weights (C,), variances (C,): of a mixture of spherical Gaussians, else None
+    extra: more that the peer tells, to be written into the record
+    """
+
+    centers: Floats
+    n_iter: int | None = None
+    objective: float | None = None
+    weights: Floats | None = None
+    variances: Floats | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Peer:
+    """One line of the comparison.
+
+    name: on the command line and on curves       family: peers of one colour; this library's is "cprime"
+    distribution: of which the version is printed       statement: what a user imports
+    fit: the call itself; everything it does is timed
+    model: "k-means", "mixture" or "seeding"; peers of one model are compared by one figure
+    start: where it starts from, in words       note: what a reader must know besides
+    fixed: the settings that make it do n iterations, None if it cannot be told
+    choices: the settings of a time-to-quality curve besides, or instead
+    unsuitable: for (N, D, C), why there is no point in running it; None if there is
+    """
+
+    name: str
+    family: str
+    distribution: str
+    statement: str
+    fit: Callable[..., Fitted]
+    model: str
+    start: str
+    note: str = ""
+    fixed: Callable[[int], Settings] | None = None
+    choices: tuple[Settings, ...] = ()
+    unsuitable: Callable[[int, int, int], str | None] = lambda N, D, C: None
+
+    @property
+    def version(self) -> str | None:
+        """The version that is installed, None if none is."""
+        if self.distribution == "cprime":
+            return cprime.__version__  # of the sources that are run, installed or not
+        try:
+            return version(self.distribution)
+        except PackageNotFoundError:
+            return None
+
+    def exactly(self, n: int) -> Settings:
+        """The settings that make it do n iterations; raises ValueError if it cannot be told."""
+        if self.fixed is None:
+            raise ValueError(f"{self.name} cannot be told how many iterations to do")
+        return self.fixed(n)
+
+    def ladder(self, iterations: tuple[int, ...]) -> list[Settings]:
+        """The budgets of a time-to-quality curve, cheapest first."""
+        steps = [] if self.fixed is None else [self.fixed(n) for n in iterations]
+        return [*steps, *self.choices]
+
+
+def shown(settings: Settings) -> str:
+    """Settings as they are printed."""
+    return ", ".join(f"{name}={value}" for name, value in settings.items()) or "default"
+
+
+GIVEN = "the given rows"
+OWN = "rows of its own choice"

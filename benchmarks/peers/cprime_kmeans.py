@@ -1,0 +1,63 @@
+"""This library's k-means."""
+
+from typing import Any
+
+from benchmarks.peers.base import GIVEN, Fitted, Peer, Settings, Task
+
+
+def fit(task: Task, **settings: Any) -> Fitted:
+    """From the library's own two-level start, which is timed too."""
+    from cprime import KMeans
+
+    given: Settings = {"random_state": task.seed, "n_threads": task.n_threads}
+    model = KMeans(task.n_clusters, **given, **settings).fit(task.X)
+    extra = {
+        "evaluations": float(model.history_["n_distances"].sum()) / len(task.X),
+        "step_seconds": model.history_["seconds"].tolist(),
+    }
+    if model.neighbors_ is not None:
+        extra["n_neighbors"] = model.neighbors_.shape[1]
+    if model.certificate_ is not None:
+        extra["agreement"] = model.certificate_["agreement"]
+        extra["relative_excess"] = model.certificate_["relative_excess"]
+    return Fitted(model.cluster_centers_, model.n_iter_, model.inertia_, extra=extra)
+
+
+def lloyd(task: Task, **settings: Any) -> Fitted:
+    return fit(task, init=task.start, search="full", **settings)
+
+
+def graph(task: Task, **settings: Any) -> Fitted:
+    return fit(task, init=task.start, search="graph", **settings)
+
+
+def _steps(n: int) -> Settings:
+    return {"max_iter": n, "tol": 0}
+
+
+_LIBRARY: Settings = {
+    "family": "cprime",
+    "distribution": "cprime",
+    "statement": "from cprime import KMeans",
+    "model": "k-means",
+}
+
+PEERS = (
+    Peer(
+        name="cprime",
+        **_LIBRARY,
+        fit=fit,
+        start="two-level or k-means++, by search",
+        note="search='auto'",
+        fixed=_steps,
+        choices=(
+            {"tol": 1e-2},
+            {},
+            {"n_neighbors": 65},
+            {"n_neighbors": 129},
+            {"n_neighbors": 129, "tol": 1e-5},
+        ),
+    ),
+    Peer(name="cprime-lloyd", **_LIBRARY, fit=lloyd, start=GIVEN, note="search='full'", fixed=_steps),
+    Peer(name="cprime-graph", **_LIBRARY, fit=graph, start=GIVEN, note="search='graph'", fixed=_steps),
+)

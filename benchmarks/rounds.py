@@ -1,0 +1,118 @@
+"""Interleaved repetitions: machines are noisy, so competitors take turns, and are compared round by round."""
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.data import random_start
+from benchmarks.peers import PEERS, Settings, shown
+from benchmarks.quality import judge
+from benchmarks.records import Record
+from benchmarks.worker import FitFailed, Outcome, Worker
+
+Run = tuple[str, Settings]
+
+
+def plan(names: Iterable[str], X: NDArray, C: int) -> tuple[list[str], list[Record]]:
+    """The peers that can be run on X with C clusters, and for the others a record that says why not."""
+    able, left_out = [], []
+    for name in names:
+        peer = PEERS[name]
+        reason = (
+            f"{peer.distribution} is not installed" if peer.version is None else peer.unsuitable(len(X), X.shape[1], C)
+        )
+        if reason is None:
+            able.append(name)
+        else:
+            left_out.append({"peer": name, "left_out": reason})
+    return able, left_out
+
+
+@contextmanager
+def workers(names: Iterable[str], X: NDArray, n_threads: int) -> Iterator[dict[str, Worker]]:
+    """A process for each peer, all with the same data."""
+    with tempfile.TemporaryDirectory(prefix="cprime-benchmark-") as folder, ExitStack() as stack:
+        path = Path(folder) / "X.npy"
+        np.save(path, X)
+        yield {name: stack.enter_context(Worker(name, path, n_threads)) for name in names}
+
+
+def repeat(
+    runs: list[Run],
+    X: NDArray,
+    C: int,
+    *,
+    repetitions: int,
+    n_threads: int,
+    limit: float,
+    scored: NDArray | None = None,
+) -> list[Record]:
+    """Every run once a round, round r with seed r and the same start for all; one record a run.
+
+    A run that fails or takes longer than `limit` seconds is left out from then on, and with it those of the same peer
+    that come later, which are costlier.
+    scored: rows that a result is judged by, all of X by default
+    """
+    records: list[Record] = [
+        {
+            "peer": name,
+            "version": PEERS[name].version,
+            "settings": settings,
+            "start": PEERS[name].start,
+            **{key: [] for key in ("seconds", "value", "reported", "n_iter", "memory", "extra")},
+        }
+        for name, settings in runs
+    ]
+    ended: dict[str, str] = {}
+    with workers({name for name, _ in runs}, X, n_threads) as processes:
+        for seed in range(repetitions):
+            start = random_start(X, C, seed)
+            for (name, settings), record in zip(runs, records, strict=True):
+                if "left_out" in record:
+                    continue
+                if name in ended and not record["seconds"]:
+                    record["left_out"] = f"after {ended[name]}"
+                    continue
+                try:
+                    outcome = processes[name].fit(C, start, seed, settings, limit)
+                except FitFailed as error:
+                    record["left_out"] = str(error)
+                    ended[name] = f"{shown(settings)}: {error}"
+                    continue
+                _add(record, outcome, judge(X if scored is None else scored, C, outcome.fitted))
+                print(f"  {seed + 1}/{repetitions} {name} ({shown(settings)}): {outcome.seconds:.3g} s", flush=True)
+    return records
+
+
+def _add(record: Record, outcome: Outcome, value: float) -> None:
+    fitted = outcome.fitted
+    record["seconds"].append(outcome.seconds)
+    record["value"].append(value)
+    record["reported"].append(fitted.objective)
+    record["n_iter"].append(fitted.n_iter)
+    record["memory"].append(outcome.memory)
+    record["extra"].append(fitted.extra)
+
+
+def label(record: Record) -> str:
+    """Peer and settings in one line."""
+    return f"{record['peer']} ({shown(record['settings'])})"
+
+
+def median(values: list) -> float:
+    return float(np.median(values))
+
+
+def ratios(above: list[float], below: list[float]) -> list[float]:
+    """Round by round."""
+    return [a / b for a, b in zip(above, below, strict=False)]
+
+
+def spread(values: list[float], form: str = ".3g") -> str:
+    """The median, and from where to where the values went."""
+    middle = format(median(values), form)
+    return middle if len(values) == 1 else f"{middle} ({min(values):{form}} to {max(values):{form}})"

@@ -1,0 +1,34 @@
+"""Tables as Markdown."""
+
+from collections.abc import Iterable, Sequence
+
+from benchmarks.records import Record
+from benchmarks.rounds import label
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def left_out(records: Iterable[Record]) -> str:
+    """A list of what was not run or not finished, and why: the first of each peer. Empty if there is nothing to say."""
+    first = {record["peer"]: record for record in reversed(list(records)) if "left_out" in record}
+    return "\n".join(
+        f"- {label(record) if record.get('settings') else record['peer']}: {record['left_out']}"
+        for record in reversed(first.values())
+    )
+
+
+def case(record: Record) -> str:
+    """Data, sizes and clusters in one line."""
+    return f"{record['data']}, {record['N']:,} × {record['D']}, C = {record['C']:,}"
+
+
+def grouped(records: Iterable[Record], *keys: str) -> list[list[Record]]:
+    """Records that agree in the keys, in the order in which they come."""
+    groups: dict[tuple, list[Record]] = {}
+    for record in records:
+        groups.setdefault(tuple(record.get(key) for key in keys), []).append(record)
+    return list(groups.values())

@@ -1,0 +1,81 @@
+"""Generated clusters of unlike sizes and spreads, in any number of dimensions and as many as a benchmark wants."""
+
+import math
+
+import numpy as np
+from sklearn.utils import Bunch, check_random_state
+
+_SPACING = 4 * math.sqrt(2)
+_SIZES, _SPREADS = 0.7, 0.3  # standard deviations of the logarithms
+_BLOCK = 1 << 20  # numbers drawn at a time
+
+
+def clusters(
+    n_samples: int = 1_000_000,
+    n_clusters: int = 10_000,
+    n_features: int = 16,
+    side: float | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> Bunch:
+    """Spherical Gaussians of unlike sizes and spreads around centers drawn uniformly from a cube.
+
+    The number of points in a cluster (one at least) and its standard deviation are log-normal: they vary by the factors
+    exp(±0.7) and exp(±0.3) about their medians. Points come in random order. Beside the arrays that are returned, a few
+    megabytes are used, and a few numbers a cluster.
+
+    Parameters
+    ----------
+    n_samples : int, default=1_000_000
+        Number of points N, at least `n_clusters`.
+    n_clusters : int, default=10_000
+        Number of clusters C.
+    n_features : int, default=16
+        Number of dimensions D.
+    side : float or None, default=None
+        Side of the cube, in median standard deviations of a cluster. None takes ``4 * sqrt(2) * n_clusters ** (1 /
+        n_features)``, which gives a cluster as much room as it has in `birch`, in each dimension.
+    random_state : int, RandomState instance or None, default=None
+        Fixes the draw.
+
+    Returns
+    -------
+    data : Bunch
+        ``data`` (n_samples, n_features) float32, the points; ``target`` (n_samples,) int32, the cluster each was drawn
+        from; ``centers`` (n_clusters, n_features) float32; ``spreads`` (n_clusters,) float32, the standard deviations.
+
+    Raises
+    ------
+    ValueError
+        If a count is not positive, there are fewer points than clusters, or `side` is not a positive number.
+
+    Examples
+    --------
+    >>> from cprime.datasets import clusters
+    >>> clusters(1000, 50, 8, random_state=0).data.shape
+    (1000, 8)
+    """
+    for name, count in (("n_clusters", n_clusters), ("n_features", n_features)):
+        if count < 1:
+            raise ValueError(f"{name} must be at least 1, got {count!r}")
+    if n_samples < n_clusters:
+        raise ValueError(f"n_samples must be at least n_clusters={n_clusters}, got {n_samples!r}")
+    if side is None:
+        side = _SPACING * n_clusters ** (1 / n_features)
+    if not (math.isfinite(side) and side > 0):
+        raise ValueError(f"side must be a positive number, got {side!r}")
+    rng = np.random.Generator(np.random.PCG64(check_random_state(random_state).randint(2**32, dtype=np.uint32)))
+    centers = rng.random((n_clusters, n_features), dtype=np.float32)
+    centers *= np.float32(side)
+    spreads = np.exp(_SPREADS * rng.standard_normal(n_clusters, dtype=np.float32))
+    sizes = np.exp(_SIZES * rng.standard_normal(n_clusters))
+    counts = 1 + rng.multinomial(n_samples - n_clusters, sizes / sizes.sum())
+    target = np.repeat(np.arange(n_clusters, dtype=np.int32), counts)
+    rng.shuffle(target)
+    data = np.empty((n_samples, n_features), dtype=np.float32)
+    step = max(1, _BLOCK // n_features)
+    for start in range(0, n_samples, step):
+        block, owners = data[start : start + step], target[start : start + step]
+        rng.standard_normal(out=block, dtype=np.float32)
+        block *= spreads[owners, np.newaxis]
+        block += centers[owners]
+    return Bunch(data=data, target=target, centers=centers, spreads=spreads)

@@ -1,0 +1,25 @@
+"""Small data in a file, and the folder from which `benchmarks` is imported."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+
+@pytest.fixture
+def points(rng) -> np.ndarray:
+    """Six hundred points in forty dimensions, twelve clusters."""
+    centers = 3 * rng.standard_normal((12, 40), dtype=np.float32)
+    return centers[rng.integers(0, 12, 600)] + rng.standard_normal((600, 40), dtype=np.float32)
+
+
+@pytest.fixture
+def file(points, tmp_path) -> Path:
+    path = tmp_path / "points.npy"
+    np.save(path, points)
+    return path

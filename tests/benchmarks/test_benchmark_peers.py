@@ -1,0 +1,102 @@
+"""Every adapter gives centers (or a mixture) of the asked size, the better for a larger budget."""
+
+import multiprocessing
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
+import pytest
+from benchmarks.data import random_start
+from benchmarks.peers import PEERS, Fitted, Peer, Settings, Task
+from benchmarks.quality import inertia, judge
+from benchmarks.worker import FitFailed, Worker
+
+C = 20
+
+
+def called(name: str, task: Task, settings: Settings) -> Fitted:
+    with warnings.catch_warnings(action="ignore"):
+        return PEERS[name].fit(task, **settings)
+
+
+@pytest.fixture(scope="module")
+def elsewhere():
+    """Calls a peer in another process, so that the threads of all these libraries do not meet those of the tests."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        yield lambda *arguments: pool.submit(called, *arguments).result(timeout=120)
+
+
+def installed(name: str) -> Peer:
+    peer = PEERS[name]
+    if peer.version is None:
+        pytest.skip(f"{peer.distribution} is not installed")
+    return peer
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_adapter(name, points, elsewhere):
+    peer = installed(name)
+    task = Task(points, C, random_start(points, C, 0), 0, 1)
+    cheapest = peer.ladder((2, 8))[0]
+    fitted = elsewhere(name, task, cheapest)
+    value = judge(points, C, fitted)
+    assert judge(points, C, elsewhere(name, task, cheapest)) == pytest.approx(value, rel=1e-4)
+    if peer.model == "mixture":
+        assert fitted.weights.shape == fitted.variances.shape == (C,)
+    else:
+        assert value < 0.9 * inertia(points, points.mean(axis=0, keepdims=True))
+    if peer.fixed is not None:
+        longer = elsewhere(name, task, peer.fixed(8))
+        assert longer.n_iter <= 8
+        gain = judge(points, C, longer) - value
+        assert gain > 0 if peer.model == "mixture" else gain < 0.01 * value
+
+
+@pytest.mark.parametrize("name", ["cprime-lloyd", "faiss", "sklearn-lloyd", "sklearn-elkan", "intelex"])
+def test_peers_that_do_lloyd_from_the_given_start_agree(name, points, elsewhere):
+    """The same two iterations by NumPy alone: what is given as the start is used, and what is timed is Lloyd's."""
+    peer = installed(name)
+    start = centers = random_start(points, 5, 3)
+    for _ in range(2):
+        labels = ((points[:, np.newaxis] - centers) ** 2).sum(axis=2).argmin(axis=1)
+        centers = np.stack([points[labels == c].mean(axis=0, dtype=np.float64) for c in range(5)])
+    fitted = elsewhere(name, Task(points, 5, start, 0, 1), peer.fixed(2))
+    assert fitted.n_iter == 2
+    np.testing.assert_allclose(fitted.centers, centers, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["cprime-em", "sklearn-mixture"])
+def test_mixtures_report_the_likelihood_that_is_recomputed(name, points, elsewhere):
+    fitted = elsewhere(name, Task(points, 5, random_start(points, 5, 0), 0, 1), PEERS[name].fixed(60))
+    assert judge(points, 5, fitted) == pytest.approx(fitted.objective, rel=1e-4)
+
+
+def test_peers_that_are_not_suitable_say_why():
+    assert PEERS["faiss-sampled"].unsuitable(1000, 8, 4) is not None
+    assert PEERS["faiss-sampled"].unsuitable(2000, 8, 4) is None
+    assert "32 dimensions" in PEERS["faiss-super"].unsuitable(1000, 16, 4)
+    assert PEERS["cprime"].unsuitable(1000, 16, 4) is None
+
+
+def test_a_fit_that_takes_too_long_is_ended_and_the_next_begins_anew(file, points):
+    start = random_start(points, C, 0)
+    with Worker("cprime", file, 1, warm=False) as worker:
+        with pytest.raises(FitFailed, match="more than 1e-06 s"):
+            worker.fit(C, start, 0, {}, 1e-6)
+        assert worker.fit(C, start, 0, {}, 60).fitted.centers.shape == (C, 40)
+
+
+def test_an_error_of_a_peer_comes_back_with_its_words(file, points):
+    with (
+        Worker("cprime", file, 1, warm=False) as worker,
+        pytest.raises(FitFailed, match=r"ValueError: tol == -1\.0, must be"),
+    ):
+        worker.fit(C, random_start(points, C, 0), 0, {"tol": -1.0}, 60)
+
+
+def test_memory_is_the_peak_above_the_data(file, points):
+    with Worker("cprime", file, 1) as worker:
+        outcome = worker.fit(C, random_start(points, C, 0), 0, {}, 60)
+    if outcome.memory is None:
+        pytest.skip("the peak of a process is not known on this system: no /proc/self/clear_refs")
+    assert 0 <= outcome.memory < 100 * 2**20

@@ -210,5 +210,38 @@ def demo(
     run(output, small=small, threads=threads, as_json=as_json)
 
 
+@app.command()
+@one_line_errors
+def reproduce(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME…", help="Tables and figures; --list shows what there is.")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
+    show: Annotated[bool, typer.Option("--list", help="Show the names, and end.")] = False,
+    runs: Annotated[
+        int | None, typer.Option(min=1, help="Runs to make; of what takes long, fewer.", show_default="as the source")
+    ] = None,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder to write to; made if it is missing.")] = Path(
+        "reproduction"
+    ),
+    random_state: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of the random numbers.")] = 0,
+    threads: Threads = None,
+) -> None:
+    """Compute tables and figures of the papers anew, beside what was published."""
+    from cprime.cli.reproduce import list_entries
+    from cprime.cli.reproduce import reproduce as run
+    from cprime.reproduction import ENTRIES
+
+    if show:
+        list_entries()
+        return
+    if bool(names) == every:
+        raise typer.BadParameter("give the names of tables and figures, or --all for all; --list shows them")
+    for name in names or ():
+        if name not in ENTRIES:
+            raise typer.BadParameter(f"there is no {name!r}; --list shows what there is", param_hint="NAME")
+    run(list(names or ENTRIES), output, runs=runs, random_state=random_state, threads=threads)
+
+
 def _names(text: str | None) -> tuple[str, ...] | None:
     return None if text is None else tuple(text.split(","))

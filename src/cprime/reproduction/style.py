@@ -1,0 +1,58 @@
+"""How the pictures look: colours that everybody can tell apart, and names written at the curves."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Okabe & Ito: told apart by all kinds of colour vision.
+BLACK, BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, YELLOW = (
+    "#000000",
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#F0E442",
+)
+_BESIDE: dict[str, Any] = {"xytext": (4, 0), "textcoords": "offset points", "va": "center", "fontsize": 8}
+COLORS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
+
+
+def frame(axes: "Axes", title: str = "", x: str = "", y: str = "") -> None:
+    """A panel with its title, the names of its axes, no upper and right edge, and a faint grid."""
+    axes.set_title(title, fontsize=10, loc="left")
+    axes.set_xlabel(x, fontsize=9)
+    axes.set_ylabel(y, fontsize=9)
+    axes.tick_params(labelsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.2, linewidth=0.6)
+
+
+def name_curve(axes: "Axes", text: str, at: tuple[float, float], color: str, **options: Any) -> None:
+    """The name of a curve in its colour, beside the point `at`; options are those of `Axes.annotate`."""
+    axes.annotate(text, at, color=color, **(_BESIDE | {"annotation_clip": False} | options))
+
+
+def name_curves(axes: "Axes", curves: Sequence[tuple[str, float, str]], gap: float = 0.075) -> None:
+    """The names of curves at the right edge, where they end: (name, height in data units, colour) each.
+
+    They are moved apart to a distance of `gap` of the panel's height, and a curve that ends outside has its name at
+    the edge.
+    """
+    bottom, top = axes.transData.inverted().transform(axes.transAxes.transform([(0, 0), (0, 1)]))[:, 1]
+    heights = [
+        axes.transAxes.inverted().transform(axes.transData.transform((1, min(max(value, bottom), top))))[1]
+        for _, value, _ in curves
+    ]
+    order = sorted(range(len(curves)), key=lambda i: heights[i])
+    places: dict[int, float] = {}
+    lowest = 0.0
+    for left, i in enumerate(order):
+        highest = 1 - gap * (len(order) - 1 - left)
+        places[i] = min(max(heights[i], lowest), highest)
+        lowest = places[i] + gap
+    for i, (name, _, color) in enumerate(curves):
+        axes.annotate(name, (1, places[i]), xycoords="axes fraction", color=color, **_BESIDE)

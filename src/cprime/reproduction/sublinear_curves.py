@@ -1,0 +1,161 @@
+"""Curves by iteration of the four partial algorithms beside their full counterparts, for figures 2 and C.1 of [F].
+
+Owns how runs become mean curves and how a panel is drawn. Which panels a figure has, and what is said of them, is in
+the files of the figures.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.reproduction.base import Context, standard_error
+from cprime.reproduction.style import BLACK, BLUE, GREEN, VERMILION, frame, name_curves
+from cprime.reproduction.sublinear_runs import MAX_ITER, Run, Setting, fewest_runs, fitted, is_checkpoint, n_runs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# The columns of the figures: a mixture or k-means, exact or estimated lists.
+COLUMNS = ((True, "X"), (True, "S"), (False, "X"), (False, "S"))
+NEIGHBORS = {"BIRCH": (2, 5, 10), "KDD": (2, 5, 20)}
+COMPONENTS = {"BIRCH": 25, "KDD": 200}
+RUNS_OF = {"BIRCH": 100, "KDD": 10}  # in the source
+NAMES = {"BIRCH": "BIRCH 5×5", "KDD": "KDD"}
+SHOWN = {"BIRCH": 40, "KDD": 60}  # iterations in the picture
+_COLORS = (VERMILION, BLUE, GREEN, BLACK)  # of the values of G in their order
+_WATCHED = ("error", "likelihood")
+_SETTLED = 0.02
+
+
+def settings(data: str, soft: bool, search: str) -> list[Setting]:
+    """The curves of a panel: the values of G, and last the algorithm that looks at all components."""
+    C = COMPONENTS[data]
+    partial = [Setting(data, C, soft, search, G, watched=_WATCHED) for G in NEIGHBORS[data]]
+    return [*partial, Setting(data, C, soft, "", C, watched=_WATCHED)]
+
+
+def panels(data: str, context: Context) -> dict[str, dict[str, Any]]:
+    """By algorithm and G, the statistics of every curve; where all components are looked at, G is C.
+
+    A curve that would take too long for the runs asked for is not there.
+    """
+    grid = [i for i in range(MAX_ITER[data] + 1) if is_checkpoint(i)]
+    found: dict[str, dict[str, Any]] = {}
+    for soft, search in COLUMNS:
+        column = found.setdefault(Setting(data, 0, soft, search, 0).algorithm, {})
+        for setting in settings(data, soft, search):
+            once = data == "KDD" and setting.soft and not setting.search  # as in the source
+            runs = n_runs(setting, context.runs, 1 if once else RUNS_OF[data])
+            if runs:
+                column[str(setting.G)] = _statistics([fitted(setting, r, context) for r in range(runs)], grid)
+    return found
+
+
+def left_out(data: str, found: dict[str, dict[str, Any]]) -> list[str]:
+    """The curves that are not there, and when they will be."""
+    return [
+        f"{NAMES[data]}, {setting.algorithm}, G = {setting.G}: takes minutes a run; --runs {fewest_runs(setting)} or "
+        "more makes it"
+        for soft, search in COLUMNS
+        for setting in settings(data, soft, search)
+        if str(setting.G) not in found[Setting(data, 0, soft, search, 0).algorithm]
+    ]
+
+
+def _statistics(runs: list[Run], grid: list[int]) -> dict[str, Any]:
+    """Means and their standard errors along `grid`; a run that has ended stays where it ended."""
+    errors = np.array([np.interp(grid, run.checkpoints, run.errors) for run in runs])
+    likelihoods = [np.interp(grid[1:], run.checkpoints[1:], run.likelihoods) for run in runs]
+    bounds = [np.interp(grid[1:], np.arange(run.n_iter + 1), run.free_energies) for run in runs]
+    finals = errors[:, -1]
+    return {
+        "iterations": grid,
+        "error": _mean(errors),
+        "best": errors[np.argmin(finals)],
+        "log_likelihood": _mean(np.array(likelihoods)),  # of both, from the first iteration on
+        "free_energy": _mean(np.array(bounds)),
+        "final_errors": finals,
+        "final_log_likelihoods": [run.likelihoods[-1] for run in runs],
+        "final_free_energies": [run.free_energies[-1] for run in runs],
+        "settled": settled(grid, errors.mean(axis=0)),
+        "evaluations": float(np.mean([run.evaluations for run in runs])),
+    }
+
+
+def _mean(values: NDArray) -> dict[str, Any]:
+    errors = [standard_error(column) for column in values.T.tolist()]
+    return {"mean": values.mean(axis=0), "standard_error": None if errors[0] is None else errors}
+
+
+def settled(grid: list[int], error: NDArray) -> float:
+    """Iterations until the mean error is within 2 % of where it ends, between two of `grid` by interpolation."""
+    bar = (1 + _SETTLED) * error[-1]
+    above = np.flatnonzero(error > bar)
+    if not len(above):
+        return 0.0
+    i = above[-1]
+    return float(grid[i] + (error[i] - bar) / (error[i] - error[i + 1]) * (grid[i + 1] - grid[i]))
+
+
+def draw_errors(axes: "Axes", data: str, column: dict[str, Any], title: str, top: float) -> None:
+    """φ by iteration: means (solid) with their standard errors (shaded), and the run that ends lowest (dotted)."""
+    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
+
+    frame(axes, title, "iterations", "quantisation error φ")
+    for curve, color in zip(column.values(), _colors(data, column), strict=True):
+        iterations = np.array(curve["iterations"])
+        shown = iterations <= SHOWN[data]
+        _line(axes, iterations[shown], curve["error"], color, "-", shown)
+        axes.plot(iterations[shown], np.array(curve["best"])[shown], ":", color=color, linewidth=1)
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}" if top < 1e6 else "{x:.0e}"))
+    axes.set_ylim(0.96 * min(min(curve["best"]) for curve in column.values()), top)
+    _name(axes, data, column, "error")
+
+
+def highest(found: dict[str, dict[str, Any]]) -> float:
+    """What the axis of φ has to reach, in all panels alike: the start, and wherever a curve ends."""
+    curves = [curve["error"]["mean"] for column in found.values() for curve in column.values()]
+    return 1.15 * max(max(mean[0], mean[-1]) for mean in curves)
+
+
+def _name(axes: "Axes", data: str, column: dict[str, Any], quantity: str) -> None:
+    """The names of the curves at their ends."""
+    axes.set_xlim(0, SHOWN[data])
+    names = [f"G = {G}" if int(G) < COMPONENTS[data] else f"all {G}" for G in column]
+    ends = []
+    for curve in column.values():
+        iterations = curve["iterations"][-len(curve[quantity]["mean"]) :]
+        ends.append(float(np.interp(SHOWN[data], iterations, curve[quantity]["mean"])))
+    name_curves(axes, list(zip(names, ends, _colors(data, column), strict=True)))
+
+
+def _colors(data: str, column: dict[str, Any]) -> list[str]:
+    values = [*NEIGHBORS[data], COMPONENTS[data]]
+    return [_COLORS[values.index(int(G))] for G in column]
+
+
+def draw_bounds(axes: "Axes", data: str, column: dict[str, Any], title: str) -> None:
+    """L (solid) and F (dashed) by iteration, means with their standard errors."""
+    frame(axes, title, "iterations", "L and F (nats a point)")
+    for curve, color in zip(column.values(), _colors(data, column), strict=True):
+        iterations = np.array(curve["iterations"])[1:]
+        shown = iterations <= SHOWN[data]
+        _line(axes, iterations[shown], curve["log_likelihood"], color, "-", shown)
+        _line(axes, iterations[shown], curve["free_energy"], color, "--", shown)
+    top = max(max(curve["log_likelihood"]["mean"]) for curve in column.values())
+    start = list(column.values())[-1]["free_energy"]["mean"][0]
+    axes.set_ylim(top - 1.6 * (top - start), top + 0.08 * (top - start))
+    _name(axes, data, column, "log_likelihood")
+
+
+def _line(axes: "Axes", x: NDArray, curve: dict[str, Any], color: str, style: str, shown: NDArray) -> None:
+    """A mean curve with its band."""
+    mean = np.array(curve["mean"])[shown]
+    axes.plot(x, mean, style, color=color, linewidth=1.4)
+    if curve["standard_error"] is not None:
+        error = np.array(curve["standard_error"])[shown]
+        axes.fill_between(x, mean - error, mean + error, color=color, alpha=0.2, linewidth=0)

@@ -1,0 +1,75 @@
+"""The rule of comparison, the list of entries, data from files."""
+
+import numpy as np
+import pytest
+
+from cprime.reproduction import ENTRIES, Missing, data, entry
+from cprime.reproduction.base import compare, standard_error
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_every_name_has_an_entry_that_bears_it(name):
+    item = entry(name)
+    assert item.name == name
+    assert item.runs >= 1
+    assert item.title
+    assert item.source
+    assert callable(item.compute)
+    assert callable(item.draw)
+
+
+def test_an_unknown_name_is_an_error_that_lists_the_known():
+    with pytest.raises(ValueError, match=r"no table or figure 'table-9'.*sublinear-table-2"):
+        entry("table-9")
+
+
+def test_a_result_bears_the_name_and_source_of_its_entry():
+    item = entry("sublinear-figure-3")
+    result = item.result(3, [], {"a": 1}, ["b: missing"])
+    assert (result.name, result.title, result.source) == (item.name, item.title, item.source)
+    assert (result.runs, result.rows, result.data, result.skipped) == (3, [], {"a": 1}, ["b: missing"])
+
+
+def test_standard_error_of_the_mean(rng):
+    values = rng.standard_normal(50)
+    assert standard_error(values) == pytest.approx(np.std(values, ddof=1) / 50**0.5)
+    assert standard_error([3.0]) is None
+
+
+def test_two_means_of_the_same_distribution_agree_in_19_of_20_cases(rng):
+    met = [compare("", rng.standard_normal(5).mean(), rng.standard_normal(8).tolist(), 5).met for _ in range(2000)]
+    assert 0.93 < np.mean(met) < 0.97
+
+
+def test_means_far_apart_do_not_agree():
+    row = compare("x", 9.0, [1.0, 2.0, 3.0], 5, note="why")
+    assert row == ("x", 9.0, 2.0, pytest.approx(3**-0.5), False, "why")
+    assert compare("x", 3.0, [1.0, 2.0, 3.0], 5).met is True
+
+
+def test_one_run_is_judged_by_the_tolerance_alone():
+    assert compare("x", 1.0, [1.4], 5).met is None
+    assert compare("x", 1.0, [1.4], 5, tolerance=0.5).met is True
+    assert compare("x", 1.0, [1.6], 5, tolerance=0.5).met is False
+
+
+def test_nothing_published_is_not_judged():
+    assert compare("x", None, [1.0, 2.0], 5) == ("x", None, 1.5, 0.5, None, "")
+
+
+def test_data_are_read_from_the_folder_that_is_named(tmp_path, monkeypatch):
+    X = np.arange(6).reshape(3, 2)
+    np.savez(tmp_path / "kddcup04_protein.npz", X=X)
+    monkeypatch.setenv("CPRIME_DATA", str(tmp_path))
+    data.load.cache_clear()
+    loaded = data.load("KDD")
+    data.load.cache_clear()
+    assert loaded.dtype == np.float32
+    np.testing.assert_array_equal(loaded, X)
+
+
+def test_missing_data_say_which_file_is_needed(tmp_path, monkeypatch):
+    monkeypatch.setenv("CPRIME_DATA", str(tmp_path))
+    data.load.cache_clear()
+    with pytest.raises(Missing, match=r"MSD needs the file .*msd_sample\.npz.*CPRIME_DATA"):
+        data.load("MSD")

@@ -1,0 +1,218 @@
+"""The table and the figures of Forster & Lücke: what is counted and measured, and that they can be drawn."""
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+from cprime.reproduction import Context, Missing, entry, sublinear_curves, sublinear_figure_c1, sublinear_runs
+from cprime.reproduction import sublinear_figure_3 as figure_3
+from cprime.reproduction import sublinear_table_2 as table_2
+from cprime.reproduction.report import Report, as_json, count, from_json
+from cprime.reproduction.sublinear_runs import Run, Setting, fitted, k_means, large, n_runs, points
+
+CONTEXT = Context(runs=2)
+WATCHED = ("error", "likelihood")
+
+
+@pytest.fixture
+def without_files(monkeypatch):
+    def load(name):
+        raise Missing(f"{name} is not here")
+
+    monkeypatch.setattr(table_2, "load", load)
+    monkeypatch.setattr(sublinear_figure_c1, "load", load)
+
+
+@pytest.fixture
+def small_kdd(monkeypatch):
+    X = np.random.default_rng(0).standard_normal((900, 4)).astype(np.float32)
+    for module in (sublinear_runs, table_2, sublinear_figure_c1):
+        monkeypatch.setattr(module, "load", lambda name: X)
+    caches = (sublinear_runs.points, sublinear_runs.start, sublinear_runs._fitted)
+    for cache in caches:
+        cache.cache_clear()
+    yield
+    for cache in caches:
+        cache.cache_clear()
+
+
+def drawn(result):
+    """The figure of a result as the command draws it, from what JSON says; its panels."""
+    figure = pytest.importorskip("matplotlib.figure").Figure(layout="constrained")
+    entry(result.name).draw(from_json(as_json(Report(result, {}))).result, figure)
+    figure.canvas.draw()
+    return figure.axes
+
+
+@pytest.mark.parametrize(("data", "C"), table_2.PUBLISHED)
+def test_published_speedups_are_those_of_the_settings(data, C):
+    for setting, published in table_2.settings(data, C):
+        assert setting.C / setting.most_evaluations == pytest.approx(published.speedup, abs=0.5)
+        assert published.counted is None or published.counted >= published.speedup
+        assert setting.n_explore == (data != "KDD")
+
+
+@pytest.mark.parametrize("G", [2, 5])
+def test_k_means_evaluates_G_distances_a_point(G):
+    run = fitted(Setting("BIRCH", 25, False, "X", G), 0, CONTEXT)
+    assert run.evaluations == G
+    assert 25 / run.evaluations == 2500 * 25 / (2500 * G)
+
+
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize("search", ["X", "S"])
+def test_no_iteration_evaluates_more_than_the_least_speedup_says(search, soft):
+    setting = Setting("BIRCH", 25, soft, search, 3, 1)
+    assert setting.most_evaluations == (10 if soft else 4)
+    assert fitted(setting, 0, CONTEXT).evaluations <= setting.most_evaluations
+    assert fitted(k_means(setting), 0, CONTEXT).evaluations == 25
+
+
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize("search", ["", "X", "S"])
+def test_errors_and_bounds_along_a_run(search, soft, monkeypatch):
+    setting = Setting("BIRCH", 25, soft, search, 5 if search else 25, watched=WATCHED)
+    seen = {}
+    make = sublinear_runs._estimator
+    monkeypatch.setattr(sublinear_runs, "_estimator", lambda *given: seen.setdefault("it", make(*given)))
+    sublinear_runs._fitted.cache_clear()
+    run = fitted(setting, 1, CONTEXT)
+    X, estimator = points("BIRCH", 25, 0), seen["it"]
+    centers = estimator.means_ if soft else estimator.cluster_centers_
+    distances = np.square(X[:, np.newaxis] - centers).sum(axis=-1)
+    assert run.error == pytest.approx(distances.min(axis=1).sum())
+    log_joint = -distances / (2 * estimator.variance_) - np.log(25 * 2 * np.pi * estimator.variance_)
+    assert run.likelihoods[-1] == pytest.approx(logsumexp(log_joint, axis=1).mean())
+    first = sublinear_runs.start("BIRCH", 25, 1, 0)
+    assert run.errors[0] == pytest.approx(np.square(X[:, np.newaxis] - first).sum(axis=-1).min(axis=1).sum())
+    assert run.checkpoints[0] == 0
+    assert run.checkpoints[-1] == run.n_iter == estimator.n_iter_
+    assert len(run.errors) == len(run.checkpoints) == len(run.likelihoods) + 1
+    assert len(run.free_energies) == run.n_iter + 1
+    assert (np.diff(run.free_energies) >= -1e-9).all()
+    bounds = np.interp(run.checkpoints[1:], np.arange(run.n_iter + 1), run.free_energies)
+    assert (np.array(run.likelihoods) - bounds >= -1e-9).all()
+
+
+def test_settings_of_a_run_share_data_and_centers_and_runs_differ():
+    one, other = Setting("BIRCH", 25, False, "X", 2), Setting("BIRCH", 25, False, "S", 5)
+    assert fitted(one, 0, CONTEXT) is fitted(one, 0, CONTEXT)
+    first = [fitted(Setting(**{**vars(s), "watched": WATCHED}), 0, CONTEXT).errors[0] for s in (one, other)]
+    assert first[0] == first[1]
+    assert fitted(one, 0, CONTEXT).error != fitted(one, 1, CONTEXT).error
+
+
+def test_names_of_settings():
+    setting = large("BIRCH", 400, True, 5)
+    assert (setting.algorithm, setting.neighbors, setting.n_warmup) == ("var-GMM-S", "5+1", 5)
+    assert (k_means(setting).algorithm, k_means(setting).neighbors) == ("k-means", "400")
+    assert large("BIRCH", 400, False, 2).n_warmup == 20
+
+
+def test_expensive_settings_are_run_less_often():
+    kdd, song = Setting("KDD", 200, False, "S", 5), large("MSD", 2000, True, 20)
+    assert [n_runs(kdd, asked) for asked in (1, 5, 10, 25, 100)] == [1, 1, 2, 5, 5]
+    assert [n_runs(song, asked) for asked in (1, 49, 50, 250)] == [0, 0, 5, 5]
+    assert n_runs(Setting("BIRCH", 25, False, "S", 5), 3) == 3
+    assert n_runs(kdd, 100, 10) == 10
+
+
+@pytest.mark.parametrize(("data", "C"), table_2.PUBLISHED)
+def test_by_default_all_settings_are_run_as_often_as_in_the_source(data, C):
+    asked = entry("sublinear-table-2").runs
+    assert [n_runs(setting, asked) for setting, _ in table_2.settings(data, C)] == [5] * len(table_2.settings(data, C))
+
+
+def test_settled_interpolates_between_checkpoints():
+    assert sublinear_curves.settled([0, 1, 2, 4], np.array([300.0, 200.0, 122.0, 100.0])) == pytest.approx(2 + 20 / 11)
+    assert sublinear_curves.settled([0, 1], np.array([100.0, 100.0])) == 0
+
+
+def run_of(checkpoints, errors):
+    return Run(checkpoints[-1], 1.0, checkpoints, errors, [], [])
+
+
+def test_passing_takes_the_mean_of_runs_of_different_lengths():
+    runs = [run_of([0, 2], [10.0, 4.0]), run_of([0, 4], [10.0, 2.0])]
+    assert figure_3.passing(runs, 5.0) == pytest.approx(2.0)  # there the means are 10, 5 and 3
+    assert figure_3.passing(runs, 4.0) == pytest.approx(3.0)
+    assert figure_3.passing(runs, 2.0) is None
+    assert figure_3.passing(runs, 11.0) == 0
+
+
+def test_slope_is_the_exponent():
+    curve = [{"C": C, "iterations": 3 * C**0.5} for C in (25, 100, 400)]
+    assert figure_3.slope([*curve, {"C": 900, "iterations": None}]) == pytest.approx(0.5)
+    assert figure_3.slope(curve[:1]) is None
+
+
+def test_figure_2(capsys):
+    reported = []
+    result = entry("sublinear-figure-2").compute(Context(2, report=reported.append))
+    assert list(result.data) == ["var-GMM-X", "var-GMM-S", "var-k-means-X", "var-k-means-S"]
+    for column in result.data.values():
+        assert list(column) == ["2", "5", "10", "25"]
+        for curve in column.values():
+            assert len(curve["error"]["mean"]) == len(curve["iterations"])
+            assert min(curve["final_errors"]) == curve["best"][-1]
+    assert result.rows[0].ours == "var-k-means-S, G = 2"
+    assert result.rows[0].met is True
+    assert any("var-GMM-S" in text for text in reported)
+    assert len(drawn(result)) == 4
+    assert capsys.readouterr() == ("", "")
+
+
+def test_figure_c1_without_kdd(without_files):
+    result = entry("sublinear-figure-c1").compute(CONTEXT)
+    assert list(result.data) == ["BIRCH"]
+    assert result.skipped == ["the panels of KDD: KDD is not here"]
+    assert len(drawn(result)) == 8
+
+
+def test_figure_c1_with_kdd(small_kdd):
+    result = entry("sublinear-figure-c1").compute(CONTEXT)
+    assert list(result.data) == ["BIRCH", "KDD"]
+    assert len(result.data["KDD"]["var-GMM-S"]["200"]["final_errors"]) == 1
+    assert len(drawn(result)) == 16
+    assert list(result.data["KDD"]["var-GMM-X"]) == ["2", "5", "200"]
+    assert [text.split(":")[0] for text in result.skipped] == [f"KDD, var-GMM-{kind}, G = 20" for kind in "XS"]
+    saved = next(row for row in result.rows if row.quantity.startswith("KDD, var-k-means-S, G = 20: times"))
+    assert saved.ours >= 10
+    assert saved.met is True
+
+
+def test_figure_3(monkeypatch):
+    monkeypatch.setattr(figure_3, "SIZES", (25, 100))
+    result = entry("sublinear-figure-3").compute(CONTEXT)
+    assert list(result.data) == ["var-k-means-S, 2+1", "var-k-means-S, 5+1", "var-GMM-S, 2+1", "var-GMM-S, 5+1"]
+    for curve in result.data.values():
+        assert [point["C"] for point in curve] == [25, 100]
+        assert all(point["runs"] == 2 for point in curve)
+    assert len(drawn(result)) == 1
+
+
+def test_table_2(without_files, monkeypatch):
+    cell = table_2.Published(33, None, -4.0)
+    mixture = table_2.Published(20, 25, -5.0)
+    small = {("KDD", 200): {}, ("BIRCH", 100): {2: (cell, mixture)}}
+    monkeypatch.setattr(table_2, "PUBLISHED", small)
+    monkeypatch.setitem(table_2._NAMES, ("BIRCH", 100), "BIRCH 100")
+    result = entry("sublinear-table-2").compute(CONTEXT)
+    assert result.skipped == ["KDD: KDD is not here"]
+    found = result.data["BIRCH 100"]["var-GMM-S, 2+1"]
+    assert found["runs"] == result.runs == 2
+    assert found["least_speedup"] == 20
+    assert min(found["speedups"]) >= 20
+    expected = [100 * (a / b - 1) for a, b in zip(found["quantization_errors"], found["k_means_errors"], strict=True)]
+    assert found["errors_percent"] == expected
+    assert [row.met for row in result.rows if "least" in row.quantity] == [True, True]
+    assert count(result.rows).met + count(result.rows).unmet == 5
+    assert len(drawn(result)) == 4
+
+
+def test_table_2_says_what_takes_too_long(small_kdd, monkeypatch):
+    cell = table_2.Published(1, 3.3, 0.0)
+    monkeypatch.setattr(table_2, "PUBLISHED", {("KDD", 200): {2: (cell, cell), 20: (cell, cell)}})
+    result = entry("sublinear-table-2").compute(CONTEXT)
+    assert len(result.data["KDD"]) == 3
+    assert result.skipped == ["KDD, var-GMM-S, G = 20: takes minutes a run; --runs 20 or more makes it"]

@@ -53,7 +53,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
         2²⁵ evaluations an iteration, and "full" below.
     n_neighbors : int or "auto", default="auto"
         G, the length of a center's neighbor list, itself among them. "auto" is 16 for "exact" and "estimated"; "graph"
-        begins with 33 and doubles them while an exact search of a sample shows that they miss more than 0.7 % of J.
+        begins with 33 and doubles them once if an exact search of a sample shows that they miss more than 0.7 % of J.
     n_explore : int, default=1
         Random centers that a point looks at besides, in "exact" and "estimated".
     n_warmup : int or "auto", default="auto"

@@ -48,8 +48,9 @@ class GaussianMixture(DensityMixin, Clusterer):
         var-GMM-X and -S of Forster & Lücke, "graph" renews its lists only where points move. "auto" is "graph" from 256
         components and 2²⁵ evaluations an iteration where C′ < C, else "full".
     n_neighbors : int or "auto", default="auto"
-        G, the length of a component's neighbor list, itself among them. "auto" is 16 for "exact" and "estimated"; "graph"
-        begins with 33 and doubles them once if an exact search of a sample shows that they miss more than 0.7 % of J.
+        G, the length of a component's neighbor list, itself among them. "auto" is 16 for "exact" and "estimated";
+        "graph" begins with 33 and doubles them once if an exact search of a sample shows that they miss more than
+        0.7 % of J.
     n_explore : int, default=1
         Random components that a point looks at besides, in "exact" and "estimated".
     n_warmup : int or "auto", default="auto"

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 
+#include "gaussians.h"
 #include "screen.h"
 
 namespace cprime::CPRIME_ISA {
@@ -22,7 +23,8 @@ template <class T> inline void nearest_among(const AmongTask<T> &task, std::size
             if (c < 0 || seen[c] == stamp)
                 return;
             seen[c] = stamp;
-            found[count].low = squared_distance(x, task.centers[c], D);
+            found[count].low =
+                task.gaussians ? gaussian_cost(*task.gaussians, c, x) : squared_distance(x, task.centers[c], D);
             found[count++].id = c;
         };
         const std::int32_t *previous = task.previous + n * task.n_previous;

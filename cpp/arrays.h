@@ -31,6 +31,27 @@ template <class T> Rows<T> rows(const Matrix<T> &m) {
     return {m.data(), static_cast<std::ptrdiff_t>(m.stride(0)), m.shape(0), static_cast<int>(m.shape(1))};
 }
 
+// The cost of a component: factors (C, D) or (C, D, D), offsets (C,).
+template <class T> using Factors = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
+
+template <class T> Gaussians<T> gaussians_of(const Matrix<T> &means, const Factors<T> &factors,
+                                             const Vector<T> &offsets) {
+    const Rows<T> m = rows(means);
+    const auto D = static_cast<std::size_t>(m.D);
+    const bool full = factors.ndim() == 3;
+    require(full || factors.ndim() == 2, "factors");
+    require(factors.shape(0) == m.n && factors.shape(1) == D && (!full || factors.shape(2) == D), "factors");
+    require(offsets.shape(0) == m.n, "offsets");
+    return {m, factors.data(), offsets.data(), full};
+}
+
+// Refuses what is no component.
+template <class Ids> void require_components(const Ids &ids, std::size_t n_components, std::int64_t least) {
+    for (std::size_t i = 0; i < ids.size(); ++i)
+        require(ids.data()[i] >= least && ids.data()[i] < static_cast<std::int64_t>(n_components),
+                "a component outside its range");
+}
+
 template <class A> auto data_or_null(const std::optional<A> &array) -> decltype(array->data()) {
     return array ? array->data() : nullptr;
 }
@@ -40,5 +61,6 @@ void register_distances(nb::module_ &m);
 void register_statistics(nb::module_ &m);
 void register_expect(nb::module_ &m);
 void register_local(nb::module_ &m);
+void register_gaussians(nb::module_ &m);
 
 } // namespace cprime

@@ -36,4 +36,20 @@ std::vector<std::size_t> group(const std::int32_t *kept, std::size_t n_entries, 
     return begin;
 }
 
+std::vector<Segment> segments(const std::vector<std::size_t> &begin, std::size_t length, const std::uint8_t *active) {
+    std::vector<Segment> out;
+    for (std::size_t c = 0; c + 1 < begin.size(); ++c)
+        for (std::size_t b = begin[c]; b < begin[c + 1] && (!active || active[c]); b += length)
+            out.push_back({static_cast<int>(c), b, std::min(b + length, begin[c + 1])});
+    return out;
+}
+
+void Sums::add(const Sums &other) const {
+    *count += *other.count;
+    for (std::size_t k = 0; k < n_first; ++k)
+        first[k] += other.first[k];
+    for (std::size_t k = 0; second && k < n_second; ++k)
+        second[k] += other.second[k];
+}
+
 } // namespace cprime

@@ -91,11 +91,72 @@ template <class T> struct KeepTask {
     T *distances;       // (N, H)
 };
 
+// Gaussian components: the cost of one is offset + |A (x - m)|^2.
+template <class T> struct Gaussians {
+    Rows<T> means;
+    const T *factors; // (C, D), the diagonals of A, or (C, D, D), lower triangles with zeros above
+    const T *offsets; // (C,)
+    bool full;
+    const T *factor(std::size_t c) const {
+        return factors + c * means.D * (full ? static_cast<std::size_t>(means.D) : 1);
+    }
+};
+
+// Rows against all Gaussians.
+template <class T> struct BestTask {
+    Rows<T> X;
+    Gaussians<T> gaussians;
+    const T *origin; // (D,) the points are packed relative to it
+    const T *starts; // (C, D) gaussian_start for that origin
+    int H;
+    std::int32_t *kept; // (N, H)
+    T *costs;           // (N, H)
+};
+
+// One block of rows of the exact E-step.
+template <class T> struct RespondTask {
+    Rows<T> X;
+    Gaussians<T> gaussians;
+    const T *origin; // as above
+    const T *starts;
+    const double *sample_weight; // (n,), or null for ones
+    std::size_t n_padded;
+    T *table;             // (C, n_padded)
+    std::int32_t *labels; // (n,)
+    double *log_sum;      // (n,)
+    double *mean;         // (n,)
+};
+
+// Points grouped by the best of what they keep, each compared with the neighbours of that.
+template <class T> struct KeepBestTask {
+    Rows<T> X;
+    Gaussians<T> gaussians;
+    const std::int32_t *lists; // (C, G) neighbours without the component itself, -1 behind the last
+    int G;
+    const std::int32_t *previous; // (N, n_previous), best first, -1 where empty
+    int n_previous;
+    const std::int64_t *entries;
+    int H;
+    std::int32_t *kept; // (N, H), -1 where fewer were found
+    T *costs;           // (N, H)
+};
+
+template <class T> struct MomentsTask {
+    Rows<T> X;
+    Rows<T> means;
+    bool full;
+    const std::int64_t *entries;    // positions n * H + h, grouped by component
+    const double *responsibilities; // (N, H), or null for ones
+    const double *sample_weight;    // (N,), or null for ones
+    int H;
+};
+
 // Rows with candidates of their own: what they keep, the lists of that, and extra ones.
 template <class T> struct AmongTask {
     Rows<T> X;
     Rows<T> centers;
-    const std::int32_t *lists; // (C, G), -1 where empty
+    const Gaussians<T> *gaussians; // whose costs are meant, or null for squared distances to the centres
+    const std::int32_t *lists;     // (C, G), -1 where empty
     int G;
     const std::int32_t *previous; // (N, n_previous), -1 where empty
     int n_previous;
@@ -136,6 +197,18 @@ template <class T> struct Kernels {
     // n_chosen of the candidates, by uniform (n_chosen, n_trials).
     void (*spread_out)(const Rows<T> &candidates, const double *weights, const double *uniform, int n_trials,
                        std::size_t n_chosen, std::int64_t *chosen);
+    // out (n, m): products of rows [begin, end), less a shift (D,) or null, with the m columns of pack_columns.
+    void (*products)(const Rows<T> &X, const T *shift, const T *columns, std::size_t m, T *out, std::size_t begin,
+                     std::size_t end);
+    void (*gaussian_start)(const Gaussians<T> &gaussians, std::size_t component, const T *origin, T *out);
+    void (*best)(const BestTask<T> &task, std::size_t begin, std::size_t end);
+    void (*keep_best)(const KeepBestTask<T> &task, int component, std::size_t begin, std::size_t end);
+    void (*respond)(const RespondTask<T> &task, std::size_t begin, std::size_t end);
+    // count, first (D,) and second (D,) or (D, D) of one component are added to.
+    void (*column_moments)(const RespondTask<T> &task, int component, std::size_t begin, std::size_t end, double *count,
+                           double *first, double *second);
+    void (*moments)(const MomentsTask<T> &task, int component, std::size_t begin, std::size_t end, double *count,
+                    double *first, double *second);
 };
 
 template <class T> const Kernels<T> &kernels(); // of the best instruction set this processor has

@@ -7,24 +7,7 @@
 namespace cprime {
 namespace {
 
-// work(component, begin, end) for the entries of every component, of the active ones only if some are not; a component
-// of many points is worked on in segments.
-template <class Work>
-void for_each_segment(const std::vector<std::size_t> &begin, const std::uint8_t *active, int n_threads, Work work) {
-    constexpr std::size_t SEGMENT = 2048, SEGMENTS_A_TASK = 4;
-    struct Segment {
-        int component;
-        std::size_t begin, end;
-    };
-    std::vector<Segment> segments;
-    for (std::size_t c = 0; c + 1 < begin.size(); ++c)
-        for (std::size_t b = begin[c]; b < begin[c + 1] && (!active || active[c]); b += SEGMENT)
-            segments.push_back({static_cast<int>(c), b, std::min(b + SEGMENT, begin[c + 1])});
-    parallel_for((segments.size() + SEGMENTS_A_TASK - 1) / SEGMENTS_A_TASK, n_threads, [&](std::size_t i) {
-        for (std::size_t s = i * SEGMENTS_A_TASK; s < std::min(segments.size(), (i + 1) * SEGMENTS_A_TASK); ++s)
-            work(segments[s].component, segments[s].begin, segments[s].end);
-    });
-}
+constexpr std::size_t SEGMENT = 2048; // points of a component that are worked on at once
 
 template <class T>
 void reassign(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, std::optional<Vector<T>> inside,
@@ -40,8 +23,7 @@ void reassign(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, std::op
     require(labels.shape(0) == x.n && new_labels.shape(0) == x.n && distances.shape(0) == x.n, "labels, distances");
 
     const nb::gil_scoped_release release;
-    for (std::size_t i = 0; i < lists.size(); ++i)
-        require(lists.data()[i] >= -1 && lists.data()[i] < static_cast<std::int64_t>(m.n), "lists: outside [-1, C)");
+    require_components(lists, m.n, -1);
     std::vector<std::int64_t> entries;
     const std::vector<std::size_t> begin = group(labels.data(), x.n, n_listed, n_threads, entries);
     const ReassignTask<T> task{x,
@@ -54,8 +36,8 @@ void reassign(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, std::op
                                entries.data(),
                                new_labels.data(),
                                distances.data()};
-    for_each_segment(begin, active ? active->data() : nullptr, n_threads,
-                     [&](int c, std::size_t b, std::size_t e) { kernel.reassign(task, c, b, e); });
+    for_each(segments(begin, SEGMENT, data_or_null(active)), n_threads,
+             [&](int c, std::size_t b, std::size_t e) { kernel.reassign(task, c, b, e); });
 }
 
 template <class T>
@@ -69,9 +51,7 @@ void keep(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, Table<std::
             "kept, distances");
     const nb::gil_scoped_release release;
     for (const auto &ids : {lists, previous})
-        for (std::size_t i = 0; i < ids.size(); ++i)
-            require(ids.data()[i] >= -1 && ids.data()[i] < static_cast<std::int64_t>(m.n),
-                    "a component outside [-1, C)");
+        require_components(ids, m.n, -1);
     const std::size_t width = previous.shape(1);
     std::vector<std::int32_t> nearest(x.n);
     for (std::size_t n = 0; n < x.n; ++n)
@@ -88,15 +68,16 @@ void keep(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, Table<std::
                            static_cast<int>(kept.shape(1)),
                            kept.data(),
                            distances.data()};
-    for_each_segment(begin, nullptr, n_threads,
-                     [&](int c, std::size_t b, std::size_t e) { kernel.keep(task, c, b, e); });
+    for_each(segments(begin, SEGMENT), n_threads,
+             [&](int c, std::size_t b, std::size_t e) { kernel.keep(task, c, b, e); });
 }
 
 template <class T>
 void nearest_among(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, Table<std::int32_t> previous,
                    Table<std::int32_t> extra, OutTable<std::int32_t> kept, OutTable<T> distances,
                    OutVector<std::int32_t> counts, std::optional<OutTable<std::int32_t>> evaluated,
-                   std::optional<OutTable<T>> evaluations, int n_threads) {
+                   std::optional<OutTable<T>> evaluations, std::optional<Factors<T>> factors,
+                   std::optional<Vector<T>> offsets, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
     const Rows<T> x = rows(X), m = rows(centers);
     require(x.D == m.D, "X and centers differ in their columns");
@@ -108,14 +89,15 @@ void nearest_among(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, Ta
     require(!evaluated || (evaluations && evaluated->shape(0) == x.n && evaluated->shape(1) == capacity &&
                            evaluations->shape(0) == x.n && evaluations->shape(1) == capacity),
             "evaluated, evaluations");
+    require(factors.has_value() == offsets.has_value(), "factors, offsets");
+    const auto gaussians = factors ? std::optional(gaussians_of(centers, *factors, *offsets)) : std::nullopt;
 
     const nb::gil_scoped_release release;
     for (const auto &ids : {lists, previous, extra})
-        for (std::size_t i = 0; i < ids.size(); ++i)
-            require(ids.data()[i] >= -1 && ids.data()[i] < static_cast<std::int64_t>(m.n),
-                    "a component outside [-1, C)");
+        require_components(ids, m.n, -1);
     const AmongTask<T> task{x,
                             m,
+                            gaussians ? &*gaussians : nullptr,
                             lists.data(),
                             static_cast<int>(lists.shape(1)),
                             previous.data(),

@@ -48,41 +48,13 @@ void accumulate(Matrix<T> X, Table<std::int32_t> kept, std::optional<Table<doubl
         x, data_or_null(subset), entries.data(), data_or_null(responsibilities), data_or_null(sample_weight), H};
 
     constexpr std::size_t SEGMENT = 8192;
-    struct Segment {
-        std::size_t begin, end;
-        double *count, *sum;
-    };
-    std::vector<Segment> segments; // the first of each component goes straight to the result
-    std::size_t n_extra = 0;
-    for (std::size_t c = 0; c < C; ++c)
-        n_extra += begin[c + 1] > begin[c] ? (begin[c + 1] - begin[c] - 1) / SEGMENT : 0;
-    std::vector<double> extra(n_extra * (D + 1));
     std::fill_n(counts.data(), C, 0.0);
     if (!onto)
         std::fill_n(sums.data(), C * D, 0.0);
-    double *spare = extra.data();
-    std::vector<std::pair<std::size_t, double *>> merges;
-    for (std::size_t c = 0; c < C; ++c)
-        for (std::size_t b = begin[c]; b < begin[c + 1]; b += SEGMENT) {
-            const std::size_t e = std::min(b + SEGMENT, begin[c + 1]);
-            if (b == begin[c]) {
-                segments.push_back({b, e, counts.data() + c, sums.data() + c * D});
-            } else {
-                segments.push_back({b, e, spare, spare + 1});
-                merges.emplace_back(c, spare);
-                spare += D + 1;
-            }
-        }
-    constexpr std::size_t SEGMENTS_A_TASK = 4;
-    parallel_for((segments.size() + SEGMENTS_A_TASK - 1) / SEGMENTS_A_TASK, n_threads, [&](std::size_t i) {
-        for (std::size_t s = i * SEGMENTS_A_TASK; s < std::min(segments.size(), (i + 1) * SEGMENTS_A_TASK); ++s)
-            kernel.accumulate(task, segments[s].begin, segments[s].end, segments[s].count, segments[s].sum);
-    });
-    for (const auto &[c, part] : merges) {
-        counts.data()[c] += part[0];
-        for (std::size_t k = 0; k < D; ++k)
-            sums.data()[c * D + k] += part[k + 1];
-    }
+    sum_segments(segments(begin, SEGMENT), {counts.data(), sums.data(), nullptr, D, 0}, n_threads,
+                 [&](const Segment &segment, const Sums &to) {
+                     kernel.accumulate(task, segment.begin, segment.end, to.count, to.first);
+                 });
 }
 
 template <class T>

@@ -116,6 +116,8 @@ def nearest_among(
     counts: NDArray[np.int32],
     evaluated: NDArray[np.int32] | None,
     evaluations: _Floats | None,
+    factors: _Floats | None,
+    offsets: _Floats | None,
     n_threads: int,
     /,
 ) -> None: ...
@@ -123,3 +125,56 @@ def grouped_order(
     labels: NDArray[np.int32], n_components: int, order: NDArray[np.int64], n_threads: int, /
 ) -> None: ...
 def gather(X: _Floats, order: NDArray[np.int64], out: _Floats, n_threads: int, /) -> None: ...
+def products(X: _Floats, B: _Floats, shift: _Floats | None, out: _Floats, n_threads: int, /) -> None: ...
+def best(
+    X: _Floats,
+    means: _Floats,
+    factors: _Floats,
+    offsets: _Floats,
+    origin: _Floats,
+    kept: NDArray[np.int32],
+    costs: _Floats,
+    n_threads: int,
+    /,
+) -> None: ...
+def keep_best(
+    X: _Floats,
+    means: _Floats,
+    factors: _Floats,
+    offsets: _Floats,
+    lists: NDArray[np.int32],
+    previous: NDArray[np.int32],
+    kept: NDArray[np.int32],
+    costs: _Floats,
+    n_threads: int,
+    /,
+) -> None: ...
+def respond(
+    X: _Floats,
+    means: _Floats,
+    factors: _Floats,
+    offsets: _Floats,
+    origin: _Floats,
+    sample_weight: NDArray[np.float64] | None,
+    labels: NDArray[np.int32],
+    log_sum: NDArray[np.float64],
+    mean: NDArray[np.float64],
+    counts: NDArray[np.float64] | None,
+    first: NDArray[np.float64] | None,
+    second: NDArray[np.float64] | None,
+    responsibilities: NDArray[np.float64] | None,
+    n_threads: int,
+    /,
+) -> None: ...
+def moments(
+    X: _Floats,
+    means: _Floats,
+    kept: NDArray[np.int32],
+    responsibilities: NDArray[np.float64] | None,
+    sample_weight: NDArray[np.float64] | None,
+    counts: NDArray[np.float64],
+    first: NDArray[np.float64],
+    second: NDArray[np.float64],
+    n_threads: int,
+    /,
+) -> None: ...

@@ -15,16 +15,18 @@ class Statistics:
     """Sums over points n of weight w_n and their kept components c ∈ K(n), in float64.
 
     counts (C,): N_c = Σ w_n q_nc          sums (C, D): S_c = Σ w_n q_nc x_n [data units]
-    weight: Σ w_n                          squares: Σ w_n q_nc ‖x_n − μ_c‖² [data unit²]
-    log_sum: Σ w_n log Σ_{c∈K(n)} exp(−‖x_n − μ_c‖²/2σ²) [nats]        entropy: −Σ w_n q_nc log q_nc [nats]
-    quantization_error: J = Σ w_n min_{c∈K(n)} ‖x_n − μ_c‖² [data unit²]
+    weight: Σ w_n                          squares: second moments about the E-step's means, as the model has them
+    [data unit²]: Σ_nc w_n q_nc ‖x_n − μ_c‖², or per component Σ_n w_n q_nc (x_n − μ_c)² or (x_n − μ_c)(x_n − μ_c)ᵀ
+    log_sum: Σ w_n log Σ_{c∈K(n)} p(c, x_n) less the model's log_scale [nats]
+    entropy: −Σ w_n q_nc log q_nc [nats]
+    quantization_error: J = Σ w_n ‖x_n − μ_c‖² for the best c ∈ K(n) [data unit²]
     n_distances: point-to-centre evaluations     n_moved: points whose kept set is not what it was
     """
 
     counts: NDArray[np.float64]
     sums: NDArray[np.float64]
     weight: float
-    squares: float
+    squares: NDArray[np.float64] | float
     log_sum: float
     entropy: float
     quantization_error: float

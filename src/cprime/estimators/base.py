@@ -9,14 +9,15 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cprime import em, kernels, storage
+from cprime import em, storage
 from cprime.estimators.validation import check_weights, resolve_init, shown
 from cprime.execution import Chunk, InMemory
-from cprime.model import TiedSpherical
-from cprime.model.tied_spherical import variance_floor
+from cprime.model import Model
 from cprime.search import FullSearch, Search
 from cprime.search.certificate import certify
-from cprime.seeding import is_given, start
+from cprime.seeding import Start, is_given, start
+
+FirstModel = Callable[[InMemory, Start, em.Settings], Model]
 
 
 class Bounds(NamedTuple):
@@ -38,7 +39,7 @@ class Clusterer(BaseEstimator):
     """Base of the estimators; a subclass says which parameters it has found and how many components a point keeps."""
 
     # Called while a fit runs with every row of the history, as a dictionary, and the parameters after that iteration.
-    _callback: Callable[[dict[str, Any], TiedSpherical], None] | None = None
+    _callback: Callable[[dict[str, Any], Model], None] | None = None
     n_init: int
     n_threads: int | None
     random_state: Any
@@ -46,7 +47,7 @@ class Clusterer(BaseEstimator):
     certificate_size: int
     certificate_seed: int
 
-    def _parameters(self) -> TiedSpherical:
+    def _parameters(self) -> Model:
         raise NotImplementedError
 
     def _n_active(self) -> int:
@@ -65,7 +66,7 @@ class Clusterer(BaseEstimator):
         return X.astype(np.float32 if single else np.float64, copy=False)
 
     def _settings(self, n_active: int, search: Search, **changes: Any) -> em.Settings:
-        given: dict[str, Any] = {"hard": False, "max_iter": 0, "tol": 0.0, "n_threads": self.n_threads}
+        given: dict[str, Any] = {"k_means": False, "max_iter": 0, "tol": 0.0, "n_threads": self.n_threads}
         return em.Settings(n_active, search, **(given | changes))
 
     def _best_run(
@@ -73,47 +74,46 @@ class Clusterer(BaseEstimator):
         X: NDArray,
         weights: NDArray | None,
         init: Any,
-        variance: float,
-        least_variance: float,
+        first_model: FirstModel,
         settings: em.Settings,
         random_state: np.random.RandomState,
     ) -> em.Fit:
-        """Runs from `n_init` starts; keeps the one of greatest F (least J), what it found, and its certificate."""
+        """Runs from `n_init` starts; keeps the one of greatest F (least J), what it found, and its certificate.
+
+        first_model: makes the starting parameters of the data, the starting centers and the labels that come with them
+        """
         data = InMemory(X, weights, self.n_threads)
         best, found, labels, lists = None, None, None, None
         with shown(self.verbose):
             for _ in range(1 if is_given(init) else self.n_init):
-                begin = start(
-                    X,
-                    self._n_components(),
-                    resolve_init(init, settings.search),
-                    sample_weight=weights,
-                    random_state=random_state,
-                    n_threads=self.n_threads,
-                )
-                floor = max(least_variance, variance_floor(begin.centers))
-                model = TiedSpherical(begin.centers, variance, floor)
-                fit = em.run(data, model, settings, begin.labels)
+                begin = self._centers(X, weights, resolve_init(init, settings.search), random_state)
+                fit = em.run(data, first_model(data, begin, settings), settings, begin.labels)
                 if best is None or fit.lower_bound > best.lower_bound:
                     best, found, labels = fit, data.found(), data.labels()
                     lists = settings.search.lists()
         assert best is not None
         self.neighbors_ = lists
         self.certificate_ = None
+        components = best.model.components(self.n_threads)
         if found is None or labels is None:
-            self.labels_ = kernels.nearest(X, best.model.centers, n_threads=self.n_threads)[0][:, 0]
+            self.labels_ = components.best(best.model.embed(X, n_threads=self.n_threads), 1)[0][:, 0]
             return best
         self.labels_ = labels
         if self.certificate_size and not settings.search.exact:
-            self.certificate_ = certify(
-                found,
-                best.model.centers,
-                None if settings.hard else best.model.variance,
-                self.certificate_size,
-                self.certificate_seed,
-                self.n_threads,
-            )
+            scale = None if settings.k_means else best.model.scale
+            self.certificate_ = certify(found, components, scale, self.certificate_size, self.certificate_seed)
         return best
+
+    def _centers(self, X: NDArray, weights: NDArray | None, init: Any, random_state: np.random.RandomState) -> Start:
+        """Where the centers start."""
+        return start(
+            X,
+            self._n_components(),
+            init,
+            sample_weight=weights,
+            random_state=random_state,
+            n_threads=self.n_threads,
+        )
 
     def bounds(self, X: Any, sample_weight: Any = None) -> Bounds:
         """Free energy, log-likelihood, their gap and the entropy of the posteriors, for the fitted parameters.
@@ -138,10 +138,9 @@ class Clusterer(BaseEstimator):
         weights = check_weights(sample_weight, X)
         model = self._parameters()
         chunk = Chunk(X, weights)
-        statistics = em.expect(chunk, model, self._settings(self._n_active(), FullSearch(self.n_threads)))
+        statistics = em.expect(chunk, model, self._settings(self._n_active(), FullSearch()))
         free_energy = em.free_energy(model, statistics)
-        log_sums = kernels.log_sum_exp(X, model.centers, model.variance, n_threads=self.n_threads)
-        log_likelihood = model.log_scale + chunk.weighted_sum(log_sums) / chunk.weight
+        log_likelihood = chunk.weighted_sum(model.log_likelihood(X, self.n_threads)) / chunk.weight
         gap = log_likelihood - free_energy
         entropy = statistics.entropy / statistics.weight
         return Bounds(float(free_energy), float(log_likelihood), float(gap), float(entropy))

@@ -5,27 +5,35 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from sklearn.base import DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from cprime import em, kernels, storage
-from cprime.estimators.base import Clusterer
+from cprime import em, storage
+from cprime.estimators.fitted_mixture import FittedMixture
+from cprime.estimators.kmeans import KMeans
+from cprime.estimators.mixture_parameters import (
+    Given,
+    check_precisions_init,
+    check_weights_init,
+    covariance_shape,
+    make,
+    precisions,
+)
 from cprime.estimators.validation import (
-    check_integer,
     check_mixture,
     check_weights,
     resolve_n_active,
     resolve_search,
     resolve_warmup,
 )
-from cprime.model import TiedSpherical
+from cprime.model import Model, TiedSpherical
+from cprime.seeding import Start
+
+_KMEANS_ITERATIONS = 30  # at most, of the k-means that a mixture starts from
 
 
 @storage.register
-class GaussianMixture(DensityMixin, Clusterer):
+class GaussianMixture(FittedMixture):
     """Gaussian mixture fitted by truncated variational EM.
 
     Raises the free energy F(K, Θ) = 1/W Σ_n w_n log Σ_{c∈K(n)} π_c p(x_n | c, Θ), eq. (7), a lower bound of the
@@ -35,14 +43,15 @@ class GaussianMixture(DensityMixin, Clusterer):
     ----------
     n_components : int, default=1
         Number of components C, at most the number of points.
-    covariance_type : {"tied_spherical"}, default="full"
-        "tied_spherical" is one variance for all components and directions, the model of the papers. "spherical",
-        "diag", "tied" and "full" are not supported yet and raise an error.
-    weights : {"equal"}, default="free"
-        "equal" is 1/C for every component. "free" is not supported yet and raises an error.
+    covariance_type : {"full", "tied", "diag", "spherical", "tied_spherical"}, default="full"
+        As scikit-learn's: a covariance matrix for each component, one for all, variances by feature, one variance for
+        each. "tied_spherical" is one variance for all components and directions, the model of the papers.
+    weights : {"free", "equal"}, default="free"
+        Whether the weights π_c follow from the data, or are 1/C for every component as in the papers.
     n_active : int, "auto" or None, default="auto"
         C′, the components a point keeps, 1 … C. None is all of them: exact EM. "auto" is exact EM up to 16
-        components and 5 above.
+        components and 5 above. With assignment="hard" what a point keeps serves the search alone; None and "auto" are
+        then 1.
     search : {"auto", "full", "graph", "exact", "estimated"}, default="auto"
         Which components a point looks at before it keeps C′ of them: "full" is all; "exact" and "estimated" are
         var-GMM-X and -S of Forster & Lücke, "graph" renews its lists only where points move. "auto" is "graph" from 256
@@ -55,10 +64,16 @@ class GaussianMixture(DensityMixin, Clusterer):
         Random components that a point looks at besides, in "exact" and "estimated".
     n_warmup : int or "auto", default="auto"
         E-steps before the first M-step in a partial search. "auto" is 25 with init_sets="random", else 0.
-    assignment : {"soft"}, default="soft"
-        What the kept components are given: "soft" is the truncated posterior (5).
-    init_params : {"auto", "k-means++", "random", "afk-mc2", "two-level"}, array-like, fitted estimator or callable
-        Where the means start, as `init` of `KMeans`; default "auto".
+    assignment : {"soft", "hard", "posterior"}, default="soft"
+        What the kept components are given: "soft" is the truncated posterior (5); "hard" gives all to the best one,
+        which is classification EM, and with weights="equal" the K-means of Kearns et al. for any densities;
+        "posterior" gives all to one drawn from the posterior, which is stochastic EM: it runs for max_iter iterations,
+        and its lower bound may fall.
+    init_params : str, array-like, fitted estimator or callable, default="auto"
+        Where the means start: "kmeans" (k-means by `KMeans`), "k-means++", "random" (or "random_from_data": random
+        points), "afk-mc2", "two-level", or as `init` of `KMeans`. "auto" is "kmeans", except for
+        "tied_spherical", which starts as `KMeans` does. Weights and covariances start from the hard assignment of the
+        points to these means, and so do the means of all but "tied_spherical" with equal weights.
     n_init : int, default=1
         Number of starts; the one of greatest lower bound is kept. From given means there is one.
     max_iter : int, default=100
@@ -66,10 +81,12 @@ class GaussianMixture(DensityMixin, Clusterer):
     tol : float, default=1e-3
         A start has converged once the lower bound per point changes by less than this, in nats.
     reg_covar : float, default=1e-6
-        Least variance, in data unit²: an M-step gives no smaller one, so the likelihood stays bounded.
+        Added to the variances by every M-step, in data unit², as in scikit-learn: covariances stay positive definite.
+        What then never falls is the lower bound less reg_covar/2 Σ_c π_c tr Σ_c⁻¹. For "tied_spherical" it is the least
+        variance instead, and the lower bound itself never falls.
     weights_init, means_init, precisions_init : array-like, default=None
-        Parameters to start from: weights must be equal; means of shape (n_components, n_features); for
-        "tied_spherical" the precision is one number, 1/σ². None means: from `init_params`, with σ² by eq. (14).
+        Parameters to start from, of the shapes of weights_, means_ and precisions_; weights="equal" allows equal ones
+        only. What is None comes from `init_params`.
     warm_start : bool, default=False
         Whether `fit` starts from the parameters of the fit before.
     init_sets : {"two-level", "random"}, default="two-level"
@@ -88,10 +105,13 @@ class GaussianMixture(DensityMixin, Clusterer):
     weights_ : ndarray of shape (n_components,)
     means_ : ndarray of shape (n_components, n_features)
         In the dtype of the data.
-    covariances_, precisions_, precisions_cholesky_ : float
-        For "tied_spherical": σ² in data unit², 1/σ² and 1/σ.
+    covariances_, precisions_ : ndarray, or float for "tied_spherical"
+        Covariances in data unit² and their inverses; of shape (C, D, D) for "full", (D, D) for "tied", (C, D) for
+        "diag", (C,) for "spherical".
+    precisions_cholesky_ : ndarray or float
+        P upper triangular with P Pᵀ the precision; square roots of the precisions where these are numbers.
     variance_ : float
-        σ² in data unit².
+        σ² in data unit², for "tied_spherical" only.
     labels_ : ndarray of shape (n_samples,), int32
         The most probable component of each training point.
     neighbors_ : ndarray of shape (n_components, G), int32, or None
@@ -100,7 +120,7 @@ class GaussianMixture(DensityMixin, Clusterer):
         How good the partial search was on a random sample of points searched exactly: n_points, agreement (share whose
         best component was found), shortfall (of F, nats a point), with intervals at 95 %. None after a full search.
     n_active_ : int
-        C′ as used.
+        C′ as used: 1 with assignment="hard".
     converged_ : bool
         Whether the start that was kept converged within max_iter.
     n_iter_ : int
@@ -116,14 +136,16 @@ class GaussianMixture(DensityMixin, Clusterer):
 
     References
     ----------
-    Lücke & Forster, *k-means as a variational EM approximation of Gaussian mixture models*: Alg. 2 (C′ = C), Alg. 3.
+    Lücke & Forster, *k-means as a variational EM approximation of Gaussian mixture models*: Alg. 2 (C′ = C), Alg. 3,
+    eq. (31). Kearns, Mansour & Ng, *An information-theoretic analysis of hard and soft assignment methods for
+    clustering*.
 
     Examples
     --------
     >>> import numpy as np
     >>> from cprime import GaussianMixture
     >>> X = np.array([[0.0], [1.0], [9.0], [10.0]])
-    >>> gm = GaussianMixture(2, covariance_type="tied_spherical", weights="equal", random_state=0).fit(X)
+    >>> gm = GaussianMixture(2, random_state=0).fit(X)
     >>> sorted(gm.means_[:, 0].round(3).tolist())
     [0.5, 9.5]
     """
@@ -204,7 +226,7 @@ class GaussianMixture(DensityMixin, Clusterer):
         """
         check_mixture(self)
         C = self.n_components
-        n_active = resolve_n_active(self.n_active, C)
+        n_active = resolve_n_active(self.n_active, C, self.assignment)
         X = self._validated(X, reset=True)
         if len(X) < C:
             raise ValueError(f"n_samples={len(X)} should be >= n_components={C}.")
@@ -216,48 +238,79 @@ class GaussianMixture(DensityMixin, Clusterer):
             search,
             max_iter=self.max_iter,
             tol=self.tol,
+            assignment=self.assignment,
             n_warmup=resolve_warmup(self, search),
+            random_state=random_state,
             callback=self._callback,
         )
-        init, variance = self._start(X)
-        fit = self._best_run(X, weights, init, variance, self.reg_covar, settings, random_state)
+        init, given = self._start(X)
+        fit = self._best_run(X, weights, init, given.first_model, settings, random_state)
         self._set_fitted(fit, settings)
         return self
 
-    def _start(self, X: NDArray) -> tuple[Any, float]:
-        """Where the means start, and the variance, not a number where it is to be found."""
+    def _start(self, X: NDArray) -> tuple[Any, Given]:
+        """Where the means start, and what else is given."""
+        C, D = self.n_components, X.shape[1]
+        covariance_type, reg_covar, free = self.covariance_type, self.reg_covar, self.weights == "free"
         if self.warm_start and hasattr(self, "means_"):
-            shape = (self.n_components, X.shape[1])
-            if self.means_.shape != shape:
-                raise ValueError(f"warm_start needs means_ of shape {shape}, got {self.means_.shape}.")
-            return self.means_, max(self.variance_, self.reg_covar)
-        variance = np.nan if self.precisions_init is None else max(1 / float(self.precisions_init), self.reg_covar)
-        return (self.init_params if self.means_init is None else self.means_init), variance
+            shape = covariance_shape(covariance_type, C, D)
+            if self.means_.shape != (C, D) or np.shape(self.covariances_) != shape:
+                raise ValueError(
+                    f"warm_start needs means_ of shape {(C, D)} and covariances_ of shape {shape}, "
+                    f"got {self.means_.shape} and {np.shape(self.covariances_)}."
+                )
+            return self.means_, Given(
+                covariance_type, reg_covar, True, self.weights_ if free else None, np.asarray(self.covariances_), free
+            )
+        weights = check_weights_init(self.weights_init, self.weights, C)
+        covariances = check_precisions_init(self.precisions_init, covariance_type, C, D)
+        means = self.means_init is not None
+        init = self.means_init if means else self.init_params
+        if isinstance(init, str) and init == "auto" and covariance_type != "tied_spherical":
+            init = "kmeans"
+        return init, Given(covariance_type, reg_covar, means, weights if free else None, covariances, free)
+
+    def _centers(self, X: NDArray, weights: NDArray | None, init: Any, random_state: np.random.RandomState) -> Start:
+        if not (isinstance(init, str) and init == "kmeans"):
+            init = "random" if isinstance(init, str) and init == "random_from_data" else init
+            return super()._centers(X, weights, init, random_state)
+        k_means = KMeans(
+            self.n_components,
+            max_iter=_KMEANS_ITERATIONS,
+            certificate_size=0,
+            n_threads=self.n_threads,
+            random_state=random_state.randint(2**31),
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # a start need not have converged
+            k_means.fit(X, sample_weight=weights)
+        return Start(k_means.cluster_centers_, k_means.labels_)
 
     def _set_fitted(self, fit: em.Fit, settings: em.Settings) -> None:
-        if not fit.converged and self.max_iter > 0:
+        if not fit.converged and self.assignment != "posterior":
             warnings.warn(
                 f"The fit did not converge in max_iter={self.max_iter} iterations: try more of them, a larger tol, or "
                 "check for degenerate data.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        C = self.n_components
-        self.means_ = fit.model.centers
-        self.variance_ = fit.model.variance
-        self.weights_ = np.full(C, 1 / C)
-        self.covariances_ = self.variance_
-        self.precisions_ = 1 / self.variance_
-        self.precisions_cholesky_ = float(np.sqrt(self.precisions_))
-        self.n_active_ = settings.n_active
+        C, model = self.n_components, fit.model
+        self.means_ = model.centers
+        self.weights_ = np.full(C, 1 / C) if model.weights is None else model.weights
+        self.covariances_ = model.covariances
+        self.precisions_, self.precisions_cholesky_ = precisions(self.covariance_type, model.covariances)
+        if isinstance(model, TiedSpherical):
+            self.variance_ = model.variance
+        self.n_active_ = 1 if self.assignment == "hard" else settings.n_active
         self.lower_bound_ = fit.lower_bound
         self.history_ = em.history(fit.history)
         self.lower_bounds_ = self.history_["lower_bound"].tolist()
         self.converged_ = fit.converged
         self.n_iter_ = fit.n_iter
 
-    def _parameters(self) -> TiedSpherical:
-        return TiedSpherical(self.means_, self.variance_, 0.0)
+    def _parameters(self) -> Model:
+        weights = None if self.weights == "equal" else self.weights_
+        return make(self.covariance_type, self.means_, self.covariances_, 0.0, weights)
 
     def _n_active(self) -> int:
         return self.n_active_
@@ -265,114 +318,6 @@ class GaussianMixture(DensityMixin, Clusterer):
     def _n_components(self) -> int:
         return self.n_components
 
-    def _nearest(self, X: NDArray) -> NDArray[np.int32]:
-        return kernels.nearest(X, self.means_, n_threads=self.n_threads)[0][:, 0]
-
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int32]:
         """Fit, and give the most probable component of each training point; as `fit(X).labels_`."""
         return self.fit(X, y, sample_weight).labels_
-
-    def predict(self, X: Any) -> NDArray[np.int32]:
-        """The most probable component of each row: an exact search; ties go to the lower index.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,), int32
-        """
-        return self._nearest(self._validated(X, reset=False))
-
-    def predict_proba(self, X: Any, sparse: bool = False) -> NDArray[np.float64] | csr_array:
-        """The truncated posterior (5) of each row: exact EM's responsibilities where n_active_ is C.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        sparse : bool, default=False
-            True gives a CSR array of the kept entries only; False an N×C array with exact zeros elsewhere.
-
-        Returns
-        -------
-        probabilities : ndarray or csr_array of shape (n_samples, n_components), float64
-            Rows sum to 1.
-        """
-        X = self._validated(X, reset=False)
-        model = self._parameters()
-        H, shape = self.n_active_, (len(X), model.n_components)
-        if not sparse and model.n_components == H:
-            squared = kernels.min_distances(X, model.centers, n_threads=self.n_threads).T
-            return kernels.posterior(squared, model.scale, n_threads=self.n_threads).responsibilities
-        kept, distances = kernels.nearest(X, model.centers, H, n_threads=self.n_threads)
-        responsibilities = kernels.posterior(distances, model.scale, n_threads=self.n_threads).responsibilities
-        if sparse:
-            indptr = np.arange(0, len(X) * H + 1, H)
-            result = csr_array((responsibilities.ravel(), kept.ravel(), indptr), shape=shape)
-            result.sort_indices()
-            return result
-        dense = np.zeros(shape)
-        np.put_along_axis(dense, kept.astype(np.intp), responsibilities, axis=1)
-        return dense
-
-    def score_samples(self, X: Any) -> NDArray[np.float64]:
-        """The exact log-likelihood of each row, log Σ_c (1/C) N(x; μ_c, σ²I) over all components, in nats.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        log_likelihood : ndarray of shape (n_samples,)
-        """
-        X = self._validated(X, reset=False)
-        model = self._parameters()
-        return model.log_scale + kernels.log_sum_exp(X, model.centers, model.variance, n_threads=self.n_threads)
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The mean exact log-likelihood per point (or unit of weight), in nats, eq. (3).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : Ignored
-        sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        log_likelihood : float
-        """
-        samples = self.score_samples(X)
-        return float(np.average(samples, weights=check_weights(sample_weight, samples)))
-
-    def bic(self, X: Any) -> float:
-        """Bayesian information criterion, −2 N L + parameters · log N, with the exact L; the lower the better."""
-        samples = self.score_samples(X)
-        return float(-2 * samples.sum() + self._parameters().n_parameters * np.log(len(samples)))
-
-    def aic(self, X: Any) -> float:
-        """Akaike information criterion, −2 N L + 2 · parameters, with the exact L; the lower the better."""
-        return float(-2 * self.score_samples(X).sum() + 2 * self._parameters().n_parameters)
-
-    def sample(self, n_samples: int = 1) -> tuple[NDArray, NDArray[np.int32]]:
-        """Draw points from the fitted mixture.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-            In the dtype of the means.
-        components : ndarray of shape (n_samples,), int32
-            The component that each point was drawn from, in rising order.
-        """
-        check_is_fitted(self)
-        check_integer(n_samples, "n_samples", 1)
-        random_state = check_random_state(self.random_state)
-        components = np.sort(random_state.randint(self.n_components, size=n_samples)).astype(np.int32)
-        noise = random_state.standard_normal((n_samples, self.means_.shape[1])) * np.sqrt(self.variance_)
-        return self.means_[components] + noise.astype(self.means_.dtype), components

@@ -21,9 +21,11 @@ from cprime.estimators.validation import (
     resolve_search,
     resolve_warmup,
 )
-from cprime.execution import Chunk
+from cprime.execution import Chunk, InMemory
 from cprime.model import TiedSpherical
+from cprime.model.tied_spherical import variance_floor
 from cprime.search.approximate import approximately_nearest
+from cprime.seeding import Start
 
 
 @storage.register
@@ -207,7 +209,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
         settings = self._settings(
             1,
             search,
-            hard=True,
+            k_means=True,
             max_iter=self.max_iter,
             tol=self.tol,
             n_warmup=resolve_warmup(self, search),
@@ -216,7 +218,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
             regroup=resolve_regroup(self.regroup, search, X),
             callback=self._callback,
         )
-        fit = self._best_run(X, weights, self.init, 1.0, 0.0, settings, random_state)
+        fit = self._best_run(X, weights, self.init, _first_model, settings, random_state)
         n_found = len(np.unique(self.labels_))
         if n_found < C:
             warnings.warn(
@@ -226,7 +228,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
                 stacklevel=2,
             )
         self.cluster_centers_ = fit.model.centers
-        self.variance_ = fit.model.variance
+        self.variance_ = float(fit.model.covariances)
         self.inertia_ = fit.quantization_error
         self.lower_bound_ = fit.lower_bound
         self.history_ = em.history(fit.history)
@@ -301,3 +303,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
         weights = check_weights(sample_weight, X)
         distances = kernels.nearest(X, self.cluster_centers_, n_threads=self.n_threads)[1][:, 0]
         return -Chunk(X, weights).weighted_sum(distances)
+
+
+def _first_model(data: InMemory, begin: Start, settings: em.Settings) -> TiedSpherical:
+    """The starting centers; σ² follows from the first E-step."""
+    return TiedSpherical(begin.centers, 1.0, variance_floor(begin.centers))

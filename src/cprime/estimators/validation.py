@@ -72,37 +72,26 @@ def check_mixture(estimator: Any) -> None:
     check_common(estimator)
     C = check_integer(estimator.n_components, "n_components", 1)
     check_real(estimator.reg_covar, "reg_covar", 0.0)
-    for name, choices, supported in (
-        ("covariance_type", COVARIANCE_TYPES, "tied_spherical"),
-        ("weights", ("equal", "free"), "equal"),
-        ("assignment", ("soft", "hard", "posterior"), "soft"),
-    ):
-        value = check_choice(getattr(estimator, name), name, choices)
-        if value != supported:
-            raise ValueError(f"{name}={value!r} is not supported yet; use {name}={supported!r}.")
-    if estimator.weights_init is not None:
-        weights = np.asarray(estimator.weights_init, dtype=np.float64)
-        if weights.shape != (C,) or not np.allclose(weights, 1 / C):
-            raise ValueError(
-                f"weights_init must be n_components={C} times 1/n_components where weights='equal', "
-                f"got {estimator.weights_init!r}."
-            )
-    if estimator.precisions_init is not None:
-        check_real(estimator.precisions_init, "precisions_init", np.nextafter(0, 1))
-    resolve_n_active(estimator.n_active, C)
+    check_choice(estimator.covariance_type, "covariance_type", COVARIANCE_TYPES)
+    check_choice(estimator.weights, "weights", ("equal", "free"))
+    check_choice(estimator.assignment, "assignment", ("soft", "hard", "posterior"))
+    resolve_n_active(estimator.n_active, C, estimator.assignment)
 
 
-def resolve_n_active(n_active: Any, n_components: int) -> int:
-    """C′ from the argument: None is all components, "auto" all of a small mixture and a few of a large one."""
-    if n_active is None:
-        return n_components
+def resolve_n_active(n_active: Any, n_components: int, assignment: str = "soft") -> int:
+    """The components that a point keeps: C′, or with assignment="hard", which counts one, those kept for the search.
+
+    None is all components, "auto" all of a small mixture and a few of a large one; hard ones keep one then.
+    """
     if isinstance(n_active, str):
         check_choice(n_active, "n_active", ("auto",))
-        return n_components if n_components <= EXACT_AUTO else KEPT_AUTO
+        n_active = n_components if n_components <= EXACT_AUTO or assignment == "hard" else KEPT_AUTO
+    elif n_active is None:
+        n_active = n_components
     n_active = check_integer(n_active, "n_active", 1)
     if n_active > n_components:
         raise ValueError(f"n_active must be at most n_components={n_components}, got {n_active}.")
-    return n_active
+    return 1 if assignment == "hard" and n_active == n_components else n_active
 
 
 def check_weights(sample_weight: Any, X: NDArray) -> NDArray[np.float64] | None:
@@ -127,7 +116,7 @@ def resolve_search(
     if name == "auto":
         name = "graph" if many and n_active < n_components else "full"
     if name == "full" or n_components == 1:
-        return FullSearch(estimator.n_threads)
+        return FullSearch()
     if n_active == n_components:
         raise ValueError(
             f"search={name!r} needs n_active < n_components, got {n_active} of {n_components}; exact EM looks at all."

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from cprime import kernels
 from cprime.kernels.native import Floats
-from cprime.model import Spread
+from cprime.model import Scatter
 from cprime.search import Chunk
 from cprime.statistics import Statistics, merge
 
@@ -25,6 +25,7 @@ class InMemory:
         self._order: NDArray[np.int64] | None = None
         self.chunks = [self._given]
         self.n_threads = n_threads
+        self._scatters: dict[str, Scatter] = {}
 
     def map(self, e_step: Callable[[Chunk], Statistics]) -> Statistics:
         """The merged statistics of `e_step` over all chunks, in their order."""
@@ -70,19 +71,26 @@ class InMemory:
         labels[self._order] = winners
         return labels
 
-    def spread(self) -> Spread:
-        """The spread of all points about their weighted mean."""
-        (chunk,) = self.chunks
-        weights = np.ones(len(chunk.X)) if chunk.sample_weight is None else chunk.sample_weight
-        group = np.zeros((len(chunk.X), 1), dtype=np.int32)
-        counts, sums = kernels.accumulate(chunk.X, group, None, chunk.sample_weight, n_components=1)
-        mean = sums[0] / counts[0]
-        step = max(1, 2**17 // chunk.X.shape[1])
-        squares = 0.0
-        for begin in range(0, len(chunk.X), step):
-            block = np.square(chunk.X[begin : begin + step] - mean).sum(axis=1)
-            squares += float((weights[begin : begin + step] * block).sum())
-        return Spread(mean, squares)
+    def scatter(self, shape: str | None) -> Scatter | None:
+        """The scatter of all points about their weighted mean: its "trace", the "matrix", or None if that is asked."""
+        if shape is None:
+            return None
+        if shape not in self._scatters:
+            self._scatters[shape] = self._scatter(shape)
+        return self._scatters[shape]
+
+    def _scatter(self, shape: str) -> Scatter:
+        X, weight = self._given.X, self._given.sample_weight
+        group = np.zeros((len(X), 1), dtype=np.int32)
+        counts, sums = kernels.accumulate(X, group, None, weight, n_components=1, n_threads=self.n_threads)
+        # about the mean as X's dtype has it, corrected for what that has lost
+        mean = sums / counts[:, np.newaxis]
+        near, full = mean.astype(X.dtype), shape == "matrix"
+        _, _, second = kernels.moments(X, near, group, None, weight, full=full, n_threads=self.n_threads)
+        lost = (mean - near)[0]
+        if full:
+            return Scatter(mean[0], second[0] - counts[0] * np.outer(lost, lost))
+        return Scatter(mean[0], float(second.sum() - counts[0] * np.square(lost).sum()))
 
     def found(self) -> Chunk | None:
         """A record of what the last E-step found for every point; None where nothing is kept."""

@@ -1,37 +1,52 @@
-"""The hot loops, compiled, each beside a NumPy twin in `reference.py` that a contract suite holds it to."""
+"""The hot loops, compiled, each beside a NumPy twin in `reference*.py` that a contract suite holds it to."""
 
 from cprime.kernels.native import (
-    Found,
     accumulate,
     expect_all,
-    gather,
-    grouped_order,
     instruction_set,
-    keep_nearest,
     log_sum_exp,
     means,
     min_distances,
     nearest,
-    nearest_among,
     posterior,
-    reassign,
     spread_out,
 )
+from cprime.kernels.native_gaussians import (
+    Gaussians,
+    Responses,
+    best,
+    best_among,
+    keep_best,
+    moments,
+    products,
+    respond,
+    responsibilities,
+)
+from cprime.kernels.native_local import Found, gather, grouped_order, keep_nearest, nearest_among, reassign
 
 __all__ = [
     "Found",
+    "Gaussians",
+    "Responses",
     "accumulate",
+    "best",
+    "best_among",
     "expect_all",
     "gather",
     "grouped_order",
     "instruction_set",
+    "keep_best",
     "keep_nearest",
     "log_sum_exp",
     "means",
     "min_distances",
+    "moments",
     "nearest",
     "nearest_among",
     "posterior",
+    "products",
     "reassign",
+    "respond",
+    "responsibilities",
     "spread_out",
 ]

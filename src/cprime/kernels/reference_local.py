@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime.kernels import arguments as check
-from cprime.kernels.native import Found
+from cprime.kernels.native_local import Found
 
 SEGMENT = 2048  # points of one component that `reassign` limits together
 

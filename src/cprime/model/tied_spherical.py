@@ -1,41 +1,40 @@
-"""The papers' mixture: equal weights, one spherical variance shared by all components [L eq. 1-3].
+"""The papers' mixture: one spherical variance shared by all components [L eq. 1-3], and equal or free weights.
 
-    p(c) = 1/C        p(x | c) = (2πσ²)^(−D/2) exp(−‖x − μ_c‖² / 2σ²)
+    p(c) = 1/C or π_c        p(x | c) = (2πσ²)^(−D/2) exp(−‖x − μ_c‖² / 2σ²)
 
-With C′ = 1 it is k-means (Prop. 2). Owns log p(c, x) from squared distances and the M-step from additive
-statistics; knows nothing of points, of searches or of how the statistics were gathered.
+With equal weights and C′ = 1 it is k-means (Prop. 2). Free weights are one more coordinate of the centres, in which all
+points are 0: what it adds to a squared distance is −2σ² log π_c, less the least of these.
 """
 
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.kernels import means
+from cprime import kernels
 from cprime.kernels.native import Floats
+from cprime.model.base import Scatter, Weights, expect_gaussians, log_weights, n_weights, new_weights
+from cprime.search import Centers, Chunk
 from cprime.statistics import Statistics
-
-
-class Spread(NamedTuple):
-    """Σ_n w_n ‖x_n − origin‖² of all data [data unit²]; origin (D,)."""
-
-    origin: NDArray[np.float64]
-    squares: float
 
 
 @dataclass(frozen=True)
 class TiedSpherical:
     """Parameters Θ.
 
-    centers (C, D) data units, of the data's dtype    variance: σ² [data unit²]
+    centers (C, D) data units, of the data's dtype    variance: σ² [data unit²]    weights (C,), None for 1/C each
     variance_floor: the least σ² an M-step may give [data unit²]; keeps the likelihood bounded where points coincide
     """
 
     centers: Floats
     variance: float
     variance_floor: float
+    weights: Weights = None
+
+    scatter_shape = "trace"
 
     @property
     def n_components(self) -> int:
@@ -47,35 +46,113 @@ class TiedSpherical:
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters: C·D coordinates and one variance."""
-        return self.centers.size + 1
+        """Free parameters: C·D coordinates, one variance, and C − 1 weights where these are free."""
+        return self.centers.size + 1 + n_weights(self.weights)
 
-    @property
+    @cached_property
     def log_scale(self) -> float:
-        """log p(c, x) + ‖x − μ_c‖²/2σ² = −log C − (D/2) log 2πσ², the same for every component and point [nats]."""
-        return -math.log(self.n_components) - self.n_features / 2 * math.log(2 * math.pi * self.variance)
+        """log p(c, x) + cost/2σ² = max log π − (D/2) log 2πσ², the same for every component and point [nats]."""
+        return float(log_weights(self.weights, self.n_components).max()) - self.n_features / 2 * math.log(
+            2 * math.pi * self.variance
+        )
 
     @property
     def scale(self) -> float:
         """−1/2σ², by which a squared distance becomes log p(c, x) less `log_scale` [nats per data unit²]."""
         return -0.5 / self.variance
 
+    @property
+    def covariances(self) -> float:
+        return self.variance
+
+    @cached_property
+    def _handicap(self) -> NDArray[np.float64] | None:
+        """The further coordinate of every center (C, 1); None where weights are equal."""
+        if self.weights is None:
+            return None
+        logs = log_weights(self.weights, self.n_components)
+        return np.sqrt(2 * self.variance * (logs.max() - logs))[:, np.newaxis]
+
+    @cached_property
+    def _embedded(self) -> Floats:
+        if self._handicap is None:
+            return self.centers
+        return np.column_stack([self.centers, self._handicap.astype(self.centers.dtype)])
+
+    @property
+    def _gaussians(self) -> kernels.Gaussians:
+        factors = np.full_like(self._embedded, self.variance**-0.5)
+        return kernels.Gaussians(self._embedded, factors, np.zeros(self.n_components))
+
+    def embed(self, X: Floats, before: Floats | None = None, n_threads: int | None = None) -> Floats:
+        if self._handicap is None:
+            return X
+        if before is not None and before.shape[1] == self.n_features + 1:
+            return before
+        return np.column_stack([X, np.zeros(len(X), dtype=X.dtype)])
+
+    def components(self, n_threads: int | None = None) -> Centers:
+        return Centers(self._embedded, n_threads)
+
+    def expect_all(self, chunk: Chunk, n_threads: int | None = None) -> Statistics:
+        if self._handicap is not None:
+            D = self.n_features
+            return expect_gaussians(
+                chunk,
+                self._gaussians,
+                self.centers,
+                lambda found: (
+                    found.first[:, :D] + found.counts[:, np.newaxis] * self.centers,
+                    float(found.second[:, :D].sum()),
+                ),
+                n_threads,
+            )
+        exact = kernels.expect_all(chunk.X, self.centers, self.variance, chunk.sample_weight, n_threads=n_threads)
+        n_distances = len(chunk.X) * self.n_components
+        return Statistics(**exact._asdict(), weight=chunk.weight, n_distances=n_distances, n_moved=0)
+
+    def sums(
+        self, chunk: Chunk, kept: NDArray, q: NDArray | None, cost: float, n_threads: int | None = None
+    ) -> tuple[NDArray, NDArray, NDArray | float]:
+        counts, sums = kernels.accumulate(
+            chunk.X, kept, q, chunk.sample_weight, n_components=self.n_components, n_threads=n_threads
+        )
+        if self._handicap is not None:
+            cost -= float((counts * np.square(self._handicap[:, 0])).sum())
+        return counts, sums, cost
+
     def with_variance(self, mean_square: float) -> Self:
         """The same centres with σ² = mean_square / D, `mean_square` being a mean of squared distances (14)."""
         return replace(self, variance=max(float(mean_square) / self.n_features, self.variance_floor))
 
-    def maximise(self, statistics: Statistics, spread: Spread | None = None) -> tuple[Self, float]:
-        """M-step (6): μ_c = S_c / N_c, σ² = 1/(DW) Σ_nc w_n q_nc ‖x_n − μ_c^new‖²; a component without points stays.
+    def maximise(self, statistics: Statistics, scatter: Scatter | None = None) -> Self:
+        """M-step (6): μ_c = S_c / N_c, σ² = 1/(DW) Σ_nc w_n q_nc ‖x_n − μ_c^new‖²; a component without points stays."""
+        model, squares = self.recentred(statistics, scatter)
+        return replace(model.with_variance(squares / statistics.weight), weights=new_weights(self.weights, statistics))
 
-        Returns the new parameters and the sum of squares about the new centres [data unit²]: the one about the old
-        centres less Σ_c N_c ‖μ_c^new − μ_c‖², or, where that cancels, the spread less Σ_c N_c ‖μ_c^new − origin‖².
+    def recentred(self, statistics: Statistics, scatter: Scatter | None = None) -> tuple[Self, float]:
+        """The new means, and the sum of squares about them [data unit²].
+
+        That is the one about the old centres less Σ_c N_c ‖μ_c^new − μ_c‖², or, where that cancels, the scatter less
+        Σ_c N_c ‖μ_c^new − origin‖².
         """
-        origin, squares = None, statistics.squares
-        if spread is not None and spread.squares < squares:
-            origin, squares = spread
-        centers, shift = means(statistics.counts, statistics.sums, self.centers, origin)
-        squares = max(squares - float((statistics.counts * shift).sum()), 0.0)
-        return replace(self, centers=centers).with_variance(squares / statistics.weight), squares
+        origin, squares = None, float(statistics.squares)
+        if scatter is not None and float(scatter.squares) < squares:
+            origin, squares = scatter.origin, float(scatter.squares)
+        centers, shift = kernels.means(statistics.counts, statistics.sums, self.centers, origin)
+        return replace(self, centers=centers), max(squares - float((statistics.counts * shift).sum()), 0.0)
+
+    def log_likelihood(self, X: Floats, n_threads: int | None = None) -> NDArray[np.float64]:
+        if self._handicap is None:
+            return self.log_scale + kernels.log_sum_exp(X, self.centers, self.variance, n_threads=n_threads)
+        found = kernels.respond(self.embed(X), self._gaussians, moments=False, n_threads=n_threads)
+        return self.log_scale + found.log_sum
+
+    def responsibilities(self, X: Floats, n_threads: int | None = None) -> NDArray[np.float64]:
+        return kernels.responsibilities(self.embed(X), self._gaussians, n_threads=n_threads)
+
+    def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
+        return normal * math.sqrt(self.variance)
 
 
 def variance_floor(centers: Floats) -> float:

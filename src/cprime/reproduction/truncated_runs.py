@@ -122,7 +122,7 @@ def follow(
     """
     precision = getattr(model, "precisions_init", None)
     visited = [(start, math.nan if precision is None else 1 / precision)]
-    model._callback = lambda _, parameters: visited.append((parameters.centers, parameters.variance))
+    model._callback = lambda _, parameters: visited.append((parameters.centers, parameters.covariances))
     fitted(model, X)
     del model._callback
     bounds = [*model.lower_bounds_, model.lower_bound_]

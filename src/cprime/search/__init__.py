@@ -2,9 +2,21 @@
 
 from cprime.search.base import Factors, Search
 from cprime.search.chunk import Chunk
+from cprime.search.components import Centers, Components, GaussianCosts
 from cprime.search.estimated import EstimatedSearch
 from cprime.search.exact import ExactSearch
 from cprime.search.full import FullSearch
 from cprime.search.graph import GraphSearch
 
-__all__ = ["Chunk", "EstimatedSearch", "ExactSearch", "Factors", "FullSearch", "GraphSearch", "Search"]
+__all__ = [
+    "Centers",
+    "Chunk",
+    "Components",
+    "EstimatedSearch",
+    "ExactSearch",
+    "Factors",
+    "FullSearch",
+    "GaussianCosts",
+    "GraphSearch",
+    "Search",
+]

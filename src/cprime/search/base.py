@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from cprime.kernels.native import Floats
 from cprime.search.chunk import Chunk
+from cprime.search.components import Components
 
 
 class Factors(NamedTuple):
@@ -20,26 +21,26 @@ class Factors(NamedTuple):
 
 
 class Search(Protocol):
-    """Finds, for every point, components that are near.
+    """Finds, for every point, components that are good for it.
 
     Neighbour lists are global state and stay with the search; kept sets are per-point state and stay with the chunk.
-    An iteration is `refresh` with the new centres, then `find` for every chunk.
+    An iteration is `refresh` with the new components, then `find` for every chunk.
     """
 
-    exact: bool  # whether what is found are the nearest of all C
+    exact: bool  # whether what is found are the best of all C
 
-    def start(self, chunks: Sequence[Chunk], centers: Floats, n_kept: int) -> None:
+    def start(self, chunks: Sequence[Chunk], components: Components, n_kept: int) -> None:
         """Before the first iteration: gives every chunk kept sets, where the search needs some."""
         ...
 
-    def refresh(self, centers: Floats) -> None:
+    def refresh(self, components: Components) -> None:
         """Before the E-steps of an iteration: brings the neighbour lists up to date."""
         ...
 
     def find(
-        self, chunk: Chunk, centers: Floats, n_kept: int, factors: Factors | None = None
+        self, chunk: Chunk, components: Components, n_kept: int, factors: Factors | None = None
     ) -> tuple[NDArray, Floats, int]:
-        """New kept sets (n, H) int32, nearest first, their squared distances (n, H), and the number of evaluations."""
+        """New kept sets (n, H) int32, best first, their costs (n, H), and the number of evaluations."""
         ...
 
     def lists(self) -> NDArray | None:

@@ -5,37 +5,37 @@ from typing import Any
 import numpy as np
 
 from cprime import kernels
-from cprime.kernels.native import Floats
 from cprime.search.chunk import Chunk
+from cprime.search.components import Components
 
 _Z = 1.959963984540054  # of a 95 % interval
 
 
 def certify(
     found: Chunk,
-    centers: Floats,
-    variance: float | None,
+    components: Components,
+    scale: float | None,
     size: int,
     seed: int,
-    n_threads: int | None,
 ) -> dict[str, Any]:
     """Compares what was found for a sample of the points with the truth.
 
-    found: points, what each keeps and at what distances    size: points to sample, at most n
+    found: points, what each keeps and at what costs    size: points to sample, at most n
+    scale: what makes a cost a log-probability, None for k-means
 
-    Returns a dictionary: n_points; agreement, the share of points whose winner is the nearest of all C, with its
-    Wilson interval; and for k-means (variance None) relative_excess, by how much J is above that of exact winners as a
+    Returns a dictionary: n_points; agreement, the share of points whose winner is the best of all C, with its
+    Wilson interval; and for k-means relative_excess, by how much J is above that of exact winners as a
     share of it, for mixtures shortfall, by how much F falls short of that of the exact K(n) [nats a point], each with
     an interval. All intervals are at 95 %, over the sampling of points.
     """
-    X, kept, distances = found.X, found.kept, found.distances
+    points, kept, distances = found.points, found.kept, found.distances
     assert kept is not None
     assert distances is not None
     rng = np.random.RandomState(seed)
-    m = min(size, len(X))
-    rows = np.sort(rng.choice(len(X), m, replace=False))
+    m = min(size, len(points))
+    rows = np.sort(rng.choice(len(points), m, replace=False))
     seen = distances[rows].astype(np.float64)
-    nearest, truth = kernels.nearest(X[rows], centers, kept.shape[1], n_threads=n_threads)
+    nearest, truth = components.best(points[rows], kept.shape[1])
     # As good as the nearest counts: equal distances, or the same component where rounding differs.
     agrees = (kept[rows, 0] == nearest[:, 0]) | (distances[rows, 0] <= truth[:, 0])
     p = float(agrees.mean())
@@ -45,14 +45,14 @@ def certify(
         "agreement": p,
         "agreement_interval": [float((middle + side * width) / (1 + _Z**2 / m)) for side in (-1, 1)],
     }
-    if variance is None:
+    if scale is None:
         best, excess = truth[:, 0].astype(np.float64), np.maximum(seen[:, 0] - truth[:, 0], 0)
         ratio = float(excess.sum() / best.sum()) if best.sum() > 0 else 0.0
         spread = np.std(excess - ratio * best) / (best.mean() * np.sqrt(m)) if best.sum() > 0 else 0.0
         name, value = "relative_excess", ratio
     else:
-        exact = kernels.posterior(truth, -0.5 / variance).log_sum
-        partial = kernels.posterior(seen, -0.5 / variance).log_sum
+        exact = kernels.posterior(truth, scale).log_sum
+        partial = kernels.posterior(seen, scale).log_sum
         short = np.maximum(exact - partial, 0)
         name, value, spread = "shortfall", float(short.mean()), np.std(short) / np.sqrt(m)
     result[name] = value

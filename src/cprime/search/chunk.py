@@ -12,8 +12,9 @@ from cprime.kernels.native import Floats
 class Chunk:
     """Some of the points.
 
-    X (n, D)    sample_weight (n,) float64 or None    kept (n, H) int32: K(n), nearest first
-    distances (n, H): squared, of what is kept
+    X (n, D)    sample_weight (n,) float64 or None    kept (n, H) int32: K(n), best first
+    distances (n, H): squared distances of what is kept, or in general its costs
+    points (n, D′): X as the model's components are compared with it, X itself to begin with
     sums (C, D) float64: Σ w_n x_n by winner, of `kept` with H = 1; few moves change them in place
     """
 
@@ -22,6 +23,11 @@ class Chunk:
     kept: NDArray[np.int32] | None = None
     distances: Floats | None = None
     sums: NDArray[np.float64] | None = None
+    points: Floats = None  # type: ignore[assignment]  # X, see below
+
+    def __post_init__(self) -> None:
+        if self.points is None:
+            self.points = self.X
 
     def weighted_sum(self, values: NDArray) -> float:
         """Σ_n w_n values_n in float64."""

@@ -2,7 +2,7 @@
 
 With c_o(n) the nearest component of n and I_c the points that c wins, the distance of c and c̃ is estimated by the mean
 of ‖x_n − μ_c̃‖ over the n ∈ I_c that have looked at c̃ (8), each of its weight; G_c are the G of least estimate, c
-itself at 0.
+itself first. For Gaussians of their own covariances the mean is that of the costs, −2 log p(c̃, x_n).
 """
 
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cprime import kernels
-from cprime.kernels.native import Floats
 from cprime.search.chunk import Chunk
+from cprime.search.components import Components
 from cprime.search.lists import without_self
 from cprime.search.point_major import PointMajorSearch
 
@@ -22,34 +22,38 @@ class EstimatedSearch(PointMajorSearch):
     """G_c from the evidence of the E-steps since the last refresh."""
 
     needs_evidence = True
-    _evidence: csr_array | None = None  # Σ w_n ‖x_n − μ_c̃‖ in the real part, Σ w_n in the imaginary one, by (c_o, c̃)
+    _evidence: csr_array | None = (
+        None  # Σ w_n of what is averaged in the real part, Σ w_n in the imaginary one, by (c_o, c̃)
+    )
 
-    def start(self, chunks: Sequence[Chunk], centers: Floats, n_kept: int) -> None:
+    def start(self, chunks: Sequence[Chunk], components: Components, n_kept: int) -> None:
         self._evidence = None
-        super().start(chunks, centers, n_kept)
+        super().start(chunks, components, n_kept)
 
-    def learn(self, found: kernels.Found, sample_weight: NDArray[np.float64] | None, n_components: int) -> None:
+    def learn(self, found: kernels.Found, sample_weight: NDArray[np.float64] | None, components: Components) -> None:
         assert found.evaluated is not None
         assert found.evaluations is not None
         looked = found.evaluated >= 0
         if sample_weight is not None:
             looked &= sample_weight[:, np.newaxis] > 0
         winner = np.broadcast_to(found.kept[:, :1], looked.shape)[looked]
-        evidence = np.sqrt(found.evaluations[looked], dtype=np.float64) + 1j
+        evidence = components.dissimilarity(found.evaluations[looked]) + 1j
         if sample_weight is not None:
             evidence *= np.broadcast_to(sample_weight[:, np.newaxis], looked.shape)[looked]
-        seen = csr_array((evidence, (winner, found.evaluated[looked])), shape=(n_components, n_components))
+        C = len(components.centers)
+        seen = csr_array((evidence, (winner, found.evaluated[looked])), shape=(C, C))
         self._evidence = seen if self._evidence is None else self._evidence + seen
 
-    def refresh(self, centers: Floats) -> None:
+    def refresh(self, components: Components) -> None:
         if self._evidence is None:
             return
         evidence, self._evidence = self._evidence, None
         evidence.sum_duplicates()
-        C, G = len(centers), min(self.n_neighbors, len(centers))
+        C = len(components.centers)
+        G = min(self.n_neighbors, C)
         mean = evidence.data.real / evidence.data.imag
         row = np.repeat(np.arange(C), np.diff(evidence.indptr))
-        mean[row == evidence.indices] = -1.0  # d_cc = 0, and first
+        mean[row == evidence.indices] = -np.inf  # d_cc = 0, and first
         order = np.lexsort((evidence.indices, mean, row))
         rank = np.arange(len(order)) - evidence.indptr[row]
         first = rank < G

@@ -18,7 +18,8 @@ from cprime.kernels.native import Floats
 from cprime.search.base import Factors
 from cprime.search.cells import Cells
 from cprime.search.chunk import Chunk
-from cprime.search.lists import exact_lists, refined_lists, with_self, without_self
+from cprime.search.components import Centers, Components
+from cprime.search.lists import refined_lists, with_self, without_self
 
 logger = logging.getLogger("cprime")
 
@@ -57,7 +58,8 @@ class GraphSearch:
         self._seen: _Seen | None = None
         self._touched = np.zeros(0, dtype=bool)
 
-    def start(self, chunks: Sequence[Chunk], centers: Floats, n_kept: int) -> None:
+    def start(self, chunks: Sequence[Chunk], components: Components, n_kept: int) -> None:
+        centers = components.centers
         self._iteration, self._moved, self._seen = 0, 0.0, None
         self._touched = np.zeros(len(centers), dtype=bool)
         cells = None
@@ -68,39 +70,40 @@ class GraphSearch:
             lists = without_self(cells.lists(self.n_neighbors))
             self._lists = refined_lists(centers, lists, self.n_neighbors, self.n_threads)
         else:
-            self._lists = exact_lists(centers, self.n_neighbors, self.n_threads)
+            self._lists = components.lists(self.n_neighbors)
         for chunk in chunks:
             if chunk.kept is None:
                 assert cells is not None
-                chunk.kept = cells.find(chunk.X)[0][:, np.newaxis]
+                chunk.kept = cells.find(chunk.points)[0][:, np.newaxis]
             if n_kept > 1:
-                chunk.kept, _ = self._keep(chunk, centers, n_kept)
+                chunk.kept, _ = components.keep(chunk.points, self._lists, chunk.kept, n_kept)
 
-    def refresh(self, centers: Floats) -> None:
+    def refresh(self, components: Components) -> None:
         if self._moved < _STALE:
             return
         assert self._lists is not None
-        if len(centers) <= _EXACT_LISTS:
-            self._lists = exact_lists(centers, self.n_neighbors, self.n_threads, self._lists)
+        if len(components.centers) <= _EXACT_LISTS:
+            self._lists = components.lists(self.n_neighbors, self._lists)
         else:
-            self._lists = refined_lists(centers, self._lists, self.n_neighbors, self.n_threads)
+            self._lists = refined_lists(components.centers, self._lists, self.n_neighbors, self.n_threads)
         self._moved = 0.0
 
     def find(
-        self, chunk: Chunk, centers: Floats, n_kept: int, factors: Factors | None = None
+        self, chunk: Chunk, components: Components, n_kept: int, factors: Factors | None = None
     ) -> tuple[NDArray, Floats, int]:
         assert chunk.kept is not None
         assert self._lists is not None
+        centers = components.centers
         before = chunk.kept[:, 0]
         looked_at = 1 + (self._lists >= 0).sum(axis=1)
-        if n_kept > 1:
-            kept, distances = self._keep(chunk, centers, n_kept)
+        if n_kept > 1 or not isinstance(components, Centers):
+            kept, distances = components.keep(chunk.points, self._lists, chunk.kept, n_kept)
             evaluations = len(before) * (n_kept - 1)
         else:
             active = self._stirred(chunk, centers, factors)
             inside, outside = factors or (None, None)
             labels, nearest = kernels.reassign(
-                chunk.X,
+                chunk.points,
                 centers,
                 self._lists,
                 before,
@@ -120,7 +123,7 @@ class GraphSearch:
         self._moved += np.count_nonzero(gone) / len(gone)
         self._iteration += 1
         if self._iteration in _AUDITS and self.given is None and self.n_neighbors < min(_MOST_NEIGHBORS, len(centers)):
-            evaluations += self._audit(chunk.X, kept[:, 0], centers)
+            evaluations += self._audit(chunk.points, kept[:, 0], components)
         return kept, distances, evaluations
 
     def _stirred(self, chunk: Chunk, centers: Floats, factors: Factors | None) -> NDArray[np.bool_] | None:
@@ -146,24 +149,20 @@ class GraphSearch:
             return None
         return changed | np.append(changed, False)[self._lists].any(axis=1)  # −1 is the one appended
 
-    def _keep(self, chunk: Chunk, centers: Floats, n_kept: int) -> tuple[NDArray[np.int32], Floats]:
-        assert chunk.kept is not None
-        assert self._lists is not None
-        return kernels.keep_nearest(chunk.X, centers, self._lists, chunk.kept, n_kept, n_threads=self.n_threads)
-
-    def _audit(self, X: Floats, labels: NDArray[np.int32], centers: Floats) -> int:
+    def _audit(self, points: Floats, labels: NDArray[np.int32], components: Components) -> int:
         """Doubles the lists if a sample of points shows that they miss too much; returns its evaluations."""
         assert self._lists is not None
-        rows = np.sort(self.rng.choice(len(X), min(_AUDIT_POINTS, len(X)), replace=False))
-        sample, label = X[rows], labels[rows, np.newaxis]
-        found = kernels.nearest_among(sample, centers, self._lists, label, 1, n_threads=self.n_threads)
-        _, truth = kernels.nearest(sample, centers, hint=found.kept, n_threads=self.n_threads)
-        best = float(truth.sum(dtype=np.float64))
-        if float(found.distances.sum(dtype=np.float64)) - best > _MISSED * best:
-            self.n_neighbors = min(2 * self.n_neighbors - 1, _MOST_NEIGHBORS, len(centers))
+        C = len(components.centers)
+        rows = np.sort(self.rng.choice(len(points), min(_AUDIT_POINTS, len(points)), replace=False))
+        sample, label = points[rows], labels[rows, np.newaxis]
+        found = components.among(sample, self._lists, label, 1)
+        _, truth = components.best(sample, 1, hint=found.kept)
+        excess = float((found.distances.astype(np.float64) - truth).sum())
+        if excess > _MISSED * components.scale_of(truth):
+            self.n_neighbors = min(2 * self.n_neighbors - 1, _MOST_NEIGHBORS, C)
             self._moved = 1.0
             logger.info("audit: lists miss more than %g of J, now %d neighbours", _MISSED, self.n_neighbors)
-        return len(rows) * len(centers)
+        return len(rows) * C
 
     def lists(self) -> NDArray[np.int32]:
         assert self._lists is not None

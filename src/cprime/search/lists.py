@@ -1,6 +1,6 @@
 """Neighbour lists from centre-to-centre distances, the component itself left out."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,7 @@ from cprime import kernels
 from cprime.kernels.native import Floats
 
 _BLOCK = 65536  # rows at a time
+_BLOCK_VALUES = 2**24  # values at a time
 _EXPANDED = 32  # nearest neighbours whose nearest neighbours are looked at
 
 
@@ -58,6 +59,21 @@ def refined_lists(
         rest = np.ascontiguousarray(lists[begin:end, _EXPANDED:])
         found = kernels.nearest_among(centers[begin:end], centers, expanded, near, n, rest, n_threads=n_threads)
         out[begin:end] = without_self(found.kept, begin)
+    return out
+
+
+def least_lists(values: Callable[[int, int], NDArray], n_components: int, n_neighbors: int) -> NDArray[np.int32]:
+    """Lists by the least of C² values, rows [begin, end) of which `values` computes: (C, min(n_neighbors, C) − 1)."""
+    n = min(n_neighbors, n_components) - 1
+    out = np.empty((n_components, n), dtype=np.int32)
+    step = max(1, _BLOCK_VALUES // n_components)
+    for begin in range(0, n_components, step):
+        end = min(begin + step, n_components)
+        block = values(begin, end)
+        block[np.arange(end - begin), np.arange(begin, end)] = np.inf
+        nearest = np.argpartition(block, n - 1, axis=1)[:, :n] if 0 < n < n_components else np.argsort(block)[:, :n]
+        order = np.lexsort((nearest, np.take_along_axis(block, nearest, axis=1)))
+        out[begin:end] = np.take_along_axis(nearest, order, axis=1)
     return out
 
 

@@ -1,0 +1,149 @@
+// Exact E-steps of general Gaussian mixtures over a block of rows, and the sums of their M-steps about the means.
+#pragma once
+#include <cmath>
+
+#include "gaussians.h"
+
+namespace cprime::CPRIME_ISA {
+
+// Rows [begin, end) of the block, `begin` a multiple of TILE_LANES: responsibilities times weights into the columns of
+// `table`, and of each row the component of least cost, log sum_c exp(-cost_c / 2), and the mean cost.
+template <class T> inline void respond(const RespondTask<T> &task, std::size_t begin, std::size_t end) {
+    using V = simd<T>;
+    constexpr int L = TILE_LANES<T>;
+    const int D = task.X.D;
+    const std::size_t C = task.gaussians.means.n;
+    LanePoints<T> points(D);
+    for (std::size_t first = begin; first < end; first += L) {
+        const int n = static_cast<int>(std::min<std::size_t>(L, end - first));
+        points.read([&](int i) { return task.X[first + i]; }, n, task.origin);
+        T *columns = task.table + first;
+        alignas(64) T least[L];
+        alignas(64) typename integer_of<T>::type label[L] = {};
+        for (std::size_t c = 0; c < C; ++c)
+            points.cost(task.gaussians, c, task.starts + c * D, columns + c * task.n_padded);
+        std::copy_n(columns, L, least);
+        for (std::size_t c = 1; c < C; ++c)
+            for (int i = 0; i < L; ++i) {
+                const T cost = columns[c * task.n_padded + i];
+                label[i] = cost < least[i] ? static_cast<typename integer_of<T>::type>(c) : label[i];
+                least[i] = cost < least[i] ? cost : least[i];
+            }
+        alignas(64) double total[L] = {}, excess[L] = {};
+        for (std::size_t c = 0; c < C; ++c) {
+            T *column = columns + c * task.n_padded;
+            alignas(64) T over[L];
+            for (int v = 0; v < L; v += V::width) {
+                const auto difference = V::load(column + v) - V::load(least + v);
+                const auto e = V::exp(difference * T(-0.5));
+                V::store(column + v, e);
+                V::store(over + v, e * V::min(difference, V::fill(std::numeric_limits<T>::max()))); // 0 where infinite
+            }
+            for (int i = 0; i < L; ++i) {
+                total[i] += column[i];
+                excess[i] += over[i];
+            }
+        }
+        alignas(64) T scale[L] = {};
+        for (int i = 0; i < n; ++i) {
+            task.labels[first + i] = static_cast<std::int32_t>(label[i]);
+            task.log_sum[first + i] = std::log(total[i]) - 0.5 * static_cast<double>(least[i]);
+            task.mean[first + i] = least[i] + excess[i] / total[i];
+            scale[i] = static_cast<T>((task.sample_weight ? task.sample_weight[first + i] : 1.0) / total[i]);
+        }
+        for (std::size_t c = 0; c < C; ++c)
+            for (int v = 0; v < L; v += V::width) {
+                T *place = columns + c * task.n_padded + v;
+                V::store(place, V::load(place) * V::load(scale + v));
+            }
+    }
+}
+
+// Sums over points of a component: weight(e) w, row(e) x for e in [begin, end)
+//     count += w    first += w (x - m)    second += w (x - m)^2, (D,), or w (x - m)(x - m)^T, the lower triangle of (D,
+//     D)
+template <class T, class Weight, class Row>
+inline void add_moments(Weight weight, Row row, std::size_t begin, std::size_t end, const T *m, int D, bool full,
+                        double *count, double *__restrict first, double *__restrict second) {
+    if (!full) {
+        double total = 0;
+        for (std::size_t e = begin; e < end; ++e) {
+            const double w = weight(e);
+            if (w == 0)
+                continue;
+            const T *__restrict x = row(e);
+            total += w;
+            for (int k = 0; k < D; ++k) {
+                const double d = static_cast<double>(x[k]) - static_cast<double>(m[k]);
+                first[k] += w * d;
+                second[k] += w * d * d;
+            }
+        }
+        *count += total;
+        return;
+    }
+    // Products of tiles: the points, TILE_ROWS coordinates at a time and with their weights, against the points; in
+    // double precision, because a covariance may be nearly singular.
+    constexpr int L = TILE_LANES<double>, STEP = 64;
+    const int rows = (D + TILE_ROWS - 1) / TILE_ROWS, panels = (D + L - 1) / L;
+    const std::size_t left_size = static_cast<std::size_t>(rows) * STEP * TILE_ROWS;
+    const std::size_t right_size = static_cast<std::size_t>(panels) * STEP * L;
+    Scratch<double> left(left_size), right(right_size);
+    std::fill_n(left.get(), left_size, 0.0);
+    std::fill_n(right.get(), right_size, 0.0);
+    alignas(64) double part[TILE_ROWS][L];
+    std::size_t e = begin;
+    while (e < end) {
+        int n = 0;
+        for (; e < end && n < STEP; ++e) {
+            const double w = weight(e);
+            if (w == 0)
+                continue;
+            const T *x = row(e);
+            *count += w;
+            for (int k = 0; k < D; ++k) {
+                const double d = static_cast<double>(x[k]) - static_cast<double>(m[k]);
+                first[k] += w * d;
+                left[(k / TILE_ROWS * STEP + n) * TILE_ROWS + k % TILE_ROWS] = w * d;
+                right[(k / L * STEP + n) * L + k % L] = d;
+            }
+            ++n;
+        }
+        for (int r = 0; r < rows; ++r)
+            for (int p = 0; p < panels && p * L < (r + 1) * TILE_ROWS; ++p) {
+                tile<double, Form::product>(left + r * STEP * TILE_ROWS, right + p * STEP * L, n, nullptr, part);
+                for (int i = 0; i < TILE_ROWS && r * TILE_ROWS + i < D; ++i) {
+                    const int j = r * TILE_ROWS + i;
+                    double *to = second + static_cast<std::size_t>(j) * D + p * L;
+                    for (int k = 0; k < L && p * L + k <= j; ++k)
+                        to[k] += part[i][k];
+                }
+            }
+    }
+}
+
+// Entries [begin, end) of the kept components, all of component c.
+template <class T>
+inline void moments(const MomentsTask<T> &task, int c, std::size_t begin, std::size_t end, double *count, double *first,
+                    double *second) {
+    const auto point = [&](std::size_t e) { return static_cast<std::size_t>(task.entries[e] / task.H); };
+    add_moments<T>(
+        [&](std::size_t e) {
+            return (task.responsibilities ? task.responsibilities[task.entries[e]] : 1.0) *
+                   (task.sample_weight ? task.sample_weight[point(e)] : 1.0);
+        },
+        [&](std::size_t e) { return task.X[point(e)]; }, begin, end, task.means[c], task.X.D, task.full, count, first,
+        second);
+}
+
+// Rows [begin, end) of the block, by the column of component c.
+template <class T>
+inline void column_moments(const RespondTask<T> &task, int c, std::size_t begin, std::size_t end, double *count,
+                           double *first, double *second) {
+    const T *column = task.table + static_cast<std::size_t>(c) * task.n_padded;
+    add_moments<T>([&](std::size_t n) { return static_cast<double>(column[n]); },
+                   [&](std::size_t n) { return task.X[n]; }, begin, end, task.gaussians.means[c], task.X.D,
+                   task.gaussians.full, count, first, second);
+}
+
+} // namespace cprime::CPRIME_ISA

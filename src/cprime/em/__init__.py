@@ -1,0 +1,7 @@
+"""Truncated variational EM: the loop, its E-step, and the state of a fit."""
+
+from cprime.em.expectation import expect
+from cprime.em.loop import begin, run
+from cprime.em.state import HISTORY, Fit, Settings, free_energy, history
+
+__all__ = ["HISTORY", "Fit", "Settings", "begin", "expect", "free_energy", "history", "run"]

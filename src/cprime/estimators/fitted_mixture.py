@@ -1,0 +1,162 @@
+"""What a fitted mixture says of data: components, probabilities, densities, samples."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from sklearn.base import DensityMixin
+from sklearn.mixture import GaussianMixture as SklearnMixture
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from cprime import kernels
+from cprime.estimators.base import Clusterer
+from cprime.estimators.validation import check_integer, check_weights
+
+
+class FittedMixture(DensityMixin, Clusterer):
+    """Base of mixtures; a subclass finds the parameters."""
+
+    n_components: int
+    n_active_: int
+    means_: NDArray
+    weights_: NDArray[np.float64]
+    covariances_: Any
+    precisions_: Any
+    precisions_cholesky_: Any
+    covariance_type: str
+
+    def _best(self, X: NDArray, n_kept: int) -> tuple[NDArray[np.int32], NDArray]:
+        """The best components of every row, and their costs."""
+        model = self._parameters()
+        points = model.embed(X, n_threads=self.n_threads)
+        return model.components(self.n_threads).best(points, n_kept)
+
+    def predict(self, X: Any) -> NDArray[np.int32]:
+        """The most probable component of each row: an exact search; ties go to the lower index.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,), int32
+        """
+        return self._best(self._validated(X, reset=False), 1)[0][:, 0]
+
+    def predict_proba(self, X: Any, sparse: bool = False) -> NDArray[np.float64] | csr_array:
+        """The truncated posterior (5) of each row: exact EM's responsibilities where n_active_ is C.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        sparse : bool, default=False
+            True gives a CSR array of the kept entries only; False an N×C array with exact zeros elsewhere.
+
+        Returns
+        -------
+        probabilities : ndarray or csr_array of shape (n_samples, n_components), float64
+            Rows sum to 1.
+        """
+        X = self._validated(X, reset=False)
+        H, shape = self.n_active_, (len(X), self.n_components)
+        if not sparse and self.n_components == H:
+            return self._parameters().responsibilities(X, self.n_threads)
+        kept, costs = self._best(X, H)
+        scale = self._parameters().scale
+        responsibilities = kernels.posterior(costs, scale, n_threads=self.n_threads).responsibilities
+        if sparse:
+            indptr = np.arange(0, len(X) * H + 1, H)
+            result = csr_array((responsibilities.ravel(), kept.ravel(), indptr), shape=shape)
+            result.sort_indices()
+            return result
+        dense = np.zeros(shape)
+        np.put_along_axis(dense, kept.astype(np.intp), responsibilities, axis=1)
+        return dense
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """The exact log-likelihood of each row, log Σ_c π_c N(x; μ_c, Σ_c) over all components, in nats.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        log_likelihood : ndarray of shape (n_samples,)
+        """
+        return self._parameters().log_likelihood(self._validated(X, reset=False), self.n_threads)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The mean exact log-likelihood per point (or unit of weight), in nats, eq. (3).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : Ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        log_likelihood : float
+        """
+        samples = self.score_samples(X)
+        return float(np.average(samples, weights=check_weights(sample_weight, samples)))
+
+    def bic(self, X: Any) -> float:
+        """Bayesian information criterion, −2 N L + parameters · log N, with the exact L; the lower the better."""
+        samples = self.score_samples(X)
+        return float(-2 * samples.sum() + self._parameters().n_parameters * np.log(len(samples)))
+
+    def aic(self, X: Any) -> float:
+        """Akaike information criterion, −2 N L + 2 · parameters, with the exact L; the lower the better."""
+        return float(-2 * self.score_samples(X).sum() + 2 * self._parameters().n_parameters)
+
+    def sample(self, n_samples: int = 1) -> tuple[NDArray, NDArray[np.int32]]:
+        """Draw points from the fitted mixture.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            In the dtype of the means.
+        components : ndarray of shape (n_samples,), int32
+            The component that each point was drawn from, in rising order.
+        """
+        check_is_fitted(self)
+        check_integer(n_samples, "n_samples", 1)
+        random_state = check_random_state(self.random_state)
+        counts = random_state.multinomial(n_samples, self.weights_ / self.weights_.sum())
+        components = np.repeat(np.arange(self.n_components, dtype=np.int32), counts)
+        normal = random_state.standard_normal((n_samples, self.means_.shape[1]))
+        noise = self._parameters().noise(components, normal)
+        return self.means_[components] + noise.astype(self.means_.dtype), components
+
+    def to_sklearn(self) -> SklearnMixture:
+        """A fitted scikit-learn `GaussianMixture` of the same parameters, for what takes only those (ONNX, say).
+
+        Returns
+        -------
+        mixture : sklearn.mixture.GaussianMixture
+            It predicts by all components, as exact EM does; "tied_spherical" becomes "spherical" with equal variances.
+        """
+        check_is_fitted(self)
+        shared = self.covariance_type == "tied_spherical"
+        mixture = SklearnMixture(
+            self.n_components,
+            covariance_type="spherical" if shared else self.covariance_type,
+            random_state=self.random_state,
+        )
+        for name in ("covariances_", "precisions_", "precisions_cholesky_"):
+            value = getattr(self, name)
+            setattr(mixture, name, np.full(self.n_components, value) if shared else value.copy())
+        mixture.means_, mixture.weights_ = self.means_.copy(), self.weights_.copy()
+        for name in ("converged_", "n_iter_", "lower_bound_", "lower_bounds_", "n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                setattr(mixture, name, getattr(self, name))
+        return mixture

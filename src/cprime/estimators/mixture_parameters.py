@@ -1,0 +1,128 @@
+"""Parameters of a mixture as its estimator takes and gives them, in scikit-learn's shapes; and where a fit starts."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime import em
+from cprime.estimators.validation import check_real
+from cprime.execution import InMemory
+from cprime.model import FAMILIES, Model, TiedSpherical
+from cprime.model.covariance import inverses, repaired
+from cprime.model.tied_spherical import variance_floor
+from cprime.seeding import Start
+
+
+def covariance_shape(covariance_type: str, C: int, D: int) -> tuple[int, ...]:
+    """The shape of `covariances_`, `precisions_` and `precisions_init`."""
+    return {"tied_spherical": (), "spherical": (C,), "diag": (C, D), "tied": (D, D), "full": (C, D, D)}[covariance_type]
+
+
+def check_weights_init(weights_init: Any, weights: str, C: int) -> NDArray[np.float64] | None:
+    """`weights_init` as an array, or None; not negative, of sum 1, and equal where weights are."""
+    if weights_init is None:
+        return None
+    given = np.asarray(weights_init, dtype=np.float64)
+    if weights == "equal" and (given.shape != (C,) or not np.allclose(given, 1 / C)):
+        raise ValueError(
+            f"weights_init must be n_components={C} times 1/n_components where weights='equal', got {weights_init!r}."
+        )
+    if given.shape != (C,) or not (given >= 0).all() or not np.isclose(given.sum(), 1.0):
+        raise ValueError(
+            f"weights_init must be n_components={C} numbers that are not negative and sum to 1, got {weights_init!r}."
+        )
+    return given
+
+
+def check_precisions_init(precisions_init: Any, covariance_type: str, C: int, D: int) -> NDArray[np.float64] | None:
+    """The covariances that `precisions_init` means, or None."""
+    if precisions_init is None:
+        return None
+    if covariance_type == "tied_spherical":
+        return np.array(1 / check_real(precisions_init, "precisions_init", np.nextafter(0, 1)), dtype=np.float64)
+    precisions = np.asarray(precisions_init, dtype=np.float64)
+    shape = covariance_shape(covariance_type, C, D)
+    if precisions.shape != shape or not np.isfinite(precisions).all():
+        raise ValueError(
+            f"precisions_init must be finite and of shape {shape} for covariance_type={covariance_type!r}, "
+            f"got shape {precisions.shape}."
+        )
+    if covariance_type in ("spherical", "diag"):
+        if not (precisions > 0).all():
+            raise ValueError("precisions_init must be > 0, got entries that are not.")
+        return 1 / precisions
+    if not np.allclose(precisions, np.swapaxes(precisions, -1, -2)) or np.linalg.eigvalsh(precisions).min() <= 0:
+        raise ValueError("precisions_init must be symmetric and positive definite, got matrices that are not.")
+    return np.linalg.inv(precisions).astype(np.float64, copy=False)
+
+
+def make(
+    covariance_type: str, centers: NDArray, covariances: Any, reg_covar: float, weights: NDArray[np.float64] | None
+) -> Model:
+    """The model of given parameters."""
+    if covariance_type == "tied_spherical":
+        return TiedSpherical(centers, float(covariances), reg_covar, weights)
+    return FAMILIES[covariance_type](centers, np.asarray(covariances, dtype=np.float64), reg_covar, weights)
+
+
+def precisions(covariance_type: str, covariances: Any) -> tuple[Any, Any]:
+    """precisions_ and precisions_cholesky_ in scikit-learn's shapes: P upper triangular with P Pᵀ = Σ⁻¹."""
+    if covariance_type in ("tied", "full"):
+        stacked = covariances if covariance_type == "full" else covariances[np.newaxis]
+        cholesky = inverses(repaired(stacked)[1]).transpose(0, 2, 1).copy()
+        whole = cholesky @ cholesky.transpose(0, 2, 1)
+        return (whole, cholesky) if covariance_type == "full" else (whole[0], cholesky[0])
+    return 1 / covariances, 1 / np.sqrt(covariances)
+
+
+class Given:
+    """What is given of the starting parameters; the rest comes from the hard assignment to the starting means."""
+
+    def __init__(
+        self,
+        covariance_type: str,
+        reg_covar: float,
+        means: bool,
+        weights: NDArray[np.float64] | None,
+        covariances: NDArray[np.float64] | None,
+        free: bool,
+    ):
+        self.covariance_type = covariance_type
+        self.reg_covar = reg_covar
+        self.means = means
+        self.weights = weights
+        self.covariances = covariances
+        self.free = free
+
+    def first_model(self, data: InMemory, begin: Start, settings: em.Settings) -> Model:
+        """The starting parameters.
+
+        Means that are given stay; others, and all covariances and weights not given, are those of the hard assignment
+        to the starting means. The papers' model keeps its starting means, and finds σ² by (14) within the fit.
+        """
+        C, D = begin.centers.shape
+        reg_covar = self.reg_covar
+        if self.covariance_type == "tied_spherical":
+            reg_covar = max(reg_covar, variance_floor(begin.centers))
+            if not self.free:
+                given = np.nan if self.covariances is None else max(float(self.covariances), self.reg_covar)
+                return TiedSpherical(begin.centers, given, reg_covar)
+        weights = None
+        if self.free:
+            weights = np.full(C, 1 / C) if self.weights is None else self.weights
+        covariances = self.covariances
+        if covariances is None:
+            covariances = np.ones(covariance_shape(self.covariance_type, C, D))
+            if self.covariance_type in ("tied", "full"):
+                covariances = covariances * np.eye(D)
+        model = make(self.covariance_type, begin.centers, covariances, reg_covar, weights)
+        if self.means and self.covariances is not None and (self.weights is not None or not self.free):
+            return model
+        found: Any = em.begin(data, model, settings, begin.labels)
+        if self.means:
+            found = replace(found, centers=begin.centers)
+        if self.covariances is not None:
+            found = make(self.covariance_type, found.centers, self.covariances, reg_covar, found.weights)
+        return found if self.weights is None else replace(found, weights=self.weights)

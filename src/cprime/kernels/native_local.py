@@ -1,0 +1,187 @@
+"""The compiled kernels of partial searches, beside those of `native.py`; twins in `reference_local.py`."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime import _core
+from cprime._threads import resolve_threads
+from cprime.kernels import arguments as check
+from cprime.kernels.arguments import Floats
+
+
+def reassign(
+    X: Floats,
+    centers: Floats,
+    lists: NDArray[np.int32],
+    labels: NDArray[np.int32],
+    inside: Floats | None = None,
+    outside: Floats | None = None,
+    share: float = 0.25,
+    active: NDArray[np.bool_] | None = None,
+    known: Floats | None = None,
+    *,
+    n_threads: int | None = None,
+) -> tuple[NDArray[np.int32], Floats]:
+    """One cluster-major partial E-step with C′ = 1: every point compares its component with that one's neighbours.
+
+    A point of component c moves to the neighbour b of least outside_b ‖x − μ_b‖² if that is less than
+    inside_c ‖x − μ_c‖²; without factors that is Algorithms 1 and 2 of [F] for C′ = 1.
+
+    X (n, D), centers (C, D), lists (C, G) int32: neighbours without the component itself, −1 behind the last,
+    labels (n,) int32, inside and outside (C,) >= 0 or None for ones  ->  labels (n,) int32, squared distances (n,).
+    active (C,) bool: only points of these components are visited; the others stay, at their `known` distances (n,).
+    lists may be of the first components only, where the points are in these.
+    """
+    X = check.matrix(X, "X")
+    centers = check.centers(centers, X)
+    lists = check.kept(lists, "lists", (min(len(lists), len(centers)), check.width(lists, "lists")))
+    labels = check.kept(labels, "labels", (len(X),))
+    inside, outside = (
+        None if factor is None else check.factor(factor, name, X, len(centers))
+        for factor, name in ((inside, "inside"), (outside, "outside"))
+    )
+    if not 0 <= share <= 1:
+        raise ValueError(f"share must be between 0 and 1, got {share!r}")
+    threads = resolve_threads(n_threads)
+    if active is None:
+        mask, out, distances = None, np.empty_like(labels), np.empty(len(X), dtype=X.dtype)
+    else:
+        if known is None or known.shape != (len(X),):
+            came = None if known is None else known.shape
+            raise ValueError(f"known must have shape ({len(X)},) where active is given, got {came}")
+        if np.shape(active) != (len(centers),):
+            raise ValueError(f"active must have shape ({len(centers)},), got {np.shape(active)}")
+        mask = np.ascontiguousarray(active, dtype=bool).view(np.uint8)
+        out, distances = labels.copy(), np.array(known, dtype=X.dtype)
+    try:
+        _core.reassign(X, centers, lists, inside, outside, share, mask, labels, out, distances, threads)
+    except ValueError:
+        check.refuse_components(len(centers), -1, lists=lists)
+        check.refuse_components(len(lists), 0, labels=labels)
+        raise
+    return out, distances
+
+
+def keep_nearest(
+    X: Floats,
+    centers: Floats,
+    lists: NDArray[np.int32],
+    previous: NDArray[np.int32],
+    n_kept: int,
+    *,
+    n_threads: int | None = None,
+) -> tuple[NDArray[np.int32], Floats]:
+    """One cluster-major partial E-step with C′ >= 1: the `n_kept` nearest in G(n) = K(n) ∪ G_c, c the nearest in K(n).
+
+    X (n, D), centers (C, D), lists (C, G) int32: neighbours without the component itself, −1 behind the last,
+    previous (n, H′) int32: K(n), nearest first, −1 is no component  ->  kept (n, H) int32 by (distance, id), −1 where
+    G(n) is smaller, squared distances (n, H), infinite there.
+    """
+    X = check.matrix(X, "X")
+    centers = check.centers(centers, X)
+    n_kept = check.count(n_kept, "n_kept")
+    lists = check.kept(lists, "lists", (len(centers), check.width(lists, "lists")))
+    previous = check.kept(previous, "previous", (len(X), max(1, check.width(previous, "previous"))))
+    kept, distances = np.empty((len(X), n_kept), dtype=np.int32), np.empty((len(X), n_kept), dtype=X.dtype)
+    try:
+        _core.keep(X, centers, lists, previous, kept, distances, resolve_threads(n_threads))
+    except ValueError:
+        check.refuse_components(len(centers), -1, lists=lists, previous=previous)
+        check.refuse_components(len(centers), 0, previous=previous[:, :1])
+        raise
+    return kept, distances
+
+
+class Found(NamedTuple):
+    """What a point-major partial search has found; see `nearest_among`."""
+
+    kept: NDArray[np.int32]
+    distances: Floats
+    counts: NDArray[np.int32]
+    evaluated: NDArray[np.int32] | None
+    evaluations: Floats | None
+
+
+def nearest_among(
+    X: Floats,
+    centers: Floats,
+    lists: NDArray[np.int32],
+    previous: NDArray[np.int32],
+    n_kept: int,
+    extra: NDArray[np.int32] | None = None,
+    *,
+    costs: tuple[Floats, Floats] | None = None,
+    evidence: bool = False,
+    n_threads: int | None = None,
+) -> Found:
+    """One point-major partial E-step: the `n_kept` nearest in G(n) = K(n) ∪ ⋃_{c ∈ K(n)} G_c ∪ extra(n).
+
+    X (n, D), centers (C, D), lists (C, G) int32, previous (n, H′) int32: K(n), extra (n, E) int32; −1 is no component
+    ->  kept (n, H) int32 by (distance, id), −1 where G(n) is smaller, squared distances (n, H), infinite there,
+    counts (n,): |G(n)|, each of its components evaluated once; with `evidence` all that was evaluated, (n, M) int32
+    with −1 behind the last, and its squared distances.
+    costs: factors and offsets of Gaussians whose costs are meant in place of squared distances; see `best_among`.
+    """
+    X = check.matrix(X, "X")
+    n = len(X)
+    centers = check.centers(centers, X)
+    n_kept = check.count(n_kept, "n_kept")
+    lists = check.kept(lists, "lists", (len(centers), check.width(lists, "lists")))
+    previous = check.kept(previous, "previous", (n, check.width(previous, "previous")))
+    extra = (
+        np.empty((n, 0), dtype=np.int32)
+        if extra is None
+        else check.kept(extra, "extra", (n, check.width(extra, "extra")))
+    )
+    kept, distances = np.empty((n, n_kept), dtype=np.int32), np.empty((n, n_kept), dtype=X.dtype)
+    counts = np.empty(n, dtype=np.int32)
+    evaluated, evaluations = None, None
+    if evidence:
+        shape = (n, previous.shape[1] * (lists.shape[1] + 1) + extra.shape[1])
+        evaluated, evaluations = np.empty(shape, dtype=np.int32), np.empty(shape, dtype=X.dtype)
+    factors, offsets = costs or (None, None)
+    threads = resolve_threads(n_threads)
+    try:
+        _core.nearest_among(
+            X,
+            centers,
+            lists,
+            previous,
+            extra,
+            kept,
+            distances,
+            counts,
+            evaluated,
+            evaluations,
+            factors,
+            offsets,
+            threads,
+        )
+    except ValueError:
+        check.refuse_components(len(centers), -1, lists=lists, previous=previous, extra=extra)
+        raise
+    return Found(kept, distances, counts, evaluated, evaluations)
+
+
+def grouped_order(labels: NDArray[np.int32], n_components: int, *, n_threads: int | None = None) -> NDArray[np.int64]:
+    """The order that puts points of one component together, stable: a counting sort; labels (n,) int32 -> (n,)."""
+    labels = check.kept(labels, "labels", (np.size(labels),))
+    n_components = check.count(n_components, "n_components")
+    order = np.empty(len(labels), dtype=np.int64)
+    try:
+        _core.grouped_order(labels, n_components, order, resolve_threads(n_threads))
+    except ValueError:
+        check.refuse_components(n_components, 0, labels=labels)
+        raise
+    return order
+
+
+def gather(X: Floats, order: NDArray[np.int64], *, n_threads: int | None = None) -> Floats:
+    """X[order] for rows, by several threads: a C-contiguous copy (len(order), D)."""
+    X = check.matrix(X, "X")
+    order = check.positions(order, "order")
+    out = np.empty((len(order), X.shape[1]), dtype=X.dtype)
+    _core.gather(X, order, out, resolve_threads(n_threads))
+    return out

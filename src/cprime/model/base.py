@@ -1,0 +1,159 @@
+"""What every mixture model offers to the EM loop, and what the models share: weights and the exact E-step.
+
+A further family (factor analysers, Student-t) is one more file here: its parameters as a frozen dataclass with the
+members of `Model`, and its name in `FAMILIES`. Everything above asks for these members only.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime import kernels
+from cprime.kernels.native import Floats
+from cprime.search import Chunk, Components
+from cprime.statistics import Statistics
+
+logger = logging.getLogger("cprime")
+
+Weights = NDArray[np.float64] | None  # π (C,), or None for 1/C each
+
+
+class Scatter(NamedTuple):
+    """Σ_n w_n (x_n − origin)(x_n − origin)ᵀ of all data (D, D), or its trace [data unit²]; origin (D,)."""
+
+    origin: NDArray[np.float64]
+    squares: NDArray[np.float64] | float
+
+
+class Model(Protocol):
+    """Parameters Θ of a mixture; replaced, never changed.
+
+    log p(c, x) = log_scale + scale · cost, where the cost is what `components` find for `embed`ded points.
+    """
+
+    @property
+    def centers(self) -> Floats:
+        """μ_c (C, D) [data units]."""
+        ...
+
+    @property
+    def weights(self) -> Weights:
+        """π_c (C,), None for 1/C each."""
+        ...
+
+    @property
+    def covariances(self) -> Any:
+        """As scikit-learn has them for the family [data unit²]."""
+        ...
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters."""
+        ...
+
+    @property
+    def scale(self) -> float:
+        """What a cost is multiplied by to be a log-probability."""
+        ...
+
+    @property
+    def log_scale(self) -> float:
+        """What is the same for every component and point [nats]."""
+        ...
+
+    @property
+    def scatter_shape(self) -> str | None:
+        """Which total scatter of the data the M-step asks for: "trace", "matrix" or None."""
+        ...
+
+    def embed(self, X: Floats, before: Floats | None = None, n_threads: int | None = None) -> Floats:
+        """X as the components are compared with it; `before` is what the last call gave for this X."""
+        ...
+
+    def components(self, n_threads: int | None = None) -> Components:
+        """What a search looks at."""
+        ...
+
+    def expect_all(self, chunk: Chunk, n_threads: int | None = None) -> Statistics:
+        """The exact E-step over all components of embedded points."""
+        ...
+
+    def sums(
+        self, chunk: Chunk, kept: NDArray, q: NDArray | None, cost: float, n_threads: int | None = None
+    ) -> tuple[NDArray, NDArray, NDArray | float]:
+        """counts, sums and squares of `Statistics`; cost: Σ w q cost of what is kept."""
+        ...
+
+    def maximise(self, statistics: Statistics, scatter: Scatter | None = None) -> Self:
+        """The M-step."""
+        ...
+
+    def log_likelihood(self, X: Floats, n_threads: int | None = None) -> NDArray[np.float64]:
+        """log Σ_c p(c, x) of every row over all components [nats]: (n,)."""
+        ...
+
+    def responsibilities(self, X: Floats, n_threads: int | None = None) -> NDArray[np.float64]:
+        """p(c | x) over all components: (n, C)."""
+        ...
+
+    def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
+        """x − μ of points drawn from components `labels` (n,), made of standard normal numbers (n, D)."""
+        ...
+
+
+def log_weights(weights: Weights, n_components: int) -> NDArray[np.float64]:
+    """log π_c (C,); that of a component without points is finite, so that nothing above it turns into NaN."""
+    if weights is None:
+        return np.full(n_components, -np.log(n_components))
+    return np.log(np.maximum(weights, np.finfo(np.float64).tiny))
+
+
+def new_weights(weights: Weights, statistics: Statistics) -> Weights:
+    """π_c = N_c / N where weights are free [E]; equal ones stay."""
+    return None if weights is None else statistics.counts / statistics.counts.sum()
+
+
+def n_weights(weights: Weights) -> int:
+    """Free parameters of the weights."""
+    return 0 if weights is None else len(weights) - 1
+
+
+def winner_error(chunk: Chunk, centers: Floats, labels: NDArray[np.int32], n_threads: int | None) -> float:
+    """J = Σ_n w_n ‖x_n − μ_label(n)‖² [data unit²]."""
+    no_lists = np.empty((len(centers), 0), dtype=np.int32)
+    return chunk.weighted_sum(kernels.reassign(chunk.X, centers, no_lists, labels, n_threads=n_threads)[1])
+
+
+def expect_gaussians(
+    chunk: Chunk,
+    gaussians: kernels.Gaussians,
+    centers: Floats,
+    sums: Callable[[kernels.Responses], tuple[NDArray, NDArray | float]],
+    n_threads: int | None,
+) -> Statistics:
+    """The exact E-step by `kernels.respond`; sums: from its moments to the sums and squares of `Statistics`."""
+    found = kernels.respond(chunk.points, gaussians, chunk.sample_weight, n_threads=n_threads)
+    log_sum, cost = chunk.weighted_sum(found.log_sum), chunk.weighted_sum(found.mean)
+    total, squares = sums(found)
+    return Statistics(
+        counts=found.counts,
+        sums=total,
+        weight=chunk.weight,
+        squares=squares,
+        log_sum=log_sum,
+        entropy=log_sum + 0.5 * cost,
+        quantization_error=winner_error(chunk, centers, found.labels, n_threads),
+        n_distances=len(chunk.X) * len(centers),
+        n_moved=0,
+    )
+
+
+def means_of(statistics: Statistics, centers: Floats) -> NDArray[np.float64]:
+    """S_c / N_c (C, D) in float64; the old mean where there are no points."""
+    counts = statistics.counts[:, np.newaxis]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = statistics.sums / counts
+    return np.where((counts > 0) & np.isfinite(means), means, centers.astype(np.float64))

@@ -1,0 +1,69 @@
+"""Covariance matrices: their Cholesky factors, and the repair of those that have none."""
+
+import logging
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dtrtri
+
+logger = logging.getLogger("cprime")
+
+_JITTER = 1e-10  # of the mean variance of a component, to begin with
+
+
+def repaired(covariances: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Covariances (C, D, D) that are positive definite, and their lower Cholesky factors L, Σ = L Lᵀ.
+
+    Where one is not, the least of 1e-10, 1e-9 … of its mean variance that makes it so is added to its diagonal, with a
+    message in the log.
+    """
+    covariances, lower = covariances.copy(), np.empty_like(covariances)
+    n_repaired = 0
+    for c, covariance in enumerate(covariances):
+        lower[c], failed = dpotrf(covariance, lower=1, clean=1)
+        if not failed:
+            continue
+        n_repaired += 1
+        D = len(covariance)
+        unit = max(float(np.trace(covariance)) / D, np.finfo(np.float64).tiny ** 0.5)
+        jitter = _JITTER
+        while failed:
+            covariances[c] = covariance + jitter * unit * np.eye(D)
+            lower[c], failed = dpotrf(covariances[c], lower=1, clean=1)
+            jitter *= 10
+    if n_repaired:
+        logger.info("%d singular covariance(s) repaired: a little was added to their diagonals", n_repaired)
+    return covariances, lower
+
+
+def inverses(lower: NDArray[np.float64]) -> NDArray[np.float64]:
+    """L⁻¹ of lower triangles (C, D, D): ‖L⁻¹ (x − μ)‖² is the Mahalanobis distance."""
+    out = np.empty_like(lower)
+    for c, factor in enumerate(lower):
+        inverse, failed = dtrtri(factor, lower=1)
+        if failed:
+            raise np.linalg.LinAlgError(f"the factor of component {c} is singular")
+        out[c] = np.tril(inverse)
+    return out
+
+
+def positive(variances: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Variances that are > 0: others become a tiny share of the mean one, with a message in the log."""
+    least = np.finfo(np.float64).tiny ** 0.5
+    bad = ~(variances > least)
+    if not bad.any():
+        return variances
+    logger.info("%d variance(s) of no extent repaired", int(bad.sum()))
+    mean = variances[~bad].mean() if not bad.all() else 1.0
+    return np.where(bad, max(_JITTER * float(mean), least), variances)
+
+
+def of_empty(counts: NDArray[np.float64], covariances: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Gives components without points the weighted mean covariance of the others, with a message in the log."""
+    empty = ~(counts > 0)
+    if not empty.any() or empty.all():
+        return covariances
+    logger.info("%d component(s) without points: they take the mean covariance", int(empty.sum()))
+    share = counts[~empty] / counts[~empty].sum()
+    mean = np.tensordot(share, covariances[~empty], axes=1)
+    return np.where(empty.reshape(-1, *[1] * (covariances.ndim - 1)), mean, covariances)

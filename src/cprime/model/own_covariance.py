@@ -1,0 +1,123 @@
+"""What mixtures whose components have covariances of their own share [E; L eq. 28-31]: everything but their shape."""
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime import kernels
+from cprime.kernels.native import Floats
+from cprime.model.base import Scatter, Weights, expect_gaussians, log_weights, means_of, n_weights, new_weights
+from cprime.search import Chunk, GaussianCosts
+from cprime.statistics import Statistics
+
+
+@dataclass(frozen=True)
+class OwnCovariance:
+    """Parameters Θ; a subclass says how covariances follow from second moments and what their factors are.
+
+    centers (C, D) data units, of the data's dtype    covariances: as the subclass has them [data unit²], float64
+    reg_covar: what an M-step adds to the variances [data unit²]    weights (C,), None for 1/C each
+    """
+
+    centers: Floats
+    covariances: NDArray[np.float64]
+    reg_covar: float = 0.0
+    weights: Weights = None
+
+    scatter_shape = None
+    scale = -0.5
+    log_scale = 0.0
+    full: ClassVar[bool]
+
+    @property
+    def n_components(self) -> int:
+        return self.centers.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        return self.centers.shape[1]
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters: C·D coordinates, the covariances, and C − 1 weights where these are free."""
+        return self.centers.size + self._n_covariance_parameters + n_weights(self.weights)
+
+    @property
+    def _n_covariance_parameters(self) -> int:
+        raise NotImplementedError
+
+    @property
+    def _factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """A_c, as `kernels.Gaussians` has it, and log |A_c| (C,)."""
+        raise NotImplementedError
+
+    def _spread(self) -> NDArray[np.float64]:
+        """Covariances as the search wants them: (C, D) or (C, D, D)."""
+        raise NotImplementedError
+
+    def _shaped(self, counts: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Covariances from mean second moments about the new means, before anything is added."""
+        raise NotImplementedError
+
+    @cached_property
+    def gaussians(self) -> kernels.Gaussians:
+        """Costs −2 log p(c, x)."""
+        factors, log_determinants = self._factors
+        offsets = (
+            self.n_features * math.log(2 * math.pi)
+            - 2 * log_determinants
+            - 2 * log_weights(self.weights, self.n_components)
+        )
+        dtype = self.centers.dtype
+        return kernels.Gaussians(self.centers, factors.astype(dtype), offsets.astype(dtype))
+
+    def embed(self, X: Floats, before: Floats | None = None, n_threads: int | None = None) -> Floats:
+        return X
+
+    def components(self, n_threads: int | None = None) -> GaussianCosts:
+        return GaussianCosts(self.gaussians, self._spread(), n_threads)
+
+    def expect_all(self, chunk: Chunk, n_threads: int | None = None) -> Statistics:
+        return expect_gaussians(
+            chunk,
+            self.gaussians,
+            self.centers,
+            lambda found: (found.first + found.counts[:, np.newaxis] * self.centers, found.second),
+            n_threads,
+        )
+
+    def sums(
+        self, chunk: Chunk, kept: NDArray, q: NDArray | None, cost: float, n_threads: int | None = None
+    ) -> tuple[NDArray, NDArray, NDArray | float]:
+        counts, first, second = kernels.moments(
+            chunk.X, self.centers, kept, q, chunk.sample_weight, full=self.full, n_threads=n_threads
+        )
+        return counts, first + counts[:, np.newaxis] * self.centers, second
+
+    def maximise(self, statistics: Statistics, scatter: Scatter | None = None) -> Self:
+        """M-step: μ_c, Σ_c weighted moments, π_c = N_c / N. A component without points keeps its mean.
+
+        `reg_covar` is added to the variances, as scikit-learn does: what then never falls is F less
+        reg_covar/2 Σ_c π_c tr Σ_c⁻¹.
+        """
+        means = means_of(statistics, self.centers)
+        shift = means - self.centers
+        counts = np.maximum(statistics.counts, np.finfo(np.float64).tiny)
+        second = np.asarray(statistics.squares) / counts.reshape(-1, *[1] * (2 if self.full else 1))
+        second -= shift[:, :, np.newaxis] * shift[:, np.newaxis] if self.full else np.square(shift)
+        return replace(
+            self,
+            centers=means.astype(self.centers.dtype),
+            covariances=self._shaped(statistics.counts, second),
+            weights=new_weights(self.weights, statistics),
+        )
+
+    def log_likelihood(self, X: Floats, n_threads: int | None = None) -> NDArray[np.float64]:
+        return kernels.respond(X, self.gaussians, moments=False, n_threads=n_threads).log_sum
+
+    def responsibilities(self, X: Floats, n_threads: int | None = None) -> NDArray[np.float64]:
+        return kernels.responsibilities(X, self.gaussians, n_threads=n_threads)

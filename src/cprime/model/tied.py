@@ -1,0 +1,139 @@
+"""Gaussian components that share one covariance matrix [E].
+
+Points and means are whitened by it, L⁻¹ (x − origin) with Σ = L Lᵀ; what is left is the papers' mixture with σ² = 1,
+and every search for squared distances serves. Free weights are one more coordinate, as in `tied_spherical`.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime import kernels
+from cprime.kernels.native import Floats
+from cprime.model.base import Scatter, Weights, expect_gaussians, log_weights, means_of, n_weights, new_weights
+from cprime.model.covariance import inverses, repaired
+from cprime.search import Centers, Chunk
+from cprime.statistics import Statistics
+
+
+@dataclass(frozen=True)
+class Tied:
+    """Parameters Θ.
+
+    centers (C, D) data units, of the data's dtype    covariances (D, D) [data unit²], float64
+    reg_covar: what an M-step adds to the variances [data unit²]    weights (C,), None for 1/C each
+    """
+
+    centers: Floats
+    covariances: NDArray[np.float64]
+    reg_covar: float = 0.0
+    weights: Weights = None
+
+    scatter_shape = "matrix"
+    scale = -0.5
+
+    @property
+    def n_components(self) -> int:
+        return self.centers.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        return self.centers.shape[1]
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters: C·D coordinates, one covariance matrix, and C − 1 weights where these are free."""
+        return self.centers.size + self.n_features * (self.n_features + 1) // 2 + n_weights(self.weights)
+
+    @cached_property
+    def _lower(self) -> NDArray[np.float64]:
+        return repaired(self.covariances[np.newaxis])[1][0]
+
+    @cached_property
+    def _whitening(self) -> NDArray[np.float64]:
+        """L⁻¹, below it a row of zeros where weights are free."""
+        inverse = inverses(self._lower[np.newaxis])[0]
+        return inverse if self.weights is None else np.vstack([inverse, np.zeros(self.n_features)])
+
+    @cached_property
+    def _origin(self) -> NDArray[np.float64]:
+        return self.centers.mean(axis=0, dtype=np.float64)
+
+    @cached_property
+    def _embedded(self) -> Floats:
+        centers = (self.centers - self._origin) @ self._whitening.T
+        if self.weights is not None:
+            logs = log_weights(self.weights, self.n_components)
+            centers[:, -1] = np.sqrt(2 * (logs.max() - logs))
+        return np.ascontiguousarray(centers, dtype=self.centers.dtype)
+
+    @cached_property
+    def log_scale(self) -> float:
+        """max log π − ½ log |2πΣ|, the same for every component and point [nats]."""
+        log_determinant = 2 * float(np.log(np.diagonal(self._lower)).sum())
+        return float(log_weights(self.weights, self.n_components).max()) - 0.5 * (
+            self.n_features * math.log(2 * math.pi) + log_determinant
+        )
+
+    @property
+    def _gaussians(self) -> kernels.Gaussians:
+        return kernels.Gaussians(self._embedded, np.ones_like(self._embedded), np.zeros(self.n_components))
+
+    def embed(self, X: Floats, before: Floats | None = None, n_threads: int | None = None) -> Floats:
+        dtype = self.centers.dtype
+        return kernels.products(X, self._whitening.astype(dtype), self._origin.astype(dtype), n_threads=n_threads)
+
+    def components(self, n_threads: int | None = None) -> Centers:
+        return Centers(self._embedded, n_threads)
+
+    def expect_all(self, chunk: Chunk, n_threads: int | None = None) -> Statistics:
+        D = self.n_features
+        return expect_gaussians(
+            chunk,
+            self._gaussians,
+            self.centers,
+            lambda found: (
+                found.first[:, :D] @ self._lower.T + found.counts[:, np.newaxis] * self.centers,
+                float(found.second[:, :D].sum()),
+            ),
+            n_threads,
+        )
+
+    def sums(
+        self, chunk: Chunk, kept: NDArray, q: NDArray | None, cost: float, n_threads: int | None = None
+    ) -> tuple[NDArray, NDArray, NDArray | float]:
+        counts, sums = kernels.accumulate(
+            chunk.X, kept, q, chunk.sample_weight, n_components=self.n_components, n_threads=n_threads
+        )
+        return counts, sums, cost
+
+    def maximise(self, statistics: Statistics, scatter: Scatter | None = None) -> Self:
+        """M-step: means, π_c = N_c / N, and Σ = (T − Σ_c N_c (μ_c − o)(μ_c − o)ᵀ) / W, T being the scatter about o."""
+        assert scatter is not None
+        means = means_of(statistics, self.centers)
+        shift = means - scatter.origin
+        between = (statistics.counts[:, np.newaxis] * shift).T @ shift
+        covariance = (np.asarray(scatter.squares) - between) / statistics.weight
+        covariance[np.diag_indices(self.n_features)] += self.reg_covar
+        covariance = (covariance + covariance.T) / 2
+        return replace(
+            self,
+            centers=means.astype(self.centers.dtype),
+            covariances=repaired(covariance[np.newaxis])[0][0],
+            weights=new_weights(self.weights, statistics),
+        )
+
+    def log_likelihood(self, X: Floats, n_threads: int | None = None) -> NDArray[np.float64]:
+        points = self.embed(X, n_threads=n_threads)
+        return self.log_scale + kernels.respond(points, self._gaussians, moments=False, n_threads=n_threads).log_sum
+
+    def responsibilities(self, X: Floats, n_threads: int | None = None) -> NDArray[np.float64]:
+        points = self.embed(X, n_threads=n_threads)
+        return kernels.responsibilities(points, self._gaussians, n_threads=n_threads)
+
+    def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
+        return normal @ self._lower.T

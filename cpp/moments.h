@@ -59,15 +59,27 @@ template <class T> inline void respond(const RespondTask<T> &task, std::size_t b
     }
 }
 
+// A responsibility that adds nothing to sums in double precision.
+constexpr double NEGLIGIBLE = 1e-18;
+
 // Sums over points of a component: weight(e) w, row(e) x for e in [begin, end)
 //     count += w    first += w (x - m)    second += w (x - m)^2, (D,), or w (x - m)(x - m)^T, the lower triangle of (D,
 //     D)
 template <class T, class Weight, class Row>
 inline void add_moments(Weight weight, Row row, std::size_t begin, std::size_t end, const T *m, int D, bool full,
                         double *count, double *__restrict first, double *__restrict second) {
+    constexpr std::size_t AHEAD = 6; // rows may lie anywhere in memory: ask for them early
+    const auto fetch = [&](std::size_t e) {
+        if (e + AHEAD < end && weight(e + AHEAD) != 0) {
+            const char *next = reinterpret_cast<const char *>(row(e + AHEAD));
+            for (std::size_t byte = 0; byte < D * sizeof(T); byte += 64)
+                __builtin_prefetch(next + byte);
+        }
+    };
     if (!full) {
         double total = 0;
         for (std::size_t e = begin; e < end; ++e) {
+            fetch(e);
             const double w = weight(e);
             if (w == 0)
                 continue;
@@ -92,21 +104,31 @@ inline void add_moments(Weight weight, Row row, std::size_t begin, std::size_t e
     std::fill_n(left.get(), left_size, 0.0);
     std::fill_n(right.get(), right_size, 0.0);
     alignas(64) double part[TILE_ROWS][L];
+    const auto spread = [D, STEP]<int width>(const double *from, double scale, double *to, int n) {
+        for (int k = 0; k < D; k += width) {
+            double *block = to + (static_cast<std::size_t>(k) * STEP + static_cast<std::size_t>(n) * width);
+            for (int i = 0; i < std::min(width, D - k); ++i)
+                block[i] = scale * from[k + i];
+        }
+    };
+    Scratch<double> difference(D);
     std::size_t e = begin;
     while (e < end) {
         int n = 0;
         for (; e < end && n < STEP; ++e) {
+            fetch(e);
             const double w = weight(e);
             if (w == 0)
                 continue;
-            const T *x = row(e);
+            const T *__restrict x = row(e);
+            double *__restrict d = difference;
             *count += w;
             for (int k = 0; k < D; ++k) {
-                const double d = static_cast<double>(x[k]) - static_cast<double>(m[k]);
-                first[k] += w * d;
-                left[(k / TILE_ROWS * STEP + n) * TILE_ROWS + k % TILE_ROWS] = w * d;
-                right[(k / L * STEP + n) * L + k % L] = d;
+                d[k] = static_cast<double>(x[k]) - static_cast<double>(m[k]);
+                first[k] += w * d[k];
             }
+            spread.template operator()<TILE_ROWS>(d, w, left, n);
+            spread.template operator()<L>(d, 1.0, right, n);
             ++n;
         }
         for (int r = 0; r < rows; ++r)
@@ -141,9 +163,14 @@ template <class T>
 inline void column_moments(const RespondTask<T> &task, int c, std::size_t begin, std::size_t end, double *count,
                            double *first, double *second) {
     const T *column = task.table + static_cast<std::size_t>(c) * task.n_padded;
-    add_moments<T>([&](std::size_t n) { return static_cast<double>(column[n]); },
-                   [&](std::size_t n) { return task.X[n]; }, begin, end, task.gaussians.means[c], task.X.D,
-                   task.gaussians.full, count, first, second);
+    const double *weight = task.sample_weight;
+    add_moments<T>(
+        [&](std::size_t n) {
+            const double w = column[n];
+            return w < NEGLIGIBLE * (weight ? weight[n] : 1.0) ? 0.0 : w;
+        },
+        [&](std::size_t n) { return task.X[n]; }, begin, end, task.gaussians.means[c], task.X.D, task.gaussians.full,
+        count, first, second);
 }
 
 } // namespace cprime::CPRIME_ISA

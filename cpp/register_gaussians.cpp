@@ -109,9 +109,12 @@ void respond(Matrix<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets
 
     const nb::gil_scoped_release release;
     const std::vector<T> start = starts(gaussians, origin.data(), n_threads);
-    constexpr std::size_t BUDGET = std::size_t(48) << 20;
+    // Rows that are worked on at once: few enough to stay near the processor while every component reads them, enough
+    // to be worth sharing, and bounded whatever N and C are.
+    constexpr std::size_t NEAR = std::size_t(1) << 19, WORTH = std::size_t(1) << 20, BUDGET = std::size_t(48) << 20;
     const std::size_t lanes = kernel.lanes;
-    const std::size_t fitting = std::clamp<std::size_t>(BUDGET / (C * sizeof(T)), 8 * lanes, 32768);
+    const std::size_t wanted = std::max(NEAR / (D * sizeof(T)), WORTH / C);
+    const std::size_t fitting = std::clamp<std::size_t>(std::min(wanted, BUDGET / (C * sizeof(T))), 8 * lanes, 32768);
     const std::size_t block = (std::min(x.n, fitting) + lanes - 1) / lanes * lanes;
     std::vector<T> table(C * block);
     // A component's rows are summed in one piece where components are many, in a few where there is else little to

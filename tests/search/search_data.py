@@ -3,7 +3,7 @@
 import numpy as np
 
 from cprime import GaussianMixture, KMeans
-from cprime.kernels import native
+from cprime.kernels import native, native_local
 
 DTYPES = (np.float32, np.float64)
 PARTIAL = ("graph", "exact", "estimated")
@@ -101,6 +101,7 @@ def counted(monkeypatch, action):
     """The evaluations that an action makes in all."""
     with monkeypatch.context() as patch:
         counter = Counter(native._core)
-        patch.setattr(native, "_core", counter)
+        for module in (native, native_local):
+            patch.setattr(module, "_core", counter)
         action()
     return counter.evaluations

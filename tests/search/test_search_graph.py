@@ -5,7 +5,7 @@ import pytest
 from search_data import DTYPES, clustered, kmeans, mixture, random_weights, squared_distances
 
 from cprime import kernels
-from cprime.search import Chunk, GraphSearch, graph
+from cprime.search import Centers, Chunk, GraphSearch, graph
 from cprime.search.approximate import approximately_nearest
 from cprime.search.cells import Cells
 from cprime.search.lists import exact_lists, with_self
@@ -13,7 +13,7 @@ from cprime.search.lists import exact_lists, with_self
 
 def begun(X, centers, n_neighbors=6, n_kept=1):
     search, chunk = GraphSearch(n_neighbors, n_threads=1), Chunk(X)
-    search.start([chunk], centers, n_kept)
+    search.start([chunk], Centers(centers, 1), n_kept)
     return search, chunk
 
 
@@ -25,14 +25,14 @@ def test_lists_are_renewed_where_points_have_moved_and_only_then(n_kept):
     first = search.lists()
     np.testing.assert_array_equal(first, with_self(exact_lists(centers, 6, 1)))
     for _ in range(20):
-        chunk.kept, chunk.distances, _ = search.find(chunk, centers, n_kept)
-    search.find(chunk, centers, n_kept)
+        chunk.kept, chunk.distances, _ = search.find(chunk, Centers(centers, 1), n_kept)
+    search.find(chunk, Centers(centers, 1), n_kept)
     search._moved = 0.0
-    assert (search.find(chunk, centers, n_kept)[0] == chunk.kept).all()
-    search.refresh(other)
+    assert (search.find(chunk, Centers(centers, 1), n_kept)[0] == chunk.kept).all()
+    search.refresh(Centers(other, 1))
     np.testing.assert_array_equal(search.lists(), first)
-    search.find(chunk, other, n_kept)  # most points move
-    search.refresh(other)
+    search.find(chunk, Centers(other, 1), n_kept)  # most points move
+    search.refresh(Centers(other, 1))
     np.testing.assert_array_equal(search.lists(), with_self(exact_lists(other, 6, 1)))
 
 

@@ -6,7 +6,7 @@ from search_data import DTYPES, clustered, squared_distances
 
 from cprime import kernels
 from cprime.kernels import reference
-from cprime.search import Chunk, EstimatedSearch, ExactSearch
+from cprime.search import Centers, Chunk, EstimatedSearch, ExactSearch
 from cprime.search.cells import Cells, choose_from, coarse_centers, nearest_of_few, table
 from cprime.search.lists import exact_lists, random_lists, random_sets, refined_lists, with_self, without_self
 
@@ -190,7 +190,7 @@ def test_estimated_lists_are_those_of_equation_8(dtype, n_kept, weighted):
     weights = np.random.default_rng(0).integers(0, 4, size=300).astype(float) if weighted else np.ones(300)
     chunk = Chunk(X, weights if weighted else None)
     search = EstimatedSearch(5, 2, "random", 0, 1)
-    search.start([chunk], centers, n_kept)
+    search.start([chunk], Centers(centers, 1), n_kept)
     # The reference looks where the search looks, drawing the same random components.
     rng = np.random.RandomState(0)
     lists = random_lists(25, 5, rng)
@@ -198,11 +198,11 @@ def test_estimated_lists_are_those_of_equation_8(dtype, n_kept, weighted):
     for _ in range(3):
         extra = rng.randint(0, 25, (300, 2)).astype(np.int32)
         found = reference.nearest_among(X, centers, lists, previous, n_kept, extra, evidence=True)
-        kept, distances, n_distances = search.find(chunk, centers, n_kept)
+        kept, distances, n_distances = search.find(chunk, Centers(centers, 1), n_kept)
         np.testing.assert_array_equal(kept, found.kept)
         assert n_distances == found.counts.sum()
         chunk.kept, chunk.distances = kept, distances
-        search.refresh(centers)
+        search.refresh(Centers(centers, 1))
         lists = estimated_lists(found.evaluated, found.evaluations, found.kept[:, 0], weights, 25, 5).astype(np.int32)
         np.testing.assert_array_equal(search.lists(), with_self(lists))
         previous = found.kept
@@ -213,21 +213,21 @@ def test_exact_search_has_exact_lists_after_a_refresh():
     for sets in ("random", "two-level"):
         chunk = Chunk(X)
         search = ExactSearch(5, 0, sets, 0, 1)
-        search.start([chunk], centers, 2)
+        search.start([chunk], Centers(centers, 1), 2)
         assert chunk.kept.shape == (300, 2)
-        search.refresh(centers)
+        search.refresh(Centers(centers, 1))
         np.testing.assert_array_equal(search.lists(), with_self(nearest_others(centers, 4)))
 
 
 def test_a_new_start_forgets_the_evidence_of_the_last():
     X, centers = clustered(300, 2), clustered(25, 2, seed=1)
     search, chunk = EstimatedSearch(5, 0, "two-level", 0, 1), Chunk(X)
-    search.start([chunk], centers, 1)
+    search.start([chunk], Centers(centers, 1), 1)
     first = search.lists()
-    search.find(chunk, centers, 1)
+    search.find(chunk, Centers(centers, 1), 1)
     chunk.kept = None
-    search.start([chunk], centers[::-1].copy(), 1)
+    search.start([chunk], Centers(centers[::-1].copy(), 1), 1)
     began = search.lists()
-    search.refresh(centers[::-1].copy())
+    search.refresh(Centers(centers[::-1].copy(), 1))
     np.testing.assert_array_equal(search.lists(), began)
     assert (began != first).any()

@@ -78,7 +78,7 @@ def test_m_step_maximises_the_bound_of_fixed_posteriors(n_active):
     X = clustered(N, D, seed=8)
     model = model_of(X[:C], 1.5)
     statistics = em.expect(Chunk(X, None), model, settings_of(n_active))
-    new, squares = model.maximise(statistics)
+    new, (_, squares) = model.maximise(statistics), model.recentred(statistics)
     q = truncated_posterior(X, X[:C], 1.5, nearest_sets(X, X[:C], n_active))
 
     def expected(centers, variance):

@@ -101,8 +101,8 @@ class Given:
     kept: np.ndarray
     exact = False
 
-    def find(self, chunk, centers, n_kept, factors=None):
-        distances = np.take_along_axis(squared_distances(chunk.X, centers), self.kept, axis=1)
+    def find(self, chunk, components, n_kept, factors=None):
+        distances = np.take_along_axis(squared_distances(chunk.X, components.centers), self.kept, axis=1)
         order = np.argsort(distances, axis=1, kind="stable")
         kept = np.take_along_axis(self.kept, order, axis=1).astype(np.int32)
         return kept, np.take_along_axis(distances, order, axis=1).astype(chunk.X.dtype), kept.size
@@ -115,8 +115,8 @@ def model_of(centers, variance):
 
 def settings_of(n_active, search=None, **changes):
     """Settings of a soft E-step in one thread."""
-    given = {"hard": False, "max_iter": 1, "tol": 0.0, "n_threads": 1}
-    return em.Settings(n_active=n_active, search=search or FullSearch(1), **(given | changes))
+    given = {"k_means": False, "max_iter": 1, "tol": 0.0, "n_threads": 1}
+    return em.Settings(n_active=n_active, search=search or FullSearch(), **(given | changes))
 
 
 def bound_of(X, model, n_active, kept=None, weight=None):

@@ -80,7 +80,7 @@ def test_several_get_a_page_and_what_cannot_be_done_is_said(toys, cprime, tmp_pa
     assert outcome.err == f"skipped: {ABSENT.name}: KDD needs a file\n"
     page = (tmp_path / "README.md").read_text(encoding="utf-8")
     assert "2 of 4 published numbers and statements reproduced" in page
-    assert f"- Not here: `{ABSENT.name}`: KDD needs a file" in page
+    assert f"- `{ABSENT.name}`: KDD needs a file" in page
     assert f"![A toy]({OTHER.name}.png)" in page
 
 
@@ -91,6 +91,18 @@ def test_a_page_grows_with_the_folder(toys, cprime, tmp_path):
     page = (tmp_path / "README.md").read_text(encoding="utf-8")
     assert page.index(f"## {TOY.name}") < page.index(f"## {OTHER.name}")
     assert f"`{ABSENT.name}`: not run" in page
+
+
+def test_redraw_makes_pictures_and_page_from_the_files_alone(toys, cprime, fails, tmp_path, monkeypatch):
+    assert cprime("reproduce", TOY.name, "-o", tmp_path).code == 0
+    before = {name: (tmp_path / name).read_bytes() for name in (f"{TOY.name}.json", f"{TOY.name}.png")}
+    (tmp_path / f"{TOY.name}.png").unlink()
+    monkeypatch.setitem(TOYS, TOY.name, TOY._replace(compute=None))
+    outcome = cprime("reproduce", "--redraw", "-o", tmp_path)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert {name: (tmp_path / name).read_bytes() for name in before} == before
+    assert f"## {TOY.name}" in (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert "has no result" in fails("reproduce", "--redraw", "-o", tmp_path / "empty")
 
 
 def test_all_runs_all(toys, cprime, tmp_path, monkeypatch):
@@ -107,7 +119,15 @@ def test_nothing_that_can_be_done_is_an_error(toys, fails, cprime, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "arguments", [(), ("--all", "truncated-table-s1"), ("figure-99",), ("truncated-table-s1", "--runs", "0")]
+    "arguments",
+    [
+        (),
+        ("--all", "truncated-table-s1"),
+        ("--redraw", "--all"),
+        ("--redraw", "truncated-table-s1"),
+        ("figure-99",),
+        ("truncated-table-s1", "--runs", "0"),
+    ],
 )
 def test_wrong_arguments_end_with_2(cprime, arguments):
     outcome = cprime("reproduce", *arguments)

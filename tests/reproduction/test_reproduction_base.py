@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cprime.reproduction import ENTRIES, Missing, data, entry
-from cprime.reproduction.base import compare, standard_error
+from cprime.reproduction.base import TOO_FEW, compare, margins, standard_error
 
 
 @pytest.mark.parametrize("name", ENTRIES)
@@ -36,25 +36,47 @@ def test_standard_error_of_the_mean(rng):
     assert standard_error([3.0]) is None
 
 
-def test_two_means_of_the_same_distribution_agree_in_19_of_20_cases(rng):
+def test_two_means_of_the_same_distribution_differ_in_1_of_20_cases(rng):
     met = [compare("", rng.standard_normal(5).mean(), rng.standard_normal(8).tolist(), 5).met for _ in range(2000)]
-    assert 0.93 < np.mean(met) < 0.97
+    assert 0.03 < np.mean([value is False for value in met]) < 0.07
+    assert np.mean([value is True for value in met]) > 0.87
 
 
 def test_means_far_apart_do_not_agree():
-    row = compare("x", 9.0, [1.0, 2.0, 3.0], 5, note="why")
-    assert row == ("x", 9.0, 2.0, pytest.approx(3**-0.5), False, "why")
-    assert compare("x", 3.0, [1.0, 2.0, 3.0], 5).met is True
+    row = compare("x", 19.0, [1.0, 2.0, 3.0], 5, note="a note", why="a reason")
+    assert row == ("x", 19.0, 2.0, pytest.approx(3**-0.5), False, "a note", "a reason")
+    row = compare("x", 3.0, [1.0, 2.0, 3.0], 5, note="a note", why="a reason")
+    assert (row.met, row.note, row.why) == (True, "a note", "")
 
 
-def test_one_run_is_judged_by_the_tolerance_alone():
-    assert compare("x", 1.0, [1.4], 5).met is None
-    assert compare("x", 1.0, [1.4], 5, tolerance=0.5).met is True
-    assert compare("x", 1.0, [1.6], 5, tolerance=0.5).met is False
+def test_between_agreeing_and_differing_more_runs_are_needed():
+    row = compare("x", 4.0, [1.0, 2.0, 3.0], 5, note="a note")
+    assert (row.met, row.note) == (None, f"{TOO_FEW}; a note")
+
+
+@pytest.mark.parametrize("source", [1, 5, 100])
+def test_fewer_runs_never_make_agreement_easier(source, rng):
+    values = rng.standard_normal(2000)
+    values = (values - values.mean()) / values.std()
+    limit = 1.96 * np.sqrt(2 / source)
+    for n in (1, 2, 3, 5, 20, 2000):
+        some = values[:n] / (np.std(values[:n], ddof=1) if n > 1 else 1.0)
+        agreeing, differing = margins(some.tolist(), source)
+        assert agreeing <= min(limit + 1e-3, differing)
+        if n < 3:
+            assert (agreeing, differing) == (0, np.inf)
+
+
+def test_one_or_two_runs_are_judged_by_the_tolerance_alone():
+    for values in ([1.4], [0.4, 2.4]):
+        assert compare("x", 1.0, values, 5).met is None
+        assert compare("x", 1.0, values, 5, tolerance=0.5).met is True
+        assert compare("x", 1.0, values, 5, tolerance=0.3).met is None
+    assert compare("error of two runs", 101.8, [116.55, 120.54], 5, tolerance=0.5).met is None
 
 
 def test_nothing_published_is_not_judged():
-    assert compare("x", None, [1.0, 2.0], 5) == ("x", None, 1.5, 0.5, None, "")
+    assert compare("x", None, [1.0, 2.0], 5) == ("x", None, 1.5, 0.5, None, "", "")
 
 
 def test_data_are_read_from_the_folder_that_is_named(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""Results as JSON and as a page."""
+"""Results as JSON and as rows of text."""
 
 import json
 
@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from cprime.reproduction import Context, Result, Row
-from cprime.reproduction.report import Count, Report, about, as_json, count, from_json, page, shown
+from cprime.reproduction.report import Count, Report, about, as_json, count, from_json, shown
 
 ROWS = [
     Row("error, %", 101.8, 98.765432, 2.34567, True, "five runs"),
     Row("speed-up", 3.3, 3.9, None, False),
     Row("what fails", "S, G = 2", "S, G = 2", None, True, "five runs"),
     Row("seconds", None, 1234567.0, None, None, "our own"),
+    Row("slow", 7.0, 9.0, None, None),
 ]
 
 
@@ -58,7 +59,8 @@ def test_what_is_no_data_is_an_error():
 
 def test_counts_of_what_agrees():
     assert count(ROWS) == Count(2, 1, 1)
-    assert str(count(ROWS)) == "2 of 3 published numbers and statements reproduced"
+    assert str(count(ROWS)) == "2 of 3 published numbers and statements reproduced, 1 not judged"
+    assert str(count(ROWS[:2])) == "1 of 2 published numbers and statements reproduced"
 
 
 def test_rows_are_shown_with_two_digits_of_their_error_and_numbered_notes():
@@ -68,21 +70,14 @@ def test_rows_are_shown_with_two_digits_of_their_error_and_numbered_notes():
         ("speed-up", "3.3", "3.9", "no"),
         ("what fails", "S, G = 2", "S, G = 2", "yes (1)"),
         ("seconds", "", "1,234,567", "– (2)"),
+        ("slow", "7", "9", "not judged"),
     ]
     assert notes == ["five runs", "our own"]
 
 
-def test_page_has_the_counts_each_table_and_what_is_missing():
-    reports = [report(skipped=["KDD: no file"]), report("sublinear-figure-3", ROWS[:1])]
-    text = page(reports, {"slides-em": "not run"})
-    assert "3 of 4 published numbers and statements reproduced; 1 rows" in text
-    assert "| [sublinear-table-2](#sublinear-table-2) | Paper, table 2 | 2 | 1 | 1 | 5 | 1.2 |" in text
-    assert "- Not here: `slides-em`: not run" in text
-    assert "- Left out: KDD: no file" in text
-    assert text.count("![A title](") == text.count("## ") == 2
-    assert "`cprime reproduce sublinear-figure-3 --runs 5`: 1.2 s" in text
-    assert "| error, % | 101.8 | 98.8 ± 2.3 | yes (1) |" in text
-
-
-def test_a_bar_in_a_cell_does_not_end_it():
-    assert "| \\|x\\| | 1 | 2 | no |" in page([report(rows=[Row("|x|", 1.0, 2.0, None, False)])], {})
+def test_json_keeps_nine_digits_and_a_list_of_numbers_on_one_line():
+    numbers = {"x": [1 / 3, 2e-10 / 3, -123456789.123], "pairs": [[0.5, 1.0], [2.0, 3.0]], "text": "[a,\n b]"}
+    text = as_json(report(data=numbers))
+    assert "[0.333333333,6.66666667e-11,-123456789.0]" in text.replace(" ", "")
+    assert from_json(text).result.data["pairs"] == numbers["pairs"]
+    assert from_json(text).result.data["text"] == numbers["text"]

@@ -86,11 +86,18 @@ def fit(
         ),
     ] = None,
     covariance_type: Annotated[
-        str | None, typer.Option(help="gmm: shape of a component.", show_default="tied_spherical")
+        str | None,
+        typer.Option(
+            metavar="full|tied|diag|spherical|tied_spherical", help="gmm: shape of a component.", show_default="full"
+        ),
     ] = None,
     weights: Annotated[
         str | None,
-        typer.Option(metavar="equal|free", help="gmm: weights of the components.", show_default="equal"),
+        typer.Option(metavar="free|equal", help="gmm: weights of the components.", show_default="free"),
+    ] = None,
+    assignment: Annotated[
+        str | None,
+        typer.Option(metavar="soft|hard|posterior", help="gmm: what kept components are given.", show_default="soft"),
     ] = None,
     search: Annotated[str | None, typer.Option(help="Which components a point looks at.", show_default="auto")] = None,
     init: Annotated[
@@ -136,6 +143,7 @@ def fit(
             ("n-active", n_active),
             ("covariance-type", covariance_type),
             ("weights", weights),
+            ("assignment", assignment),
         ):
             if value is not None:
                 raise typer.BadParameter("needs -m gmm (k-means has none)", param_hint=f"--{name}")
@@ -150,6 +158,7 @@ def fit(
         n_active,
         covariance_type,
         weights,
+        assignment,
         search,
         init,
         max_iter,
@@ -218,6 +227,9 @@ def reproduce(
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
     show: Annotated[bool, typer.Option("--list", help="Show the names, and end.")] = False,
+    again: Annotated[
+        bool, typer.Option("--redraw", help="Make pictures and page anew from the JSON in the folder, and end.")
+    ] = False,
     runs: Annotated[
         int | None, typer.Option(min=1, help="Runs to make; of what takes long, fewer.", show_default="as the source")
     ] = None,
@@ -228,12 +240,17 @@ def reproduce(
     threads: Threads = None,
 ) -> None:
     """Compute tables and figures of the papers anew, beside what was published."""
-    from cprime.cli.reproduce import list_entries
+    from cprime.cli.reproduce import list_entries, redraw
     from cprime.cli.reproduce import reproduce as run
     from cprime.reproduction import ENTRIES
 
     if show:
         list_entries()
+        return
+    if again:
+        if names or every:
+            raise typer.BadParameter("--redraw takes all that the folder holds, and neither names nor --all")
+        redraw(output)
         return
     if bool(names) == every:
         raise typer.BadParameter("give the names of tables and figures, or --all for all; --list shows them")

@@ -23,6 +23,7 @@ class FitOptions:
     n_active: str | None
     covariance_type: str | None
     weights: str | None
+    assignment: str | None
     search: str | None
     init: str | None
     max_iter: int | None
@@ -79,16 +80,17 @@ def _estimator(options: FitOptions, n_features: int) -> Any:
         "random_state": options.seed,
         "init" if options.model == "kmeans" else "init_params": _start(options.init, n_features),
     }
+    if options.model != "kmeans":
+        given |= {
+            "covariance_type": options.covariance_type,
+            "weights": options.weights,
+            "assignment": options.assignment,
+        }
     given = {name: value for name, value in given.items() if value is not None}
     if options.model == "kmeans":
         return KMeans(options.n_components, **given)
-    return GaussianMixture(
-        options.n_components,
-        covariance_type=options.covariance_type or "tied_spherical",
-        weights=options.weights or "equal",
-        n_active=_active(options.n_active or "auto", options.n_components),
-        **given,
-    )
+    n_active = _active(options.n_active or "auto", options.n_components)
+    return GaussianMixture(options.n_components, n_active=n_active, **given)
 
 
 def _active(text: str, n_components: int) -> int | str | None:

@@ -11,7 +11,8 @@ from rich.table import Table
 
 from cprime.cli.errors import say
 from cprime.reproduction import ENTRIES, Context, Entry, Missing, entry
-from cprime.reproduction.report import HEADINGS, Report, about, as_json, count, from_json, page, shown
+from cprime.reproduction.page import page
+from cprime.reproduction.report import HEADINGS, Report, about, as_json, count, from_json, shown
 from cprime.storage import replacing, writable_target
 
 _DPI = 160
@@ -32,8 +33,7 @@ def list_entries() -> None:
 
 def reproduce(names: Sequence[str], output: Path, *, runs: int | None, random_state: int, threads: int | None) -> None:
     """Compute each in turn, print its table, and write what came of it; then the page of all that the folder holds."""
-    if find_spec("matplotlib") is None:
-        raise ImportError('figures need matplotlib, which is missing: pip install "cprime[plots]"')
+    _need_matplotlib()
     output.mkdir(parents=True, exist_ok=True)
     writable_target(output / _PAGE)
     missing = {}
@@ -55,22 +55,27 @@ def reproduce(names: Sequence[str], output: Path, *, runs: int | None, random_st
 def _run(
     item: Entry, output: Path, command: Sequence[str], runs: int, random_state: int, threads: int | None
 ) -> Report:
-    """One entry: its JSON and its picture, which is drawn from what the JSON says."""
-    from matplotlib.figure import Figure
-
+    """One entry: its JSON and its picture."""
     begin = perf_counter()
     with Console(stderr=True).status(item.name) as status:
         context = Context(runs, random_state, threads, lambda text: status.update(f"{item.name}: {text}"))
         result = item.compute(context)
         text = as_json(Report(result, about(context, command, perf_counter() - begin)))
         report = from_json(text)
-        figure = Figure(layout="constrained")
-        item.draw(report.result, figure)
-    with replacing(output / f"{item.name}.json") as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        with replacing(output / f"{item.name}.json") as temporary:
+            temporary.write_text(text, encoding="utf-8")
+        _draw(item, report, output)
+    return report
+
+
+def _draw(item: Entry, report: Report, output: Path) -> None:
+    """The picture of what the JSON says."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(layout="constrained")
+    item.draw(report.result, figure)
     with replacing(output / f"{item.name}.png") as temporary:
         figure.savefig(temporary, format="png", dpi=_DPI)
-    return report
 
 
 def _print(report: Report) -> None:
@@ -93,13 +98,35 @@ def _print(report: Report) -> None:
     )
 
 
-def _write_page(output: Path, missing: dict[str, str]) -> None:
-    """The page of all results in the folder, where there are several."""
-    files = {name: output / f"{name}.json" for name in ENTRIES}
-    reports = [from_json(file.read_text(encoding="utf-8")) for file in files.values() if file.is_file()]
-    if len(reports) < 2:
+def redraw(output: Path) -> None:
+    """Pictures and page anew from the JSON files that a folder holds; nothing is computed."""
+    _need_matplotlib()
+    reports = _read(output)
+    if not reports:
+        raise ValueError(f"{output} has no result; its files are named as the entries are: {', '.join(ENTRIES)}")
+    for report in reports:
+        _draw(entry(report.result.name), report, output)
+    _write_page(output, {}, least=1)
+
+
+def _read(output: Path) -> list[Report]:
+    """The results in a folder, in the order of the list."""
+    files = (output / f"{name}.json" for name in ENTRIES)
+    return [from_json(file.read_text(encoding="utf-8")) for file in files if file.is_file()]
+
+
+def _write_page(output: Path, missing: dict[str, str], least: int = 2) -> None:
+    """The page of all results in the folder, where there are so many."""
+    reports = _read(output)
+    if len(reports) < least:
         return
-    absent = {name: missing.get(name, "not run") for name, file in files.items() if not file.is_file()}
+    there = {report.result.name for report in reports}
+    absent = {name: missing.get(name, "not run") for name in ENTRIES if name not in there}
     with replacing(output / _PAGE) as temporary:
         temporary.write_text(page(reports, absent), encoding="utf-8")
     Console().print(f"All of it: {output / _PAGE}", highlight=False, markup=False)
+
+
+def _need_matplotlib() -> None:
+    if find_spec("matplotlib") is None:
+        raise ImportError('figures need matplotlib, which is missing: pip install "cprime[plots]"')

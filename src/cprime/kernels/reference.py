@@ -16,6 +16,15 @@ from numpy.typing import NDArray
 
 from cprime.kernels import arguments as check
 from cprime.kernels.native import Expectation, Posterior
+from cprime.kernels.reference_gaussians import (
+    best,
+    best_among,
+    keep_best,
+    moments,
+    products,
+    respond,
+    responsibilities,
+)
 from cprime.kernels.reference_local import (
     check_ids,
     check_range,
@@ -29,17 +38,24 @@ from cprime.kernels.reference_local import (
 
 __all__ = [
     "accumulate",
+    "best",
+    "best_among",
     "expect_all",
     "gather",
     "grouped_order",
+    "keep_best",
     "keep_nearest",
     "log_sum_exp",
     "means",
     "min_distances",
+    "moments",
     "nearest",
     "nearest_among",
     "posterior",
+    "products",
     "reassign",
+    "respond",
+    "responsibilities",
     "spread_out",
 ]
 

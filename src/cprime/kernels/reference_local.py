@@ -81,6 +81,7 @@ def nearest_among(
     n_kept: int,
     extra: NDArray | None = None,
     *,
+    costs: tuple[NDArray, NDArray] | None = None,
     evidence: bool = False,
     n_threads: int | None = None,
 ) -> Found:
@@ -91,6 +92,7 @@ def nearest_among(
     returns kept (n, n_kept) int32, ordered by (distance, id), −1 where G(n) is smaller; distances (n, n_kept) T,
     squared, infinite there; counts (n,) int32: |G(n)|; and with `evidence` G(n) in the order K(n), the lists, extra:
     evaluated (n, H′ (G + 1) + E) int32, −1 behind the last, and evaluations, squared distances T, 0 there
+    costs: factors (C, D) or (C, D, D) and offsets (C,) of Gaussians whose costs stand for squared distances
     """
     n, C = len(X), len(centers)
     check.matrix(X, "X")
@@ -108,7 +110,10 @@ def nearest_among(
         own = previous[i][previous[i] >= 0]
         offered = np.concatenate([own, lists[own].ravel(), extra[i]])
         offered = np.array(list(dict.fromkeys(offered[offered >= 0].tolist())), dtype=np.int32)
-        squared = squared_distances(x[None], centers[offered])[0].astype(X.dtype)
+        if costs is None:
+            squared = squared_distances(x[None], centers[offered])[0].astype(X.dtype)
+        else:
+            squared = gaussian_costs(x[None], centers[offered], *(a[offered] for a in costs))[0].astype(X.dtype)
         order = np.lexsort((offered, squared))[:n_kept]
         counts[i] = len(offered)
         kept[i, : len(order)], distances[i, : len(order)] = offered[order], squared[order]
@@ -168,6 +173,16 @@ def squared_distances(X: NDArray, centers: NDArray) -> NDArray:
     for c, center in enumerate(centers.astype(np.float64)):
         distances[:, c] = np.square(rows - center).sum(axis=1)
     return distances
+
+
+def gaussian_costs(X: NDArray, means: NDArray, factors: NDArray, offsets: NDArray) -> NDArray:
+    """offset_c + ‖A_c (x_n − μ_c)‖², A_c a diagonal (D,) or a matrix (D, D): (n, C) float64."""
+    costs = np.empty((len(X), len(means)))
+    for c, A in enumerate(factors.astype(np.float64)):
+        differences = X.astype(np.float64) - means[c].astype(np.float64)
+        scaled = differences * A if A.ndim == 1 else differences @ A.T
+        costs[:, c] = offsets[c].astype(np.float64) + np.square(scaled).sum(axis=1)
+    return costs
 
 
 def check_ids(name: str, ids: NDArray, n_rows: int, least: int, n_components: int) -> None:

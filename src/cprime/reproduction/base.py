@@ -10,12 +10,23 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.stats import norm
 from scipy.stats import t as student
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_CONFIDENCE = 0.95
+FEWEST = 3  # runs that have a spread: that of two is worth nothing
+_QUANTILE = (1 + 0.95) / 2
+TOO_FEW = "too few runs to judge"
+
+RULE = """A published mean of m runs is judged against ours of n runs, with s the standard deviation between ours, by
+two margins: a = t s √(1/n + 1/m), which two such means differ by in 95 of 100 cases, t being Student's quantile, and
+b = 1.96 s √(2/m), the same for as many runs as the source's. They *agree* if they differ by no more than the smaller
+of both and the tolerance that the row's note states; they *do not* if they differ by more than a and the tolerance; in
+between more runs are needed to tell, and the row is *not judged*. Of one or two runs the spread is not known: they
+agree within the tolerance alone, and beyond it are not judged. Fewer runs therefore never make agreement easier, they
+leave more rows unjudged. A statement agrees by the criterion in its note."""
 
 
 class Missing(Exception):
@@ -29,6 +40,7 @@ class Row(NamedTuple):
     ours: mean over our runs, or a statement    spread: standard error of that mean, None where there is none
     met: whether it agrees, within the spread or the tolerance that the entry states; None where nothing was
     published, or too little was run to judge    note: anything a reader must know to read the row
+    why: the reason if it is not met, where it is known
     """
 
     quantity: str
@@ -37,6 +49,7 @@ class Row(NamedTuple):
     spread: float | None
     met: bool | None
     note: str = ""
+    why: str = ""
 
 
 @dataclass
@@ -100,19 +113,32 @@ def compare(
     published_runs: int,
     tolerance: float = 0.0,
     note: str = "",
+    why: str = "",
 ) -> Row:
-    """The mean of our runs beside a published mean of so many runs.
+    """The mean of our runs beside a published mean of so many runs, judged by `RULE`.
 
-    They agree if they differ by no more than `tolerance` (half a unit of the last digit printed, or what the entry
-    allows), plus what two such means differ by in 95 of 100 cases: t·s·√(1/n + 1/m) with s the standard deviation of
-    our n runs, and m the source's number of runs. One run has no s: the tolerance alone decides, if there is one.
+    `tolerance` is half a unit of the last digit printed, or what the entry allows; `why` is kept where they differ.
     """
-    ours, n = float(np.mean(values)), len(values)
-    error = standard_error(values)
+    ours, error = float(np.mean(values)), standard_error(values)
     if published is None:
         return Row(quantity, None, ours, error, None, note)
-    margin = (
-        0.0 if error is None else student.ppf((1 + _CONFIDENCE) / 2, n - 1) * error * np.sqrt(1 + n / published_runs)
-    )
-    met = None if error is None and tolerance == 0 else bool(abs(ours - published) <= tolerance + margin)
-    return Row(quantity, published, ours, error, met, note)
+    agreeing, differing = margins(values, published_runs)
+    distance = abs(ours - published) - tolerance
+    if distance <= agreeing:
+        return Row(quantity, published, ours, error, True, note)
+    if distance > differing:
+        return Row(quantity, published, ours, error, False, note, why)
+    return Row(quantity, published, ours, error, None, f"{TOO_FEW}; {note}" if note else TOO_FEW)
+
+
+def margins(values: Sequence[float], published_runs: int) -> tuple[float, float]:
+    """How far a published mean may lie from ours to agree, and from where on it does not; between them nobody knows.
+
+    The first is never more than it would be with as many runs as the source's, whose number is `published_runs`.
+    """
+    n = len(values)
+    if n < FEWEST:
+        return 0.0, np.inf
+    deviation = float(np.std(values, ddof=1))
+    differing = student.ppf(_QUANTILE, n - 1) * deviation * np.sqrt(1 / n + 1 / published_runs)
+    return min(differing, norm.ppf(_QUANTILE) * deviation * np.sqrt(2 / published_runs)), differing

@@ -1,10 +1,11 @@
-"""Results as JSON, and the page of all that lie in a folder. Knows no particular table and no terminal."""
+"""Results as JSON, their rows as text, and how many agree. Knows no particular table, no page and no terminal."""
 
 import json
 import math
 import platform
+import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from importlib.metadata import version
@@ -17,7 +18,10 @@ from cprime import __version__, kernels
 from cprime.reproduction.base import Context, Result, Row
 
 HEADINGS = ("quantity", "published", "ours", "within the spread?")
-_VERDICTS = {True: "yes", False: "no", None: "–"}
+_VERDICTS = {True: "yes", False: "no", None: "not judged"}
+_NOT_PUBLISHED = "–"
+_DIGITS = 9  # of the numbers in a JSON file
+_INNERMOST = re.compile(r"\[[^\[\]{}]*\]")
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "matplotlib")
 
 
@@ -31,22 +35,23 @@ class Report:
 
 @dataclass(frozen=True)
 class Count:
-    """How many rows agree with the source, do not, and cannot be judged."""
+    """How many published numbers and statements agree, do not, and were run too little to judge."""
 
     met: int
     unmet: int
-    open: int
+    unjudged: int
 
     def __add__(self, other: "Count") -> "Count":
-        return Count(self.met + other.met, self.unmet + other.unmet, self.open + other.open)
+        return Count(self.met + other.met, self.unmet + other.unmet, self.unjudged + other.unjudged)
 
     def __str__(self) -> str:
-        return f"{self.met} of {self.met + self.unmet} published numbers and statements reproduced"
+        text = f"{self.met} of {self.met + self.unmet} published numbers and statements reproduced"
+        return f"{text}, {self.unjudged} not judged" if self.unjudged else text
 
 
 def count(rows: Iterable[Row]) -> Count:
-    """The rows by whether they are met."""
-    met = [row.met for row in rows]
+    """The rows that have something published beside them, by whether they are met."""
+    met = [row.met for row in rows if row.published is not None]
     return Count(met.count(True), met.count(False), met.count(None))
 
 
@@ -76,17 +81,28 @@ def _processor() -> str:
 
 
 def as_json(report: Report) -> str:
-    """The report as one JSON object; ValueError where a number is not finite."""
+    """The report as one JSON object, its numbers to nine digits; ValueError where one is not finite."""
     content = asdict(report.result) | {"rows": [row._asdict() for row in report.result.rows]}
     try:
-        return json.dumps(report.about | content, allow_nan=False, default=_plain, ensure_ascii=False, indent=1) + "\n"
+        text = json.dumps(_plain(report.about | content), allow_nan=False, ensure_ascii=False, indent=1)
     except ValueError as error:
         raise ValueError(f"the result {report.result.name} has a number that JSON does not have: {error}") from error
+    # A list of numbers takes one line; JSON has no line ends within text.
+    return _INNERMOST.sub(lambda found: re.sub(r"\n\s*", "", found[0]), text) + "\n"
 
 
 def _plain(value: Any) -> Any:
+    """The value in JSON's types, with rounded numbers."""
     if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
+        value = value.tolist()
+    if isinstance(value, float):
+        return float(f"{value:.{_DIGITS}g}")
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if value is None or isinstance(value, str | int):
+        return value
     raise TypeError(f"a result holds numbers, text, lists, arrays and dictionaries, got {type(value).__name__}")
 
 
@@ -119,7 +135,7 @@ def _cells(row: Row) -> tuple[str, str, str, str]:
         row.quantity,
         published if isinstance(published, str) else _number(published, None),
         ours,
-        _VERDICTS[row.met],
+        _NOT_PUBLISHED if row.published is None else _VERDICTS[row.met],
     )
 
 
@@ -129,66 +145,3 @@ def _number(value: float, spread: float | None) -> str:
         digits = 1 - math.floor(math.log10(spread))
         return f"{round(value, digits):,.{max(digits, 0)}f}"
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:.5g}"
-
-
-def page(reports: Sequence[Report], missing: Mapping[str, str]) -> str:
-    """Markdown: what agrees and what does not, then each table with its picture.
-
-    `missing` says of names that are not among the reports why.
-    """
-    total = sum((count(report.result.rows) for report in reports), Count(0, 0, 0))
-    rule = (
-        f"{total}; {total.open} rows have nothing published beside them, or too few runs to judge. A number agrees if "
-        "it lies within the spread of the runs, or within the tolerance that its note states."
-    )
-    lines = [
-        "# Tables and figures of the sources, recomputed",
-        "",
-        rule,
-        "",
-        *_table(("", "source", "agree", "do not", "not judged", "runs", "seconds"), map(_overview, reports)),
-        "",
-        *[f"- Not here: `{name}`: {reason}" for name, reason in missing.items()],
-        *([""] if missing else []),
-    ]
-    for report in reports:
-        lines += _section(report)
-    return "\n".join(lines)
-
-
-def _overview(report: Report) -> tuple[str, ...]:
-    result, n = report.result, count(report.result.rows)
-    name = f"[{result.name}](#{result.name})"
-    cells = (n.met, n.unmet, n.open, result.runs, report.about["seconds"])
-    return (name, result.source, *map(str, cells))
-
-
-def _section(report: Report) -> list[str]:
-    result, about = report.result, report.about
-    cells, notes = shown(result.rows)
-    versions = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
-    origin = (
-        f"`{about['command']}`: {about['seconds']} s on {about['processor']} ({about['kernels']} kernels), "
-        f"{about['date']}, {versions}. All numbers: [{result.name}.json]({result.name}.json)."
-    )
-    return [
-        f"## {result.name}",
-        "",
-        f"{result.title}. Source: {result.source}.",
-        "",
-        f"![{result.title}]({result.name}.png)",
-        "",
-        *_table(HEADINGS, cells),
-        "",
-        *[f"{number}. {note}" for number, note in enumerate(notes, 1)],
-        *([""] if notes else []),
-        *[f"- Left out: {reason}" for reason in result.skipped],
-        *([""] if result.skipped else []),
-        origin,
-        "",
-    ]
-
-
-def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    cells = [headings, ["---"] * len(headings), *rows]
-    return ["| " + " | ".join(text.replace("|", "\\|") for text in row) + " |" for row in cells]

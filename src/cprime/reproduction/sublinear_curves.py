@@ -24,8 +24,10 @@ RUNS_OF = {"BIRCH": 100, "KDD": 10}  # in the source
 NAMES = {"BIRCH": "BIRCH 5×5", "KDD": "KDD"}
 SHOWN = {"BIRCH": 40, "KDD": 60}  # iterations in the picture
 _COLORS = (VERMILION, BLUE, GREEN, BLACK)  # of the values of G in their order
+_LARGE = 1e6  # errors above are shown in a power of ten
 _WATCHED = ("error", "likelihood")
-_SETTLED = 0.02
+_CLOSE = 0.02
+REACHED = "iterations until the mean error is within 2 % of where the full algorithm's ends"
 
 
 def settings(data: str, soft: bool, search: str) -> list[Setting]:
@@ -43,13 +45,21 @@ def panels(data: str, context: Context) -> dict[str, dict[str, Any]]:
     grid = [i for i in range(MAX_ITER[data] + 1) if is_checkpoint(i)]
     found: dict[str, dict[str, Any]] = {}
     for soft, search in COLUMNS:
-        column = found.setdefault(Setting(data, 0, soft, search, 0).algorithm, {})
+        column = found[Setting(data, 0, soft, search, 0).algorithm] = {}
         for setting in settings(data, soft, search):
             once = data == "KDD" and setting.soft and not setting.search  # as in the source
             runs = n_runs(setting, context.runs, 1 if once else RUNS_OF[data])
             if runs:
                 column[str(setting.G)] = _statistics([fitted(setting, r, context) for r in range(runs)], grid)
+        bar = (1 + _CLOSE) * column[str(COMPONENTS[data])]["error"]["mean"][-1]
+        for curve in column.values():
+            curve["reached"] = reached(grid, curve["error"]["mean"], bar)
     return found
+
+
+def most_runs(found: dict[str, dict[str, Any]]) -> int:
+    """How many runs the curves are means of, where they are most."""
+    return max(len(curve["final_errors"]) for column in found.values() for curve in column.values())
 
 
 def left_out(data: str, found: dict[str, dict[str, Any]]) -> list[str]:
@@ -78,7 +88,6 @@ def _statistics(runs: list[Run], grid: list[int]) -> dict[str, Any]:
         "final_errors": finals,
         "final_log_likelihoods": [run.likelihoods[-1] for run in runs],
         "final_free_energies": [run.free_energies[-1] for run in runs],
-        "settled": settled(grid, errors.mean(axis=0)),
         "evaluations": float(np.mean([run.evaluations for run in runs])),
     }
 
@@ -88,30 +97,35 @@ def _mean(values: NDArray) -> dict[str, Any]:
     return {"mean": values.mean(axis=0), "standard_error": None if errors[0] is None else errors}
 
 
-def settled(grid: list[int], error: NDArray) -> float:
-    """Iterations until the mean error is within 2 % of where it ends, between two of `grid` by interpolation."""
-    bar = (1 + _SETTLED) * error[-1]
-    above = np.flatnonzero(error > bar)
-    if not len(above):
-        return 0.0
-    i = above[-1]
-    return float(grid[i] + (error[i] - bar) / (error[i] - error[i + 1]) * (grid[i + 1] - grid[i]))
+def reached(grid: list[int], error: NDArray, bar: float) -> float | None:
+    """Iterations until the error is at most `bar` for the first time, between two of `grid` by interpolation.
+
+    None if it never is.
+    """
+    below = np.flatnonzero(error <= bar)
+    if not len(below):
+        return None
+    i = below[0]
+    if i == 0:
+        return float(grid[0])
+    return float(grid[i - 1] + (error[i - 1] - bar) / (error[i - 1] - error[i]) * (grid[i] - grid[i - 1]))
 
 
 def draw_errors(axes: "Axes", data: str, column: dict[str, Any], title: str, top: float) -> None:
     """φ by iteration: means (solid) with their standard errors (shaded), and the run that ends lowest (dotted)."""
-    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-    frame(axes, title, "iterations", "quantisation error φ")
+    power = 0 if top < _LARGE else int(np.log10(top))
+    frame(axes, title, "iterations", f"error φ / $10^{{{power}}}$" if power else "error φ")
     for curve, color in zip(column.values(), _colors(data, column), strict=True):
         iterations = np.array(curve["iterations"])
         shown = iterations <= SHOWN[data]
         _line(axes, iterations[shown], curve["error"], color, "-", shown)
         axes.plot(iterations[shown], np.array(curve["best"])[shown], ":", color=color, linewidth=1)
     axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7)))
     axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}" if top < 1e6 else "{x:.0e}"))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 10**power:{'.4g' if power else ',.0f'}}"))
     axes.set_ylim(0.96 * min(min(curve["best"]) for curve in column.values()), top)
     _name(axes, data, column, "error")
 
@@ -140,7 +154,7 @@ def _colors(data: str, column: dict[str, Any]) -> list[str]:
 
 def draw_bounds(axes: "Axes", data: str, column: dict[str, Any], title: str) -> None:
     """L (solid) and F (dashed) by iteration, means with their standard errors."""
-    frame(axes, title, "iterations", "L and F (nats a point)")
+    frame(axes, title, "iterations", "nats a point")
     for curve, color in zip(column.values(), _colors(data, column), strict=True):
         iterations = np.array(curve["iterations"])[1:]
         shown = iterations <= SHOWN[data]

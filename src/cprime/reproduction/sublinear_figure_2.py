@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cprime.reproduction import sublinear_curves as curves
-from cprime.reproduction.base import Context, Entry, Result, Row, standard_error
+from cprime.reproduction.base import Context, Entry, Result, Row, compare
 from cprime.reproduction.sublinear_runs import SOURCE
 
 if TYPE_CHECKING:
@@ -13,13 +13,14 @@ if TYPE_CHECKING:
 
 _DATA = "BIRCH"
 _FAILED = 0.5  # a setting fails if its error ends so far above that of the full algorithm
+_OBSERVABLE = 1.0  # percentage points
 _FAILURE = f"fails: the mean error ends more than {_FAILED:.0%} above the full algorithm's"
 
 
 def compute(context: Context) -> Result:
     """100 runs in the source; the data are one draw, the runs differ in their AFK-MC² centers and random sets."""
     found = curves.panels(_DATA, context)
-    return ENTRY.result(context.runs, rows(found), found)
+    return ENTRY.result(curves.most_runs(found), rows(found), found)
 
 
 def rows(found: dict[str, dict[str, Any]]) -> list[Row]:
@@ -39,17 +40,17 @@ def rows(found: dict[str, dict[str, Any]]) -> list[Row]:
         for G in map(str, curves.NEIGHBORS[_DATA][1:]):
             exact, estimated = (np.array(found[f"var-{family}-{kind}"][G]["final_errors"]) for kind in "XS")
             difference = 100 * (estimated / exact - 1)
-            error = standard_error(difference.tolist())
-            statements.append(
-                Row(
-                    f"var-{family}, G = {G}: error of S above that of X, %",
-                    "not observable",
-                    float(difference.mean()),
-                    error,
-                    None if error is None else bool(abs(difference.mean()) <= max(2 * error, 1.0)),
-                    "pairs of runs from the same centers; within two standard errors, or 1 %",
-                )
+            row = compare(
+                f"var-{family}, G = {G}: error of S above that of X, %",
+                0.0,
+                difference.tolist(),
+                curves.RUNS_OF[_DATA],
+                _OBSERVABLE,
+                f"pairs of runs from the same centers; no difference, or one within {_OBSERVABLE:g} points",
+                "lists estimated from the few distances of C′ = 1 end in worse optima than exact ones on average, in "
+                "more runs than chance explains; the source compares mean curves by eye",
             )
+            statements.append(row._replace(published="not observable"))
     higher = [
         error["mean"][1] > list(column.values())[-1]["error"]["mean"][1]
         for column in found.values()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _ERROR_TOLERANCE = 0.5  # percentage points, beside the spread of the runs
+_ERROR_TICKS = (-20, -10, -5, -2, -1, 0, 1, 2, 5, 10, 20, 50, 100, 200)
 _SPEED_TOLERANCE = 0.05  # of a counted speed-up
 _NAMES = {
     ("KDD", 200): "KDD",
@@ -23,6 +25,7 @@ _NAMES = {
     ("BIRCH", 2025): "BIRCH 2025",
     ("BIRCH", 4096): "BIRCH 4096",
 }
+_VARIED = ("BIRCH", 2025, True, 2)  # data, C, soft, G: the cell whose number of initial E-steps is varied
 _SAMPLE = "a sample of 130,290 rows of the source's 515,345: 65 points a component, not 258"
 
 
@@ -98,6 +101,9 @@ def compute(context: Context) -> Result:
             found = measured(setting, published, runs, context)
             content.setdefault(_NAMES[data, C], {})[f"{setting.algorithm}, {setting.neighbors}"] = found
             rows += _rows(name, setting, published, found)
+            if (data, C, setting.soft, setting.G) == _VARIED:
+                found["by_n_warmup"] = varied = _by_n_warmup(setting, context)
+                rows += [_varied_row(name, setting.n_warmup, n, error) for n, error in varied.items()]
     most = max(found["runs"] for column in content.values() for found in column.values())
     return ENTRY.result(most, rows, content, skipped)
 
@@ -122,10 +128,22 @@ def measured(setting: Setting, published: Published, runs: int, context: Context
     }
 
 
+def _by_n_warmup(setting: Setting, context: Context) -> dict[str, float]:
+    """Error in % by the number of initial E-steps: half and twice ours, one run each."""
+    base = fitted(k_means(setting), 0, context).error
+    numbers = (setting.n_warmup // 2, 2 * setting.n_warmup)
+    return {str(n): 100 * (fitted(replace(setting, n_warmup=n), 0, context).error / base - 1) for n in numbers}
+
+
+def _varied_row(name: str, ours: int, number: str, error: float) -> Row:
+    text = f"{name}: error, %, with {number} initial E-steps"
+    return Row(text, None, error, None, None, f"ours is {ours}; one run, to show how much depends on this number")
+
+
 def _rows(name: str, setting: Setting, published: Published, found: dict[str, Any]) -> list[Row]:
     """Speed-ups and error of a setting beside what was published."""
     note = (
-        f"mean of {found['runs']} run(s); met within the spread and {_SPEED_TOLERANCE:.0%} of a speed-up, "
+        f"mean of {found['runs']} run(s); agrees within the spread and {_SPEED_TOLERANCE:.0%} of a speed-up, "
         f"{_ERROR_TOLERANCE} points of an error"
     )
     if setting.data == "MSD":
@@ -139,8 +157,25 @@ def _rows(name: str, setting: Setting, published: Published, found: dict[str, An
     else:
         tolerance = max(_half_a_digit(published.counted), _SPEED_TOLERANCE * published.counted)
         counted = compare(f"{name}: speed-up, counted", published.counted, speedups, RUNS, tolerance, note)
-    error = compare(f"{name}: error, %", published.error, found["errors_percent"], RUNS, _ERROR_TOLERANCE, note)
-    return [*rows, counted, error]
+    errors, why = found["errors_percent"], _why(setting, found)
+    return [*rows, counted, compare(f"{name}: error, %", published.error, errors, RUNS, _ERROR_TOLERANCE, note, why)]
+
+
+def _why(setting: Setting, found: dict[str, Any]) -> str:
+    """Where our experiment differs from the source's, or what it does not print, for an error that is not met."""
+    least, most = (f"{value:.1f}" for value in (min(found["errors_percent"]), max(found["errors_percent"])))
+    spread = f"runs of ours from {least} to {most} %, so neither seeding nor the number of runs explains it"
+    if setting.data == "KDD":
+        return (
+            f"{spread}; where so few distances are looked at the end is decided by the first random sets, whose draw "
+            "the source does not describe further"
+        )
+    if setting.data == "MSD":
+        return f"{spread}; ours is {_SAMPLE}"
+    return (
+        f"{spread}; the source chose its number of initial E-steps by the training error and does not print it; ours "
+        f"is {setting.n_warmup}, and the error depends on it (see the rows of other numbers)"
+    )
 
 
 def _half_a_digit(printed: float) -> float:
@@ -150,14 +185,14 @@ def _half_a_digit(printed: float) -> float:
 
 def draw(result: Result, figure: Figure) -> None:
     """Error against speed-up, the source's hollow and ours filled, a panel for each data set."""
-    figure.set_size_inches(10, 7)
+    figure.set_size_inches(8, 6.4)
     panels = figure.subplots(2, 2).flat
     for axes, (name, column) in zip(panels, result.data.items(), strict=False):
         _panel(axes, name, list(column.values()))
     for axes in panels:
         axes.set_axis_off()
     figure.suptitle(
-        "Table 2: error of var-k-means-S (blue) and var-GMM-S (vermilion) at its counted speed-up; "
+        "Table 2: error of var-k-means-S (blue) and var-GMM-S (vermilion) at its counted speed-up\n"
         "hollow: published, filled: ours ± standard error",
         fontsize=10,
     )
@@ -165,9 +200,16 @@ def draw(result: Result, figure: Figure) -> None:
 
 def _panel(axes: Axes, name: str, cells: list[dict[str, Any]]) -> None:
     """One data set. A symmetric logarithmic axis, as errors reach from −10 % to +100 %."""
+    from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter, StrMethodFormatter
+
     frame(axes, name, "times fewer distances an iteration", "error against k-means, %")
     axes.set_xscale("log")
     axes.set_yscale("symlog", linthresh=1)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(StrMethodFormatter("{x:,.4g}"))
+        axis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 4, 6, 8)))
+    axes.yaxis.set_major_locator(FixedLocator(_ERROR_TICKS))
     axes.axhline(0, color="0.6", linewidth=0.8)
     for cell in cells:
         color = VERMILION if "GMM" in cell["algorithm"] else BLUE
@@ -178,11 +220,12 @@ def _panel(axes: Axes, name: str, cells: list[dict[str, Any]]) -> None:
         axes.plot(*there, "o", color=color, markerfacecolor="white", markersize=6)
         spread = standard_error(cell["errors_percent"])
         axes.errorbar(*here, yerr=spread, fmt="o", color=color, markersize=4, elinewidth=1, capsize=2)
+        above = here[1] >= there[1]
         axes.annotate(
             f"G = {cell['G']}",
-            here,
+            (here[0], here[1] + (spread or 0.0) * (1 if above else -1)),
             color=color,
-            xytext=(0, 8 if here[1] >= there[1] else -14),
+            xytext=(0, 6 if above else -12),
             textcoords="offset points",
             ha="center",
             fontsize=8,

@@ -18,10 +18,12 @@ ACTIVE_COLORS = {"1": VERMILION, "2": BLUE, "3": GREEN, "5": ORANGE, "10": PURPL
 _SAME = 0.02
 _FIRST_SHOWN = 5
 _LEAST_SPAN = 0.02
+_TOP = 0.96  # of the axes' height, below the title
+_LARGE = 6  # powers of ten from which on they are in the name of the axis
 _LABELS = {
-    "log_likelihood": "L (nats a point)",
-    "free_energy": "F (nats a point)",
-    "quantization_error": "quantization error φ",
+    "log_likelihood": "nats a point",
+    "free_energy": "nats a point",
+    "quantization_error": "error φ",
     "purity": "purity",
     "nmi": "NMI",
 }
@@ -39,7 +41,7 @@ def end_labels(axes: Axes, ends: Sequence[tuple[float, str, str]], gap: float = 
     places = [(value - low) / (high - low) for value, _, _ in ends]
     for k in range(1, len(places)):
         places[k] = max(places[k], places[k - 1] + gap)
-    places[-1] = min(places[-1], 1.0)
+    places[-1] = min(places[-1], _TOP)
     for k in reversed(range(len(places) - 1)):
         places[k] = min(places[k], places[k + 1] - gap)
     for (value, text, color), place in zip(ends, places, strict=True):
@@ -171,9 +173,9 @@ def skipped(axes: Axes, title: str, reason: str) -> None:
 
 
 def centers(axes: Axes, title: str, panel: dict[str, Any], points: Sequence[Sequence[float]]) -> None:
-    """True centers as circles, found ones as crosses, over the points (n, 2)."""
+    """True centers as circles, found ones as crosses, over the points (2, n)."""
     truth, found = np.array(panel["truth"]), np.array(panel["found"])
-    axes.plot(*np.array(points).T, ".", color=GREY, markersize=1, alpha=0.4)
+    axes.plot(*points, ".", color=GREY, markersize=1, alpha=0.4)
     axes.plot(*truth.T, "o", color=BLUE, markersize=7, fillstyle="none", markeredgewidth=1.4)
     axes.plot(*found.T, "x", color=VERMILION, markersize=6, markeredgewidth=1.4)
     frame(axes, title)
@@ -188,8 +190,12 @@ def _say_styles(axes: Axes) -> None:
 
 
 def _by_iteration(axes: Axes, title: str, unit: str) -> None:
-    from matplotlib.ticker import MaxNLocator
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     frame(axes, title, "iterations", unit)
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=(1, 2, 5, 10)))
-    axes.yaxis.get_offset_text().set_x(1.0)  # a power of ten; the title is at the left
+    low, high = axes.get_ylim()
+    power = int(np.log10(max(abs(low), abs(high))))
+    if power >= _LARGE:
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 10**power:.4g}"))
+        axes.set_ylabel(f"{unit} / $10^{{{power}}}$", fontsize=9)

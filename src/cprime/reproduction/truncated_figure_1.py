@@ -41,7 +41,7 @@ def compute(context: Context) -> Result:
     for kind, letters in (("grid", "ABC"), ("random", "DEF")):
         context.report(f"{TITLES[kind]}: {context.runs} runs for each C′")
         known = birch_data(kind, context.random_state)
-        content["points"][kind] = known.data.round(2).tolist()
+        content["points"][kind] = known.data.T.round(1).tolist()
         content[letters[0]] = panels.k_means(kind, context)
         content[letters[1]] = panels.by_active(kind, "log_likelihood", context)
         content[letters[2]] = panels.by_active(kind, "purity", context)
@@ -152,7 +152,7 @@ def _kdd_rows(gaps: dict[str, Any]) -> list[Row]:
 
 def draw(result: Result, figure: Figure) -> None:
     """Panels A to H in two rows, I to K in a column at the right, as in the source."""
-    figure.set_size_inches(13.5, 7.2)
+    figure.set_size_inches(11.5, 6.2)
     grid = figure.add_gridspec(6, 5, width_ratios=(1, 1, 1, 1, 1.1))
     content = result.data
     for row, letters, kind in ((0, "ABC", "grid"), (3, "DEF", "random")):

@@ -4,17 +4,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from sklearn.utils import check_random_state
+
 from cprime.reproduction import truncated_drawing as drawing
 from cprime.reproduction import truncated_panels as panels
-from cprime.reproduction.base import Context, Entry, Result, Row
+from cprime.reproduction.base import Context, Entry, Result, Row, compare
 from cprime.reproduction.scores import agreement
-from cprime.reproduction.truncated_runs import BIRCH, TITLES, birch_data, birch_runs, nearest
+from cprime.reproduction.truncated_runs import (
+    BIRCH,
+    N_CLUSTERS,
+    TITLES,
+    birch_data,
+    birch_runs,
+    centers,
+    estimator,
+    fitted,
+    nearest,
+)
+from cprime.seeding import kmeans_plusplus
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MEASURES = ("log_likelihood", "quantization_error", "purity", "nmi")
 _NAMES = ("L", "φ", "purity", "NMI")
+_PUBLISHED_LOSS = -0.004  # 0.875 less 0.879
+_ROUNDING = 0.001  # of two numbers of three digits
+_DATA_SETS = 20
 _NEAR = 0.02
 _UNTIL = 20
 
@@ -31,7 +48,6 @@ def compute(context: Context) -> Result:
 def _rows(content: dict[str, Any], context: Context) -> list[Row]:
     runs = {n_active: birch_runs("random", n_active, context) for n_active in (1, 2)}
     finals = {n: {m: panels.mean_and_error(each.final(m)) for m in _MEASURES} for n, each in runs.items()}
-    best = panels.best_run(runs[1], "nmi")
     known = birch_data("random", context.random_state)
     ideal = agreement(known.target, nearest(known.data, known.centers, context)[0])
     two = runs[2].final("purity"), runs[2].final("nmi")
@@ -39,7 +55,7 @@ def _rows(content: dict[str, Any], context: Context) -> list[Row]:
     content["final"] = {str(n): values for n, values in finals.items()}
     content["truth"] = ideal._asdict()
     gains = {m: finals[2][m]["mean"] - finals[1][m]["mean"] for m in ("log_likelihood", "quantization_error")}
-    nmi, mean_nmi = float(runs[1].final("nmi")[best]), finals[1]["nmi"]["mean"]
+    content["nmi_of_best_less_mean"] = losses = _losses(context)
     return [
         Row(
             "random: mean L and φ of C′ = 2 less those of k-means",
@@ -49,13 +65,17 @@ def _rows(content: dict[str, Any], context: Context) -> list[Row]:
             min(gains.values()) > 0,
             "a larger φ at a larger L: the two objectives do not coincide",
         ),
-        Row(
+        compare(
             "random: NMI of k-means' run of largest purity + NMI less its mean NMI",
-            -0.004,
-            nmi - mean_nmi,
-            finals[1]["nmi"]["standard_error"],
-            nmi < mean_nmi,
-            "agrees if below 0; the source reads it as NMI traded for purity, on its one data set",
+            _PUBLISHED_LOSS,
+            losses,
+            1,
+            _ROUNDING,
+            f"table S1 of the source, which has one data set; ours is the mean over {len(losses)} of {context.runs} "
+            "runs: agrees if one data set may lie so far from it",
+            f"the source reads it as NMI traded for purity; on {sum(loss < 0 for loss in losses)} of {len(losses)} "
+            "data sets of ours the run of the largest sum is below the mean, so that seeding and the number of runs do "
+            "not explain it; the reason is not known",
         ),
         Row(
             "random: purity and NMI of C′ = 2, run of largest sum; of the true centers",
@@ -68,14 +88,32 @@ def _rows(content: dict[str, Any], context: Context) -> list[Row]:
     ]
 
 
+def _losses(context: Context) -> list[float]:
+    """On each of several data sets: NMI of k-means' run of the largest sum of purity and NMI, less its mean NMI."""
+    rng = check_random_state(context.random_state)
+    losses = []
+    for number in range(_DATA_SETS):
+        context.report(f"{TITLES['random']}: data set {number + 1} of {_DATA_SETS}, {context.runs} runs of k-means")
+        known = BIRCH["random"](random_state=rng)
+        found = []
+        for _ in range(context.runs):
+            start = kmeans_plusplus(known.data, N_CLUSTERS, random_state=rng, n_threads=context.n_threads)[0]
+            model = fitted(estimator(start, 1, context), known.data)
+            found.append(agreement(known.target, nearest(known.data, centers(model), context)[0]))
+        best = max(found, key=lambda score: score.combined)
+        losses.append(best.nmi - float(np.mean([score.nmi for score in found])))
+    return losses
+
+
 def draw(result: Result, figure: Figure) -> None:
     """A row for each data set, a column for each measure."""
-    figure.set_size_inches(13, 5.6)
+    figure.set_size_inches(10, 5)
     axes = figure.subplots(2, 4)
     for row, kind in zip(axes, BIRCH, strict=True):
         for ax, measure, name in zip(row, _MEASURES, _NAMES, strict=True):
-            title = f"{kind}: {name} (dashed: best run)"
+            title = f"{kind}: {name}"
             drawing.by_active(ax, title, result.data[kind][measure], measure, _UNTIL)
+    figure.suptitle("solid: mean, dashed: best run", fontsize=9)
 
 
 ENTRY = Entry(

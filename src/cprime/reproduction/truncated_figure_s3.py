@@ -34,7 +34,7 @@ def compute(context: Context) -> Result:
     content: dict[str, Any] = {"points": {}}
     for kind, letters in (("grid", "AE"), ("random", "BF")):
         context.report(f"{TITLES[kind]}: {context.runs} runs for each C′")
-        content["points"][kind] = birch_data(kind, context.random_state).data.round(2).tolist()
+        content["points"][kind] = birch_data(kind, context.random_state).data.T.round(1).tolist()
         content[letters[0]] = panels.k_means(kind, context)
         content[letters[1]] = panels.found_centers(kind, 1, context)
     content["C"] = panels.by_active("random", "log_likelihood", context)

@@ -42,7 +42,7 @@ def compute(context: Context) -> Result:
     k_means = _from_the_truth(truth, 1, context)
     em = _from_the_truth(truth, N_GAUSSIANS, context)
     ring = _from_the_truth(ring_of_gaussians(), 1, context)
-    content = {"truth": truth.tolist(), "k-means": k_means, "EM": em, "ring": ring, "density": _density(truth)}
+    content = {"truth": truth.tolist(), "k-means": k_means, "EM": em, "ring": ring}
     return ENTRY.result(1, _rows(k_means, em, ring), content)
 
 
@@ -60,13 +60,12 @@ def _from_the_truth(truth: NDArray, n_active: int, context: Context) -> dict[str
     return curves | {"found": found.tolist(), "shift": shifts.tolist(), "n_iter": model.n_iter_}
 
 
-def _density(truth: NDArray) -> dict[str, Any]:
+def _density(truth: NDArray) -> tuple[NDArray, NDArray, NDArray]:
     """The mixture's density on a grid of the plane, for the contours."""
     low, high = truth.min(axis=0) - _MARGIN, truth.max(axis=0) + _MARGIN
     x, y = (np.linspace(a, b, _GRID) for a, b in zip(low, high, strict=True))
     squares = (x[None, :, None] - truth[:, 0]) ** 2 + (y[:, None, None] - truth[:, 1]) ** 2
-    density = np.exp(-squares / 2).mean(axis=-1) / (2 * np.pi)
-    return {"x": x.round(4).tolist(), "y": y.round(4).tolist(), "density": density.round(6).tolist()}
+    return x, y, np.exp(-squares / 2).mean(axis=-1) / (2 * np.pi)
 
 
 def _rows(k_means: dict[str, Any], em: dict[str, Any], ring: dict[str, Any]) -> list[Row]:
@@ -102,10 +101,11 @@ def draw(result: Result, figure: Figure) -> None:
     """(a) k-means and (b) EM: true and found centers over the density, and L and F by iteration."""
     figure.set_size_inches(10, 5)
     content = result.data
-    truth, density = np.array(content["truth"]), content["density"]
+    truth = np.array(content["truth"])
+    x, y, density = _density(truth)
     places, curves = figure.subplots(2, 2, height_ratios=(1, 1.3))
     for place, curve, name, letter in zip(places, curves, ("k-means", "EM"), "ab", strict=True):
-        place.contour(density["x"], density["y"], density["density"], levels=8, colors=drawing.GREY, linewidths=0.7)
+        place.contour(x, y, density, levels=8, colors=drawing.GREY, linewidths=0.7)
         place.plot(*truth.T, "o", color=BLACK, markersize=8, fillstyle="none")
         place.plot(*np.array(content[name]["found"]).T, "x", color=VERMILION, markersize=7, markeredgewidth=1.6)
         frame(place, drawing.titled(f"{name}: true centers (circles) and found ones (crosses)", letter))

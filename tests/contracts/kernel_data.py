@@ -4,6 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
+from cprime.kernels import Gaussians
+
 DTYPES = (np.float32, np.float64)
 LAYOUTS = ("C", "fortran", "padded rows", "strided", "reversed", "unaligned", "read-only memmap")
 THREADS = (1, 3, 8)
@@ -70,3 +72,39 @@ def same_bits(left, right):
         return len(left) == len(right) and all(same_bits(a, b) for a, b in zip(left, right, strict=True))
     left, right = np.asarray(left), np.asarray(right)
     return left.dtype == right.dtype and left.shape == right.shape and left.tobytes() == right.tobytes()
+
+
+def gaussians(C, D, dtype, full, seed=0):
+    """Costs of Gaussians among clustered points; factors lower triangular (C, D, D) if full, else (C, D)."""
+    rng = np.random.default_rng(seed)
+    means = clustered(C, D, dtype, seed)
+    if full:
+        factors = np.tril(rng.standard_normal((C, D, D))) / np.sqrt(D)
+        factors[:, np.arange(D), np.arange(D)] = rng.uniform(0.3, 2, (C, D))
+    else:
+        factors = rng.uniform(0.2, 2, (C, D))
+    return Gaussians(means, factors.astype(dtype), rng.uniform(-5, 5, C).astype(dtype))
+
+
+def exact_gaussians(C, D, dtype, full, seed=1, span=9, twins=0):
+    """As `gaussians`, with exact costs for `sixteenths`, in float32 too; the last `twins` components repeat the first."""
+    rng = np.random.default_rng(seed)
+    means = sixteenths(C, D, dtype, seed, span)
+    factors = rng.integers(-4, 5, (C, D, D) if full else (C, D)) / 4
+    offsets = rng.integers(-64, 65, C) / 16
+    if full:
+        factors = np.tril(factors)
+    for array in (means, factors, offsets):
+        array[C - twins :] = array[:twins]
+    return Gaussians(means, factors.astype(dtype), offsets.astype(dtype))
+
+
+def cost_rounding(X, given):
+    """What rounding may change in costs, (n, C): products relative to an origin among the means lose its distance."""
+    means = np.abs(given.means.astype(np.float64)).max(axis=0)
+    reach = np.abs(X.astype(np.float64)) + 3 * means
+    D = X.shape[1]
+    out = np.empty((len(X), len(given.means)))
+    for c, A in enumerate(np.abs(given.factors.astype(np.float64))):
+        out[:, c] = np.square(reach * A if A.ndim == 1 else reach @ A.T).sum(axis=1)
+    return (D + 8) * float(np.finfo(X.dtype).eps) * (out + np.abs(given.offsets.astype(np.float64)))

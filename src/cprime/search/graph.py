@@ -1,9 +1,10 @@
-"""The library's own search: cluster-major, on lists of centre-to-centre neighbours, renewed only where points move.
+"""The library's own search: cluster-major, on lists of neighbours, renewed only where points move.
 
 Every point compares the component it is in with that one's neighbours; the points of a component share their
-candidates, which makes the E-step a few dense tiles (`kernels.reassign`). Lists come from all distances while C² is
-small beside N, from neighbours of neighbours beyond. An audit searches a sample of points exactly, and doubles the
-lists while what the search misses costs more than a small share of J.
+candidates, which makes the E-step a few dense tiles (`kernels.reassign`, `keep_nearest`, `keep_best`). A point that keeps
+several components looks at the neighbours of the best, and every other time at those of another. Lists come from all C²
+pairs while these are few beside N, from neighbours of neighbours beyond. An audit searches a sample of points exactly,
+and doubles the lists while what the search misses costs more than a small share of J.
 """
 
 import logging
@@ -28,7 +29,7 @@ _STALE = 0.3  # share of points that may move before lists are renewed
 _AUDITS = (6, 10)  # iterations after which a sample is searched exactly
 _AUDIT_POINTS = 1024
 _MISSED = 0.007  # share of J that a search may miss before its lists are doubled
-_FIRST_NEIGHBORS, _MOST_NEIGHBORS = 33, 65  # the component itself, and one or two tiles of others
+_FIRST_NEIGHBORS, _MOST_NEIGHBORS = 33, 65  # the component itself, and one or two tiles; Gaussians begin with two
 
 
 class _Seen(NamedTuple):
@@ -65,7 +66,8 @@ class GraphSearch:
         cells = None
         if len(centers) > _EXACT_LISTS or any(chunk.kept is None for chunk in chunks):
             cells = Cells(centers, self.n_threads)
-        self.n_neighbors = max(min(self.given or _FIRST_NEIGHBORS, len(centers)), n_kept)
+        first = _FIRST_NEIGHBORS if isinstance(components, Centers) else _MOST_NEIGHBORS
+        self.n_neighbors = max(min(self.given or first, len(centers)), n_kept)
         if cells is not None and len(centers) > _EXACT_LISTS:
             lists = without_self(cells.lists(self.n_neighbors))
             self._lists = refined_lists(centers, lists, self.n_neighbors, self.n_threads)
@@ -97,7 +99,8 @@ class GraphSearch:
         before = chunk.kept[:, 0]
         looked_at = 1 + (self._lists >= 0).sum(axis=1)
         if n_kept > 1 or not isinstance(components, Centers):
-            kept, distances = components.keep(chunk.points, self._lists, chunk.kept, n_kept)
+            previous = self._led(chunk.kept)
+            kept, distances = components.keep(chunk.points, self._lists, previous, n_kept)
             evaluations = len(before) * (n_kept - 1)
         else:
             active = self._stirred(chunk, centers, factors)
@@ -125,6 +128,18 @@ class GraphSearch:
         if self._iteration in _AUDITS and self.given is None and self.n_neighbors < min(_MOST_NEIGHBORS, len(centers)):
             evaluations += self._audit(chunk.points, kept[:, 0], components)
         return kept, distances, evaluations
+
+    def _led(self, kept: NDArray[np.int32]) -> NDArray[np.int32]:
+        """K(n) with the component first whose neighbours are looked at: the best one, and every other time another."""
+        turn, other = divmod(self._iteration, 2)
+        place = 1 + turn % max(kept.shape[1] - 1, 1)
+        if not other or place >= kept.shape[1]:
+            return kept
+        led = kept.copy()
+        led[:, [0, place]] = led[:, [place, 0]]
+        missing = led[:, 0] < 0
+        led[missing] = kept[missing]
+        return led
 
     def _stirred(self, chunk: Chunk, centers: Floats, factors: Factors | None) -> NDArray[np.bool_] | None:
         """Components whose points have anything new to look at, None for all.

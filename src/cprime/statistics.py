@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import reduce
 
 import numpy as np
@@ -35,6 +35,11 @@ class Statistics:
 
     def __add__(self, other: Statistics) -> Statistics:
         return Statistics(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    def scaled(self, factor: float) -> Statistics:
+        """All sums times a factor: those of points whose weights are multiplied by it."""
+        sums = ("counts", "sums", "weight", "squares", "log_sum", "entropy", "quantization_error")
+        return replace(self, **{name: getattr(self, name) * factor for name in sums})
 
 
 def merge(parts: Iterable[Statistics]) -> Statistics:

@@ -1,6 +1,7 @@
 """Gaussian mixtures: each point keeps its C′ best components, from k-means (C′ = 1) to exact EM (C′ = C)."""
 
 import warnings
+from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
@@ -20,13 +21,17 @@ from cprime.estimators.mixture_parameters import (
     precisions,
 )
 from cprime.estimators.validation import (
+    check_decay,
     check_mixture,
     check_weights,
+    resolve_init,
     resolve_n_active,
     resolve_search,
     resolve_warmup,
 )
+from cprime.execution import InMemory
 from cprime.model import Model, TiedSpherical
+from cprime.search import FullSearch
 from cprime.seeding import Start
 
 _KMEANS_ITERATIONS = 30  # at most, of the k-means that a mixture starts from
@@ -87,6 +92,9 @@ class GaussianMixture(FittedMixture):
     weights_init, means_init, precisions_init : array-like, default=None
         Parameters to start from, of the shapes of weights_, means_ and precisions_; weights="equal" allows equal ones
         only. What is None comes from `init_params`.
+    learning_decay : float, default=1.0
+        κ of `partial_fit`, above 0.5 and at most 1: a batch of weight W counts for the share min(1, W/n^κ), n being the
+        weight so far. 1 counts all points alike, less forgets what was long ago.
     warm_start : bool, default=False
         Whether `fit` starts from the parameters of the fit before.
     init_sets : {"two-level", "random"}, default="two-level"
@@ -121,6 +129,8 @@ class GaussianMixture(FittedMixture):
         best component was found), shortfall (of F, nats a point), with intervals at 95 %. None after a full search.
     n_active_ : int
         C′ as used: 1 with assignment="hard".
+    counts_ : ndarray of shape (n_components,)
+        Σ w q by component, of the fit or of all batches of `partial_fit`.
     converged_ : bool
         Whether the start that was kept converged within max_iter.
     n_iter_ : int
@@ -170,6 +180,7 @@ class GaussianMixture(FittedMixture):
         weights_init: Any = None,
         means_init: Any = None,
         precisions_init: Any = None,
+        learning_decay: float = 1.0,
         warm_start: bool = False,
         init_sets: str = "two-level",
         certificate_size: int = 1000,
@@ -195,6 +206,7 @@ class GaussianMixture(FittedMixture):
         self.weights_init = weights_init
         self.means_init = means_init
         self.precisions_init = precisions_init
+        self.learning_decay = learning_decay
         self.warm_start = warm_start
         self.init_sets = init_sets
         self.certificate_size = certificate_size
@@ -248,6 +260,58 @@ class GaussianMixture(FittedMixture):
         self._set_fitted(fit, settings)
         return self
 
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Move the parameters by one batch of points: stepwise EM (Cappé & Moulines 2009).
+
+        An E-step over all components on the batch, C′ of them kept; then the sufficient statistics move towards those
+        of the batch by the share min(1, W/n^κ), see `learning_decay`, and give the parameters. The first batch finds
+        the starting parameters as `fit` does; after a `fit` the batches go on from it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            A batch; the first one has n_components points at least.
+        y : Ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+            A weight of 2 is the point twice; None is 1 for each.
+
+        Returns
+        -------
+        self : GaussianMixture
+            `labels_` and `lower_bound_` are those of this batch, as its E-step saw it; `history_` has one row more.
+        """
+        begin = perf_counter()
+        check_mixture(self)
+        C, first = self.n_components, not hasattr(self, "means_")
+        decay = check_decay(self.learning_decay)
+        n_active = resolve_n_active(self.n_active, C, self.assignment)
+        X = self._validated(X, reset=first)
+        if first and len(X) < C:
+            raise ValueError(f"n_samples={len(X)} should be >= n_components={C}.")
+        weights = check_weights(sample_weight, X)
+        random_state = check_random_state(self.random_state)
+        search = FullSearch()
+        settings = self._settings(n_active, search, assignment=self.assignment, random_state=random_state)
+        data = InMemory(X, weights, self.n_threads)
+        counts, rows = (np.zeros(C), em.history([])) if first else (self.counts_, self.history_)
+        if first:
+            init, given = self._start(X)
+            start = self._centers(X, weights, resolve_init(init, search), random_state)
+            model = given.first_model(data, start, settings)
+            if isinstance(model, TiedSpherical) and np.isnan(model.variance):
+                model = em.begin(data, model.with_variance(1.0), settings, start.labels)
+        else:
+            model = self._parameters(self.reg_covar)
+        data.begin()
+        new, counts, found = em.mixture_step(model, counts, data, settings, decay)
+        bound = em.free_energy(model, found)
+        row = ("online", bound, found.quantization_error, found.n_distances, found.n_moved, perf_counter() - begin)
+        self._set_parameters(new, counts, np.concatenate([rows, em.history([row])]), n_active)
+        self.lower_bound_, self.converged_ = bound, False
+        self.labels_ = self._best(X, 1)[0][:, 0]
+        self.neighbors_ = self.certificate_ = None
+        return self
+
     def _start(self, X: NDArray) -> tuple[Any, Given]:
         """Where the means start, and what else is given."""
         C, D = self.n_components, X.shape[1]
@@ -294,23 +358,28 @@ class GaussianMixture(FittedMixture):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        C, model = self.n_components, fit.model
+        assert fit.statistics is not None
+        self._set_parameters(fit.model, fit.statistics.counts, em.history(fit.history), settings.n_active)
+        self.lower_bound_ = fit.lower_bound
+        self.converged_ = fit.converged
+
+    def _set_parameters(self, model: Model, counts: NDArray[np.float64], history: NDArray, n_active: int) -> None:
+        C = self.n_components
         self.means_ = model.centers
         self.weights_ = np.full(C, 1 / C) if model.weights is None else model.weights
         self.covariances_ = model.covariances
         self.precisions_, self.precisions_cholesky_ = precisions(self.covariance_type, model.covariances)
         if isinstance(model, TiedSpherical):
             self.variance_ = model.variance
-        self.n_active_ = 1 if self.assignment == "hard" else settings.n_active
-        self.lower_bound_ = fit.lower_bound
-        self.history_ = em.history(fit.history)
-        self.lower_bounds_ = self.history_["lower_bound"].tolist()
-        self.converged_ = fit.converged
-        self.n_iter_ = fit.n_iter
+        self.counts_ = counts
+        self.n_active_ = 1 if self.assignment == "hard" else n_active
+        self.history_ = history
+        self.lower_bounds_ = history["lower_bound"].tolist()
+        self.n_iter_ = len(history)
 
-    def _parameters(self) -> Model:
+    def _parameters(self, reg_covar: float = 0.0) -> Model:
         weights = None if self.weights == "equal" else self.weights_
-        return make(self.covariance_type, self.means_, self.covariances_, 0.0, weights)
+        return make(self.covariance_type, self.means_, self.covariances_, reg_covar, weights)
 
     def _n_active(self) -> int:
         return self.n_active_

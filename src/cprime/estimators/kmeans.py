@@ -1,6 +1,7 @@
 """k-means: each point keeps its nearest component (C′ = 1)."""
 
 import warnings
+from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
@@ -12,18 +13,23 @@ from sklearn.utils import check_random_state
 from cprime import em, kernels, storage
 from cprime.estimators.base import Clusterer
 from cprime.estimators.validation import (
+    check_choice,
     check_common,
+    check_decay,
     check_integer,
     check_real,
     check_weights,
     resolve_exchange,
+    resolve_init,
     resolve_regroup,
     resolve_search,
     resolve_warmup,
 )
 from cprime.execution import Chunk, InMemory
-from cprime.model import TiedSpherical
+from cprime.model import Model, TiedSpherical
 from cprime.model.tied_spherical import variance_floor
+from cprime.model.unit import UnitCenters, unit_rows
+from cprime.search import FullSearch
 from cprime.search.approximate import approximately_nearest
 from cprime.seeding import Start
 
@@ -60,6 +66,12 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
         Random centers that a point looks at besides, in "exact" and "estimated".
     n_warmup : int or "auto", default="auto"
         E-steps before the first M-step in a partial search. "auto" is 25 with init_sets="random", else 0.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        "cosine" is spherical k-means: rows are scaled to length 1 (a copy; rows of zeros are an error) and so are the
+        centers. J is then 2 Σ_n w_n (1 − cos(x_n, μ)), and `transform` gives cosine distances.
+    learning_decay : float, default=1.0
+        κ of `partial_fit`, above 0.5 and at most 1: a point moves its center by the share n^−κ, n being the weight that
+        the center has won so far. 1 gives running means, less forgets what was long ago.
     epsilon : float, default=0.0
         Laziness of lazy-k-means: a point moves only to a center that is nearer by the factor 1 + epsilon (eq. 21).
         0 is k-means. `labels_` and `predict` give the nearest center that the search finds.
@@ -94,6 +106,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
         σ² = J/(DN), eq. (14), in data unit².
     n_iter_ : int
         Iterations of the start that was kept.
+    counts_ : ndarray of shape (n_clusters,)
+        The weight that each cluster has won, in all batches of `partial_fit`.
     converged_ : bool
         Whether it converged within max_iter.
     lower_bound_ : float
@@ -142,6 +156,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
         n_neighbors: int | str = "auto",
         n_explore: int = 1,
         n_warmup: int | str = "auto",
+        metric: str = "euclidean",
+        learning_decay: float = 1.0,
         epsilon: float = 0.0,
         exchange: bool | str = "auto",
         init_sets: str = "two-level",
@@ -161,6 +177,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
         self.n_neighbors = n_neighbors
         self.n_explore = n_explore
         self.n_warmup = n_warmup
+        self.metric = metric
+        self.learning_decay = learning_decay
         self.epsilon = epsilon
         self.exchange = exchange
         self.init_sets = init_sets
@@ -200,9 +218,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
         check_common(self)
         C = check_integer(self.n_clusters, "n_clusters", 1)
         epsilon = check_real(self.epsilon, "epsilon", 0.0)
-        X = self._validated(X, reset=True)
-        if len(X) < C:
-            raise ValueError(f"n_samples={len(X)} should be >= n_clusters={C}.")
+        X = self._checked(X, C)
         weights = check_weights(sample_weight, X)
         random_state = check_random_state(self.random_state)
         search = resolve_search(self, C, 1, len(X), random_state)
@@ -214,11 +230,11 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
             tol=self.tol,
             n_warmup=resolve_warmup(self, search),
             epsilon=epsilon,
-            exchange=resolve_exchange(self.exchange, search, epsilon),
+            exchange=resolve_exchange(self.exchange, search, epsilon, self.metric),
             regroup=resolve_regroup(self.regroup, search, X),
             callback=self._callback,
         )
-        fit = self._best_run(X, weights, self.init, _first_model, settings, random_state)
+        fit = self._best_run(X, weights, self.init, self._first_model, settings, random_state)
         n_found = len(np.unique(self.labels_))
         if n_found < C:
             warnings.warn(
@@ -227,24 +243,97 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        self.cluster_centers_ = fit.model.centers
-        self.variance_ = float(fit.model.covariances)
+        assert fit.statistics is not None
+        self._set_fitted(fit.model, fit.statistics.counts, em.history(fit.history))
         self.inertia_ = fit.quantization_error
         self.lower_bound_ = fit.lower_bound
-        self.history_ = em.history(fit.history)
-        self.lower_bounds_ = self.history_["lower_bound"].tolist()
         self.converged_ = fit.converged
-        self.n_iter_ = fit.n_iter
-        self.n_active_ = 1
         self.n_relocated_ = fit.n_relocated
         return self
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Move the centers by one batch of points: online k-means, eq. (9.5) of Bishop where a batch is one point.
+
+        Points are assigned to the centers of before, exactly; then every center moves towards the mean of those that it
+        has won, by the share min(1, W/n^κ), W being their weight, n that of all it has won so far, and κ
+        `learning_decay`. The first batch chooses the centers by `init`; after a `fit` the batches go on from it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            A batch; the first one has n_clusters points at least.
+        y : Ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+            A weight of 2 is the point twice; None is 1 for each.
+
+        Returns
+        -------
+        self : KMeans
+            `labels_`, `inertia_` and `lower_bound_` are those of this batch, as its points were assigned; `history_`
+            has one row more.
+        """
+        begin = perf_counter()
+        check_common(self)
+        C = check_integer(self.n_clusters, "n_clusters", 1)
+        decay = check_decay(self.learning_decay)
+        search, first = FullSearch(), not hasattr(self, "cluster_centers_")
+        X = self._checked(X, C) if first else self._validated(X, reset=False)
+        weights = check_weights(sample_weight, X)
+        settings = self._settings(1, search, k_means=True)
+        counts, rows = (np.zeros(C), em.history([])) if first else (self.counts_, self.history_)
+        if first:
+            random_state = check_random_state(self.random_state)
+            start = self._centers(X, weights, resolve_init(self.init, search), random_state)
+            model = self._first_model(None, start, settings)
+        else:
+            model = self._parameters()
+        chunk = Chunk(X, weights)
+        model, counts, found = em.k_means_step(model, counts, chunk, settings, decay)
+        assert chunk.kept is not None
+        J = found.quantization_error
+        self.labels_, self.inertia_ = chunk.kept[:, 0].copy(), J
+        self.lower_bound_ = em.hard_free_energy(model, J, found.weight)
+        row = ("online", self.lower_bound_, J, found.n_distances, found.n_moved, perf_counter() - begin)
+        self._set_fitted(model, counts, np.concatenate([rows, em.history([row])]))
+        self.converged_, self.n_relocated_ = False, 0
+        self.neighbors_ = self.certificate_ = None
+        return self
+
+    def _checked(self, X: Any, C: int) -> NDArray:
+        """Data to fit, at least one point for every cluster."""
+        check_choice(self.metric, "metric", ("euclidean", "cosine"))
+        X = self._validated(X, reset=True)
+        if len(X) < C:
+            raise ValueError(f"n_samples={len(X)} should be >= n_clusters={C}.")
+        return X
+
+    def _validated(self, X: Any, reset: bool) -> NDArray:
+        X = super()._validated(X, reset)
+        return unit_rows(X, "X") if self.metric == "cosine" else X
+
+    def _model(self, centers: NDArray, variance: float, floor: float) -> TiedSpherical:
+        return (UnitCenters if self.metric == "cosine" else TiedSpherical)(centers, variance, floor)
+
+    def _first_model(self, data: InMemory | None, begin: Start, settings: em.Settings) -> TiedSpherical:
+        """The starting centers; σ² follows from the first E-step."""
+        centers = unit_rows(begin.centers, "init") if self.metric == "cosine" else begin.centers
+        return self._model(centers, 1.0, variance_floor(centers))
+
+    def _set_fitted(self, model: Model, counts: NDArray[np.float64], history: NDArray) -> None:
+        self.cluster_centers_ = model.centers
+        self.variance_ = float(model.covariances)
+        self.counts_ = counts
+        self.history_ = history
+        self.lower_bounds_ = history["lower_bound"].tolist()
+        self.n_iter_ = len(history)
+        self.n_active_ = 1
 
     @property
     def _n_features_out(self) -> int:
         return self.cluster_centers_.shape[0]
 
     def _parameters(self) -> TiedSpherical:
-        return TiedSpherical(self.cluster_centers_, self.variance_, 0.0)
+        return self._model(self.cluster_centers_, self.variance_, variance_floor(self.cluster_centers_))
 
     def _n_active(self) -> int:
         return 1
@@ -271,7 +360,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
         return kernels.nearest(X, self.cluster_centers_, n_threads=self.n_threads)[0][:, 0]
 
     def transform(self, X: Any) -> NDArray:
-        """The Euclidean distance of each row to each center.
+        """The Euclidean distance of each row to each center, or the cosine distance 1 − cos where that is the metric.
 
         Parameters
         ----------
@@ -280,10 +369,12 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
         Returns
         -------
         distances : ndarray of shape (n_samples, n_clusters)
-            In data units and of the data's dtype. An N×C array: it is what was asked for.
+            In data units (or 0 … 2) and of the data's dtype. An N×C array: it is what was asked for.
         """
         X = self._validated(X, reset=False)
         squared = kernels.min_distances(X, self.cluster_centers_, n_threads=self.n_threads)
+        if self.metric == "cosine":
+            return np.multiply(squared, 0.5, out=squared).T
         return np.sqrt(squared, out=squared).T
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -303,8 +394,3 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
         weights = check_weights(sample_weight, X)
         distances = kernels.nearest(X, self.cluster_centers_, n_threads=self.n_threads)[1][:, 0]
         return -Chunk(X, weights).weighted_sum(distances)
-
-
-def _first_model(data: InMemory, begin: Start, settings: em.Settings) -> TiedSpherical:
-    """The starting centers; σ² follows from the first E-step."""
-    return TiedSpherical(begin.centers, 1.0, variance_floor(begin.centers))

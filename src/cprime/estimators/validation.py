@@ -67,6 +67,14 @@ def check_common(estimator: Any) -> None:
     resolve_threads(estimator.n_threads)
 
 
+def check_decay(value: Any) -> float:
+    """κ of rates n^−κ that fall neither too fast nor too slowly (Robbins & Monro 1951)."""
+    value = check_real(value, "learning_decay", 0.5)
+    if not 0.5 < value <= 1:
+        raise ValueError(f"learning_decay must be above 0.5 and at most 1, got {value}.")
+    return value
+
+
 def check_mixture(estimator: Any) -> None:
     """The arguments of a mixture."""
     check_common(estimator)
@@ -129,16 +137,16 @@ def resolve_search(
     return kind(given or PAPER_NEIGHBORS, estimator.n_explore, estimator.init_sets, seed, estimator.n_threads)
 
 
-def resolve_exchange(exchange: Any, search: Search, epsilon: float) -> bool:
-    """Whether a k-means fit begins with exchange steps."""
-    possible = isinstance(search, GraphSearch) and epsilon == 0
+def resolve_exchange(exchange: Any, search: Search, epsilon: float, metric: str) -> bool:
+    """Whether a k-means fit begins with exchange steps, whose factors are those of means."""
+    possible = isinstance(search, GraphSearch) and epsilon == 0 and metric == "euclidean"
     if isinstance(exchange, str):
         check_choice(exchange, "exchange", ("auto",))
         return possible
     if not isinstance(exchange, bool):
         raise TypeError(f"exchange must be a bool or 'auto', got {exchange!r}.")
     if exchange and not possible:
-        raise ValueError("exchange=True needs search='graph' and epsilon=0.")
+        raise ValueError("exchange=True needs search='graph', epsilon=0 and metric='euclidean'.")
     return exchange
 
 

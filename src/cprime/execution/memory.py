@@ -89,8 +89,8 @@ class InMemory:
         _, _, second = kernels.moments(X, near, group, None, weight, full=full, n_threads=self.n_threads)
         lost = (mean - near)[0]
         if full:
-            return Scatter(mean[0], second[0] - counts[0] * np.outer(lost, lost))
-        return Scatter(mean[0], float(second.sum() - counts[0] * np.square(lost).sum()))
+            return Scatter(mean[0], second[0] - counts[0] * np.outer(lost, lost), counts[0])
+        return Scatter(mean[0], float(second.sum() - counts[0] * np.square(lost).sum()), counts[0])
 
     def found(self) -> Chunk | None:
         """A record of what the last E-step found for every point; None where nothing is kept."""

@@ -6,7 +6,8 @@ members of `Model`, and its name in `FAMILIES`. Everything above asks for these 
 
 import logging
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, Self
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +22,24 @@ logger = logging.getLogger("cprime")
 Weights = NDArray[np.float64] | None  # π (C,), or None for 1/C each
 
 
-class Scatter(NamedTuple):
-    """Σ_n w_n (x_n − origin)(x_n − origin)ᵀ of all data (D, D), or its trace [data unit²]; origin (D,)."""
+@dataclass(frozen=True)
+class Scatter:
+    """Σ_n w_n (x_n − mean)(x_n − mean)ᵀ of points of some weight (D, D), or its trace [data unit²]; mean (D,)."""
 
-    origin: NDArray[np.float64]
+    mean: NDArray[np.float64]
     squares: NDArray[np.float64] | float
+    weight: float
+
+    def scaled(self, factor: float) -> Self:
+        """That of points whose weights are multiplied by a factor."""
+        return replace(self, squares=self.squares * factor, weight=self.weight * factor)
+
+    def __add__(self, other: Self) -> Self:
+        weight = self.weight + other.weight
+        shift = other.mean - self.mean
+        between = np.outer(shift, shift) if np.ndim(self.squares) else float(shift @ shift)
+        squares = self.squares + other.squares + between * (self.weight * other.weight / weight)
+        return replace(self, mean=self.mean + shift * (other.weight / weight), squares=squares, weight=weight)
 
 
 class Model(Protocol):
@@ -91,6 +105,10 @@ class Model(Protocol):
         """The M-step."""
         ...
 
+    def remembered(self, shares: NDArray[np.float64]) -> tuple[Statistics, Scatter | None]:
+        """The sums, of weight 1, whose M-step gives these parameters; shares (C,): Σ w q by component, of sum 1."""
+        ...
+
     def log_likelihood(self, X: Floats, n_threads: int | None = None) -> NDArray[np.float64]:
         """log Σ_c p(c, x) of every row over all components [nats]: (n,)."""
         ...
@@ -149,6 +167,12 @@ def expect_gaussians(
         n_distances=len(chunk.X) * len(centers),
         n_moved=0,
     )
+
+
+def statistics_of(shares: NDArray[np.float64], centers: Floats, squares: NDArray[np.float64] | float) -> Statistics:
+    """Sums of weight 1 with these means and squares about them."""
+    sums = shares[:, np.newaxis] * centers.astype(np.float64)
+    return Statistics(shares, sums, 1.0, squares, 0.0, 0.0, 0.0, 0, 0)
 
 
 def means_of(statistics: Statistics, centers: Floats) -> NDArray[np.float64]:

@@ -10,7 +10,16 @@ from numpy.typing import NDArray
 
 from cprime import kernels
 from cprime.kernels.native import Floats
-from cprime.model.base import Scatter, Weights, expect_gaussians, log_weights, means_of, n_weights, new_weights
+from cprime.model.base import (
+    Scatter,
+    Weights,
+    expect_gaussians,
+    log_weights,
+    means_of,
+    n_weights,
+    new_weights,
+    statistics_of,
+)
 from cprime.search import Chunk, GaussianCosts
 from cprime.statistics import Statistics
 
@@ -115,6 +124,13 @@ class OwnCovariance:
             covariances=self._shaped(statistics.counts, second),
             weights=new_weights(self.weights, statistics),
         )
+
+    def remembered(self, shares: NDArray[np.float64]) -> tuple[Statistics, None]:
+        extent = self._spread().copy()
+        diagonal = np.einsum("cii->ci", extent) if self.full else extent
+        diagonal -= self.reg_covar
+        squares = shares.reshape(-1, *[1] * (extent.ndim - 1)) * extent
+        return statistics_of(shares, self.centers, squares), None
 
     def log_likelihood(self, X: Floats, n_threads: int | None = None) -> NDArray[np.float64]:
         return kernels.respond(X, self.gaussians, moments=False, n_threads=n_threads).log_sum

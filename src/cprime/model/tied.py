@@ -14,7 +14,16 @@ from numpy.typing import NDArray
 
 from cprime import kernels
 from cprime.kernels.native import Floats
-from cprime.model.base import Scatter, Weights, expect_gaussians, log_weights, means_of, n_weights, new_weights
+from cprime.model.base import (
+    Scatter,
+    Weights,
+    expect_gaussians,
+    log_weights,
+    means_of,
+    n_weights,
+    new_weights,
+    statistics_of,
+)
 from cprime.model.covariance import inverses, repaired
 from cprime.search import Centers, Chunk
 from cprime.statistics import Statistics
@@ -112,10 +121,10 @@ class Tied:
         return counts, sums, cost
 
     def maximise(self, statistics: Statistics, scatter: Scatter | None = None) -> Self:
-        """M-step: means, π_c = N_c / N, and Σ = (T − Σ_c N_c (μ_c − o)(μ_c − o)ᵀ) / W, T being the scatter about o."""
+        """M-step: means, π_c = N_c / N, and Σ = (T − Σ_c N_c (μ_c − m)(μ_c − m)ᵀ) / W, T being the scatter about m."""
         assert scatter is not None
         means = means_of(statistics, self.centers)
-        shift = means - scatter.origin
+        shift = means - scatter.mean
         between = (statistics.counts[:, np.newaxis] * shift).T @ shift
         covariance = (np.asarray(scatter.squares) - between) / statistics.weight
         covariance[np.diag_indices(self.n_features)] += self.reg_covar
@@ -126,6 +135,13 @@ class Tied:
             covariances=repaired(covariance[np.newaxis])[0][0],
             weights=new_weights(self.weights, statistics),
         )
+
+    def remembered(self, shares: NDArray[np.float64]) -> tuple[Statistics, Scatter]:
+        mean = shares @ self.centers
+        shift = self.centers - mean
+        within = self.covariances - self.reg_covar * np.eye(self.n_features)
+        scatter = Scatter(mean, within + (shares[:, np.newaxis] * shift).T @ shift, 1.0)
+        return statistics_of(shares, self.centers, 0.0), scatter
 
     def log_likelihood(self, X: Floats, n_threads: int | None = None) -> NDArray[np.float64]:
         points = self.embed(X, n_threads=n_threads)

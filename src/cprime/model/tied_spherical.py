@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cprime import kernels
 from cprime.kernels.native import Floats
-from cprime.model.base import Scatter, Weights, expect_gaussians, log_weights, n_weights, new_weights
+from cprime.model.base import Scatter, Weights, expect_gaussians, log_weights, n_weights, new_weights, statistics_of
 from cprime.search import Centers, Chunk
 from cprime.statistics import Statistics
 
@@ -134,13 +134,16 @@ class TiedSpherical:
         """The new means, and the sum of squares about them [data unit²].
 
         That is the one about the old centres less Σ_c N_c ‖μ_c^new − μ_c‖², or, where that cancels, the scatter less
-        Σ_c N_c ‖μ_c^new − origin‖².
+        Σ_c N_c ‖μ_c^new − mean‖².
         """
         origin, squares = None, float(statistics.squares)
         if scatter is not None and float(scatter.squares) < squares:
-            origin, squares = scatter.origin, float(scatter.squares)
+            origin, squares = scatter.mean, float(scatter.squares)
         centers, shift = kernels.means(statistics.counts, statistics.sums, self.centers, origin)
         return replace(self, centers=centers), max(squares - float((statistics.counts * shift).sum()), 0.0)
+
+    def remembered(self, shares: NDArray[np.float64]) -> tuple[Statistics, None]:
+        return statistics_of(shares, self.centers, self.n_features * self.variance), None
 
     def log_likelihood(self, X: Floats, n_threads: int | None = None) -> NDArray[np.float64]:
         if self._handicap is None:

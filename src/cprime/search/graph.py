@@ -1,10 +1,10 @@
 """The library's own search: cluster-major, on lists of neighbours, renewed only where points move.
 
 Every point compares the component it is in with that one's neighbours; the points of a component share their
-candidates, which makes the E-step a few dense tiles (`kernels.reassign`, `keep_nearest`, `keep_best`). A point that keeps
-several components looks at the neighbours of the best, and every other time at those of another. Lists come from all C²
-pairs while these are few beside N, from neighbours of neighbours beyond. An audit searches a sample of points exactly,
-and doubles the lists while what the search misses costs more than a small share of J.
+candidates, which makes the E-step a few dense tiles (`kernels.reassign`, `keep_nearest`, `keep_best`). A point that
+keeps several components looks at the neighbours of the best, and every other time at those of another. Lists come from
+all C² pairs while these are few beside N, from neighbours of neighbours beyond. An audit searches a sample of points
+exactly, and doubles the lists while what the search misses costs more than a small share of J.
 """
 
 import logging

@@ -1,0 +1,259 @@
+"""`best`, `keep_best`, `best_among`: the components of least cost −2 log p(c, x); and `products`."""
+
+import numpy as np
+import pytest
+from kernel_data import (
+    DTYPES,
+    LAYOUTS,
+    THREADS,
+    arrange,
+    clustered,
+    cost_rounding,
+    exact_gaussians,
+    gaussians,
+    rounding,
+    same_bits,
+    sixteenths,
+)
+
+from cprime.kernels import Gaussians, native_gaussians, reference
+
+every_dtype = pytest.mark.parametrize("dtype", DTYPES)
+every_shape = pytest.mark.parametrize("full", [False, True], ids=["diag", "full"])
+SIZES = [(1, 1, 1), (7, 1, 3), (33, 2, 17), (40, 17, 33), (70, 19, 5), (25, 64, 20), (9, 130, 7), (65, 3, 300)]
+
+
+@pytest.fixture(params=[native_gaussians, reference], ids=["native", "reference"])
+def kernels(request):
+    return request.param
+
+
+def random_ids(n, width, n_components, seed=0, holes=0.2):
+    """Components with repetitions and holes, (n, width) int32; each row's first is a component."""
+    rng = np.random.default_rng(seed)
+    ids = rng.integers(n_components, size=(n, width)).astype(np.int32)
+    ids[:, 1:][rng.random((n, max(width - 1, 0))) < holes] = -1
+    return ids
+
+
+def neighbours(C, length, seed=0):
+    """Lists of distinct components without the one they are of; some of them end early, with rubbish behind the end."""
+    rng = np.random.default_rng(seed)
+    length = min(length, C - 1)
+    step = 1 + np.argsort(rng.random((C, max(C - 1, 0))), axis=1)[:, :length]
+    lists = ((np.arange(C)[:, np.newaxis] + step) % C).astype(np.int32)
+    if length:
+        lists[::3, length // 2] = -1
+    return lists
+
+
+def whole_costs(X, given):
+    return reference.gaussian_costs(X, *given)
+
+
+def assert_kept(kept, costs, X, given, expected):
+    """Costs are those of what is kept and of the reference; which of two is better may differ within rounding."""
+    assert kept.dtype == np.int32
+    assert costs.dtype == X.dtype
+    there = kept >= 0
+    np.testing.assert_array_equal(there, expected[0] >= 0)
+    at = np.maximum(kept, 0)
+    slack = np.take_along_axis(cost_rounding(X, given), at, axis=1)
+    widest = np.where(there, slack, 0).max(axis=1, initial=0, keepdims=True)
+    truth = np.take_along_axis(whole_costs(X, given), at, axis=1)
+    assert (costs[~there] == np.inf).all()
+    assert (np.abs(costs - truth)[there] <= slack[there]).all()
+    assert (np.abs(costs - expected[1].astype(np.float64))[there] <= (2 * widest + 0 * slack)[there]).all()
+    with np.errstate(invalid="ignore"):
+        step = np.diff(costs, axis=1)
+    assert not (step < 0).any(), "costs do not ascend"
+    assert (np.diff(kept, axis=1)[step == 0] > 0).all(), "a tie does not go to the lower id"
+    assert all(len(set(row[row >= 0])) == (row >= 0).sum() for row in kept)
+
+
+@every_shape
+@every_dtype
+@pytest.mark.parametrize(("n", "D", "C"), SIZES)
+def test_best_equals_the_reference(n, D, C, dtype, full):
+    X, given = clustered(n, D, dtype, seed=D), gaussians(C, D, dtype, full, seed=n)
+    for n_kept in sorted({1, min(3, C), C}):
+        kept, costs = native_gaussians.best(X, given, n_kept)
+        assert kept.shape == costs.shape == (n, n_kept)
+        assert_kept(kept, costs, X, given, reference.best(X, given, n_kept))
+
+
+@every_shape
+@every_dtype
+@pytest.mark.parametrize(("n", "D", "C"), SIZES)
+@pytest.mark.parametrize("length", [0, 1, 16, 33])
+def test_keep_best_equals_the_reference(n, D, C, length, dtype, full):
+    X, given = clustered(n, D, dtype, seed=D), gaussians(C, D, dtype, full, seed=n)
+    lists = neighbours(C, length)
+    for width, n_kept in ((1, 1), (2, 5), (5, 2)):
+        previous = random_ids(n, width, C, seed=width)
+        found = native_gaussians.keep_best(X, given, lists, previous, n_kept)
+        assert found[0].shape == found[1].shape == (n, n_kept)
+        assert_kept(*found, X, given, reference.keep_best(X, given, lists, previous, n_kept))
+
+
+@every_shape
+@every_dtype
+@pytest.mark.parametrize(("n", "D", "C"), SIZES)
+@pytest.mark.parametrize(("length", "width", "n_kept", "n_extra"), [(0, 1, 1, 0), (3, 2, 4, 1), (40, 3, 3, 2)])
+def test_best_among_equals_the_reference(n, D, C, length, width, n_kept, n_extra, dtype, full):
+    X, given = clustered(n, D, dtype, seed=D), gaussians(C, D, dtype, full, seed=n)
+    ids = random_ids(C, length, C, seed=1), random_ids(n, width, C), n_kept, random_ids(n, n_extra, C, seed=2)
+    found = native_gaussians.best_among(X, given, *ids, evidence=True)
+    expected = reference.best_among(X, given, *ids, evidence=True)
+    assert_kept(found.kept, found.distances, X, given, (expected.kept, expected.distances))
+    np.testing.assert_array_equal(found.counts, expected.counts)
+    np.testing.assert_array_equal(found.evaluated, expected.evaluated)
+    slack = cost_rounding(X, given).max()
+    np.testing.assert_allclose(found.evaluations, expected.evaluations, rtol=0, atol=slack)
+    plain = native_gaussians.best_among(X, given, *ids)
+    assert plain.evaluated is None
+    assert plain.evaluations is None
+    assert same_bits(tuple(plain[:3]), tuple(found[:3]))
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+@every_shape
+@every_dtype
+def test_ties_go_to_the_lower_id_and_an_offset_changes_nothing(dtype, full, offset):
+    """All costs are exact here, so results are equal and not only close."""
+    X, given = sixteenths(150, 3, dtype, span=9), exact_gaussians(60, 3, dtype, full, twins=10)
+    far = X + dtype(offset), given._replace(means=given.means + dtype(offset))
+    lists, previous, extra = neighbours(60, 9), random_ids(150, 3, 60, seed=1), random_ids(150, 2, 60, seed=2)
+    for n_kept in (1, 4, 30):
+        assert same_bits(native_gaussians.best(*far, n_kept), reference.best(X, given, n_kept))
+        given_lists = lists, previous, n_kept
+        assert same_bits(native_gaussians.keep_best(*far, *given_lists), reference.keep_best(X, given, *given_lists))
+        found = native_gaussians.best_among(*far, *given_lists, extra, evidence=True)
+        assert same_bits(tuple(found), tuple(reference.best_among(X, given, *given_lists, extra, evidence=True)))
+
+
+@every_shape
+@every_dtype
+def test_equal_components_keep_the_lowest_ids(dtype, full, kernels):
+    one = gaussians(1, 5, dtype, full)
+    given = Gaussians(*(np.repeat(array, 70, axis=0) for array in one))
+    X = clustered(40, 5, dtype)
+    kept, costs = kernels.best(X, given, 9)
+    np.testing.assert_array_equal(kept, np.tile(np.arange(9), (40, 1)))
+    assert (costs == costs[:, :1]).all()
+    lists = np.array([np.delete(np.arange(70), c)[::-1] for c in range(70)], dtype=np.int32)
+    labels = np.full((40, 1), 50, dtype=np.int32)
+    np.testing.assert_array_equal(kernels.keep_best(X, given, lists, labels, 9)[0], kept)
+    np.testing.assert_array_equal(kernels.best_among(X, given, lists, labels, 9).kept, kept)
+
+
+@every_shape
+@every_dtype
+@pytest.mark.parametrize("n_kept", [1, 3, 80])
+def test_full_lists_give_the_best_of_all(dtype, full, n_kept):
+    X, given = sixteenths(200, 4, dtype, span=9), exact_gaussians(80, 4, dtype, full)
+    lists = np.array([np.delete(np.arange(80), c) for c in range(80)], dtype=np.int32)
+    expected = native_gaussians.best(X, given, n_kept)
+    labels = random_ids(200, 2, 80)
+    assert same_bits(native_gaussians.keep_best(X, given, lists, labels, n_kept), expected)
+    among = native_gaussians.best_among(X, given, lists, labels, n_kept)
+    assert same_bits((among.kept, among.distances), expected)
+
+
+@every_dtype
+def test_spherical_costs_of_one_variance_are_distances(dtype):
+    """The order of (31) is that of distances where covariances and weights are equal (Prop. 1)."""
+    X, means = sixteenths(300, 6, dtype, span=40), sixteenths(50, 6, dtype, seed=2, span=40)
+    given = Gaussians(means, np.full_like(means, 0.5), np.full(50, 3, dtype=dtype))
+    kept, costs = native_gaussians.best(X, given, 7)
+    nearest, squared = reference.nearest(X, means, 7)
+    np.testing.assert_array_equal(kept, nearest)
+    np.testing.assert_array_equal(costs, squared / 4 + 3)
+
+
+def test_nothing_offered_keeps_nothing(kernels):
+    given = gaussians(5, 2, np.float64, True)
+    nobody = np.full((5, 2), -1, dtype=np.int32)
+    found = kernels.best_among(given.means, given, np.zeros((5, 3), np.int32), nobody, 2, evidence=True)
+    np.testing.assert_array_equal(found.kept, -1)
+    np.testing.assert_array_equal(found.distances, np.inf)
+    np.testing.assert_array_equal(found.counts, 0)
+    np.testing.assert_array_equal(found.evaluated, -1)
+
+
+@every_shape
+def test_what_is_kept_never_gets_worse(full, kernels):
+    X, given = clustered(200, 9, np.float64), gaussians(40, 9, np.float64, full)
+    whole = whole_costs(X, given)
+    previous = np.argsort(whole, axis=1)[:, 3:6].astype(np.int32)
+    before = np.take_along_axis(whole, previous, axis=1)
+    for found in (
+        kernels.keep_best(X, given, neighbours(40, 5), previous, 3)[1],
+        kernels.best_among(X, given, neighbours(40, 5), previous, 3).distances,
+    ):
+        assert (found <= before + 1e-9).all()
+        assert (found < before - 1e-3).any()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@every_shape
+@every_dtype
+def test_any_layout_gives_the_same_bits(dtype, full, layout, tmp_path, kernels):
+    X, given = clustered(101, 19, dtype), gaussians(37, 19, dtype, full)
+    ids = neighbours(37, 6), random_ids(101, 2, 37), random_ids(101, 3, 37, seed=3)
+    there, means, *other_ids = (arrange(a, layout, tmp_path) for a in (X, given.means, *ids))
+    lists, previous, extra = other_ids
+    factors = given.factors.transpose(0, 2, 1).copy().transpose(0, 2, 1) if full else given.factors.T.copy().T
+    offsets = np.repeat(given.offsets, 2)[::2]
+    other = Gaussians(means, factors, offsets)
+    assert same_bits(kernels.best(there, other, 3), kernels.best(X, given, 3))
+    assert same_bits(
+        kernels.keep_best(there, other, lists, previous, 3), kernels.keep_best(X, given, ids[0], ids[1], 3)
+    )
+    found = kernels.best_among(there, other, lists, previous, 3, extra, evidence=True)
+    assert same_bits(tuple(found), tuple(kernels.best_among(X, given, ids[0], ids[1], 3, ids[2], evidence=True)))
+
+
+@pytest.mark.parametrize(("n", "C"), [(5, 3), (3001, 50), (1501, 700)])
+@every_shape
+@every_dtype
+def test_any_number_of_threads_gives_the_same_bits(dtype, full, n, C):
+    X, given = clustered(n, 5, dtype), gaussians(C, 5, dtype, full)
+    lists, previous, extra = neighbours(C, 33), random_ids(n, 3, C), random_ids(n, 1, C, seed=5)
+    first, *others = [
+        (
+            native_gaussians.best(X, given, 3, n_threads=t),
+            native_gaussians.keep_best(X, given, lists, previous, 4, n_threads=t),
+            tuple(native_gaussians.best_among(X, given, lists, previous, 4, extra, evidence=True, n_threads=t)),
+        )
+        for t in THREADS
+    ]
+    assert all(same_bits(first, other) for other in others)
+
+
+@every_dtype
+@pytest.mark.parametrize(("n", "K", "m"), [(1, 1, 1), (7, 3, 5), (65, 17, 33), (200, 130, 16), (3, 300, 70)])
+def test_products_equal_the_reference(n, K, m, dtype):
+    X, B, shift = clustered(n, K, dtype), clustered(m, K, dtype, seed=1), clustered(1, K, dtype, seed=2)[0]
+    for given in (None, shift):
+        out = native_gaussians.products(X, B, given)
+        assert out.dtype == dtype
+        size = (np.abs(X).astype(np.float64) + (0 if given is None else np.abs(given))) @ np.abs(B).T
+        assert (np.abs(out - reference.products(X, B, given)) <= rounding(dtype, K) * size).all()
+        many = [native_gaussians.products(X, B, given, n_threads=t) for t in THREADS]
+        assert all(same_bits(out, other) for other in many)
+
+
+@every_dtype
+def test_products_relative_to_a_shift_are_exact_far_off(dtype, kernels):
+    X, B = sixteenths(90, 5, dtype, span=20), sixteenths(33, 5, dtype, seed=1, span=20)
+    shift = np.full(5, 1e6, dtype=dtype)
+    np.testing.assert_array_equal(kernels.products(X + shift, B, shift), X.astype(np.float64) @ B.T)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@every_dtype
+def test_products_of_any_layout_give_the_same_bits(dtype, layout, tmp_path, kernels):
+    X, B, shift = clustered(101, 19, dtype), clustered(37, 19, dtype, seed=2), clustered(1, 19, dtype)[0]
+    arranged = kernels.products(arrange(X, layout, tmp_path), arrange(B, layout, tmp_path), shift)
+    assert same_bits(arranged, kernels.products(X, B, shift))

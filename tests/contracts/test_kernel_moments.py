@@ -1,0 +1,220 @@
+"""`respond`, `responsibilities` and `moments`: exact E-steps of general Gaussian mixtures, and their M-steps' sums."""
+
+import numpy as np
+import pytest
+from kernel_data import (
+    DTYPES,
+    LAYOUTS,
+    THREADS,
+    arrange,
+    clustered,
+    cost_rounding,
+    exact_gaussians,
+    gaussians,
+    same_bits,
+    sixteenths,
+    weights,
+)
+
+from cprime.kernels import Gaussians, native_gaussians, reference
+
+every_dtype = pytest.mark.parametrize("dtype", DTYPES)
+every_shape = pytest.mark.parametrize("full", [False, True], ids=["diag", "full"])
+SIZES = [(1, 1, 1), (7, 1, 3), (33, 2, 17), (40, 17, 33), (70, 19, 5), (25, 64, 20), (9, 130, 7), (65, 3, 300)]
+
+
+@pytest.fixture(params=[native_gaussians, reference], ids=["native", "reference"])
+def kernels(request):
+    return request.param
+
+
+def assert_responses(found, expected, X, given, w=None):
+    """What costs in error is exponentiated; sums may be off by that share of their absolute parts."""
+    tiny = 1e-13 if X.dtype == np.float64 else 1e-5
+    error = tiny + 2 * cost_rounding(X, given).max()
+    total = len(X) if w is None else w.sum()
+    span = np.abs(X.astype(np.float64)[:, np.newaxis] - given.means).max(initial=0)
+    assert found.labels.dtype == np.int32
+    assert all(array.dtype == np.float64 for array in found[1:])
+    cost = reference.gaussian_costs(X, *given)
+    own = np.take_along_axis(cost, found.labels[:, np.newaxis], axis=1)[:, 0]
+    assert (own <= cost.min(axis=1) + error).all()
+    np.testing.assert_allclose(found.log_sum, expected.log_sum, rtol=tiny, atol=error)
+    scale = 1 + np.log(len(given.means)) + np.abs(expected.mean)
+    np.testing.assert_allclose(found.mean, expected.mean, rtol=0, atol=4 * error * scale.max())
+    np.testing.assert_allclose(found.counts, expected.counts, rtol=0, atol=error * total)
+    np.testing.assert_allclose(found.first, expected.first, rtol=0, atol=error * total * span)
+    np.testing.assert_allclose(found.second, expected.second, rtol=0, atol=error * total * span**2)
+    assert found.second.shape == given.factors.shape
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@every_shape
+@every_dtype
+@pytest.mark.parametrize(("n", "D", "C"), SIZES)
+def test_respond_equals_the_reference(n, D, C, dtype, full, weighted):
+    X, given = clustered(n, D, dtype, seed=D), gaussians(C, D, dtype, full, seed=n)
+    w = weights(n) if weighted else None
+    found, expected = native_gaussians.respond(X, given, w), reference.respond(X, given, w)
+    assert_responses(found, expected, X, given, w)
+    if full:
+        np.testing.assert_array_equal(found.second, found.second.transpose(0, 2, 1))
+    bare = native_gaussians.respond(X, given, w, moments=False)
+    assert same_bits(tuple(bare[:3]), tuple(found[:3]))
+    assert bare.counts.size == bare.first.size == bare.second.size == 0
+    r = native_gaussians.responsibilities(X, given)
+    assert r.shape == (n, C)
+    assert r.dtype == np.float64
+    error = (1e-13 if dtype == np.float64 else 1e-5) + 2 * cost_rounding(X, given).max()
+    np.testing.assert_allclose(r, reference.responsibilities(X, given), rtol=0, atol=error)
+    np.testing.assert_allclose(r.sum(axis=1), 1, rtol=1e-5 if dtype == np.float32 else 1e-13)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@every_shape
+@every_dtype
+@pytest.mark.parametrize(("n", "D", "C"), SIZES)
+def test_moments_equal_the_reference(n, D, C, dtype, full, weighted):
+    """In double precision whatever the data are: all that is left is the order of sums."""
+    X, means = clustered(n, D, dtype, seed=D), clustered(C, D, dtype, seed=n)
+    w = weights(n) if weighted else None
+    rng = np.random.default_rng(n)
+    for H in (1, 2, 5):
+        kept = rng.integers(C, size=(n, H)).astype(np.int32)
+        for q in (None, rng.dirichlet(np.ones(H), n), rng.choice([-1.0, 0.0, 1.0], (n, H))):
+            found = native_gaussians.moments(X, means, kept, q, w, full=full)
+            expected = reference.moments(X, means, kept, q, w, full=full)
+            assert [array.dtype for array in found] == [np.float64] * 3
+            for a, b in zip(found, expected, strict=True):
+                assert a.shape == b.shape
+                np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-10)
+            if full:
+                np.testing.assert_array_equal(found[2], found[2].transpose(0, 2, 1))
+
+
+@every_shape
+@every_dtype
+def test_an_offset_of_a_million_changes_nothing(dtype, full):
+    """Costs and moments are relative to the means, so nothing is lost where differences are exact."""
+    X, given, w = sixteenths(120, 3, dtype, span=9), exact_gaussians(33, 3, dtype, full), weights(120)
+    far = X + dtype(1e6), given._replace(means=given.means + dtype(1e6))
+    near, moved = native_gaussians.respond(X, given, w), native_gaussians.respond(*far, w)
+    np.testing.assert_array_equal(moved.labels, near.labels)
+    for a, b in zip(near[1:], moved[1:], strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-6, atol=1e-6)
+    kept = np.random.default_rng(0).integers(33, size=(120, 2)).astype(np.int32)
+    q = np.full((120, 2), 0.5)
+    sums = [native_gaussians.moments(x, g.means, kept, q, w, full=full) for x, g in ((X, given), far)]
+    assert same_bits(*sums)
+
+
+@every_shape
+@every_dtype
+def test_far_points_and_narrow_components_stay_finite(dtype, full, kernels):
+    """Costs beyond the range of the numbers are no responsibility at all; the nearest component takes the point."""
+    X, given = clustered(60, 4, dtype), gaussians(20, 4, dtype, full)
+    X[::20] = 1e5
+    factors = given.factors.copy()
+    factors[3] *= dtype(1e4)
+    found = kernels.respond(X, given._replace(factors=factors))
+    assert all(np.isfinite(array).all() for array in found)
+    r = kernels.responsibilities(X, given._replace(factors=factors))
+    np.testing.assert_allclose(r.sum(axis=1), 1, rtol=1e-5)
+    np.testing.assert_array_equal(r[::20].max(axis=1), 1)
+
+
+@every_shape
+@every_dtype
+def test_points_without_weight_count_nothing(dtype, full, kernels):
+    X, given, w = clustered(90, 4, dtype), gaussians(20, 4, dtype, full), weights(90)
+    X[w == 0] += 1e3
+    found, only = kernels.respond(X, given, w), kernels.respond(X[w > 0], given, w[w > 0])
+    for a, b in zip(found[3:], only[3:], strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5 if dtype == np.float32 else 1e-12, atol=1e-9)
+    np.testing.assert_allclose(found.log_sum[w > 0], only.log_sum, rtol=1e-6)
+    nothing = kernels.respond(X, given, np.zeros(90))
+    assert not any(array.any() for array in nothing[3:])
+    kept = np.random.default_rng(0).integers(20, size=(90, 2)).astype(np.int32)
+    q = np.full((90, 2), 0.5)
+    some = kernels.moments(X, given.means, kept, q, w, full=full)
+    for a, b in zip(
+        some, kernels.moments(X[w > 0], given.means, kept[w > 0], q[w > 0], w[w > 0], full=full), strict=True
+    ):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-9)
+
+
+@every_shape
+def test_an_integer_weight_is_a_repeat(full, kernels):
+    X, given = clustered(40, 3, np.float64), gaussians(11, 3, np.float64, full)
+    repeats = np.random.default_rng(0).integers(0, 4, size=40)
+    weighted, repeated = (
+        kernels.respond(X, given, repeats.astype(float)),
+        kernels.respond(np.repeat(X, repeats, 0), given),
+    )
+    for a, b in zip(weighted[3:], repeated[3:], strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+
+
+@every_shape
+@every_dtype
+def test_moments_of_exact_responsibilities_are_those_of_respond(dtype, full, kernels):
+    X, given, w = clustered(80, 5, dtype), gaussians(9, 5, dtype, full), weights(80)
+    found = kernels.respond(X, given, w)
+    kept = np.tile(np.arange(9, dtype=np.int32), (80, 1))
+    same = kernels.moments(X, given.means, kept, kernels.responsibilities(X, given), w, full=full)
+    for a, b in zip(found[3:], same, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5 if dtype == np.float32 else 1e-11, atol=1e-5)
+
+
+@every_shape
+@every_dtype
+def test_mean_cost_and_log_sum_belong_together(dtype, full, kernels):
+    """Entropy of the responsibilities is log-sum + mean cost / 2, the free energy of exact posteriors is tight."""
+    X, given = clustered(80, 5, dtype), gaussians(9, 5, dtype, full)
+    found, r = kernels.respond(X, given), kernels.responsibilities(X, given)
+    entropy = -(r * np.log(r, out=np.zeros_like(r), where=r > 0)).sum(axis=1)
+    np.testing.assert_allclose(found.log_sum + found.mean / 2, entropy, atol=1e-9 if dtype == np.float64 else 2e-3)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@every_shape
+@every_dtype
+def test_any_layout_gives_the_same_bits(dtype, full, layout, tmp_path, kernels):
+    X, given, w = clustered(101, 19, dtype), gaussians(37, 19, dtype, full), weights(101)
+    kept = np.random.default_rng(0).integers(37, size=(101, 3)).astype(np.int32)
+    q = np.random.default_rng(1).random((101, 3))
+    there, means, its_kept, its_q = (arrange(a, layout, tmp_path) for a in (X, given.means, kept, q))
+    its_w = arrange(w[:, np.newaxis], layout, tmp_path)[:, 0]
+    factors = given.factors.transpose(0, 2, 1).copy().transpose(0, 2, 1) if full else given.factors.T.copy().T
+    other = Gaussians(means, factors, given.offsets)
+    assert same_bits(tuple(kernels.respond(there, other, its_w)), tuple(kernels.respond(X, given, w)))
+    assert same_bits(kernels.responsibilities(there, other), kernels.responsibilities(X, given))
+    arranged = kernels.moments(there, means, its_kept, its_q, its_w, full=full)
+    assert same_bits(arranged, kernels.moments(X, given.means, kept, q, w, full=full))
+
+
+@pytest.mark.parametrize(("n", "D", "C"), [(5, 3, 3), (3001, 5, 50), (40_003, 3, 7), (1501, 9, 700)])
+@every_shape
+@every_dtype
+def test_any_number_of_threads_gives_the_same_bits(dtype, full, n, D, C):
+    """Several blocks, several pieces of a component, and more components than rows in a piece."""
+    X, given, w = clustered(n, D, dtype), gaussians(C, D, dtype, full), weights(n)
+    kept = np.random.default_rng(0).integers(C, size=(n, 2)).astype(np.int32)
+    q = np.full((n, 2), 0.5)
+    first, *others = [
+        (
+            tuple(native_gaussians.respond(X, given, w, n_threads=t)),
+            native_gaussians.responsibilities(X, given, n_threads=t),
+            native_gaussians.moments(X, given.means, kept, q, w, full=full, n_threads=t),
+        )
+        for t in THREADS
+    ]
+    assert all(same_bits(first, other) for other in others)
+
+
+@every_shape
+def test_blocks_of_rows_add_up(full):
+    """More rows than a block has: the sums are those of the reference."""
+    n, C = 70_001, 3
+    X, given = clustered(n, 2, np.float64), gaussians(C, 2, np.float64, full)
+    assert_responses(native_gaussians.respond(X, given), reference.respond(X, given), X, given)

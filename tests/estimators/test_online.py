@@ -1,0 +1,151 @@
+"""partial_fit: online k-means (Bishop eq. 9.5) and stepwise EM."""
+
+import numpy as np
+import pytest
+
+from cprime import GaussianMixture, KMeans, load
+
+COVARIANCES = ("full", "tied", "diag", "spherical", "tied_spherical")
+
+
+def clustered(n, D=3, dtype=np.float64, seed=0):
+    rng = np.random.default_rng(seed)
+    places = 6 * rng.standard_normal((5, D))
+    return (places[rng.integers(5, size=n)] + rng.standard_normal((n, D))).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("decay", [1.0, 0.7])
+def test_batches_of_one_point_follow_robbins_and_monro(dtype, decay):
+    X = clustered(200, dtype=dtype)
+    start = X[:5].copy()
+    km = KMeans(5, init=start, learning_decay=decay).partial_fit(start)
+    centers, counts = start.astype(np.float64), np.ones(5)
+    assert np.allclose(km.cluster_centers_, centers)
+    for x in X[5:]:
+        winner = np.square(x - centers).sum(axis=1).argmin()
+        counts[winner] += 1
+        centers[winner] += (x - centers[winner]) / counts[winner] ** decay
+        km.partial_fit(x[np.newaxis])
+        assert km.labels_ == [winner]
+    assert km.cluster_centers_.dtype == dtype
+    assert np.allclose(km.cluster_centers_, centers, atol=1e-4 if dtype == np.float32 else 1e-10)
+    assert np.allclose(km.counts_, counts)
+    assert km.n_iter_ == len(km.history_) == 196
+    assert set(km.history_["phase"]) == {"online"}
+
+
+def test_a_center_is_the_running_mean_of_what_it_has_won():
+    X = clustered(600)
+    km = KMeans(5, init=X[:5].copy())
+    sums, weights = np.zeros((5, 3)), np.random.default_rng(1).exponential(size=600)
+    for rows in np.split(np.arange(600), 6):
+        km.partial_fit(X[rows], sample_weight=weights[rows])
+        np.add.at(sums, km.labels_, weights[rows, np.newaxis] * X[rows])
+    assert np.allclose(km.cluster_centers_, sums / km.counts_[:, np.newaxis])
+    assert km.counts_.sum() == pytest.approx(weights.sum())
+
+
+def test_online_k_means_ends_near_what_a_fit_finds():
+    X = clustered(5000)
+    start = KMeans(5, n_init=5, random_state=0).fit(X[:500]).cluster_centers_
+    km = KMeans(5, init=start)
+    for batch in np.array_split(X, 50):
+        km.partial_fit(batch)
+    best = KMeans(5, n_init=5, random_state=0).fit(X)
+    assert km.score(X) > 1.01 * best.score(X)
+    assert km.variance_ == pytest.approx(best.variance_, rel=0.05)
+
+
+def test_forgetting_follows_clusters_that_wander():
+    rng = np.random.default_rng(0)
+    steady, forgetting = (KMeans(2, init=np.array([[0.0], [10.0]]), learning_decay=decay) for decay in (1.0, 0.6))
+    for step in range(200):
+        batch = np.array([[0.0], [10.0]]) + 0.05 * step + 0.1 * rng.standard_normal((2, 1))
+        steady.partial_fit(batch)
+        forgetting.partial_fit(batch)
+    there = np.array([[9.95], [19.95]])
+    assert np.abs(np.sort(forgetting.cluster_centers_, axis=0) - there).max() < 2
+    assert np.abs(np.sort(steady.cluster_centers_, axis=0) - there).max() > 4
+
+
+@pytest.mark.parametrize("weights", ["free", "equal"])
+@pytest.mark.parametrize("covariance_type", COVARIANCES)
+def test_one_batch_of_all_points_is_one_em_step(covariance_type, weights):
+    X, given = (
+        clustered(500),
+        {"covariance_type": covariance_type, "weights": weights, "means_init": clustered(500)[:5]},
+    )
+    if covariance_type == "tied_spherical":
+        given["precisions_init"] = 0.5
+    online = GaussianMixture(5, **given).partial_fit(X)
+    whole = GaussianMixture(5, max_iter=1, tol=0, **given)
+    with pytest.warns(UserWarning, match="did not converge"):
+        whole.fit(X)
+    assert np.allclose(online.means_, whole.means_)
+    assert np.allclose(online.covariances_, whole.covariances_)
+    assert np.allclose(online.weights_, whole.weights_)
+    assert online.lower_bound_ == pytest.approx(whole.lower_bounds_[0])
+
+
+@pytest.mark.parametrize("covariance_type", COVARIANCES)
+@pytest.mark.parametrize("weights", ["free", "equal"])
+def test_equal_batches_repeated_keep_the_fixed_point_of_em(covariance_type, weights):
+    X = clustered(600)
+    given = {"covariance_type": covariance_type, "weights": weights, "random_state": 0, "tol": 1e-10, "max_iter": 500}
+    gm = GaussianMixture(5, **given).fit(X)
+    before = gm.means_.copy(), np.array(gm.covariances_)
+    for _ in range(3):
+        gm.partial_fit(X)
+    assert np.allclose(gm.means_, before[0], atol=1e-3)
+    assert np.allclose(gm.covariances_, before[1], atol=1e-3)
+    assert gm.counts_.sum() == pytest.approx(4 * 600)
+
+
+@pytest.mark.parametrize("covariance_type", COVARIANCES)
+def test_stepwise_em_ends_near_em(covariance_type):
+    X = clustered(4000)
+    start = KMeans(5, n_init=5, random_state=0).fit(X[:400])
+    gm = GaussianMixture(5, covariance_type=covariance_type, init_params=start, learning_decay=0.8)
+    for batch in np.array_split(np.concatenate([X, X]), 40):
+        gm.partial_fit(batch)
+    best = GaussianMixture(5, covariance_type=covariance_type, init_params=start).fit(X)
+    assert gm.score(X) > best.score(X) - 0.05
+    assert gm.weights_.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("n_active", [1, 2, None])
+def test_truncated_and_hard_batches(n_active):
+    X = clustered(900)
+    for assignment in ("soft", "hard", "posterior"):
+        gm = GaussianMixture(5, n_active=n_active, assignment=assignment, random_state=0)
+        for batch in np.array_split(X, 3):
+            gm.partial_fit(batch)
+        assert np.isfinite(gm.score(X))
+        assert gm.n_iter_ == 3
+
+
+def test_a_model_in_progress_can_be_saved(tmp_path):
+    X = clustered(400)
+    for estimator in (KMeans(5, random_state=0), GaussianMixture(5, random_state=0)):
+        estimator.partial_fit(X[:200]).save(tmp_path / "model.safetensors")
+        again = load(tmp_path / "model.safetensors").partial_fit(X[200:])
+        estimator.partial_fit(X[200:])
+        assert np.array_equal(again.predict(X), estimator.predict(X))
+        assert again.n_iter_ == 2
+
+
+@pytest.mark.parametrize("decay", [0.5, 1.5, -1, "fast"])
+def test_decay_outside_its_range_is_refused(decay):
+    for estimator in (KMeans(2, learning_decay=decay), GaussianMixture(2, learning_decay=decay)):
+        with pytest.raises((ValueError, TypeError), match="learning_decay"):
+            estimator.partial_fit(clustered(10))
+
+
+def test_first_batch_needs_a_point_for_each_cluster():
+    for estimator in (KMeans(8), GaussianMixture(8)):
+        with pytest.raises(ValueError, match=r"n_samples=5 should be >= n_\w+=8"):
+            estimator.partial_fit(clustered(5))
+        estimator.partial_fit(clustered(40)).partial_fit(clustered(1))
+        with pytest.raises(ValueError, match="features"):
+            estimator.partial_fit(clustered(5, D=2))

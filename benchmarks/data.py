@@ -61,9 +61,38 @@ def _patches() -> NDArray:
         raise MissingData(str(error)) from error
 
 
+def _standardized(load: Callable[[], NDArray]) -> Callable[[], NDArray]:
+    """Every column of mean 0 and variance 1."""
+
+    def scaled() -> NDArray:
+        X = load().astype(np.float64)
+        X -= X.mean(axis=0)
+        spread = X.std(axis=0)
+        return np.divide(X, spread, out=X, where=spread > 0)
+
+    return scaled
+
+
+def _principal(load: Callable[[], NDArray], n: int) -> Callable[[], NDArray]:
+    """Coordinates along the n leading principal components."""
+
+    def projected() -> NDArray:
+        X = load()
+        _, directions = np.linalg.eigh(np.cov(X, rowvar=False))
+        return X @ directions[:, ::-1][:, :n]
+
+    return projected
+
+
 SOURCES = {
     "kdd": Source(_file("kddcup04_protein.npz"), "KDD-Cup 2004, protein homology, 145,751 × 74", 2000),
     "msd": Source(_file("msd_sample.npz"), "a sample of YearPredictionMSD, 130,290 × 90", 2000),
+    "msd-standard": Source(_standardized(_file("msd_sample.npz")), "the same, standardized", 500),
+    "kdd-20": Source(
+        _principal(_standardized(_file("kddcup04_protein.npz")), 20),
+        "KDD-Cup 2004, standardized, its 20 leading principal components, 145,751 × 20",
+        200,
+    ),
     "sift": Source(_file("sift_300k.npz"), "SIFT descriptors of photographs, 300,000 × 128", 4096),
     "patches": Source(_patches, "8 × 8 patches of scikit-learn's two photographs, 531,720 × 64", 4096),
     "birch": Source(

@@ -33,6 +33,12 @@ PARTIAL = (
     f"time-to-quality --data sift -C 16384 --repetitions 1 {_AGAINST_FAISS}",
 )
 
+MIXTURES = (
+    "time-to-quality --model mixture-diag --data msd-standard --repetitions 1 --iterations 20",
+    "time-to-quality --model mixture-full --data kdd-20 --repetitions 1 --iterations 20",
+    "memory --model mixture-diag --data msd-standard --iterations 2",
+)
+
 FULL = (
     "time-to-quality --data kdd --data msd --iterations 1,3,10,25,100",
     "time-to-quality --data birch --data clusters-small --iterations 1,3,10,25,100",
@@ -41,6 +47,7 @@ FULL = (
     f"time-to-quality --data clusters --repetitions 1 --iterations 1,5,25 --peers {_FAST},{_SUPER}",
     "time-to-quality --model mixture --data kdd -C 200 --iterations 1,3,10,30,100",
     *EXACT,
+    *MIXTURES,
     "growth --along C --repetitions 3",
     "growth --along N --repetitions 3",
     "growth --along D --repetitions 3",
@@ -53,5 +60,6 @@ PROFILES: dict[str, tuple[tuple[str, ...], str]] = {
     "short": (SHORT, "a short profile of everything, at most ten minutes on two processors"),
     "full": (FULL, "the whole: hours"),
     "exact": (EXACT, "the exact algorithms: starts, iterations of Lloyd and EM, small data"),
+    "mixtures": (MIXTURES, "general mixtures against scikit-learn's"),
     "partial": (PARTIAL, "KMeans(C) as it comes against 25 iterations of faiss"),
 }

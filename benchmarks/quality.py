@@ -17,27 +17,34 @@ def inertia(X: NDArray[np.float32], centers: NDArray) -> float:
     return float(kernels.nearest(X, centers)[1].sum(dtype=np.float64))
 
 
-def log_likelihood(X: NDArray, weights: NDArray, means: NDArray, variances: NDArray) -> float:
-    """1/N Σ_n log Σ_c π_c N(x_n; μ_c, σ_c² I) in nats.
+def log_likelihood(X: NDArray, weights: NDArray, means: NDArray, covariances: NDArray) -> float:
+    """1/N Σ_n log Σ_c π_c N(x_n; μ_c, Σ_c) in nats; covariances (C,), (C, D) or (C, D, D).
 
-    Where all components have one weight and one variance, distances are those of `kernels`; otherwise they come from
-    products of double precision about the mean of the data.
+    In double precision, by products about the mean of the data, or component by component for matrices.
     """
     D = X.shape[1]
-    if np.ptp(variances) == 0 and np.ptp(weights) == 0:
-        sums = kernels.log_sum_exp(X, np.ascontiguousarray(means, dtype=X.dtype), float(variances[0]))
-        return float(sums.mean() + np.log(weights[0]) - 0.5 * D * np.log(2 * math.pi * variances[0]))
     shift = X.mean(axis=0, dtype=np.float64)
     means = means.astype(np.float64) - shift
+    if covariances.ndim == 3:
+        factors = np.linalg.inv(np.linalg.cholesky(covariances.astype(np.float64)))
+        log_determinants = -2 * np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)
+    else:
+        variances = np.broadcast_to(covariances.reshape(len(means), -1), means.shape).astype(np.float64)
+        log_determinants = np.log(variances).sum(axis=1)
     with np.errstate(divide="ignore"):  # a weight may be 0
-        constant = np.log(weights) - 0.5 * D * np.log(2 * math.pi * variances)
+        constant = np.log(weights) - 0.5 * (D * np.log(2 * math.pi) + log_determinants)
     total = 0.0
-    step = max(1, _BLOCK // len(means))
+    step = max(1, _BLOCK // max(len(means), D))
     for start in range(0, len(X), step):
         rows = X[start : start + step] - shift
-        squared = np.einsum("ij,ij->i", rows, rows)[:, np.newaxis] - 2 * rows @ means.T
-        squared += np.einsum("ij,ij->i", means, means)
-        total += float(logsumexp(constant - 0.5 * np.maximum(squared, 0) / variances, axis=1).sum())
+        if covariances.ndim == 3:
+            squared = np.empty((len(rows), len(means)))
+            for c, (mean, factor) in enumerate(zip(means, factors, strict=True)):
+                squared[:, c] = np.square((rows - mean) @ factor.T).sum(axis=1)
+        else:
+            squared = np.square(rows) @ (1 / variances).T - 2 * rows @ (means / variances).T
+            squared += (np.square(means) / variances).sum(axis=1)
+        total += float(logsumexp(constant - 0.5 * np.maximum(squared, 0), axis=1).sum())
     return total / len(X)
 
 
@@ -51,7 +58,8 @@ def judge(X: NDArray[np.float32], n_clusters: int, fitted: Fitted) -> float:
     assert np.isfinite(centers).all(), "centers that are not finite"
     if fitted.weights is None:
         return inertia(X, centers)
-    assert fitted.variances is not None
+    assert fitted.covariances is not None
     assert np.isclose(fitted.weights.sum(), 1, atol=1e-4), f"weights that sum to {fitted.weights.sum()}"
-    assert (fitted.variances > 0).all(), "variances that are not positive"
-    return log_likelihood(X, fitted.weights, fitted.centers, fitted.variances)
+    least = np.linalg.eigvalsh(fitted.covariances) if fitted.covariances.ndim == 3 else fitted.covariances
+    assert (least > 0).all(), "variances that are not positive"
+    return log_likelihood(X, fitted.weights, fitted.centers, fitted.covariances)

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from benchmarks.machine import read_seconds, sgemm_rate
 from benchmarks.measures import options as given
+from benchmarks.measures.options import MIXTURES
 from benchmarks.peers import PEERS, Settings, shown
 from benchmarks.records import Record
 from benchmarks.rounds import median, plan, ratios, repeat, spread
@@ -32,6 +33,8 @@ _PEERS = {
         "intelex",
     ],
     "mixture": ["cprime-em", "cprime-mixture-5", "sklearn-mixture", "sklearn-bayesian"],
+    "mixture-diag": ["cprime-diag-em", "cprime-diag-graph-5", "sklearn-diag"],
+    "mixture-full": ["cprime-full-em", "cprime-full-graph-5", "sklearn-full"],
 }
 # What an iteration of a partial search is, beside the number of iterations: C′ = 1 and 3 with G = 15, var-GMM-S with 5.
 _PARTIAL: dict[str, Settings] = {
@@ -44,7 +47,7 @@ _ALL_CENTERS = {"cprime-lloyd", "faiss", "sklearn-lloyd", "intelex"}  # those th
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     given.add_data(parser, ["kdd"])
-    given.add_model(parser, "k-means", "mixture")
+    given.add_model(parser, "k-means", *MIXTURES)
     given.add_peers(parser)
     given.add_repetitions(parser, 3)
     parser.add_argument("--iterations", type=given.positive, default=5, help="iterations of a fit (default: 5)")
@@ -104,7 +107,7 @@ def _case_report(records: list[Record]) -> str:
         return left_out(records)
     first = done[0]
     read, sgemm = first["read_seconds"], first["sgemm_seconds"]
-    figure = "L" if first["model"] == "mixture" else "J"
+    figure = "L" if first["model"] in MIXTURES else "J"
     columns = [
         "peer",
         "settings",
@@ -142,7 +145,7 @@ def _against(record: Record, first: Record) -> str:
     """The figure of merit of the last iteration, where both have the same."""
     if PEERS[record["peer"]].model != PEERS[first["peer"]].model:
         return ""
-    if first["model"] == "mixture":
+    if first["model"] in MIXTURES:
         return f"{median([a - b for a, b in zip(record['value'], first['value'], strict=False)]):+.4f} nats"
     return f"{median(ratios(record['value'], first['value'])) - 1:+.1e}"
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from matplotlib.figure import Figure
 
 from benchmarks.measures import options as given
+from benchmarks.measures.options import MIXTURES
 from benchmarks.peers import PEERS, shown
 from benchmarks.records import Record
 from benchmarks.rounds import plan, repeat, spread
@@ -16,7 +17,7 @@ TITLE = "Peak memory"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     given.add_data(parser, ["kdd"])
-    given.add_model(parser, "k-means", "mixture")
+    given.add_model(parser, "k-means", *MIXTURES)
     given.add_peers(parser)
     parser.add_argument("--iterations", type=given.positive, default=3, help="iterations of a fit (default: 3)")
 
@@ -56,7 +57,7 @@ def report(records: list[Record]) -> str:
             for record in group
             if record.get("seconds")
         ]
-        figure = "L" if first["model"] == "mixture" else "J"
+        figure = "L" if first["model"] in MIXTURES else "J"
         columns = ["peer", "settings", "MB above the data", "seconds", figure]
         text = f"The data themselves are {first['data_bytes'] / 1e6:,.0f} MB."
         parts.append(f"### {case(first)}\n\n{table(columns, rows)}\n\n{text}")

@@ -8,6 +8,8 @@ from benchmarks.peers import PEERS, of_model
 from benchmarks.records import Record
 from cprime._threads import resolve_threads
 
+MIXTURES = ("mixture", "mixture-diag", "mixture-full")  # what is judged by its likelihood
+
 
 def positive(text: str) -> int:
     value = int(text)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from benchmarks.data import random_start
 from benchmarks.measures import options as given
+from benchmarks.measures.options import MIXTURES
 from benchmarks.peers import PEERS
 from benchmarks.quality import judge
 from benchmarks.records import Record
@@ -33,12 +34,14 @@ _PEERS = {
         "intelex",
     ],
     "mixture": ["cprime-em", "sklearn-mixture", "sklearn-bayesian"],
+    "mixture-diag": ["cprime-diag-em", "sklearn-diag"],
+    "mixture-full": ["cprime-full-em", "sklearn-full"],
 }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     given.add_data(parser, ["iris"])
-    given.add_model(parser, "k-means", "mixture")
+    given.add_model(parser, "k-means", *MIXTURES)
     given.add_peers(parser)
     given.add_repetitions(parser, 3)
     parser.add_argument("--calls", type=given.positive, default=20, help="calls after the first (default: 20)")
@@ -103,7 +106,7 @@ def report(records: list[Record]) -> str:
             for record in group
             if record.get("seconds")
         ]
-        figure = "L" if group[0]["model"] == "mixture" else "J"
+        figure = "L" if group[0]["model"] in MIXTURES else "J"
         columns = ["peer", "import", "import, s", "first call, ms", "later calls, ms", figure]
         parts.append(f"### {case(group[0])}\n\n{table(columns, rows)}")
         missing = left_out(group)

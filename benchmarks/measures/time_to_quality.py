@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from benchmarks.measures import options as given
+from benchmarks.measures.options import MIXTURES
 from benchmarks.peers import PEERS, shown
 from benchmarks.plots import Curve, draw
 from benchmarks.records import Record
@@ -20,14 +21,19 @@ from benchmarks.rounds import label, median, plan, ratios, repeat, spread
 from benchmarks.tables import case, grouped, left_out, table
 
 TITLE = "Time to quality"
-_REFERENCES = {"k-means": ("faiss", "sklearn-lloyd"), "mixture": ("sklearn-mixture",), "seeding": ("cprime-plusplus",)}
+_REFERENCES = {
+    "k-means": ("faiss", "sklearn-lloyd"),
+    "mixture": ("sklearn-mixture",),
+    "mixture-diag": ("sklearn-diag",),
+    "mixture-full": ("sklearn-full",),
+    "seeding": ("cprime-plusplus",),
+}
 _REFERENCE_ITERATIONS = 25
-_QUALITY = {"k-means": "J", "mixture": "L", "seeding": "J"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     given.add_data(parser, ["kdd"])
-    given.add_model(parser, "k-means", "mixture", "seeding")
+    given.add_model(parser, "k-means", *MIXTURES, "seeding")
     given.add_peers(parser)
     given.add_repetitions(parser, 3)
     parser.add_argument(
@@ -92,7 +98,7 @@ def unmatched(records: list[Record]) -> tuple[list[Record], list[Record]]:
 
 def _loss(record: Record) -> float:
     """The figure of merit, so that less is better."""
-    return median(record["value"]) * (-1 if record["model"] == "mixture" else 1)
+    return median(record["value"]) * (-1 if record["model"] in MIXTURES else 1)
 
 
 def report(records: list[Record]) -> str:
@@ -106,14 +112,16 @@ def report(records: list[Record]) -> str:
 
 
 def _heading(record: Record) -> str:
-    return {"k-means": "", "mixture": "Mixtures: ", "seeding": "Starts: "}[record["model"]] + case(record)
+    kinds = {"k-means": "", "seeding": "Starts: ", "mixture": "Mixtures: "}
+    shape = record["model"].removeprefix("mixture-")
+    return kinds.get(record["model"], f"Mixtures with {shape} covariances: ") + case(record)
 
 
 def _case_report(records: list[Record]) -> str:
     base = reference(records)
     if base is None:
         return left_out(records)
-    quality = _QUALITY[base["model"]]
+    quality = "L" if base["model"] in MIXTURES else "J"
     against = "L − L(reference), nats" if quality == "L" else "J against the reference"
     columns = ["peer", "settings", "seconds", quality, against, "speed-up", "iterations", "it says besides"]
     rows = [_row(record, base) for record in records if record.get("seconds")]
@@ -127,7 +135,7 @@ def _case_report(records: list[Record]) -> str:
 
 
 def _row(record: Record, base: Record) -> list[str]:
-    if record["model"] == "mixture":
+    if record["model"] in MIXTURES:
         change = spread([a - b for a, b in zip(record["value"], base["value"], strict=False)], "+.4f")
         value = f"{median(record['value']):.4f}"
     else:
@@ -141,6 +149,7 @@ def _row(record: Record, base: Record) -> list[str]:
             ("evaluations", "evaluations a point", ",.0f"),
             ("agreement", "agreement", ".3f"),
             ("relative_excess", "excess of J", ".2%"),
+            ("shortfall", "shortfall of F", ".4f"),
         )
         if key in extra
     ]
@@ -160,7 +169,9 @@ def _row(record: Record, base: Record) -> list[str]:
 def _verdict(records: list[Record]) -> str:
     """Which points of peers lie where none of ours is as fast and as good."""
     done = [record for record in records if record.get("seconds")]
-    if records[0]["model"] == "mixture":
+    if records[0]["model"] in MIXTURES:
+        if records[0]["model"] != "mixture":
+            return ""
         return "Peers whose components have more parameters reach a greater L; it compares the fits of one model."
     if len({PEERS[record["peer"]].family == "cprime" for record in done}) < 2:
         return ""  # only ours, or only others
@@ -192,7 +203,7 @@ def figures(records: list[Record]) -> dict[str, Figure]:
 def _figure(records: list[Record]) -> Figure:
     base = reference(records)
     assert base is not None
-    mixture = base["model"] == "mixture"
+    mixture = base["model"] in MIXTURES
     curves = []
     for group in grouped((record for record in records if record.get("seconds")), "peer"):
         group = sorted(group, key=lambda record: median(record["seconds"]))

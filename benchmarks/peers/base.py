@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import cprime
+from cprime import kernels
 
 Settings = dict[str, Any]
 Floats = NDArray[np.floating]
@@ -31,7 +32,7 @@ class Fitted:
 
     centers (C, D)      n_iter: iterations done, as the peer counts them; None where it does not say
     objective: what the peer reports, J or the mean log-likelihood, for comparison only; None where it does not say
-    weights (C,), variances (C,): of a mixture of spherical Gaussians, else None
+    weights (C,), covariances (C,), (C, D) or (C, D, D): of a mixture of Gaussians, else None
     extra: more that the peer tells, to be written into the record
     """
 
@@ -39,7 +40,7 @@ class Fitted:
     n_iter: int | None = None
     objective: float | None = None
     weights: Floats | None = None
-    variances: Floats | None = None
+    covariances: Floats | None = None
     extra: dict[str, Any] = field(default_factory=dict)
 
 
@@ -50,7 +51,8 @@ class Peer:
     name: on the command line and on curves       family: peers of one colour; this library's is "cprime"
     distribution: of which the version is printed       statement: what a user imports
     fit: the call itself; everything it does is timed
-    model: "k-means", "mixture" or "seeding"; peers of one model are compared by one figure
+    model: "k-means", "mixture" (of spherical Gaussians), "mixture-diag", "mixture-full" or "seeding"; peers of one
+    model are compared by one figure
     start: where it starts from, in words       note: what a reader must know besides
     fixed: the settings that make it do n iterations, None if it cannot be told
     choices: the settings of a time-to-quality curve besides, or instead
@@ -94,6 +96,19 @@ class Peer:
 def shown(settings: Settings) -> str:
     """Settings as they are printed."""
     return ", ".join(f"{name}={value}" for name, value in settings.items()) or "default"
+
+
+def first_precision(task: Task) -> float:
+    """1/σ² of the points about the nearest rows of the start: where mixtures begin (equation 14 of Lücke & Forster)."""
+    squares = kernels.nearest(task.X, task.start, n_threads=task.n_threads)[1]
+    return task.X.size / float(squares.sum(dtype=np.float64))
+
+
+def precisions(task: Task, covariance_type: str) -> NDArray[np.float64]:
+    """The same first precision for every component and direction, in the shape that scikit-learn asks for."""
+    C, D = task.start.shape
+    shaped = {"spherical": np.ones(C), "diag": np.ones((C, D)), "full": np.tile(np.eye(D), (C, 1, 1))}
+    return first_precision(task) * shaped[covariance_type]
 
 
 GIVEN = "the given rows"

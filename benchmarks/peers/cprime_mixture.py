@@ -1,30 +1,46 @@
-"""This library's mixtures: equal weights, one variance for all components and directions."""
+"""This library's mixtures: the papers' model, equal weights and one variance; and general ones as scikit-learn's."""
 
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from benchmarks.peers.base import GIVEN, Fitted, Peer, Settings, Task
+from benchmarks.peers.base import GIVEN, Fitted, Peer, Settings, Task, precisions
 
-_MODEL: Settings = {"covariance_type": "tied_spherical", "weights": "equal"}
+_PAPERS: Settings = {"covariance_type": "tied_spherical", "weights": "equal"}
 
 
 def fit(task: Task, **settings: Any) -> Fitted:
+    """The papers' model."""
+    model = _fitted(task, {**_PAPERS, **settings})
+    return _result(model, np.full(task.n_clusters, model.variance_))
+
+
+def general(task: Task, covariance_type: str, **settings: Any) -> Fitted:
+    """Components with covariances and weights of their own."""
+    C = task.n_clusters
+    start = {"weights_init": np.full(C, 1 / C), "precisions_init": precisions(task, covariance_type)}
+    model = _fitted(task, {"covariance_type": covariance_type, **start, **settings})
+    return _result(model, model.covariances_)
+
+
+def _fitted(task: Task, settings: Settings) -> Any:
     from cprime import GaussianMixture
 
-    given: Settings = {**_MODEL, "means_init": task.start, "random_state": task.seed, "n_threads": task.n_threads}
-    model = GaussianMixture(task.n_clusters, **given, **settings).fit(task.X)
+    given: Settings = {"means_init": task.start, "random_state": task.seed, "n_threads": task.n_threads}
+    return GaussianMixture(task.n_clusters, **given, **settings).fit(task.X)
+
+
+def _result(model: Any, covariances: Any) -> Fitted:
+    extra = {
+        "evaluations": float(model.history_["n_distances"].sum()) / len(model.labels_),
+        "step_seconds": model.history_["seconds"].tolist(),
+    }
+    if model.certificate_ is not None:
+        extra["agreement"] = model.certificate_["agreement"]
+        extra["shortfall"] = model.certificate_["shortfall"]
     return Fitted(
-        model.means_,
-        model.n_iter_,
-        model.lower_bound_,
-        weights=model.weights_,
-        variances=np.full(task.n_clusters, model.variance_),
-        extra={
-            "evaluations": float(model.history_["n_distances"].sum()) / len(task.X),
-            "step_seconds": model.history_["seconds"].tolist(),
-        },
+        model.means_, model.n_iter_, model.lower_bound_, weights=model.weights_, covariances=covariances, extra=extra
     )
 
 
@@ -46,8 +62,31 @@ def _mixture(name: str, n_active: int | None, note: str) -> Peer:
     )
 
 
+def _general(covariance_type: str, name: str, note: str, **settings: Any) -> Peer:
+    return Peer(
+        name=f"cprime-{covariance_type}-{name}",
+        family="cprime",
+        distribution="cprime",
+        statement="from cprime import GaussianMixture",
+        model=f"mixture-{covariance_type}",
+        fit=partial(general, covariance_type=covariance_type, **settings),
+        start=GIVEN,
+        note=f"covariance_type={covariance_type!r}, {note}",
+        fixed=_steps,
+    )
+
+
 PEERS = (
     _mixture("cprime-em", None, "exact EM"),
     _mixture("cprime-mixture-5", 5, "C′ = 5"),
     _mixture("cprime-mixture-3", 3, "C′ = 3"),
+    *(
+        peer
+        for covariance_type in ("diag", "full")
+        for peer in (
+            _general(covariance_type, "em", "exact EM", n_active=None),
+            _general(covariance_type, "graph-5", "C′ = 5, search='graph'", n_active=5, search="graph"),
+            _general(covariance_type, "estimated-5", "C′ = 5, search='estimated'", n_active=5, search="estimated"),
+        )
+    ),
 )

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.peers.base import GIVEN, OWN, Fitted, Peer, Settings, Task
+from benchmarks.peers.base import GIVEN, OWN, Fitted, Peer, Settings, Task, precisions
 
 
 def kmeans(task: Task, algorithm: str, init: str | None = None, **settings: Any) -> Fitted:
@@ -32,23 +32,26 @@ def bisecting(task: Task, **settings: Any) -> Fitted:
     return Fitted(model.cluster_centers_, None, float(model.inertia_))
 
 
-def mixture(task: Task, **settings: Any) -> Fitted:
-    """From the given means, equal weights, and the variance that k-means has there (equation 14 of Lücke & Forster)."""
-    from sklearn.metrics import pairwise_distances_argmin_min
+def mixture(task: Task, covariance_type: str = "spherical", **settings: Any) -> Fitted:
+    """From the given means, equal weights, and the variance that k-means has there.
+
+    In double precision but for spherical components: in single the fits of general ones break off on some data, because
+    covariances lose their definiteness.
+    """
     from sklearn.mixture import GaussianMixture
 
-    C, D = task.start.shape
-    J = float((pairwise_distances_argmin_min(task.X, task.start)[1].astype(np.float64) ** 2).sum())
+    C = len(task.start)
     model = GaussianMixture(
         C,
-        covariance_type="spherical",
+        covariance_type=covariance_type,
         means_init=task.start,
         weights_init=np.full(C, 1 / C),
-        precisions_init=np.full(C, D * len(task.X) / J),
+        precisions_init=precisions(task, covariance_type),
         init_params="random_from_data",  # everything is given; only this does not run k-means all the same
         random_state=task.seed,
         **settings,
-    ).fit(task.X)
+    )
+    model.fit(task.X if covariance_type == "spherical" else task.X.astype(np.float64))
     return Fitted(model.means_, model.n_iter_, float(model.lower_bound_), model.weights_, model.covariances_)
 
 
@@ -158,6 +161,19 @@ PEERS = (
         start=GIVEN,
         note=f"GaussianMixture(covariance_type='spherical'); {_OTHER_MODEL}",
         fixed=_steps,
+    ),
+    *(
+        Peer(
+            name=f"sklearn-{covariance_type}",
+            **_LIBRARY,
+            statement="from sklearn.mixture import GaussianMixture",
+            model=f"mixture-{covariance_type}",
+            fit=partial(mixture, covariance_type=covariance_type),
+            start=GIVEN,
+            note=f"GaussianMixture(covariance_type={covariance_type!r}), in double precision",
+            fixed=_steps,
+        )
+        for covariance_type in ("diag", "full")
     ),
     Peer(
         name="sklearn-bayesian",

@@ -42,7 +42,7 @@ def test_adapter(name, points, elsewhere):
     value = judge(points, C, fitted)
     assert judge(points, C, elsewhere(name, task, cheapest)) == pytest.approx(value, rel=1e-4)
     if peer.model == "mixture":
-        assert fitted.weights.shape == fitted.variances.shape == (C,)
+        assert fitted.weights.shape == fitted.covariances.shape == (C,)
     else:
         assert value < 0.9 * inertia(points, points.mean(axis=0, keepdims=True))
     if peer.fixed is not None:

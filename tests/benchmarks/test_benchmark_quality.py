@@ -59,6 +59,6 @@ def test_a_result_that_is_not_what_was_asked_for_is_refused(points, change, mess
 def test_a_mixture_that_is_none_is_refused(points):
     means, ones = points[:2].copy(), np.ones(2)
     with pytest.raises(AssertionError, match="weights that sum to"):
-        judge(points, 2, Fitted(means, weights=ones, variances=ones))
+        judge(points, 2, Fitted(means, weights=ones, covariances=ones))
     with pytest.raises(AssertionError, match="not positive"):
-        judge(points, 2, Fitted(means, weights=ones / 2, variances=0 * ones))
+        judge(points, 2, Fitted(means, weights=ones / 2, covariances=0 * ones))

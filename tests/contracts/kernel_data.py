@@ -87,7 +87,7 @@ def gaussians(C, D, dtype, full, seed=0):
 
 
 def exact_gaussians(C, D, dtype, full, seed=1, span=9, twins=0):
-    """As `gaussians`, with exact costs for `sixteenths`, in float32 too; the last `twins` components repeat the first."""
+    """As `gaussians`, with exact costs for `sixteenths`, in float32 too; the last `twins` are the first again."""
     rng = np.random.default_rng(seed)
     means = sixteenths(C, D, dtype, seed, span)
     factors = rng.integers(-4, 5, (C, D, D) if full else (C, D)) / 4

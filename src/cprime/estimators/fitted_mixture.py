@@ -87,7 +87,8 @@ class FittedMixture(DensityMixin, Clusterer):
         -------
         log_likelihood : ndarray of shape (n_samples,)
         """
-        return self._parameters().log_likelihood(self._validated(X, reset=False), self.n_threads)
+        X = self._validated(X, reset=False)
+        return self._parameters().log_likelihood(X, self.n_threads)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The mean exact log-likelihood per point (or unit of weight), in nats, eq. (3).

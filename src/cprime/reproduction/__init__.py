@@ -13,6 +13,12 @@ __all__ = ["ENTRIES", "Context", "Entry", "Missing", "Result", "Row", "entry"]
 ENTRIES = {
     "bishop-figure-9-1": "bishop_figure_9_1",
     "bishop-figure-9-2": "bishop_figure_9_2",
+    "kearns-example-a": "kearns_example_a",
+    "kearns-example-b": "kearns_example_b",
+    "kearns-example-c": "kearns_example_c",
+    "kearns-example-d": "kearns_example_d",
+    "kearns-figure-7": "kearns_figure_7",
+    "kearns-figure-8": "kearns_figure_8",
     "truncated-table-s1": "truncated_table_s1",
     "truncated-figure-1": "truncated_figure_1",
     "truncated-figure-s2": "truncated_figure_s2",

@@ -1,0 +1,13 @@
+"""How many clusters: criteria along a range of C, and estimators that find C themselves.
+
+`sweep` fits a mixture or k-means for every C of a range and returns a `Sweep`, which `SelectionDisplay` draws; `XMeans`
+and `GMeans` split clusters, and merge them, until none asks for it. Calls the estimators as a user would.
+"""
+
+from cprime.selection.display import SelectionDisplay
+from cprime.selection.gmeans import GMeans
+from cprime.selection.results import Sweep
+from cprime.selection.sweep import sweep
+from cprime.selection.xmeans import XMeans
+
+__all__ = ["GMeans", "SelectionDisplay", "Sweep", "XMeans", "sweep"]

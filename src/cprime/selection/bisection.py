@@ -1,0 +1,86 @@
+"""A cluster in two: along its principal direction, with two-means inside."""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+from cprime.estimators import KMeans
+
+
+class Cell(NamedTuple):
+    """Points (n, D) with their weights, all positive, (n,) float64."""
+
+    points: NDArray
+    weights: NDArray[np.float64]
+
+    @property
+    def weight(self) -> float:
+        return float(self.weights.sum())
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        """(D,) data units."""
+        return np.einsum("n,nd->d", self.weights, self.points, dtype=np.float64) / self.weight
+
+    def part(self, rows: NDArray) -> Self:
+        return type(self)(self.points[rows], self.weights[rows])
+
+
+def cells(X: NDArray, weights: NDArray[np.float64], labels: NDArray, n_clusters: int) -> list[Cell]:
+    """The points of every cluster, in their order; labels (n,) in 0 … n_clusters − 1."""
+    order = np.argsort(labels, kind="stable")
+    bounds = np.searchsorted(labels[order], np.arange(n_clusters + 1))
+    return [Cell(X[order[begin:end]], weights[order[begin:end]]) for begin, end in pairwise(bounds)]
+
+
+def union(parts: Sequence[Cell]) -> Cell:
+    """The points of all parts."""
+    return Cell(np.concatenate([part.points for part in parts]), np.concatenate([part.weights for part in parts]))
+
+
+def principal(cell: Cell) -> tuple[NDArray[np.float64], float, NDArray[np.float64]]:
+    """The mean m (D,), and the largest eigenvalue λ of the covariance with its direction v (D,)."""
+    mean = cell.mean
+    centered = cell.points - mean
+    covariance = np.einsum("n,nd,ne->de", cell.weights, centered, centered, optimize=True) / cell.weight
+    last = covariance.shape[0] - 1
+    variances, directions = eigh(covariance, subset_by_index=[last, last])
+    direction = directions[:, 0]
+    direction *= np.copysign(1.0, direction[np.abs(direction).argmax()])  # either sign is an eigenvector
+    return mean, max(float(variances[0]), 0.0), direction
+
+
+def principal_halves(cell: Cell) -> tuple[Cell, Cell] | None:
+    """The cell cut through its mean across its principal direction; None where one side has no points."""
+    mean, _, direction = principal(cell)
+    above = np.einsum("nd,d->n", cell.points - mean, direction) > 0
+    return None if above.all() or not above.any() else (cell.part(~above), cell.part(above))
+
+
+def distinct(cell: Cell) -> NDArray[np.intp]:
+    """The rank of every point (n,) along a fixed direction, the same for equal points: 0 … distinct points − 1."""
+    direction = np.random.RandomState(0).standard_normal(cell.points.shape[1])
+    return np.unique(np.einsum("nd,d->n", cell.points, direction), return_inverse=True)[1]
+
+
+def bisect(cell: Cell, n_threads: int | None) -> list[Cell]:
+    """The two halves that two-means finds from m ± v √(2λ/π), m the mean, (λ, v) the principal component.
+
+    That start is where the halves of a Gaussian have their means (Hamerly & Elkan 2004, section 3). A cell whose points
+    are all equal comes back alone.
+    """
+    if (cell.points == cell.points[:1]).all():
+        return [cell]
+    mean, variance, direction = principal(cell)
+    reach = math.sqrt(2 * variance / math.pi) * direction
+    start = np.array([mean - reach, mean + reach], dtype=cell.points.dtype)
+    if (start[0] == start[1]).all():
+        return [cell]
+    labels = KMeans(2, init=start, search="full", n_threads=n_threads).fit(cell.points, None, cell.weights).labels_
+    halves = [cell.part(labels == label) for label in (0, 1)]
+    return halves if all(len(half.points) for half in halves) else [cell]

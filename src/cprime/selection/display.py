@@ -1,0 +1,148 @@
+"""A picture of a sweep: the criteria over C, and what each of them prefers."""
+
+from collections.abc import Iterable
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.reproduction.style import BLUE, GREEN, ORANGE, VERMILION, frame, name_curves
+from cprime.selection.fits import Mixture
+from cprime.selection.results import LOWER_IS_BETTER, Sweep
+from cprime.selection.sweep import sweep
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+# Name in the picture, colour and mark of each criterion.
+_CURVES = {
+    "bic": ("BIC", BLUE, "o"),
+    "free_energy_bic": ("BIC of F", VERMILION, "s"),
+    "aic": ("AIC", GREEN, "^"),
+    "held_out": ("held out", ORANGE, "D"),
+}
+
+
+class SelectionDisplay:
+    """Criteria of a `Sweep` over the number of components.
+
+    All are drawn per point, in nats, so that they can be compared: BIC/2W, AIC/2W, and minus the held-out mean
+    log-likelihood; each with a mark at its least value. A dotted line is the elbow of J, where there is one. Made by
+    `from_sweep` or `from_estimator`.
+
+    Parameters
+    ----------
+    sweep : Sweep
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    lines_ : dict of str to matplotlib Line2D
+        The curve of each criterion that the sweep has.
+
+    Examples
+    --------
+    >>> from cprime import KMeans
+    >>> from cprime.datasets import birch
+    >>> X = birch(3, random_state=0).data
+    >>> display = SelectionDisplay.from_estimator(KMeans(), X, range(4, 15), random_state=0)
+    >>> sorted(display.lines_)
+    ['aic', 'bic', 'free_energy_bic', 'held_out']
+    """
+
+    ax_: "Axes"
+    figure_: "Figure"
+    lines_: dict[str, "Line2D"]
+
+    def __init__(self, sweep: Sweep) -> None:
+        self.sweep = sweep
+
+    @classmethod
+    def from_sweep(cls, sweep: Sweep, *, ax: "Axes | None" = None) -> Self:
+        """Draw a sweep.
+
+        Parameters
+        ----------
+        sweep : Sweep
+        ax : matplotlib Axes, default=None
+            Where to draw; None is a new figure.
+
+        Returns
+        -------
+        display : SelectionDisplay
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is missing.
+        """
+        return cls(sweep).plot(ax=ax)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Mixture,
+        X: Any,
+        n_components_range: Iterable[int],
+        *,
+        ax: "Axes | None" = None,
+        **options: Any,
+    ) -> Self:
+        """Make a sweep, with the arguments of `sweep`, and draw it; as `from_sweep`."""
+        _check_matplotlib()
+        return cls.from_sweep(sweep(estimator, X, n_components_range, **options), ax=ax)
+
+    def plot(self, *, ax: "Axes | None" = None) -> Self:
+        """Draw again, on other axes; parameters and errors as of `from_sweep`."""
+        _check_matplotlib()
+        from matplotlib import pyplot
+        from matplotlib.ticker import MaxNLocator
+
+        if ax is None:
+            ax = pyplot.subplots(figsize=(5.2, 3.4), layout="constrained")[1]
+        assert ax is not None
+        C = self.sweep.n_components
+        curves = {name: self._per_point(name) for name in _CURVES}
+        curves = {name: values for name, values in curves.items() if not np.isnan(values).all()}
+        frame(ax, x="components C", y="nats per point (less is better)")
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        self.lines_ = {}
+        for name, values in curves.items():
+            _, color, marker = _CURVES[name]
+            best = int(np.argmin(values))
+            (self.lines_[name],) = ax.plot(C, values, color=color, linewidth=1.3, marker=marker, markersize=2.5)
+            ax.plot(C[best], values[best], color=color, marker=marker, markersize=7, markeredgecolor="white")
+        found = self.sweep.elbow()
+        if found is not None:
+            ax.axvline(found, color="0.5", linestyle=":", linewidth=1)
+            ax.annotate(
+                f"elbow of J: {found}",
+                (found, 1),
+                xycoords=ax.get_xaxis_transform(),
+                xytext=(4, -8),
+                textcoords="offset points",
+                color="0.35",
+                fontsize=8,
+            )
+        named = [
+            (f"{_CURVES[name][0]}, best: {self.sweep.best_n_components(name)}", float(values[-1]), _CURVES[name][1])
+            for name, values in curves.items()
+        ]
+        name_curves(ax, named)
+        figure = ax.get_figure(root=True)
+        assert figure is not None
+        self.ax_, self.figure_ = ax, figure
+        return self
+
+    def _per_point(self, name: str) -> NDArray[np.float64]:
+        values = getattr(self.sweep, name)
+        return values / (2 * self.sweep.weight) if LOWER_IS_BETTER[name] else -values
+
+
+def _check_matplotlib() -> None:
+    if find_spec("matplotlib") is None:
+        raise ImportError('SelectionDisplay needs matplotlib, which is missing: pip install "cprime[plots]"')

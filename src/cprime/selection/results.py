@@ -1,0 +1,117 @@
+"""What a sweep has found for every number of components."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.estimators.validation import check_choice, check_real
+from cprime.selection.elbow import elbow
+from cprime.selection.fits import Mixture
+
+LOWER_IS_BETTER = {"bic": True, "aic": True, "free_energy_bic": True, "held_out": False}
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """Fits for a range of numbers of components, with what they are judged by; made by `sweep`.
+
+    Every array is of shape (n_fits,); what was not asked for is not a number.
+
+    Attributes
+    ----------
+    n_components : ndarray of int
+        C of each fit, rising.
+    bic, aic : ndarray of float
+        Criteria of the exact log-likelihood, of all data; the lower the better.
+    free_energy_bic : ndarray of float
+        BIC with the free energy F in place of the log-likelihood; the lower the better.
+    held_out : ndarray of float
+        Mean log-likelihood of points that a fit of the others has not seen, in nats; the higher the better.
+    log_likelihood, free_energy : ndarray of float
+        L, eq. (3), and F ≤ L, eq. (7), of the fit of all data, per point (or unit of weight), in nats.
+    inertia : ndarray of float
+        J, the weighted sum of squared distances to the nearest center or mean, in data unit².
+    n_parameters : ndarray of int
+        Free parameters.
+    weight : float
+        W, the number of points or the sum of their weights.
+    seconds : ndarray of float
+        Time for each C.
+    converged : ndarray of bool
+    estimators : tuple of KMeans or GaussianMixture
+        Fitted to all data.
+
+    References
+    ----------
+    Lücke & Forster, *k-means as a variational EM approximation of Gaussian mixture models*, section 6, eq. (19), (20).
+    """
+
+    n_components: NDArray[np.int64]
+    bic: NDArray[np.float64]
+    aic: NDArray[np.float64]
+    free_energy_bic: NDArray[np.float64]
+    held_out: NDArray[np.float64]
+    log_likelihood: NDArray[np.float64]
+    free_energy: NDArray[np.float64]
+    inertia: NDArray[np.float64]
+    n_parameters: NDArray[np.int64]
+    weight: float
+    seconds: NDArray[np.float64]
+    converged: NDArray[np.bool_]
+    estimators: tuple[Mixture, ...]
+
+    def best_n_components(self, criterion: str = "bic") -> int:
+        """The number of components that a criterion prefers.
+
+        Parameters
+        ----------
+        criterion : {"bic", "aic", "free_energy_bic", "held_out"}, default="bic"
+
+        Returns
+        -------
+        n_components : int
+
+        Raises
+        ------
+        ValueError
+            If the criterion is unknown, or the sweep has not computed it.
+        """
+        return int(self.n_components[self._best(criterion)])
+
+    def best(self, criterion: str = "bic") -> Mixture:
+        """The fitted estimator that a criterion prefers; arguments and errors as of `best_n_components`."""
+        return self.estimators[self._best(criterion)]
+
+    def _best(self, criterion: str) -> int:
+        check_choice(criterion, "criterion", tuple(LOWER_IS_BETTER))
+        values = getattr(self, criterion)
+        if np.isnan(values).all():
+            raise ValueError(f"criterion={criterion!r} was not computed: ask `sweep` for it.")
+        return int(np.argmin(values) if LOWER_IS_BETTER[criterion] else np.argmax(values))
+
+    def elbow(self, alpha: float = 0.01) -> int | None:
+        """The number of components at which the curve of J has its elbow, or None if it has none.
+
+        Without clusters log J falls along a line over log C, or bends downwards. The C at which its slope rises most is
+        an elbow if it is at least halved there, and that change of slope an outlier among all of them but the least.
+
+        Parameters
+        ----------
+        alpha : float, default=0.01
+            Significance of the outlier, between 0 and 1: how often Gaussian changes of slope have one.
+
+        Returns
+        -------
+        n_components : int or None
+            None also where the range has fewer than seven values: too few to tell.
+
+        References
+        ----------
+        P. L. Zador: Asymptotic quantization error of continuous signals. IEEE Trans. Information Theory 28, 1982.
+        C. A. Sugar, G. M. James: Finding the number of clusters in a dataset. JASA 98, 2003. F. E. Grubbs: Sample
+        criteria for testing outlying observations. Annals of Mathematical Statistics 21, 1950.
+        """
+        if not 0 < check_real(alpha, "alpha", 0.0) < 1:
+            raise ValueError(f"alpha must be between 0 and 1, got {alpha}.")
+        return elbow(self.n_components, self.inertia, alpha)

@@ -1,0 +1,226 @@
+"""What X-means and G-means share: rounds of splits and merges with a fit of all data after each, and what was found.
+
+A subclass judges: `_division` says into which centers a cluster is to be cut, `_better_joined` whether two clusters
+are to be one. Points belong to their nearest center throughout.
+"""
+
+import logging
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+
+from cprime import kernels
+from cprime._threads import resolve_threads
+from cprime.estimators import GaussianMixture, KMeans
+from cprime.estimators.base import Clusterer
+from cprime.estimators.validation import check_integer, check_real, check_weights, shown
+from cprime.execution import Chunk
+from cprime.model import TiedSpherical
+from cprime.selection.bisection import Cell, cells, union
+from cprime.selection.criteria import bic, share_gain
+from cprime.selection.fits import Mixture, centers_of
+
+_logger = logging.getLogger(__name__)
+
+
+class Splitter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Clusterer):
+    """Base of `XMeans` and `GMeans`; the parameters that they share are documented there."""
+
+    min_clusters: int
+    max_clusters: int
+    n_active: int
+    max_rounds: int
+    max_iter: int
+    tol: float
+    _descends: bool
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _division(self, cell: Cell, most: int) -> tuple[float, NDArray | None]:
+        """How urgent it is to cut a cluster (the greater the more), and its new centers (k, D), k ≤ most; or None."""
+        raise NotImplementedError
+
+    def _better_joined(self, first: Cell, second: Cell) -> float:
+        """How much better the two are as one cluster; they stay two unless it is positive."""
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the number of clusters and their centers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite numbers. float32 and float64 stay as they are, anything else becomes float64.
+        y : Ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+            A weight of 2 is the point twice, in the criterion and the test too; None is 1 for each. So weights that
+            say something else should add up to the number of points that they speak for.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If an argument is out of its range, or there are fewer points than `min_clusters`.
+        """
+        self._check()
+        X = self._validated(X, reset=True)
+        weights = check_weights(sample_weight, X)
+        if len(X) < self.min_clusters:
+            raise ValueError(f"n_samples={len(X)} should be >= min_clusters={self.min_clusters}.")
+        counted = np.ones(len(X)) if weights is None else weights
+        data = Cell(X, counted) if counted.all() else Cell(X[counted > 0], counted[counted > 0])
+        with shown(self.verbose):
+            self._search(data)
+        self.labels_, distances = self._nearest(X)
+        self.inertia_ = Chunk(X, weights).weighted_sum(distances)
+        self.n_clusters_ = len(self.cluster_centers_)
+        return self
+
+    def _check(self) -> None:
+        check_integer(self.min_clusters, "min_clusters", 1)
+        check_integer(self.max_clusters, "max_clusters", self.min_clusters)
+        for name in ("n_active", "n_init", "max_rounds", "max_iter"):
+            check_integer(getattr(self, name), name, 1)
+        check_real(self.tol, "tol", 0.0)
+        resolve_threads(self.n_threads)
+
+    def _search(self, data: Cell) -> None:
+        """Rounds until one ends where one has ended before, or, if it `_descends`, does not lower the criterion."""
+        n_start = min(self.min_clusters, len(data.points))
+        start = KMeans(n_start, n_init=self.n_init, random_state=self.random_state, n_threads=self.n_threads)
+        fit = self._refit(data, start.fit(data.points, None, data.weights).cluster_centers_)
+        rows = [(len(centers_of(fit)), self._criterion(data, fit))]
+        converged = False
+        while not converged and len(rows) <= self.max_rounds:
+            best = fit
+            for step in (self._join, self._cut, self._join):
+                centers = step(data, centers_of(fit))
+                if centers is not None:
+                    fit = self._refit(data, centers)
+            row = (len(centers_of(fit)), self._criterion(data, fit))
+            _logger.info("round %d: %d clusters, criterion %.6g", len(rows), *row)
+            converged = row[1] >= rows[-1][1] if self._descends else row in rows
+            rows.append(row)
+        if converged and self._descends:
+            fit = best
+        self.converged_, self.n_rounds_ = converged, len(rows) - 1
+        self.history_ = np.array(rows, dtype=[("n_clusters", np.int64), ("criterion", np.float64)])
+        self.cluster_centers_ = centers_of(fit)
+        self.variance_ = float(fit.variance_)
+        self.lower_bound_ = float(fit.lower_bound_)
+        self.n_active_ = fit.n_active_
+        self.n_iter_ = fit.n_iter_
+
+    def _refit(self, data: Cell, centers: NDArray, **changes: Any) -> Mixture:
+        """k-means, or k-means-C′ with n_active > 1, of the points from these centers."""
+        C = len(centers)
+        centers = np.asarray(centers, dtype=data.points.dtype)
+        common: dict[str, Any] = {
+            "max_iter": self.max_iter,
+            "tol": self.tol,
+            "n_threads": self.n_threads,
+            "random_state": 0,
+            "certificate_size": 0,
+        } | changes
+        if self.n_active == 1 or C == 1:
+            return KMeans(C, init=centers, **common).fit(data.points, None, data.weights)
+        mixture = GaussianMixture(
+            C,
+            covariance_type="tied_spherical",
+            weights="equal",
+            n_active=min(self.n_active, C),
+            means_init=centers,
+            reg_covar=0.0,
+            **common,
+        )
+        return mixture.fit(data.points, None, data.weights)
+
+    def _criterion(self, data: Cell, fit: Mixture) -> float:
+        """BIC of the isotropic mixture with its shares as weights, F in place of L; C·D + 1 + C − 1 parameters."""
+        C, D = centers_of(fit).shape
+        if isinstance(fit, KMeans):
+            counts: NDArray = np.bincount(fit.labels_, weights=data.weights, minlength=C)
+        else:
+            counts = fit.predict_proba(data.points, sparse=True).T @ data.weights
+        return bic(fit.lower_bound_ + share_gain(counts), data.weight, C * (D + 1))
+
+    def _clusters(self, data: Cell, centers: NDArray) -> list[Cell]:
+        labels = kernels.nearest(data.points, centers, n_threads=self.n_threads)[0][:, 0]
+        return cells(data.points, data.weights, labels, len(centers))
+
+    def _cut(self, data: Cell, centers: NDArray) -> NDArray | None:
+        """The centers after every split that is wanted, the most urgent ones first; None if there is none."""
+        room = self.max_clusters - len(centers)
+        wanted = []
+        for c, cell in enumerate(self._clusters(data, centers)):
+            urgency, parts = self._division(cell, room + 1) if room and len(cell.points) > 1 else (0.0, None)
+            if parts is not None:
+                wanted.append((-urgency, c, parts))
+        kept, new = np.ones(len(centers), dtype=bool), []
+        for _, c, parts in sorted(wanted, key=lambda row: row[:2]):
+            if len(parts) - 1 <= room:
+                room -= len(parts) - 1
+                kept[c] = False
+                new.append(parts)
+        return np.concatenate([centers[kept], *new]) if new else None
+
+    def _join(self, data: Cell, centers: NDArray) -> NDArray | None:
+        """The centers after merging pairs of neighbors, the best pairs first; None if none is better as one.
+
+        The neighbor of a cluster is the one that most of its points have as their second nearest.
+        """
+        C = len(centers)
+        if self.min_clusters >= C or C == 1:
+            return None
+        clusters = self._clusters(data, centers)
+        pairs = set()
+        for c, cell in enumerate(clusters):
+            if len(cell.points):
+                kept = kernels.nearest(cell.points, centers, 2, n_threads=self.n_threads)[0]
+                other = kept.sum(axis=1) - c
+                neighbor = int(np.bincount(other, weights=cell.weights, minlength=C).argmax())
+                pairs.add((min(c, neighbor), max(c, neighbor)))
+        judged = sorted((-self._better_joined(clusters[a], clusters[b]), a, b) for a, b in pairs)
+        kept, new = np.ones(C, dtype=bool), list[NDArray]()
+        for loss, a, b in judged:
+            if loss < 0 and kept[a] and kept[b] and C - len(new) > self.min_clusters:
+                kept[[a, b]] = False
+                new.append(union([clusters[a], clusters[b]]).mean)
+        return np.concatenate([centers[kept], np.array(new, dtype=centers.dtype)]) if new else None
+
+    def _nearest(self, X: NDArray) -> tuple[NDArray[np.int32], NDArray]:
+        kept, distances = kernels.nearest(X, self.cluster_centers_, n_threads=self.n_threads)
+        return kept[:, 0], distances[:, 0]
+
+    def _parameters(self) -> TiedSpherical:
+        return TiedSpherical(self.cluster_centers_, self.variance_, 0.0)
+
+    def _n_active(self) -> int:
+        return self.n_active_
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_clusters_
+
+    def predict(self, X: Any) -> NDArray[np.int32]:
+        """The nearest center of each row, (n_samples,) int32; ties go to the lower index."""
+        return self._nearest(self._validated(X, reset=False))[0]
+
+    def transform(self, X: Any) -> NDArray:
+        """The Euclidean distance of each row to each center, in data units: (n_samples, n_clusters_)."""
+        X = self._validated(X, reset=False)
+        squared = kernels.min_distances(X, self.cluster_centers_, n_threads=self.n_threads)
+        return np.sqrt(squared, out=squared).T
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """−J: minus the weighted sum of squared distances to the nearest center, in data unit²."""
+        X = self._validated(X, reset=False)
+        return -Chunk(X, check_weights(sample_weight, X)).weighted_sum(self._nearest(X)[1])

@@ -1,0 +1,78 @@
+"""Where the fit with more components starts, and where one that is stuck goes on: centers from centers."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime import kernels
+from cprime.seeding.kmeans_plusplus import cumulative_mass
+from cprime.seeding.random_rows import choose_random_rows
+from cprime.seeding.sampling import draw
+from cprime.selection.bisection import Cell, cells, principal_halves, union
+
+
+def extended(
+    X: NDArray,
+    centers: NDArray,
+    n_more: int,
+    weights: NDArray[np.float64],
+    rng: np.random.RandomState,
+    n_threads: int | None,
+) -> NDArray:
+    """The centers and rows of X far from them: D² sampling, each new one the best of several draws.
+
+    As k-means++ goes on (Arthur & Vassilvitskii 2007), only not from nothing.
+    X (n, D), centers (C, D) -> (C + n_more, D)
+    """
+    closest = kernels.nearest(X, centers, n_threads=n_threads)[1][:, 0]
+    added = [centers]
+    for left in range(n_more, 0, -1):
+        cumulative = cumulative_mass(closest, weights)
+        if not cumulative[-1] > 0:
+            return np.concatenate([*added, X[choose_random_rows(X, left, weights, rng)]])
+        candidates = X[draw(cumulative, rng.uniform(size=2 + int(math.log(len(centers) + n_more))))]
+        distances = kernels.min_distances(X, np.ascontiguousarray(candidates), closest, n_threads=n_threads)
+        best = int(np.argmin(np.einsum("ln,n->l", distances, weights, dtype=np.float64)))
+        added.append(candidates[best : best + 1])
+        closest = distances[best].copy()
+    return np.concatenate(added)
+
+
+def exchanged(X: NDArray, centers: NDArray, weights: NDArray[np.float64], labels: NDArray) -> NDArray | None:
+    """The centers after the pair that loses least becomes one and the cluster that gains most two; None if J rises.
+
+    What leaves a local optimum with one cluster shared by two centers and two clusters sharing one (Ueda et al. 2000;
+    here J, which by eq. (15) is the free energy, says what is gained). X (n, D), centers (C, D), labels (n,)
+    """
+    clusters = cells(X, weights, labels, len(centers))
+    halves = [principal_halves(cluster) if len(cluster.points) > 1 else None for cluster in clusters]
+    gains = np.array([0.0 if pair is None else float(join_cost(pair)[0, 1]) for pair in halves])
+    split = int(gains.argmax())
+    parts = halves[split]
+    if parts is None:
+        return None
+    costs = join_cost(clusters)
+    costs[split] = costs[:, split] = np.inf
+    np.fill_diagonal(costs, np.inf)
+    a, b = (int(c) for c in np.unravel_index(costs.argmin(), costs.shape))
+    if not costs[a, b] < gains[split]:
+        return None
+    changed = centers.copy()
+    joined = [cluster for cluster in (clusters[a], clusters[b]) if len(cluster.points)]
+    if joined:
+        changed[a] = union(joined).mean
+    changed[[b, split]] = parts[0].mean, parts[1].mean
+    return changed
+
+
+def join_cost(clusters: Sequence[Cell]) -> NDArray[np.float64]:
+    """What J gains when two become one, N_a N_b / (N_a + N_b) ‖m_a − m_b‖²: (C, C); 0 for one without points."""
+    counts = np.array([cluster.weight for cluster in clusters])
+    means = np.array(
+        [cluster.mean if len(cluster.points) else np.zeros(cluster.points.shape[1]) for cluster in clusters]
+    )
+    totals = counts[:, None] + counts
+    shrunk = np.divide(counts[:, None] * counts, totals, out=np.zeros(totals.shape), where=totals > 0)
+    return shrunk * kernels.min_distances(means, means, n_threads=1)

@@ -1,0 +1,208 @@
+"""A fit for every number of components of a range, each from fresh starts and from where the one before has ended."""
+
+import logging
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.validation import _num_samples
+
+from cprime import kernels
+from cprime.estimators import GaussianMixture, KMeans
+from cprime.estimators.validation import check_choice, check_integer, check_real, check_weights
+from cprime.execution import Chunk
+from cprime.seeding import is_given
+from cprime.selection.criteria import aic, bic
+from cprime.selection.fits import Mixture, centers_of, size_of, start_from
+from cprime.selection.results import Sweep
+from cprime.selection.starts import exchanged, extended
+
+CRITERIA = ("bic", "aic", "free_energy_bic")
+_logger = logging.getLogger(__name__)
+
+
+class Data(NamedTuple):
+    """Rows as they came, array or table, and their weights (n,) float64 or None."""
+
+    X: Any
+    weights: NDArray[np.float64] | None
+
+    def part(self, rows: NDArray) -> "Data":
+        return Data(_safe_indexing(self.X, rows), None if self.weights is None else self.weights[rows])
+
+
+def sweep(
+    estimator: Mixture,
+    X: Any,
+    n_components_range: Iterable[int],
+    *,
+    sample_weight: Any = None,
+    holdout: float | None = 0.2,
+    criteria: Sequence[str] = CRITERIA,
+    n_init: int = 3,
+    random_state: Any = None,
+) -> Sweep:
+    """Fit an estimator for every number of components of a range, and compute what tells which is right.
+
+    For each C, in rising order, the best in free energy of these is kept: `n_init` fresh starts, and the fit of the C
+    before with new centers where points are far (D² sampling). From there, the pair of components that is best as one
+    and the component that is best as two are exchanged, as long as the free energy rises. So one bad local optimum
+    does not decide.
+
+    With `holdout`, that is done without the points held out, which the fit is then measured on; and one further run on
+    all data goes on from there. What is returned beside `held_out` is of all data.
+
+    Parameters
+    ----------
+    estimator : KMeans or GaussianMixture
+        What to fit; it is cloned, and stays as it is. Its numbers of components and starts and its random state are set
+        here; an `n_active` above C means C. For k-means the likelihood is that of the isotropic mixture (`bounds`).
+    X : array-like of shape (n_samples, n_features)
+    n_components_range : iterable of int
+        Numbers of components to try, in any order.
+    sample_weight : array-like of shape (n_samples,), default=None
+        A weight of 2 is the point twice, in the criteria too; None is 1 for each.
+    holdout : float or None, default=0.2
+        Share of the points, drawn at random, that `held_out` is measured on. None does without, and is faster.
+    criteria : sequence of {"bic", "aic", "free_energy_bic"}, default all
+        What to compute. The free energy is known from the fit; "bic" and "aic" take an exact pass over all components.
+    n_init : int, default=3
+        Fresh starts for each C.
+    random_state : int, RandomState instance or None, default=None
+        Source of the random numbers of the starts and of the choice of points held out.
+
+    Returns
+    -------
+    sweep : Sweep
+
+    Raises
+    ------
+    TypeError
+        If the estimator is neither of the two.
+    ValueError
+        If an argument is out of its range, or the estimator has a start that is given for one C.
+
+    Examples
+    --------
+    >>> from cprime import KMeans
+    >>> from cprime.datasets import birch
+    >>> sweep(KMeans(), birch(2, random_state=0).data, range(1, 9), random_state=0).best_n_components()
+    4
+    """
+    _check_estimator(estimator)
+    numbers = sorted({check_integer(C, "n_components_range", 1) for C in n_components_range})
+    if not numbers:
+        raise ValueError("n_components_range must have at least one entry, got none.")
+    for criterion in criteria:
+        check_choice(criterion, "criteria", CRITERIA)
+    check_integer(n_init, "n_init", 1)
+    rng = check_random_state(random_state)
+    data = Data(X, None if sample_weight is None else check_weights(sample_weight, X))
+    seen, held_out = _divided(data, holdout, rng)
+    rows: list[dict[str, Any]] = []
+    fit: Mixture | None = None
+    for C in numbers:
+        began = time.perf_counter()
+        fit = _best_fit(estimator, seen, C, fit, n_init, rng)
+        row = {"held_out": np.nan} if held_out is None else {"held_out": fit.bounds(*held_out).log_likelihood}
+        final = fit if held_out is None else _run(estimator, data, C, rng, _everything(fit))
+        row |= _measured(final, data, criteria)
+        rows.append({"n_components": C, **row, "seconds": time.perf_counter() - began})
+        _logger.info("C = %d: F %.6g, BIC with F %.6g", C, row["free_energy"], row["free_energy_bic"])
+    estimators = tuple(row.pop("estimators") for row in rows)
+    weight = rows[0]["weight"]
+    return Sweep(
+        **{name: np.array([row[name] for row in rows]) for name in rows[0] if name != "weight"},
+        weight=weight,
+        estimators=estimators,
+    )
+
+
+def _check_estimator(estimator: Any) -> None:
+    if not isinstance(estimator, KMeans | GaussianMixture):
+        raise TypeError(f"estimator must be a KMeans or a GaussianMixture, got {type(estimator).__name__}.")
+    for name in ("init", "init_params", "weights_init", "means_init", "precisions_init"):
+        value = estimator.get_params().get(name)
+        if value is not None and not isinstance(value, float | int) and (is_given(value) or isinstance(value, list)):
+            raise ValueError(f"{name} must not be given for one number of components in a sweep, got {value!r}.")
+
+
+def _divided(data: Data, holdout: float | None, rng: np.random.RandomState) -> tuple[Data, Data | None]:
+    """The data to fit, and those held out."""
+    if holdout is None:
+        return data, None
+    if not 0 < check_real(holdout, "holdout", 0.0) < 1:
+        raise ValueError(f"holdout must be between 0 and 1, or None, got {holdout}.")
+    n = _num_samples(data.X)
+    order = rng.permutation(n)
+    n_out = min(max(round(holdout * n), 1), n - 1)
+    return data.part(np.sort(order[n_out:])), data.part(np.sort(order[:n_out]))
+
+
+def _best_fit(
+    template: Mixture, data: Data, C: int, before: Mixture | None, n_init: int, rng: np.random.RandomState
+) -> Mixture:
+    """The fit of greatest free energy from fresh starts and from the one before, after exchanges."""
+    best = _run(template, data, C, rng, {"n_init": n_init})
+    X = best._validated(data.X, reset=False)
+    weights = np.ones(len(X)) if data.weights is None else data.weights
+    if before is not None:
+        centers = centers_of(before)
+        more = extended(X, centers, C - len(centers), weights, rng, template.n_threads)
+        best = max(best, _run(template, data, C, rng, start_from(template, more)), key=_free_energy)
+    for _ in range(C if C > 2 else 0):
+        changed = exchanged(X, centers_of(best), weights, best.labels_)
+        if changed is None:
+            break
+        fit = _run(template, data, C, rng, start_from(template, changed))
+        if not fit.lower_bound_ > best.lower_bound_:
+            break
+        best = fit
+    return best
+
+
+def _run(template: Mixture, data: Data, C: int, rng: np.random.RandomState, changes: dict[str, Any]) -> Mixture:
+    """One fit with C components; the start is not left among the parameters of what comes back."""
+    fit = clone(template).set_params(**size_of(template, C), random_state=int(rng.randint(2**31)), **changes)
+    fit.fit(data.X, sample_weight=data.weights)
+    return fit.set_params(**{name: getattr(template, name) for name in changes})
+
+
+def _everything(fit: Mixture) -> dict[str, Any]:
+    """The parameters that a fit has found, as the start of another."""
+    if isinstance(fit, KMeans):
+        return start_from(fit, fit.cluster_centers_)
+    return {"means_init": fit.means_, "weights_init": fit.weights_, "precisions_init": fit.precisions_}
+
+
+def _free_energy(fit: Mixture) -> float:
+    return fit.lower_bound_
+
+
+def _measured(fit: Mixture, data: Data, criteria: Sequence[str]) -> dict[str, Any]:
+    """What `Sweep` has of one fit."""
+    X = fit._validated(data.X, reset=False)
+    chunk = Chunk(X, data.weights)
+    exact = "bic" in criteria or "aic" in criteria
+    L = fit.bounds(data.X, data.weights).log_likelihood if exact else np.nan
+    F, W, n_parameters = float(fit.lower_bound_), chunk.weight, fit._parameters().n_parameters
+    values = {
+        "bic": bic(L, W, n_parameters),
+        "aic": aic(L, W, n_parameters),
+        "free_energy_bic": bic(F, W, n_parameters),
+    }
+    distances = kernels.nearest(X, centers_of(fit), n_threads=fit.n_threads)[1][:, 0]
+    return {
+        **{name: value if name in criteria else np.nan for name, value in values.items()},
+        "log_likelihood": L,
+        "free_energy": F,
+        "inertia": chunk.weighted_sum(distances),
+        "n_parameters": n_parameters,
+        "weight": W,
+        "converged": bool(fit.converged_),
+        "estimators": fit,
+    }

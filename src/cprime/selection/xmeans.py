@@ -1,0 +1,142 @@
+"""X-means: clusters are split and merged as BIC asks, with the free energy in place of the log-likelihood."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime import storage
+from cprime.selection.bisection import Cell, bisect, distinct, union
+from cprime.selection.splitting import Splitter
+
+_JUDGED_TOL = 1e-3  # least tolerance of the fits that a split is judged by
+_LEAST_POINTS = 8  # distinct ones to each of more than two parts: BIC counts on many points for each parameter
+
+
+@storage.register
+class XMeans(Splitter):
+    """k-means that finds its number of clusters by BIC, splitting and merging.
+
+    In every round each cluster is cut in two along its principal direction, its halves again, and so on; the first
+    number of parts whose BIC on the cluster's points is below that of one part replaces the cluster. Looking
+    further than the first cut finds structure that two parts do not show, as clusters on a grid. Pairs of neighbors
+    whose union has the lower BIC as one cluster are merged, and all points are fitted anew from the centers so far.
+    It ends once a round does not lower the BIC of all data.
+
+    The BIC is −2 W F + (C (D + 1)) log W of the isotropic mixture with C − 1 free weights, C·D coordinates and one
+    variance, where the free energy F, a lower bound of the log-likelihood that the fit knows anyway, stands in for it.
+
+    Parameters
+    ----------
+    min_clusters : int, default=1
+        Number of clusters to start with, and the least to end with.
+    max_clusters : int, default=256
+        Most clusters.
+    n_active : int, default=1
+        C′ of the fits: 1 is k-means; a greater one k-means-C′ (a mixture of tied spherical covariance and equal
+        weights), for clusters that overlap.
+    n_init : int, default=1
+        Starts of the first fit, of `min_clusters` centers by k-means++.
+    max_rounds : int, default=30
+        Most rounds.
+    max_iter : int, default=300
+        Most iterations of each fit of all points.
+    tol : float, default=1e-4
+        When such a fit has converged, as in `KMeans` or, with n_active > 1, as in `GaussianMixture`.
+    n_threads : int or None, default=None
+        Threads to use; None is every processor that the process may use.
+    random_state : int, RandomState instance or None, default=None
+        Source of the random numbers of the first start; from one cluster nothing is random.
+    verbose : int, default=0
+        1 shows the library's log of every round on standard error.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters_, n_features)
+        In the dtype of the data.
+    n_clusters_ : int
+    labels_ : ndarray of shape (n_samples,), int32
+        The nearest center of each training point.
+    inertia_ : float
+        J, the weighted sum of squared distances to the nearest center, in data unit².
+    variance_ : float
+        σ² of the model, in data unit².
+    lower_bound_ : float
+        F of the model per point, in nats, with equal weights.
+    n_active_ : int
+        C′ as used, at most `n_clusters_`.
+    n_rounds_ : int
+    n_iter_ : int
+        Iterations of the last fit of all points.
+    converged_ : bool
+        Whether it ended by itself within `max_rounds`.
+    history_ : structured ndarray of shape (n_rounds_ + 1,)
+        n_clusters and criterion (BIC with F) at the start and after each round.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where the data have names of columns.
+
+    References
+    ----------
+    D. Pelleg, A. Moore: X-means: extending K-means with efficient estimation of the number of clusters. ICML 2000.
+    Lücke & Forster, *k-means as a variational EM approximation of Gaussian mixture models*, section 6,
+    eq. (19), (20).
+
+    Examples
+    --------
+    >>> from cprime.datasets import birch
+    >>> XMeans(max_clusters=50).fit(birch(3, random_state=0).data).n_clusters_
+    9
+    """
+
+    _descends = True
+
+    def __init__(
+        self,
+        min_clusters: int = 1,
+        max_clusters: int = 256,
+        *,
+        n_active: int = 1,
+        n_init: int = 1,
+        max_rounds: int = 30,
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        n_threads: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.min_clusters = min_clusters
+        self.max_clusters = max_clusters
+        self.n_active = n_active
+        self.n_init = n_init
+        self.max_rounds = max_rounds
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_threads = n_threads
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _division(self, cell: Cell, most: int) -> tuple[float, NDArray | None]:
+        most = min(most, max(2, (int(distinct(cell).max()) + 1) // _LEAST_POINTS))
+        parts = [cell]
+        while 2 * len(parts) <= most:
+            n_before = len(parts)
+            parts = [half for part in parts for half in bisect(part, self.n_threads)]
+            if len(parts) == n_before:
+                break
+            centers = np.array([part.mean for part in parts])
+            gain = self._gain(cell, centers)
+            if gain > 0:
+                return gain, centers.astype(cell.points.dtype)
+        return 0.0, None
+
+    def _better_joined(self, first: Cell, second: Cell) -> float:
+        if not len(first.points) or not len(second.points):
+            return math.inf
+        return -self._gain(union([first, second]), np.array([first.mean, second.mean]))
+
+    def _gain(self, cell: Cell, centers: NDArray) -> float:
+        """By how much the cell's BIC is lower with a component for each of the centers than with one."""
+        one, many = (self._refit(cell, start, tol=max(self.tol, _JUDGED_TOL)) for start in (cell.mean[None], centers))
+        return self._criterion(cell, one) - self._criterion(cell, many)

@@ -1,0 +1,28 @@
+"""The theory of hard and soft assignment as numbers: what each algorithm lowers, and what that is made of."""
+
+from cprime.theory.divergence import Divergence, kl_divergence
+from cprime.theory.fits import AssignmentFit, fit_assignment
+from cprime.theory.ledger import Identity, Ledger, ledger
+from cprime.theory.loss import PartitionLoss, partition_loss
+from cprime.theory.mixtures import Gaussians, Univariate
+from cprime.theory.posterior import posterior_loss, repulsion, repulsion_zero
+from cprime.theory.variation import VariationDistance, variation_distance
+
+__all__ = [
+    "AssignmentFit",
+    "Divergence",
+    "Gaussians",
+    "Identity",
+    "Ledger",
+    "PartitionLoss",
+    "Univariate",
+    "VariationDistance",
+    "fit_assignment",
+    "kl_divergence",
+    "ledger",
+    "partition_loss",
+    "posterior_loss",
+    "repulsion",
+    "repulsion_zero",
+    "variation_distance",
+]

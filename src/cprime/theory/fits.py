@@ -1,0 +1,197 @@
+"""The family of Kearns, Mansour & Ng fitted to data: K-means with any Gaussians, EM, posterior assignment.
+
+Short NumPy to read and to follow step by step; `cprime.GaussianMixture` is the fast form. Owns the alternation of
+assignment and refit; the descent for posterior assignment is in `posterior.py`.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+from sklearn.utils import check_array
+
+from cprime.estimators.validation import check_choice, check_integer, check_real
+from cprime.theory.mixtures import Floats, Gaussians, log_weights
+from cprime.theory.partition import WEIGHTS, log_posterior, winners
+from cprime.theory.posterior import descend
+
+COVARIANCES = ("full", "spherical")
+
+
+@dataclass(frozen=True)
+class AssignmentFit:
+    """A run of `fit_assignment`.
+
+    Attributes
+    ----------
+    components : Gaussians
+        Where it ended.
+    path : list of Gaussians
+        Its start, and the components after each iteration.
+    losses : list of float
+        What it lowers, on the data before each iteration and at the end, in nats per point: the partition loss (1) for
+        hard assignment with equal weights and for posterior assignment (45), the weighted loss (14) for hard
+        assignment with free weights, −log-likelihood for soft assignment.
+    n_iter : int
+        Iterations that changed something; for posterior assignment those of the optimizer.
+    converged : bool
+        Whether it ended before `max_iter`.
+    """
+
+    components: Gaussians
+    path: list[Gaussians]
+    losses: list[float]
+    n_iter: int
+    converged: bool
+
+
+def fit_assignment(
+    X: Any,
+    start: Gaussians,
+    *,
+    assignment: str = "hard",
+    weights: str = "equal",
+    covariance_type: str = "full",
+    max_iter: int = 1000,
+    tol: float = 1e-9,
+    reg_covar: float = 1e-6,
+) -> AssignmentFit:
+    """Fit Gaussians of their own covariance by hard, soft or posterior assignment, from given parameters.
+
+    `cprime.GaussianMixture` with ``assignment="hard"`` or "soft" is the fast form of the first two.
+
+    - "hard", weights "equal": unweighted K-means (section 2). Each point goes to the largest P_b(x), each P_b is refit
+      by maximum likelihood on its own points, until no point moves.
+    - "hard", weights "free": weighted K-means (section 3). The same with α_b P_b(x), and α_b the share of points.
+    - "soft": EM, unweighted or weighted.
+    - "posterior", weights "equal": descent on the posterior loss (45) by SciPy's L-BFGS-B with its exact gradient.
+
+    In hard assignment a component that wins no point has no best fit. It keeps its covariance and weight, and its mean
+    moves to the point that it comes nearest to winning.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+    start : Gaussians
+        Components and weights to start from.
+    assignment : {"hard", "soft", "posterior"}, default="hard"
+    weights : {"equal", "free"}, default="equal"
+        Whether all α_b are 1/C, or those of the start to begin with and then refit.
+    covariance_type : {"full", "spherical"}, default="full"
+        Whether each component has its own matrix, or its own σ_b² I.
+    max_iter : int, default=1000
+    tol : float, default=1e-9
+        "soft" has converged once its loss falls by less than this, in nats per point; "posterior" once no derivative by
+        a mean in standard deviations or the logarithm of one exceeds its root.
+    reg_covar : float, default=1e-6
+        Least eigenvalue of a covariance, in data unit².
+
+    Returns
+    -------
+    fit : AssignmentFit
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range, or posterior assignment is to have free weights.
+
+    Examples
+    --------
+    >>> from cprime.theory import Gaussians, fit_assignment
+    >>> Q = Gaussians.spherical([-2, 2], [1.5, 1.5])
+    >>> fit = fit_assignment(Q.sample(10_000, random_state=0), Q)
+    >>> fit.converged, bool(abs(fit.components.means[0, 0]) > 2.05)
+    (True, True)
+    """
+    check_choice(assignment, "assignment", ("hard", "soft", "posterior"))
+    check_choice(weights, "weights", WEIGHTS)
+    check_choice(covariance_type, "covariance_type", COVARIANCES)
+    check_integer(max_iter, "max_iter", 1)
+    check_real(tol, "tol", 0.0)
+    check_real(reg_covar, "reg_covar", 0.0)
+    X = check_array(X, dtype=np.float64)
+    if not isinstance(start, Gaussians):
+        raise TypeError(f"start must be Gaussians, got {start!r}.")
+    if X.shape[1] != start.n_features:
+        raise ValueError(f"X has {X.shape[1]} features, but start has {start.n_features}.")
+    if len(X) < start.n_components:
+        raise ValueError(f"n_samples={len(X)} should be >= {start.n_components} components.")
+    if weights == "equal":
+        start = start.with_equal_weights()
+    if assignment == "posterior":
+        if weights == "free":
+            raise ValueError("weights must be 'equal' where assignment='posterior', got 'free'.")
+        path, losses, converged = descend(X, start, covariance_type == "spherical", max_iter, tol, reg_covar)
+        return AssignmentFit(path[-1], path, losses, len(path) - 1, converged)
+    return _alternate(X, start, assignment == "hard", weights, covariance_type, max_iter, tol, reg_covar)
+
+
+def _alternate(
+    X: Floats,
+    start: Gaussians,
+    hard: bool,
+    weights: str,
+    covariance_type: str,
+    max_iter: int,
+    tol: float,
+    reg_covar: float,
+) -> AssignmentFit:
+    """Assignment and refit in turn, until a step changes no label, or lowers the loss by less than tol."""
+    path, losses = [start], []
+    before: NDArray[np.intp] | None = None
+    converged = False
+    while True:
+        components = path[-1]
+        log_p = components.log_densities(X)
+        scores = log_p + log_weights(components.weights)
+        if hard:
+            labels = winners(scores)
+            own = log_p if weights == "equal" else scores
+            losses.append(-float(np.take_along_axis(own, labels[:, np.newaxis], axis=1).mean()))
+            responsibilities = np.eye(len(components.means))[labels]
+            converged = before is not None and bool((labels == before).all())
+            before = labels
+        else:
+            losses.append(-float(logsumexp(scores, axis=1).mean()))
+            responsibilities = np.exp(log_posterior(scores))
+            converged = len(losses) > 1 and losses[-2] - losses[-1] < tol
+        if converged or len(path) > max_iter:
+            return AssignmentFit(components, path, losses, len(path) - 1, converged)
+        path.append(_refit(X, responsibilities, scores, components, weights, covariance_type, reg_covar))
+
+
+def _refit(
+    X: Floats,
+    responsibilities: Floats,
+    scores: Floats,
+    before: Gaussians,
+    weights: str,
+    covariance_type: str,
+    reg_covar: float,
+) -> Gaussians:
+    """Weighted means and covariances, and shares where weights are free.
+
+    What has no points moves to the one of best score relative to its winner, each such component to another.
+    """
+    counts = responsibilities.sum(axis=0)
+    means, covariances = before.means.copy(), before.covariances.copy()
+    for b in np.flatnonzero(counts):
+        means[b] = responsibilities[:, b] @ X / counts[b]
+        centered = X - means[b]
+        covariance = (responsibilities[:, b, np.newaxis] * centered).T @ centered / counts[b]
+        if covariance_type == "spherical":
+            covariance = np.trace(covariance) / X.shape[1] * np.eye(X.shape[1])
+        values, vectors = np.linalg.eigh(covariance)
+        covariances[b] = (vectors * np.maximum(values, max(reg_covar, np.finfo(float).tiny))) @ vectors.T
+    empty = np.flatnonzero(counts == 0)
+    behind = scores.max(axis=1, keepdims=True) - scores[:, empty]
+    for column, b in zip(behind.T, empty, strict=True):
+        nearest = column.argmin()
+        means[b] = X[nearest]
+        behind[nearest] = np.inf
+    if weights == "equal":
+        return Gaussians(means, covariances, before.weights)
+    shares = np.where(counts > 0, counts / counts.sum(), before.weights)
+    return Gaussians(means, covariances, shares / shares.sum())

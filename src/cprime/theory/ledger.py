@@ -1,0 +1,360 @@
+"""The ledger of Lücke & Forster: how J, the free energy F and the log-likelihood L of a fit hang together, (14)-(20).
+
+Each identity has two sides computed apart: one by the estimator's compiled kernels, one here, by plain sums in
+float64. Knows nothing of how the parameters were found.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.spatial.distance import cdist
+from scipy.special import logsumexp, xlogy
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
+
+from cprime.estimators import GaussianMixture, KMeans
+from cprime.estimators.validation import check_weights
+from cprime.theory.mixtures import Floats, Gaussians, log_weights
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_BLOCK = 2**21
+_RESOLUTION = 1e3
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A statement of the source with the two sides as computed.
+
+    Attributes
+    ----------
+    equation : str
+        Its number in the source.
+    statement : str
+    left, right : float
+    relation : {"=", "≥"}
+    tolerance : float
+        What rounding may change.
+    note : str
+        When it is true, if not always.
+    """
+
+    equation: str
+    statement: str
+    left: float
+    right: float
+    relation: str
+    tolerance: float
+    note: str = ""
+
+    @property
+    def difference(self) -> float:
+        """Left side less right side."""
+        return self.left - self.right
+
+    @property
+    def holds(self) -> bool:
+        """Whether the statement is true but for rounding."""
+        if self.relation == "≥":
+            return self.difference >= -self.tolerance
+        return abs(self.difference) <= self.tolerance
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """J, F and L of a fitted model on data, and the identities between them.
+
+    Attributes
+    ----------
+    model : str
+        Class of the estimator.
+    weight : float
+        N, or the sum of the sample weights.
+    n_features, n_components, n_active : int
+        D, C and C′.
+    quantization_error : float or None
+        J = Σ_n min_c ‖x_n − μ_c‖², data unit²; None where components have covariances of their own.
+    variance : float or None
+        σ² of the model, data unit²; None likewise.
+    free_energy, log_likelihood, kl_gap, entropy : float
+        F, L, D_KL = L − F and the mean entropy of the truncated posteriors, in nats per point, as `bounds` gives them.
+    identities : tuple of Identity
+    """
+
+    model: str
+    weight: float
+    n_features: int
+    n_components: int
+    n_active: int
+    quantization_error: float | None
+    variance: float | None
+    free_energy: float
+    log_likelihood: float
+    kl_gap: float
+    entropy: float
+    identities: tuple[Identity, ...]
+
+    def _quantities(self) -> list[tuple[str, float]]:
+        named = [
+            ("J, quantization error", self.quantization_error),
+            ("σ², variance", self.variance),
+            ("F, free energy", self.free_energy),
+            ("L, log-likelihood", self.log_likelihood),
+            ("D_KL = L − F", self.kl_gap),
+            ("H(q), entropy", self.entropy),
+        ]
+        return [(name, value) for name, value in named if value is not None]
+
+    def _lines(self) -> list[tuple[str, str, str, str, str]]:
+        """(equation, statement, left, right, verdict) of each identity."""
+        return [
+            (
+                each.equation,
+                f"{each.statement} ({each.note})" if each.note else each.statement,
+                f"{each.left:.8g}",
+                f"{each.right:.8g}",
+                "holds" if each.holds else f"differs by {each.difference:.1e}",
+            )
+            for each in self.identities
+        ]
+
+    def _title(self) -> str:
+        sizes = f"N = {self.weight:g}, D = {self.n_features}, C = {self.n_components}, C′ = {self.n_active}"
+        return f"{self.model}: {sizes}"
+
+    def __str__(self) -> str:
+        quantities = [f"{name:<24}{value:16.8g}" for name, value in self._quantities()]
+        lines = self._lines()
+        wide = max(len(statement) for _, statement, *_ in lines)
+        rows = [f"{e:<8}{s:<{wide}}{a:>16}{b:>16}  {verdict}" for e, s, a, b, verdict in lines]
+        return "\n".join([self._title(), *quantities, "", *rows])
+
+    def __rich__(self) -> "Table":
+        from rich.box import SIMPLE_HEAD
+        from rich.table import Table
+
+        about = "; ".join(f"{name} {value:.6g}" for name, value in self._quantities())
+        table = Table(title=self._title(), caption=about, box=SIMPLE_HEAD)
+        for heading, side in (
+            ("eq.", "left"),
+            ("statement", "left"),
+            ("left", "right"),
+            ("right", "right"),
+            ("", "left"),
+        ):
+            table.add_column(heading, justify=side)  # type: ignore[arg-type]
+        for line in self._lines():
+            table.add_row(*line)
+        return table
+
+
+@dataclass
+class _Sums:
+    """Weighted sums over the points, added block by block."""
+
+    weight: float = 0.0
+    squares: float = 0.0  # Σ ‖x_n − μ of the nearest‖²
+    residual: float = 0.0  # ‖X − ZU‖²
+    kept_squares: float = 0.0  # Σ q_nc ‖x_n − μ_c‖²
+    joint: float = 0.0  # Σ q_nc log p(c, x_n)
+    entropy: float = 0.0  # −Σ q_nc log q_nc
+    log_kept: float = 0.0  # Σ log Σ_{c∈K(n)} p(c, x_n)
+    log_share: float = 0.0  # Σ log Σ_{c∈K(n)} r_nc
+    log_exponentials: float = 0.0  # Σ log Σ_c exp(−‖x_n − μ_c‖²/2σ²)
+
+
+@dataclass
+class _Model:
+    """The parameters as the ledger needs them; variance is None where components have covariances of their own."""
+
+    centers: NDArray[np.floating]
+    variance: float | None
+    n_active: int
+    gaussians: Gaussians | None = field(default=None)
+
+    def log_joint(self, X: Floats, squares: Floats) -> Floats:
+        """log p(c, x_n), (n, C), from squared distances where the variance is shared."""
+        if self.gaussians is not None:
+            return self.gaussians.log_densities(X) + log_weights(self.gaussians.weights)
+        assert self.variance is not None
+        C, D = self.centers.shape
+        return -math.log(C) - D / 2 * math.log(2 * math.pi * self.variance) - squares / (2 * self.variance)
+
+
+def ledger(estimator: KMeans | GaussianMixture, X: Any, sample_weight: Any = None) -> Ledger:
+    """J, F and L of a fit, and the identities (14) to (20) between them, each with both its sides.
+
+    Parameters
+    ----------
+    estimator : KMeans or GaussianMixture
+        Fitted.
+    X : array-like of shape (n_samples, n_features)
+        The training data: what holds for any data is written without a note.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the points; None is 1 for each.
+
+    Returns
+    -------
+    ledger : Ledger
+        `print` shows it as text, rich as a table.
+
+    Raises
+    ------
+    TypeError
+        If the estimator is another.
+
+    References
+    ----------
+    Lücke & Forster, *k-means as a variational EM approximation of Gaussian mixture models*. The matrix form
+    J = ‖X − ZU‖² has one-hot rows in Z and the centers in U.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cprime import KMeans
+    >>> from cprime.theory import ledger
+    >>> X = np.array([[0.0], [1.0], [9.0], [10.0]])
+    >>> entries = ledger(KMeans(2, random_state=0).fit(X), X)
+    >>> entries.quantization_error, entries.variance, all(each.holds for each in entries.identities)
+    (1.0, 0.25, True)
+    """
+    if not isinstance(estimator, KMeans | GaussianMixture):
+        raise TypeError(f"estimator must be a KMeans or GaussianMixture, got {estimator!r}.")
+    check_is_fitted(estimator)
+    bounds = estimator.bounds(X, sample_weight)
+    data = check_array(X, dtype=np.float64)
+    weights = check_weights(sample_weight, data)
+    model = _model_of(estimator)
+    sums = _summed(data, np.ones(len(data)) if weights is None else weights, model)
+    dtype = model.centers.dtype
+    tolerance = _RESOLUTION * float(np.finfo(dtype).eps) * (1 + abs(bounds.free_energy) + data.shape[1])
+    identities = _truncated(bounds, sums, tolerance)
+    error = None
+    if model.variance is not None:
+        error = sums.squares
+        if isinstance(estimator, KMeans):
+            error = -float(estimator.score(X, sample_weight=sample_weight))
+            identities = _of_k_means(model, bounds, sums, error, tolerance) + identities
+        else:
+            identities += _of_spherical(model, bounds, sums, tolerance)
+        scale = float(np.finfo(dtype).eps) * _RESOLUTION * error
+        identities = [Identity("matrix", "J = ‖X − ZU‖²", error, sums.residual, "=", scale), *identities]
+    return Ledger(
+        type(estimator).__name__,
+        sums.weight,
+        data.shape[1],
+        len(model.centers),
+        model.n_active,
+        error,
+        model.variance,
+        bounds.free_energy,
+        bounds.log_likelihood,
+        bounds.kl_gap,
+        bounds.entropy,
+        tuple(identities),
+    )
+
+
+def _model_of(estimator: KMeans | GaussianMixture) -> _Model:
+    if isinstance(estimator, KMeans):
+        return _Model(estimator.cluster_centers_, float(estimator.variance_), 1)
+    n_active = estimator.n_active_
+    if estimator.covariance_type == "tied_spherical" and estimator.weights == "equal":
+        return _Model(estimator.means_, float(estimator.covariances_), n_active)
+    return _Model(estimator.means_, None, n_active, Gaussians.from_estimator(estimator))
+
+
+def _blocks(X: Floats, weights: Floats, n_components: int) -> Iterator[tuple[Floats, Floats]]:
+    rows = max(1, _BLOCK // n_components)
+    for begin in range(0, len(X), rows):
+        yield X[begin : begin + rows], weights[begin : begin + rows]
+
+
+def _summed(X: Floats, weights: Floats, model: _Model) -> _Sums:
+    """All sums, in blocks of rows, so that no N×C array exists."""
+    centers = model.centers.astype(np.float64)
+    C = len(centers)
+    total = _Sums()
+    for rows, w in _blocks(X, weights, C):
+        squares = cdist(rows, centers, "sqeuclidean")
+        nearest: NDArray[np.intp] = squares.argmin(axis=1)
+        Z = csr_array((np.ones(len(rows)), (np.arange(len(rows)), nearest)), shape=(len(rows), C))
+        joint = model.log_joint(rows, squares)
+        kept = np.argpartition(-joint, model.n_active - 1, axis=1)[:, : model.n_active]
+        kept_joint = np.take_along_axis(joint, kept, axis=1)
+        log_kept = logsumexp(kept_joint, axis=1)
+        q = np.exp(kept_joint - log_kept[:, np.newaxis])
+        total.weight += w.sum()
+        total.squares += w @ squares.min(axis=1)
+        total.residual += w @ np.square(rows - Z @ centers).sum(axis=1)
+        total.kept_squares += w @ (q * np.take_along_axis(squares, kept, axis=1)).sum(axis=1)
+        total.joint += w @ np.where(q > 0, q * kept_joint, 0.0).sum(axis=1)
+        total.entropy -= w @ xlogy(q, q).sum(axis=1)
+        total.log_kept += w @ log_kept
+        total.log_share += w @ (log_kept - logsumexp(joint, axis=1))
+        if model.variance is not None:
+            total.log_exponentials += w @ logsumexp(-squares / (2 * model.variance), axis=1)
+    return total
+
+
+def _truncated(bounds: Any, sums: _Sums, tolerance: float) -> list[Identity]:
+    """What holds for any truncated posterior of any mixture."""
+    W = sums.weight
+    expected = (sums.joint + sums.entropy) / W
+    return [
+        Identity("(7)", "F = 1/N Σ log Σ_K(n) p(c, x)", bounds.free_energy, sums.log_kept / W, "=", tolerance),
+        Identity("(7)", "F = 1/N Σ q log p(c, x) + H(q)", bounds.free_energy, expected, "=", tolerance),
+        Identity("KL", "L − F = −1/N Σ log Σ_K(n) r", bounds.kl_gap, -sums.log_share / W, "=", tolerance),
+        Identity("(3)", "L ≥ F", bounds.log_likelihood, bounds.free_energy, "≥", tolerance),
+    ]
+
+
+def _entropy_bound(model: _Model, variance: float) -> float:
+    """−log C − (D/2) log 2πeσ²."""
+    C, D = model.centers.shape
+    return -math.log(C) - D / 2 * math.log(2 * math.pi * math.e * variance)
+
+
+def _of_k_means(model: _Model, bounds: Any, sums: _Sums, error: float, tolerance: float) -> list[Identity]:
+    """Prop. 3 and Cor. 2."""
+    assert model.variance is not None
+    W, D = sums.weight, model.centers.shape[1]
+    note = "σ² from these data"
+    of_error = error / (D * W)
+    F, gap = bounds.free_energy, bounds.kl_gap
+    smallest = tolerance * model.variance
+    log_sum = D / 2 + sums.log_exponentials / W
+    return [
+        Identity("(14)", "σ² = J/(DN)", model.variance, of_error, "=", smallest, note),
+        Identity("(15)", "F = −log C − D/2 log 2πeσ²", F, _entropy_bound(model, model.variance), "=", tolerance, note),
+        Identity("(16)", "L − F = D/2 + 1/N Σ log Σ_c exp(−‖x − μ‖²/2σ²)", gap, log_sum, "=", tolerance, note),
+        Identity(
+            "(19)",
+            "L ≥ −log C − D/2 log(2πe J/(DN))",
+            bounds.log_likelihood,
+            _entropy_bound(model, of_error),
+            "≥",
+            tolerance,
+            note,
+        ),
+    ]
+
+
+def _of_spherical(model: _Model, bounds: Any, sums: _Sums, tolerance: float) -> list[Identity]:
+    """Prop. 4, with the term that vanishes at convergence and without."""
+    assert model.variance is not None
+    D = model.centers.shape[1]
+    limit = _entropy_bound(model, model.variance) + sums.entropy / sums.weight
+    rest = D / 2 * (1 - sums.kept_squares / (D * sums.weight * model.variance))
+    F = bounds.free_energy
+    statement = "F = −log C − D/2 log 2πeσ² + H(q)"
+    return [
+        Identity("(20)", f"{statement} + D/2 (1 − σ²_q/σ²)", F, limit + rest, "=", tolerance),
+        Identity("(20)", statement, F, limit, "=", tolerance, "at convergence"),
+    ]

@@ -1,0 +1,218 @@
+"""The partition loss of Kearns, Mansour & Ng and what it is made of: eq. (1), (8), (12), (13), (14), (22)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import xlogy
+from sklearn.utils import check_array
+
+from cprime.estimators.validation import check_choice, check_integer
+from cprime.theory.expectation import Expectation, Quadrature, Sample
+from cprime.theory.mixtures import Floats, Mixture, as_mixture, log_weights
+from cprime.theory.partition import ASSIGNMENTS, WEIGHTS, log_partition, winners
+
+UNITS = ("bits", "nats")
+_SCALARS = ("loss", "modeling", "partition_entropy", "assignment_entropy", "entropy", "weighted_loss")
+_DERIVED = ("information_gain", "conditional_entropy")
+
+
+@dataclass(frozen=True)
+class PartitionLoss:
+    """Expected partition loss and its parts, per point, in `unit`.
+
+    Attributes
+    ----------
+    loss : float
+        E_Q[−log P_F(x)(x)], eq. (1).
+    modeling : float
+        Σ_b w_b KL(Q_b‖P_b), the modeling terms of (8) and (13).
+    terms : ndarray of shape (n_components,)
+        w_b KL(Q_b‖P_b), of which `modeling` is the sum.
+    shares : ndarray of shape (n_components,)
+        w_b = Pr[F(x) = b].
+    partition_entropy : float
+        H(w).
+    assignment_entropy : float
+        H(F(x)|x), 0 for a hard partition.
+    entropy : float
+        H(Q), differential.
+    weighted_loss : float
+        E_Q[−log α_F(x) P_F(x)(x)], eq. (14) and (18): the loss less Σ_b w_b log α_b.
+    unit : {"bits", "nats"}
+    intervals : dict
+        A 95 % interval (low, high) of each quantity by name, arrays for `terms` and `shares`. They are those of means
+        of independent points, the shares' own error included to first order. Empty after quadrature.
+    """
+
+    loss: float
+    modeling: float
+    terms: Floats
+    shares: Floats
+    partition_entropy: float
+    assignment_entropy: float
+    entropy: float
+    weighted_loss: float
+    unit: str
+    intervals: Mapping[str, tuple[Any, Any]]
+
+    @property
+    def kl(self) -> Floats:
+        """KL(Q_b‖P_b), (n_components,); not a number where w_b is 0."""
+        return np.divide(self.terms, self.shares, out=np.full_like(self.terms, np.nan), where=self.shares > 0)
+
+    @property
+    def information_gain(self) -> float:
+        """H(w) − H(F(x)|x), by which the partition lowers the entropy of Q, eq. (12)."""
+        return self.partition_entropy - self.assignment_entropy
+
+    @property
+    def conditional_entropy(self) -> float:
+        """H(Q|F) = H(Q) − (H(w) − H(F(x)|x)), eq. (12)."""
+        return self.entropy - self.information_gain
+
+    def __str__(self) -> str:
+        lines = [
+            ("loss E[−log P_F(x)]", self.loss, "loss"),
+            ("= Σ w KL(Q_b‖P_b)", self.modeling, "modeling"),
+            ("+ H(Q|F)", self.conditional_entropy, "conditional_entropy"),
+            ("    H(Q)", self.entropy, "entropy"),
+            ("    − H(w)", self.partition_entropy, "partition_entropy"),
+            ("    + H(F|x)", self.assignment_entropy, "assignment_entropy"),
+            ("weighted loss", self.weighted_loss, "weighted_loss"),
+        ]
+        text = [f"{title:<22}{value:10.4f} {self.unit}{self._shown(name)}" for title, value, name in lines]
+        parts = ", ".join(f"{w:.3f} · {kl:.4f}" for w, kl in zip(self.shares, self.kl, strict=True))
+        return "\n".join([*text, f"w_b · KL_b             {parts}"])
+
+    def _shown(self, name: str) -> str:
+        if name not in self.intervals:
+            return ""
+        low, high = self.intervals[name]
+        return f"  [{low:.4f}, {high:.4f}]"
+
+
+def partition_loss(
+    model: Any,
+    Q: Any,
+    *,
+    assignment: str = "hard",
+    weights: str = "equal",
+    unit: str = "bits",
+    n_samples: int = 100_000,
+    n_neighbors: int = 5,
+    random_state: Any = None,
+) -> PartitionLoss:
+    """The expected partition loss of densities P_b and its decomposition, eq. (8), (13) and (22).
+
+        E[−log P_F(x)(x)] = Σ_b w_b KL(Q_b‖P_b) + H(Q) − (H(w) − H(F|x)),    Q_b = Q conditioned on F(x) = b
+
+    Parameters
+    ----------
+    model : Gaussians, Univariate, KMeans or GaussianMixture
+        The densities P_b and their weights α_b; an estimator must be fitted.
+    Q : Gaussians, Univariate or array-like of shape (n_samples, n_features)
+        The sampling density, integrated by quadrature in one dimension and by draws in more; or data, whose log Q is
+        estimated from the distances to neighbors (Kozachenko & Leonenko). That estimate enters `entropy`, `terms`,
+        `modeling` and `conditional_entropy`, is biased by few points or many dimensions, and its bias is not in the
+        intervals.
+    assignment : {"hard", "posterior"}, default="hard"
+        Winner takes all, or a component drawn from the posterior.
+    weights : {"equal", "free"}, default="equal"
+        Whether a point goes by P_b(x), or by α_b P_b(x) as in weighted K-means.
+    unit : {"bits", "nats"}, default="bits"
+        Base 2 as in the source, or e.
+    n_samples : int, default=100_000
+        Draws from a known Q in more than one dimension.
+    n_neighbors : int, default=5
+        k of the entropy of data.
+    random_state : int, RandomState instance or None, default=None
+        Source of the draws.
+
+    Returns
+    -------
+    result : PartitionLoss
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range, dimensions differ, or data have too many equal rows to have a density.
+
+    References
+    ----------
+    Kearns, Mansour & Ng, *An information-theoretic analysis of hard and soft assignment methods for clustering*.
+
+    Examples
+    --------
+    >>> from cprime.theory import Gaussians, partition_loss
+    >>> Q = Gaussians.spherical([-2, 2], [1.5, 1.5])
+    >>> found = partition_loss(Q, Q)
+    >>> round(found.loss, 3), round(found.modeling, 3), round(found.information_gain, 3)
+    (2.469, 0.155, 1.0)
+    """
+    check_choice(assignment, "assignment", ASSIGNMENTS)
+    check_choice(weights, "weights", WEIGHTS)
+    check_choice(unit, "unit", UNITS)
+    mixture = as_mixture(model, "model")
+    alpha = mixture.weights if weights == "free" else np.full(len(mixture.weights), 1 / len(mixture.weights))
+    log_alpha = log_weights(alpha)
+
+    def scored(X: Floats) -> Floats:
+        return mixture.log_densities(X) + log_alpha
+
+    over_Q = _expectation(Q, mixture, scored, n_samples, n_neighbors, random_state)
+    shares = over_Q(lambda X, _: np.exp(log_partition(scored(X), assignment)))
+    found = over_Q(lambda X, log_q: _columns(mixture.log_densities(X), log_q, log_alpha, assignment, shares.values))
+    scale = 1 / np.log(2) if unit == "bits" else 1.0
+    values, terms = np.split(found.values * scale, [len(_SCALARS) + len(_DERIVED)])
+    named = dict(zip(_SCALARS + _DERIVED, values.tolist(), strict=True))
+    intervals: dict[str, tuple[Any, Any]] = {}
+    if isinstance(over_Q, Sample):
+        limits, term_limits = np.split(found.intervals * scale, [len(named)], axis=1)
+        intervals = {name: tuple(pair) for name, pair in zip(named, limits.T.tolist(), strict=True)}
+        intervals |= {"terms": tuple(term_limits), "shares": tuple(shares.intervals)}
+    scalars = {name: named[name] for name in _SCALARS}
+    return PartitionLoss(terms=terms, shares=shares.values, unit=unit, intervals=intervals, **scalars)
+
+
+def _expectation(
+    Q: Any, mixture: Mixture, scored: Any, n_samples: int, n_neighbors: int, random_state: Any
+) -> Expectation:
+    if not isinstance(Q, Mixture) and not hasattr(Q, "fit"):
+        check_integer(n_neighbors, "n_neighbors", 1)
+        X = check_array(Q, dtype=np.float64, ensure_min_samples=2, input_name="Q")
+        _check_features(mixture, X.shape[1])
+        return Sample.of_data(X, n_neighbors)
+    known = as_mixture(Q, "Q")
+    _check_features(mixture, known.n_features)
+    if known.n_features == 1:
+        return Quadrature(known, mixture, lambda X: winners(scored(X))[:, np.newaxis])
+    return Sample.drawn(known, check_integer(n_samples, "n_samples", 2), random_state)
+
+
+def _check_features(mixture: Mixture, n_features: int) -> None:
+    if mixture.n_features != n_features:
+        raise ValueError(f"Q has {n_features} features, but model has {mixture.n_features}.")
+
+
+def _columns(log_p: Floats, log_q: Floats, log_alpha: Floats, assignment: str, shares: Floats) -> Floats:
+    """What the quantities are the means of, (n, 8 + C), in the order of their names; the last are w_b KL(Q_b‖P_b).
+
+    The columns of H(w) and of the last also carry, to first order, what the shares' own sampling does to them.
+    """
+    log_f = log_partition(log_p + log_alpha, assignment)
+    f, log_shares = np.exp(log_f), log_weights(shares)
+    taken = f > 0
+    with np.errstate(invalid="ignore"):  # −∞ + ∞ where a component takes nothing
+        ratio = np.where(taken, log_q[:, np.newaxis] + log_f - log_shares - log_p, 1.0)
+
+    def over_F(values: Floats) -> Floats:
+        return (f * np.where(taken, values, 0.0)).sum(axis=1)
+
+    partition_entropy = over_F(-log_shares)
+    assignment_entropy = -xlogy(f, f).sum(axis=1)
+    information = partition_entropy - assignment_entropy
+    columns = [over_F(-log_p), over_F(ratio), partition_entropy, assignment_entropy, -log_q]
+    columns += [over_F(-log_p - log_alpha), information, -log_q - information]
+    return np.column_stack([*columns, f * (ratio - 1) + shares])

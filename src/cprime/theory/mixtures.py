@@ -1,0 +1,283 @@
+"""Densities P_b with weights α_b: Gaussians in any dimension, and whatever scipy.stats has in one.
+
+Owns log densities, draws, and where quadrature has to look. Knows no partition and no algorithm.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import solve_triangular
+from scipy.special import logsumexp
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from cprime.estimators import GaussianMixture, KMeans
+
+Floats = NDArray[np.float64]
+
+# A Gaussian's mass beyond 12 standard deviations is 4e-33; the steps are such that its logarithm is smooth between.
+_REACH = np.concatenate([-np.arange(12, 0, -1.0), [0.0], np.arange(1.0, 13)])
+_LEVELS = 10.0 ** -np.arange(1, 16)
+
+
+@runtime_checkable
+class Mixture(Protocol):
+    """What `partition_loss` and `variation_distance` ask of densities, and of a known sampling density."""
+
+    @property
+    def weights(self) -> Floats:
+        """α_b, (C,), not negative, with sum 1."""
+
+    @property
+    def n_features(self) -> int:
+        """D."""
+
+    def log_densities(self, X: Floats) -> Floats:
+        """log P_b(x_n), (n, C) [nats], of rows X (n, D)."""
+
+    def sample(self, n_samples: int, random_state: Any = None) -> Floats:
+        """Independent rows (n, D) of Σ_b α_b P_b."""
+
+    def with_equal_weights(self) -> Self:
+        """The same densities, each with weight 1/C."""
+
+    def breakpoints(self) -> Floats:
+        """In one dimension, places (m,) so close that the logarithms are smooth between; all mass lies between."""
+
+
+def log_mixture_density(mixture: Mixture, X: Floats) -> Floats:
+    """log Σ_b α_b P_b(x_n), (n,) [nats]."""
+    return logsumexp(mixture.log_densities(X) + log_weights(mixture.weights), axis=1)
+
+
+def log_weights(weights: Floats) -> Floats:
+    """log α_b, −∞ where a weight is zero."""
+    with np.errstate(divide="ignore"):
+        return np.log(weights)
+
+
+def _checked_weights(weights: ArrayLike | None, C: int) -> Floats:
+    if weights is None:
+        return np.full(C, 1 / C)
+    checked = np.asarray(weights, dtype=np.float64)
+    if checked.shape != (C,) or not (checked >= 0).all() or not np.isclose(checked.sum(), 1):
+        raise ValueError(f"weights must be {C} numbers that are not negative and sum to 1, got {weights!r}.")
+    return checked
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussians:
+    """Gaussian densities with weights: components to be judged, or a sampling density Q.
+
+    Parameters
+    ----------
+    means : array-like of shape (n_components, n_features)
+    covariances : array-like of shape (n_components, n_features, n_features)
+        Symmetric and positive definite, in data unit².
+    weights : array-like of shape (n_components,), default=None
+        Not negative, with sum 1; None is equal weights.
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, a number is not finite, or a covariance is not positive definite.
+
+    Examples
+    --------
+    >>> from cprime.theory import Gaussians
+    >>> Q = Gaussians.spherical([-2, 2], [1.5, 1.5])
+    >>> Q.n_components, Q.n_features
+    (2, 1)
+    """
+
+    means: Floats
+    covariances: Floats
+    weights: Floats = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        means, covariances = (np.array(given, dtype=np.float64) for given in (self.means, self.covariances))
+        if means.ndim != 2 or 0 in means.shape:
+            raise ValueError(f"means must have shape (n_components, n_features), got {means.shape}.")
+        C, D = means.shape
+        if covariances.shape != (C, D, D):
+            raise ValueError(f"covariances must have shape {(C, D, D)}, got {covariances.shape}.")
+        if not (np.isfinite(means).all() and np.isfinite(covariances).all()):
+            raise ValueError("means and covariances must be finite.")
+        try:
+            factors = np.linalg.cholesky(covariances)
+        except np.linalg.LinAlgError as error:
+            raise ValueError("covariances must be positive definite.") from error
+        object.__setattr__(self, "means", means)
+        object.__setattr__(self, "covariances", covariances)
+        object.__setattr__(self, "weights", _checked_weights(self.weights, C))
+        object.__setattr__(self, "_factors", factors)
+
+    @classmethod
+    def spherical(cls, means: ArrayLike, standard_deviations: ArrayLike, weights: ArrayLike | None = None) -> Self:
+        """Gaussians N(μ_b, σ_b² I).
+
+        Parameters
+        ----------
+        means : array-like of shape (n_components, n_features) or (n_components,)
+            One number for each is one dimension.
+        standard_deviations : float or array-like of shape (n_components,)
+            σ_b, positive, in data units.
+        weights : array-like of shape (n_components,), default=None
+            None is equal weights.
+
+        Returns
+        -------
+        gaussians : Gaussians
+        """
+        centers = np.asarray(means, dtype=np.float64)
+        centers = centers[:, np.newaxis] if centers.ndim == 1 else centers
+        deviations = np.asarray(standard_deviations, dtype=np.float64)
+        if deviations.shape not in ((), (len(centers),)) or not (deviations > 0).all():
+            raise ValueError(
+                f"standard_deviations must be positive, one or {len(centers)}, got {standard_deviations!r}."
+            )
+        variances = np.broadcast_to(np.square(deviations), len(centers))
+        return cls(centers, variances[:, np.newaxis, np.newaxis] * np.eye(centers.shape[1]), weights)  # type: ignore[arg-type]
+
+    @classmethod
+    def from_estimator(cls, estimator: KMeans | GaussianMixture) -> Self:
+        """The components of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : KMeans or GaussianMixture
+            Fitted. k-means is the mixture with equal weights and the variance σ² of eq. (14) of Lücke & Forster.
+
+        Returns
+        -------
+        gaussians : Gaussians
+        """
+        check_is_fitted(estimator)
+        if isinstance(estimator, KMeans):
+            return cls.spherical(estimator.cluster_centers_, np.sqrt(estimator.variance_))
+        C, D = estimator.means_.shape
+        given = np.asarray(estimator.covariances_, dtype=np.float64)
+        kind = estimator.covariance_type
+        if kind in ("tied_spherical", "spherical"):
+            given = given.reshape(-1, 1, 1) * np.eye(D)
+        elif kind == "diag":
+            given = given[:, :, np.newaxis] * np.eye(D)
+        means = np.asarray(estimator.means_, dtype=np.float64)
+        return cls(means, np.broadcast_to(given, (C, D, D)), estimator.weights_)
+
+    @property
+    def n_components(self) -> int:
+        """C."""
+        return self.means.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        """D."""
+        return self.means.shape[1]
+
+    @property
+    def standard_deviations(self) -> Floats:
+        """σ_b, the root of the mean variance over the features, (C,) [data units]."""
+        return np.sqrt(np.trace(self.covariances, axis1=1, axis2=2) / self.n_features)
+
+    def log_densities(self, X: Floats) -> Floats:
+        """log N(x_n; μ_b, Σ_b), (n, C) [nats], of rows X (n, D)."""
+        factors: Floats = self._factors  # type: ignore[attr-defined]
+        result = np.empty((len(X), self.n_components))
+        for column, mean, factor in zip(result.T, self.means, factors, strict=True):
+            scaled = solve_triangular(factor, (X - mean).T, lower=True, check_finite=False)
+            column[:] = -0.5 * np.square(scaled).sum(axis=0) - np.log(np.diag(factor)).sum()
+        return result - self.n_features / 2 * np.log(2 * np.pi)
+
+    def sample(self, n_samples: int, random_state: Any = None) -> Floats:
+        """Independent rows of the mixture, in random order.
+
+        Parameters
+        ----------
+        n_samples : int
+        random_state : int, RandomState instance or None, default=None
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        """
+        rng = check_random_state(random_state)
+        component = rng.choice(self.n_components, n_samples, p=self.weights)
+        noise = rng.standard_normal((n_samples, self.n_features))
+        factors: Floats = self._factors  # type: ignore[attr-defined]
+        return self.means[component] + np.einsum("nij,nj->ni", factors[component], noise)
+
+    def with_equal_weights(self) -> Self:
+        """The same densities, each with weight 1/C."""
+        return replace(self, weights=None)  # type: ignore[arg-type]
+
+    def breakpoints(self) -> Floats:
+        """In one dimension, every standard deviation from the means to 12 of them, (m,)."""
+        return (self.means + self.standard_deviations[:, np.newaxis] * _REACH).ravel()
+
+
+@dataclass(frozen=True, eq=False)
+class Univariate:
+    """Densities of scipy.stats on the line, with weights.
+
+    Parameters
+    ----------
+    distributions : sequence of frozen continuous distributions
+        Such as ``scipy.stats.laplace(0, 1)``.
+    weights : array-like of shape (n_components,), default=None
+        Not negative, with sum 1; None is equal weights.
+
+    Examples
+    --------
+    >>> from scipy.stats import expon, norm
+    >>> from cprime.theory import Univariate
+    >>> Univariate([norm(0, 1), expon()]).weights.tolist()
+    [0.5, 0.5]
+    """
+
+    distributions: Sequence[Any]
+    weights: Floats = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        missing = [name for name in ("logpdf", "rvs", "ppf", "isf") for d in self.distributions if not hasattr(d, name)]
+        if missing or not len(self.distributions):
+            raise ValueError("distributions must be frozen continuous distributions of scipy.stats, at least one.")
+        object.__setattr__(self, "weights", _checked_weights(self.weights, len(self.distributions)))
+
+    @property
+    def n_features(self) -> int:
+        """1."""
+        return 1
+
+    def log_densities(self, X: Floats) -> Floats:
+        """log P_b(x_n), (n, C) [nats], of rows X (n, 1)."""
+        return np.column_stack([distribution.logpdf(X[:, 0]) for distribution in self.distributions])
+
+    def sample(self, n_samples: int, random_state: Any = None) -> Floats:
+        """Independent rows (n_samples, 1) of the mixture."""
+        rng = check_random_state(random_state)
+        component = rng.choice(len(self.distributions), n_samples, p=self.weights)
+        draws = np.column_stack([d.rvs(size=n_samples, random_state=rng) for d in self.distributions])
+        return np.take_along_axis(draws, component[:, np.newaxis], axis=1)
+
+    def with_equal_weights(self) -> Self:
+        """The same densities, each with weight 1/C."""
+        return replace(self, weights=None)  # type: ignore[arg-type]
+
+    def breakpoints(self) -> Floats:
+        """Quantiles at powers of ten from both ends, and the deciles between, (m,)."""
+        middle = np.linspace(0.2, 0.8, 7)
+        places = [np.concatenate([d.ppf(_LEVELS), d.ppf(middle), d.isf(_LEVELS)]) for d in self.distributions]
+        return np.concatenate(places)
+
+
+def as_mixture(model: Any, name: str) -> Mixture:
+    """`model` itself, or the Gaussians of a fitted estimator; TypeError names the argument."""
+    if isinstance(model, KMeans | GaussianMixture):
+        return Gaussians.from_estimator(model)
+    if isinstance(model, Mixture):
+        return model
+    raise TypeError(f"{name} must be Gaussians, Univariate, or a fitted KMeans or GaussianMixture, got {model!r}.")

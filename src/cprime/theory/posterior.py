@@ -1,0 +1,179 @@
+"""The posterior loss of Kearns, Mansour & Ng, its gradient, and the descent on it: eq. (45), (50)-(52).
+
+A point goes to component b with probability R_b = P_b / Σ_c P_c; the loss has these probabilities and the densities
+move together, so that a point can repel the component that explains it badly.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq, minimize
+from scipy.special import xlogy
+
+from cprime.theory.mixtures import Floats, Gaussians
+from cprime.theory.partition import log_posterior
+
+
+def posterior_loss(log_densities: ArrayLike) -> tuple[Floats, Floats]:
+    """The posterior loss −Σ_b R_b log P_b at each point, and its derivatives by log P_b: eq. (45), (50) and (51).
+
+    Parameters
+    ----------
+    log_densities : array-like of shape (n_samples, n_components)
+        log P_b(x_n), in nats.
+
+    Returns
+    -------
+    loss : ndarray of shape (n_samples,)
+        In nats.
+    derivatives : ndarray of shape (n_samples, n_components)
+        ∂loss/∂log P_b = R_b (−log P_b + Σ_c R_c log P_c − 1), which is P_b times eq. (51) in nats. Positive where the
+        point repels P_b.
+    """
+    log_p = np.asarray(log_densities, dtype=np.float64)
+    R = np.exp(log_posterior(log_p))
+    mean = (R * np.where(R > 0, log_p, 0.0)).sum(axis=1, keepdims=True)
+    derivatives = R * (mean - np.where(R > 0, log_p, 0.0) - 1)
+    return -mean[:, 0], derivatives
+
+
+def repulsion(ratio: ArrayLike) -> Floats:
+    """(1 − R) log₂((1 − R)/R) − 1/ln 2: the sign and size of ∂L_post/∂P_0 for two densities, eq. (52).
+
+    Parameters
+    ----------
+    ratio : array-like
+        R_0(x) = P_0(x)/(P_0(x) + P_1(x)), between 0 and 1.
+
+    Returns
+    -------
+    force : ndarray of the same shape
+        In bits; positive where the point repels P_0, ∞ at 0.
+
+    Raises
+    ------
+    ValueError
+        If a ratio lies outside [0, 1].
+
+    Examples
+    --------
+    >>> from cprime.theory import repulsion
+    >>> (repulsion([0.1, 0.5]) > 0).tolist()
+    [True, False]
+    """
+    R = np.asarray(ratio, dtype=np.float64)
+    if not ((R >= 0) & (R <= 1)).all():
+        raise ValueError(f"ratio must lie between 0 and 1, got {ratio!r}.")
+    with np.errstate(divide="ignore"):
+        return (xlogy(1 - R, 1 - R) - (1 - R) * np.where(R < 1, np.log(R), 0.0) - 1) / np.log(2)
+
+
+def repulsion_zero() -> float:
+    """The share R_0 below which a point repels P_0, the zero of eq. (52); the source prints 0.218."""
+    return float(brentq(repulsion, 0.01, 0.5, xtol=1e-15))
+
+
+class _Parameters(NamedTuple):
+    """What the descent moves, as one vector: the means (C, D), then the factors of the precisions.
+
+    A precision is L Lᵀ with L lower triangular, its diagonal by the logarithm; spherical ones have one logarithm each.
+    """
+
+    means: Floats
+    factors: Floats
+
+
+class _Coordinates:
+    """Between the vector and the parameters."""
+
+    def __init__(self, C: int, D: int, spherical: bool) -> None:
+        self.C, self.D, self.spherical = C, D, spherical
+        self.rows, self.columns = np.tril_indices(D)
+        self.diagonal = np.flatnonzero(self.rows == self.columns)
+
+    def vector(self, components: Gaussians) -> Floats:
+        """The vector of Gaussians."""
+        if self.spherical:
+            return np.concatenate([components.means.ravel(), -np.log(components.standard_deviations)])
+        factors = np.linalg.cholesky(np.linalg.inv(components.covariances))
+        entries = factors[:, self.rows, self.columns]
+        entries[:, self.diagonal] = np.log(entries[:, self.diagonal])
+        return np.concatenate([components.means.ravel(), entries.ravel()])
+
+    def parameters(self, vector: Floats) -> _Parameters:
+        """Means (C, D) and lower triangular factors (C, D, D) of the precisions."""
+        means, entries = np.split(vector, [self.C * self.D])
+        means = means.reshape(self.C, self.D)
+        if self.spherical:
+            return _Parameters(means, np.exp(entries)[:, np.newaxis, np.newaxis] * np.eye(self.D))
+        entries = entries.reshape(self.C, -1).copy()
+        entries[:, self.diagonal] = np.exp(entries[:, self.diagonal])
+        factors = np.zeros((self.C, self.D, self.D))
+        factors[:, self.rows, self.columns] = entries
+        return _Parameters(means, factors)
+
+    def gradient(self, parameters: _Parameters, by_means: Floats, by_factors: Floats) -> Floats:
+        """The chain rule through the logarithms of the diagonals."""
+        diagonals = np.einsum("cii->ci", by_factors) * np.einsum("cii->ci", parameters.factors)
+        if self.spherical:
+            return np.concatenate([by_means.ravel(), diagonals.sum(axis=1)])
+        entries = by_factors[:, self.rows, self.columns]
+        entries[:, self.diagonal] = diagonals
+        return np.concatenate([by_means.ravel(), entries.ravel()])
+
+    def bounds(self, largest: float) -> list[tuple[float | None, float | None]]:
+        """No entry of a diagonal above the logarithm of 1/σ for the least σ."""
+        held = range(1) if self.spherical else self.diagonal
+        size = 1 if self.spherical else len(self.rows)
+        factor = [(None, largest if k in held else None) for k in range(size)]
+        free: list[tuple[float | None, float | None]] = [(None, None)] * (self.C * self.D)
+        return [*free, *factor * self.C]
+
+    def gaussians(self, vector: Floats) -> Gaussians:
+        """The components of a vector, of equal weights."""
+        means, factors = self.parameters(vector)
+        covariances: Floats = np.asarray(np.linalg.inv(factors @ factors.transpose(0, 2, 1)), dtype=np.float64)
+        return Gaussians(means, covariances)
+
+
+def descend(
+    X: Floats, start: Gaussians, spherical: bool, max_iter: int, tol: float, reg_covar: float
+) -> tuple[list[Gaussians], list[float], bool]:
+    """From `start` down the mean posterior loss: the path, the losses along it [nats per point], and convergence.
+
+    In the units of the start's own spread about its center, so that scale and origin of the data do not matter.
+    """
+    n, D = X.shape
+    unit, origin = float(np.sqrt(np.square(start.standard_deviations).mean())), start.means.mean(axis=0)
+    X, start = (X - origin) / unit, Gaussians((start.means - origin) / unit, start.covariances / unit**2)
+    coordinates = _Coordinates(start.n_components, D, spherical)
+    least_variance = max(reg_covar, np.finfo(float).tiny) / unit**2
+
+    def objective(vector: Floats) -> tuple[float, NDArray[np.float64]]:
+        means, factors = parameters = coordinates.parameters(vector)
+        centered = X[np.newaxis] - means[:, np.newaxis]
+        scaled = centered @ factors
+        log_scale = np.log(np.einsum("cii->ci", factors)).sum(axis=1) - D / 2 * np.log(2 * np.pi)
+        loss, derivatives = posterior_loss((log_scale[:, np.newaxis] - 0.5 * np.square(scaled).sum(axis=2)).T)
+        share = derivatives.T / n
+        by_means = np.einsum("cij,cj->ci", factors, np.einsum("cn,cnj->cj", share, scaled))
+        by_factors = -np.einsum("cn,cni,cnj->cij", share, centered, scaled)
+        inverse_diagonals = 1 / np.einsum("cii->ci", factors)
+        by_factors += share.sum(axis=1)[:, np.newaxis, np.newaxis] * inverse_diagonals[:, np.newaxis] * np.eye(D)
+        return float(loss.mean()), coordinates.gradient(parameters, by_means, by_factors)
+
+    begin = coordinates.vector(start)
+    visited = [begin]
+    found = minimize(
+        objective,
+        begin,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=coordinates.bounds(-0.5 * np.log(least_variance)),
+        callback=lambda vector: visited.append(vector.copy()),
+        options={"maxiter": max_iter, "gtol": np.sqrt(tol), "ftol": 0.0},
+    )
+    ends = map(coordinates.gaussians, visited)
+    path = [Gaussians(origin + unit * each.means, unit**2 * each.covariances) for each in ends]
+    return path, [objective(v)[0] + D * np.log(unit) for v in visited], bool(found.success)

@@ -1,0 +1,103 @@
+"""The ledger: every identity of Lücke & Forster holds on real fits, and is seen not to where it must not."""
+
+from importlib import import_module
+from io import StringIO
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from cprime import GaussianMixture, KMeans
+from cprime.datasets import birch
+from cprime.theory import ledger
+
+LEDGER = import_module("cprime.theory.ledger")
+
+
+def mixture(n_active, **options):
+    given = {"covariance_type": "tied_spherical", "weights": "equal", "random_state": 0, "tol": 1e-13, "max_iter": 5000}
+    return GaussianMixture(9, n_active=n_active, **(given | options))
+
+
+@pytest.fixture(scope="module")
+def X():
+    return birch(3, 60, spacing=3.0, random_state=0).data
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_k_means_satisfies_them_all(X, dtype, weighted):
+    w = np.random.default_rng(0).exponential(size=len(X)) if weighted else None
+    data = X.astype(dtype)
+    km = KMeans(9, random_state=0).fit(data, sample_weight=w)
+    found = ledger(km, data, w)
+    assert [each.equation for each in found.identities if not each.holds] == []
+    assert {"matrix", "(14)", "(15)", "(16)", "(19)", "KL"} <= {each.equation for each in found.identities}
+    assert found.quantization_error == pytest.approx(km.inertia_, rel=1e-5)
+    assert found.kl_gap == pytest.approx(found.log_likelihood - found.free_energy, abs=1e-6)
+    assert found.weight == pytest.approx(len(X) if w is None else w.sum())
+    assert found.entropy == 0
+
+
+@pytest.mark.parametrize("n_active", [1, 3, 9])
+def test_mixtures_satisfy_them_at_convergence(X, n_active):
+    found = ledger(mixture(n_active).fit(X), X)
+    broken = [each for each in found.identities if not each.holds]
+    assert all(each.note == "at convergence" and abs(each.difference) < 1e-6 for each in broken)
+    assert (found.entropy > 0) == (n_active > 1)
+    assert found.kl_gap == pytest.approx(0, abs=1e-9) if n_active == 9 else found.kl_gap > 1e-9
+
+
+@pytest.mark.parametrize("assignment", ["soft", "hard"])
+@pytest.mark.parametrize("weights", ["equal", "free"])
+@pytest.mark.parametrize("covariance_type", ["tied_spherical", "spherical", "diag", "tied", "full"])
+def test_general_mixtures_satisfy_what_is_said_of_them(X, covariance_type, weights, assignment):
+    n_active = 4 if assignment == "soft" else None
+    options = {"covariance_type": covariance_type, "weights": weights, "assignment": assignment, "tol": 1e-8}
+    found = ledger(mixture(n_active, **options).fit(X), X)
+    broken = [each for each in found.identities if not each.holds]
+    assert all(each.note == "at convergence" and abs(each.difference) < 1e-4 for each in broken)
+    assert {"(3)", "(7)", "KL"} <= {each.equation for each in found.identities}
+    assert (found.quantization_error is None) == ((covariance_type, weights) != ("tied_spherical", "equal"))
+    assert (found.entropy > 0) == (assignment == "soft")
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_before_convergence_only_the_full_form_holds(X):
+    found = ledger(mixture(3, max_iter=2).fit(X), X)
+    open_ = {(each.equation, each.note): each.holds for each in found.identities}
+    assert open_[("(20)", "")]
+    assert not open_[("(20)", "at convergence")]
+
+
+def test_other_data_break_what_needs_their_own_variance(X):
+    found = ledger(KMeans(9, random_state=0).fit(X), 1.1 * X)
+    broken = {each.equation for each in found.identities if not each.holds}
+    assert broken == {"(14)", "(15)", "(16)"}
+    assert {each.note for each in found.identities if not each.holds} == {"σ² from these data"}
+
+
+def test_blocks_of_rows_change_nothing(X, monkeypatch):
+    gm = mixture(3).fit(X)
+    whole = ledger(gm, X)
+    monkeypatch.setattr(LEDGER, "_BLOCK", 9 * 7)
+    for each, other in zip(ledger(gm, X).identities, whole.identities, strict=True):
+        assert each.left == pytest.approx(other.left)
+        assert each.right == pytest.approx(other.right)
+
+
+def test_text_and_table_show_every_identity(X):
+    found = ledger(KMeans(9, random_state=0).fit(X), X)
+    console = Console(width=160, record=True, file=StringIO())
+    console.print(found)
+    for text in (str(found), console.export_text()):
+        for each in found.identities:
+            assert each.equation in text
+            assert each.statement in text
+        assert "holds" in text
+        assert "differs" not in text
+
+
+def test_other_estimators_are_refused(X):
+    with pytest.raises(TypeError, match="estimator must be a KMeans or GaussianMixture"):
+        ledger(3, X)

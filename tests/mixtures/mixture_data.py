@@ -1,0 +1,143 @@
+"""Mixtures of every family in plain NumPy and float64, and data to try them on."""
+
+import numpy as np
+from scipy.special import logsumexp
+
+from cprime import GaussianMixture
+
+FAMILIES = ("tied_spherical", "spherical", "diag", "tied", "full")
+OF_SKLEARN = ("spherical", "diag", "tied", "full")
+WEIGHTS = ("free", "equal")
+DTYPES = (np.float32, np.float64)
+THREADS = (1, 3, 8)
+
+
+def clustered(n, D, dtype=np.float64, seed=0, n_clusters=5, spread=3.0):
+    """Points (n, D) of several elliptic clusters of different sizes that overlap."""
+    rng = np.random.default_rng(seed)
+    places = spread * rng.standard_normal((n_clusters, D))
+    shapes = rng.standard_normal((n_clusters, D, D)) / np.sqrt(D) + np.eye(D)
+    label = rng.choice(n_clusters, n, p=rng.dirichlet(np.full(n_clusters, 5)))
+    return (places[label] + np.einsum("nij,nj->ni", shapes[label], rng.standard_normal((n, D)))).astype(dtype)
+
+
+def random_weights(n, seed=1):
+    """Weights (n,) float64 with zeros among them."""
+    rng = np.random.default_rng(seed)
+    return rng.exponential(size=n) * (rng.random(n) > 0.2)
+
+
+def start_of(X, C, family, seed=0, weights="free"):
+    """Parameters to start from: rows of the data, some precisions and, where these are free, some weights."""
+    rng = np.random.default_rng(seed)
+    D = X.shape[1]
+    inverse = rng.uniform(0.3, 1.5, C)
+    skew = rng.standard_normal((C, D, D)) / (3 * D)
+    matrices = inverse[:, None, None] * (np.eye(D) + skew @ skew.transpose(0, 2, 1))
+    given = {
+        "tied_spherical": inverse[0],
+        "spherical": inverse,
+        "diag": np.diagonal(matrices, axis1=1, axis2=2).copy(),
+        "tied": matrices[0],
+        "full": matrices,
+    }
+    start = {"means_init": X[rng.permutation(len(X))[:C]].astype(np.float64), "precisions_init": given[family]}
+    return start | ({"weights_init": rng.dirichlet(np.full(C, 3))} if weights == "free" else {})
+
+
+def mixture(C, family, weights="free", **changes):
+    """A mixture in one thread; from a start that is given, unless `init_params` or nothing is."""
+    given = {"n_threads": 1, "random_state": 0, "tol": 0, "certificate_size": 0} | changes
+    return GaussianMixture(C, covariance_type=family, weights=weights, **given)
+
+
+def matrices(family, covariances, C, D):
+    """Covariances of any family as matrices (C, D, D)."""
+    covariances = np.asarray(covariances, dtype=np.float64)
+    if family in ("tied_spherical", "spherical"):
+        return np.broadcast_to(covariances, (C,))[:, None, None] * np.eye(D)
+    if family == "diag":
+        return covariances[:, :, None] * np.eye(D)
+    return np.broadcast_to(covariances, (C, D, D))
+
+
+def log_joint(X, means, covariances, weights):
+    """log π_c N(x_n; μ_c, Σ_c) for matrices Σ (C, D, D): (n, C)."""
+    X, means = np.asarray(X, dtype=np.float64), np.asarray(means, dtype=np.float64)
+    out = np.empty((len(X), len(means)))
+    for c, (mean, covariance, weight) in enumerate(zip(means, covariances, weights, strict=True)):
+        difference = X - mean
+        squares = (difference * np.linalg.solve(covariance, difference.T).T).sum(axis=1)
+        log_determinant = np.linalg.slogdet(2 * np.pi * covariance)[1]
+        with np.errstate(divide="ignore"):
+            out[:, c] = np.log(weight) - 0.5 * (squares + log_determinant)
+    return out
+
+
+def joint_of(gm, X):
+    """`log_joint` of a fitted mixture."""
+    C, D = gm.means_.shape
+    return log_joint(X, gm.means_, matrices(gm.covariance_type, gm.covariances_, C, D), gm.weights_)
+
+
+def best_sets(joint, H):
+    """K(n): the H best components by (31), best first."""
+    return np.argsort(-joint, axis=1, kind="stable")[:, :H]
+
+
+def truncated(joint, H):
+    """q_nc of (5), (n, C), and log Σ_{c∈K(n)} p(c, x_n), (n,)."""
+    kept = best_sets(joint, H)
+    inside = np.full_like(joint, -np.inf)
+    np.put_along_axis(inside, kept, np.take_along_axis(joint, kept, axis=1), axis=1)
+    log_sum = logsumexp(inside, axis=1)
+    return np.exp(inside - log_sum[:, None]), log_sum
+
+
+def maximise(X, q, family, equal, reg_covar, sample_weight=None):
+    """The M-step [E]: weighted moments as the family has them, no component empty. Returns means, matrices, weights."""
+    X = np.asarray(X, dtype=np.float64)
+    w = q if sample_weight is None else sample_weight[:, None] * q
+    D, total, counts = X.shape[1], w.sum(), w.sum(axis=0)
+    means = w.T @ X / counts[:, None]
+    C = len(means)
+    each = np.array([(w[:, c, None] * (X - means[c])).T @ (X - means[c]) / counts[c] for c in range(C)])
+    pooled = np.tensordot(counts / total, each, axes=1)
+    eye = np.eye(D)
+    covariances = {
+        "tied_spherical": np.broadcast_to(np.trace(pooled) / D * eye, (C, D, D)),
+        "spherical": np.trace(each, axis1=1, axis2=2)[:, None, None] / D * eye + reg_covar * eye,
+        "diag": each * eye + reg_covar * eye,
+        "tied": np.broadcast_to(pooled + reg_covar * eye, (C, D, D)),
+        "full": each + reg_covar * eye,
+    }[family]
+    return means, covariances, np.full(C, 1 / C) if equal else counts / total
+
+
+def truncated_em(X, start, family, weights, H, n_iter, reg_covar=0.0, hard=False, sample_weight=None):
+    """Truncated EM in NumPy: (means, matrices, weights) after each iteration, and F as each E-step saw it.
+
+    hard: classification EM, all to the best component; H = 1 otherwise is the same thing.
+    """
+    C, D = start["means_init"].shape
+    precisions = start["precisions_init"]
+    covariances = matrices(
+        family, np.linalg.inv(precisions) if family in ("tied", "full") else 1 / np.asarray(precisions), C, D
+    )
+    parameters = start["means_init"], covariances, start.get("weights_init", np.full(C, 1 / C))
+    found, bounds = [], []
+    for _ in range(n_iter):
+        q, log_sum = truncated(log_joint(X, *parameters), 1 if hard else H)
+        bounds.append(np.average(log_sum, weights=sample_weight))
+        parameters = maximise(X, q, family, weights == "equal", reg_covar, sample_weight)
+        found.append(parameters)
+    return found, bounds
+
+
+def outcome(gm):
+    """Everything that a fit has found, to the last bit, but for the seconds it took."""
+    found = {name: value for name, value in vars(gm).items() if name.endswith("_")}
+    history = found.pop("history_")
+    certificate = found.pop("certificate_") or {}
+    found |= {name: history[name] for name in history.dtype.names if name != "seconds"}
+    return {name: np.asarray(value).tobytes() for name, value in (found | certificate).items() if value is not None}

@@ -1,0 +1,108 @@
+"""With all components kept, a fit is scikit-learn's, iteration by iteration, and so is all that it says of data."""
+
+import numpy as np
+import pytest
+from mixture_data import OF_SKLEARN, clustered, mixture, start_of
+from sklearn.mixture import GaussianMixture as SklearnMixture
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:The fit did not converge"),
+    pytest.mark.filterwarnings("ignore:Best performing initialization did not converge"),
+    pytest.mark.filterwarnings("ignore:Initialization 1 did not converge"),
+]
+N, D, C = 300, 3, 5
+CLOSE = {"rtol": 1e-7, "atol": 1e-9}
+
+
+@pytest.fixture(scope="module")
+def X():
+    return clustered(N, D)
+
+
+@pytest.mark.parametrize("reg_covar", [1e-6, 0.1])
+@pytest.mark.parametrize("family", OF_SKLEARN)
+def test_parameters_after_each_of_twenty_iterations(X, family, reg_covar):
+    start = start_of(X, C, family)
+    other = clustered(70, D, seed=1)
+    for n_iter in range(1, 21):
+        ours = mixture(C, family, n_active=None, max_iter=n_iter, reg_covar=reg_covar, **start).fit(X)
+        theirs = SklearnMixture(C, covariance_type=family, tol=0, max_iter=n_iter, reg_covar=reg_covar, **start).fit(X)
+        for name in ("means_", "weights_", "covariances_", "precisions_", "precisions_cholesky_", "lower_bounds_"):
+            np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), **CLOSE, err_msg=f"{name} {n_iter}")
+        for name in ("predict_proba", "score_samples", "predict", "bic", "aic", "score"):
+            np.testing.assert_allclose(getattr(ours, name)(other), getattr(theirs, name)(other), **CLOSE, err_msg=name)
+        assert ours.n_iter_ == theirs.n_iter_ == n_iter
+        assert np.array_equal(ours.labels_, theirs.predict(X))
+    assert np.ptp(ours.lower_bounds_) > 0.1
+
+
+@pytest.mark.parametrize("family", OF_SKLEARN)
+@pytest.mark.parametrize("C", [1, 2, 7])
+def test_number_of_parameters(X, family, C):
+    ours = mixture(C, family, n_active=None, max_iter=2).fit(X)
+    theirs = SklearnMixture(C, covariance_type=family, max_iter=2, random_state=0).fit(X)
+    assert ours._parameters().n_parameters == theirs._n_parameters()
+    equal = mixture(C, family, "equal", n_active=None, max_iter=2).fit(X)
+    assert equal._parameters().n_parameters == theirs._n_parameters() - (C - 1)
+
+
+def test_number_of_parameters_of_the_papers_mixture(X):
+    free, equal = (mixture(4, "tied_spherical", weights, max_iter=2).fit(X) for weights in ("free", "equal"))
+    assert equal._parameters().n_parameters == 4 * D + 1
+    assert free._parameters().n_parameters == 4 * D + 1 + 3
+
+
+@pytest.mark.parametrize("family", OF_SKLEARN)
+def test_it_stops_where_scikit_learn_stops(X, family):
+    start = start_of(X, C, family)
+    ours = mixture(C, family, n_active=None, **(start | {"tol": 1e-3, "max_iter": 300})).fit(X)
+    theirs = SklearnMixture(C, covariance_type=family, max_iter=300, **start).fit(X)
+    assert ours.converged_
+    assert ours.n_iter_ == theirs.n_iter_
+    np.testing.assert_allclose(ours.means_, theirs.means_, **CLOSE)
+
+
+@pytest.mark.parametrize("family", OF_SKLEARN)
+def test_starts_by_name_end_near_those_of_scikit_learn(family):
+    """The random numbers differ; well separated clusters are found by both."""
+    rng = np.random.default_rng(0)
+    X = 12.0 * np.eye(4)[rng.integers(4, size=400)] + rng.standard_normal((400, 4))
+    for name in ("kmeans", "k-means++", "random_from_data"):
+        ours = mixture(4, family, init_params=name, n_init=4, max_iter=200, tol=1e-6).fit(X)
+        theirs = SklearnMixture(4, covariance_type=family, init_params=name, n_init=4, max_iter=200, tol=1e-6)
+        theirs.set_params(random_state=0).fit(X)
+        assert ours.score(X) == pytest.approx(theirs.score(X), abs=1e-3), name
+        order = [np.lexsort(np.round(gm.means_).T) for gm in (ours, theirs)]
+        np.testing.assert_allclose(ours.means_[order[0]], theirs.means_[order[1]], atol=0.02)
+
+
+@pytest.mark.parametrize("family", [*OF_SKLEARN, "tied_spherical"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_as_a_fitted_object_of_scikit_learn(X, family, dtype):
+    data = X.astype(dtype)
+    ours = mixture(C, family, max_iter=10).fit(data)
+    theirs = ours.to_sklearn()
+    assert isinstance(theirs, SklearnMixture)
+    close = {"rtol": 1e-9, "atol": 1e-9} if dtype == np.float64 else {"rtol": 1e-3, "atol": 1e-4}
+    for name in ("predict_proba", "score_samples", "bic"):
+        np.testing.assert_allclose(getattr(theirs, name)(data), getattr(ours, name)(data), **close, err_msg=name)
+    assert np.array_equal(theirs.predict(data), ours.predict(data))
+    assert theirs.sample(7)[0].shape == (7, D)
+    assert theirs.lower_bound_ == ours.lower_bound_
+    theirs.means_ += 1
+    assert np.array_equal(ours.predict(data), mixture(C, family, max_iter=10).fit(data).predict(data))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("family", [*OF_SKLEARN, "tied_spherical"])
+def test_onnx_export_predicts_alike(X, family):
+    reason = "the optional packages skl2onnx and onnxruntime are not installed"
+    skl2onnx = pytest.importorskip("skl2onnx", reason=reason)
+    onnxruntime = pytest.importorskip("onnxruntime", reason=reason)
+    data = X.astype(np.float32)
+    ours = mixture(C, family, max_iter=10).fit(data)
+    exported = skl2onnx.to_onnx(ours.to_sklearn(), data[:1])
+    session = onnxruntime.InferenceSession(exported.SerializeToString(), providers=["CPUExecutionProvider"])
+    labels, probabilities = session.run(None, {session.get_inputs()[0].name: data})[:2]
+    assert np.array_equal(labels, ours.predict(data))
+    np.testing.assert_allclose(probabilities, ours.predict_proba(data), atol=1e-3)

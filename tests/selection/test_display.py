@@ -1,0 +1,67 @@
+"""The picture of a sweep: what is drawn, and what is said where matplotlib is missing."""
+
+import doctest
+import importlib
+
+import numpy as np
+import pytest
+from selection_data import apart
+
+from cprime import KMeans
+from cprime.selection import SelectionDisplay, sweep
+
+pyplot = pytest.importorskip("matplotlib.pyplot")
+
+
+@pytest.fixture(autouse=True)
+def _without_windows():
+    before = pyplot.get_backend()
+    pyplot.switch_backend("Agg")
+    yield
+    pyplot.close("all")
+    pyplot.switch_backend(before)
+
+
+def texts(display):
+    return [text.get_text() for text in display.ax_.texts]
+
+
+def test_every_criterion_has_a_curve_with_its_best_named():
+    X = apart(5, 2)[0]
+    found = sweep(KMeans(), X, range(1, 13), random_state=0)
+    display = SelectionDisplay.from_sweep(found)
+    assert set(display.lines_) == {"bic", "aic", "free_energy_bic", "held_out"}
+    bic = display.lines_["bic"]
+    assert np.array_equal(bic.get_xdata(), found.n_components)
+    assert np.allclose(bic.get_ydata(), found.bic / (2 * len(X)))
+    assert np.allclose(display.lines_["held_out"].get_ydata(), -found.held_out)
+    assert "BIC, best: 5" in texts(display)
+    assert "elbow of J: 5" in texts(display)
+    assert display.figure_ is display.ax_.figure
+
+
+def test_given_axes_are_drawn_on_and_what_was_not_computed_is_left_out():
+    ax = pyplot.subplots()[1]
+    X = np.random.default_rng(0).standard_normal((200, 2))
+    display = SelectionDisplay.from_estimator(
+        KMeans(), X, range(1, 9), ax=ax, holdout=None, criteria=("aic",), random_state=0
+    )
+    assert display.ax_ is ax
+    assert set(display.lines_) == {"aic"}
+    assert not any("elbow" in text for text in texts(display))
+
+
+def test_a_missing_matplotlib_is_named_with_its_extra(monkeypatch):
+    module = importlib.import_module("cprime.selection.display")
+    found = sweep(KMeans(), apart(3, 2, 20)[0], [2, 3], random_state=0)
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r'pip install "cprime\[plots\]"'):
+        SelectionDisplay.from_sweep(found)
+    with pytest.raises(ImportError, match="needs matplotlib"):
+        SelectionDisplay.from_estimator(KMeans(), np.ones((5, 2)), [1, 2])
+
+
+def test_the_example_is_right():
+    results = doctest.testmod(importlib.import_module("cprime.selection.display"))
+    assert results.attempted > 0
+    assert results.failed == 0

@@ -1,0 +1,195 @@
+"""The sweep over C: what it finds, what it computes, and what it leaves alone."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from selection_data import apart
+from sklearn.base import clone
+
+from cprime import GaussianMixture, KMeans
+from cprime.datasets import birch
+from cprime.selection import sweep
+from cprime.selection.starts import exchanged, extended
+from cprime.selection.sweep import Data, _divided
+
+EQUAL = {"covariance_type": "tied_spherical", "weights": "equal", "max_iter": 500, "tol": 1e-4}
+MAKERS = {
+    "k-means": KMeans,
+    "mixture, exact": lambda: GaussianMixture(n_active=None, **EQUAL),
+    "mixture, C'=3": lambda: GaussianMixture(n_active=3, **EQUAL),
+}
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
+def test_every_criterion_finds_well_separated_components(make):
+    X = apart(8, 3, seed=3)[0]
+    found = sweep(make(), X, range(4, 13), random_state=1)
+    assert {found.best_n_components(name) for name in ("bic", "free_energy_bic")} == {8}
+    assert found.best_n_components("held_out") in (8, 9)
+    assert found.elbow() == 8
+    assert len(found.best().predict(X)) == len(X)
+
+
+@pytest.mark.parametrize("make", [MAKERS["k-means"], MAKERS["mixture, C'=3"]], ids=["k-means", "mixture"])
+def test_bic_finds_the_grid_of_25(make):
+    assert sweep(make(), birch(5, random_state=11).data, range(21, 30), random_state=0).best_n_components() == 25
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
+def test_values_are_those_of_the_estimators(make, rng):
+    X, w = apart(4, 2, 40, seed=1)[0], rng.uniform(0.5, 2, 160)
+    found = sweep(make(), X, [5, 2, 3, 3], sample_weight=w, random_state=0)
+    W, D = w.sum(), 2
+    assert found.n_components.tolist() == [2, 3, 5]
+    assert found.weight == pytest.approx(W)
+    for i, fit in enumerate(found.estimators):
+        bounds = fit.bounds(X, w)
+        p = found.n_components[i] * D + 1
+        assert found.n_parameters[i] == p
+        assert found.log_likelihood[i] == pytest.approx(bounds.log_likelihood)
+        assert found.free_energy[i] == pytest.approx(bounds.free_energy)
+        assert found.bic[i] == pytest.approx(-2 * W * bounds.log_likelihood + p * np.log(W))
+        assert found.aic[i] == pytest.approx(-2 * W * bounds.log_likelihood + 2 * p)
+        assert found.free_energy_bic[i] == pytest.approx(-2 * W * bounds.free_energy + p * np.log(W))
+        squared = ((X[:, None] - _centers(fit)) ** 2).sum(axis=2).min(axis=1)
+        assert found.inertia[i] == pytest.approx((w * squared).sum())
+        assert len(fit.labels_) == len(X)
+    assert (found.free_energy <= found.log_likelihood + 1e-9).all()
+    assert (found.free_energy_bic >= found.bic - 1e-6).all()
+    assert (found.seconds > 0).all()
+    assert found.best("aic") is found.estimators[int(np.argmin(found.aic))]
+
+
+def _centers(fit):
+    return fit.cluster_centers_ if isinstance(fit, KMeans) else fit.means_
+
+
+@pytest.mark.parametrize("make", [MAKERS["k-means"], MAKERS["mixture, exact"]], ids=["k-means", "mixture"])
+def test_bic_and_aic_are_those_of_the_mixture_itself(make):
+    X = apart(3, 2, 40)[0]
+    found = sweep(make(), X, [2, 3], random_state=0)
+    for i, fit in enumerate(found.estimators):
+        same = fit
+        if isinstance(fit, KMeans):
+            same = GaussianMixture(fit.n_clusters, n_active=1, covariance_type="tied_spherical", weights="equal")
+            same.set_params(means_init=fit.cluster_centers_, precisions_init=1 / fit.variance_, tol=1.0).fit(X)
+        assert found.bic[i] == pytest.approx(same.bic(X), rel=1e-6)
+        assert found.aic[i] == pytest.approx(same.aic(X), rel=1e-6)
+
+
+def test_held_out_points_are_not_seen_by_the_fit_that_they_judge():
+    """Noise that a fit has not seen is no better for more centers; noise that it has seen is."""
+    X = np.random.default_rng(0).standard_normal((80, 2))
+    found = sweep(KMeans(), X, [1, 20], random_state=3)
+    assert found.log_likelihood[1] > found.log_likelihood[0]
+    assert found.held_out[1] < found.held_out[0] - 0.3
+
+
+@pytest.mark.parametrize("holdout", [0.01, 0.25, 0.9])
+def test_held_out_points_are_a_share_of_all(holdout):
+    data = Data(np.arange(40.0).reshape(20, 2), np.arange(20.0))
+    seen, held_out = _divided(data, holdout, np.random.RandomState(0))
+    assert len(held_out.X) == max(round(20 * holdout), 1)
+    together = np.concatenate([seen.X, held_out.X])
+    assert np.array_equal(together[np.argsort(together[:, 0])], data.X)
+    assert np.array_equal(held_out.X[:, 0], 2 * held_out.weights)
+
+
+def test_a_longer_path_is_no_worse_and_never_falls():
+    """From C to C + 1 the warm start can only lower J, fresh starts or not."""
+    X = birch(5, random_state=2).data
+    found = sweep(KMeans(), X, range(1, 30), holdout=None, criteria=(), n_init=1, random_state=0)
+    assert (np.diff(found.inertia) < 0).all()
+    best = min(KMeans(25, random_state=seed).fit(X).inertia_ for seed in range(10))
+    assert found.inertia[24] <= best * (1 + 1e-3)
+
+
+def test_what_is_not_asked_for_is_not_computed():
+    X = apart(3, 2, 30)[0]
+    found = sweep(KMeans(), X, range(1, 5), holdout=None, criteria=("free_energy_bic",), random_state=0)
+    assert np.isfinite(found.free_energy_bic).all()
+    for name in ("bic", "aic", "held_out"):
+        assert np.isnan(getattr(found, name)).all()
+        with pytest.raises(ValueError, match=f"criterion='{name}' was not computed"):
+            found.best(name)
+    with pytest.raises(ValueError, match="criterion must be one of"):
+        found.best_n_components("wcss")
+
+
+def test_a_seed_decides_and_the_estimator_stays_as_it_is():
+    X = birch(3, random_state=1).data
+    km = KMeans(2, init="random", n_init=4, random_state=9)
+    before = km.get_params()
+    first, again = (sweep(km, X, range(6, 11), random_state=5) for _ in range(2))
+    for name in ("bic", "held_out", "inertia"):
+        assert np.array_equal(getattr(first, name), getattr(again, name))
+    assert km.get_params() == before
+    assert not hasattr(km, "cluster_centers_")
+    fit = first.best()
+    assert {**fit.get_params(), "n_clusters": 2, "n_init": 4, "random_state": 9} == before
+    assert clone(fit).fit(X).n_clusters == first.best_n_components()
+
+
+def test_single_precision_and_tables_stay_what_they_are():
+    X = apart(4, 3, 50, dtype=np.float32)[0]
+    found = sweep(KMeans(), pd.DataFrame(X, columns=["a", "b", "c"]), range(2, 6), random_state=0)
+    assert found.best().cluster_centers_.dtype == np.float32
+    assert found.best().feature_names_in_.tolist() == ["a", "b", "c"]
+
+
+def test_a_weight_is_a_repetition(rng):
+    X, w = apart(3, 2, 30)[0], rng.integers(1, 4, 90)
+    weighted = sweep(KMeans(), X, range(2, 5), sample_weight=w, holdout=None, random_state=0)
+    repeated = sweep(KMeans(), np.repeat(X, w, axis=0), range(2, 5), holdout=None, random_state=0)
+    assert weighted.weight == repeated.weight
+    assert weighted.best_n_components() == repeated.best_n_components() == 3
+    assert weighted.bic[1] == pytest.approx(repeated.bic[1])
+
+
+@pytest.mark.parametrize("search", ["graph", "full", "estimated"])
+def test_fewer_components_than_a_point_keeps_are_all_kept(search):
+    X = apart(4, 2, 50)[0]
+    found = sweep(GaussianMixture(n_active=3, search=search, **EQUAL), X, range(1, 6), holdout=None, random_state=0)
+    assert [fit.n_active_ for fit in found.estimators] == [1, 2, 3, 3, 3]
+
+
+def test_wrong_arguments():
+    X = apart(3, 2, 20)[0]
+    for changes, error, message in (
+        ({"estimator": clone}, TypeError, "estimator must be a KMeans or a GaussianMixture, got function"),
+        ({"estimator": KMeans(3, init=X[:3])}, ValueError, "init must not be given for one number of components"),
+        ({"estimator": GaussianMixture(3, means_init=X[:3], **EQUAL)}, ValueError, "means_init must not be given"),
+        ({"n_components_range": []}, ValueError, "n_components_range must have at least one entry"),
+        ({"n_components_range": [0, 1]}, ValueError, "n_components_range == 0, must be >= 1"),
+        ({"holdout": 1.0}, ValueError, "holdout must be between 0 and 1, or None, got 1.0"),
+        ({"criteria": ("wcss",)}, ValueError, "criteria must be one of"),
+        ({"n_init": 0}, ValueError, "n_init == 0, must be >= 1"),
+        ({"n_components_range": [100]}, ValueError, "n_samples=48 should be >= n_clusters=100"),
+    ):
+        arguments = {"estimator": KMeans(), "X": X, "n_components_range": [2, 3], **changes}
+        with pytest.raises(error, match=message):
+            sweep(**arguments)
+
+
+def test_new_centers_are_put_where_points_are_far(rng):
+    X = np.concatenate([rng.standard_normal((50, 2)) + place for place in ((0, 0), (100, 0), (0, 100))])
+    found = extended(X, np.zeros((1, 2)), 2, np.ones(150), np.random.RandomState(0), None)
+    assert found.shape == (3, 2)
+    assert sorted(np.round(found / 100).astype(int).tolist()) == [[0, 0], [0, 1], [1, 0]]
+
+
+def test_new_centers_where_every_point_has_one_already():
+    X = np.repeat([[0.0], [1.0]], 3, axis=0)
+    found = extended(X, np.array([[0.0], [1.0]]), 2, np.ones(6), np.random.RandomState(0), None)
+    assert found.shape == (4, 1)
+
+
+def test_an_exchange_leaves_a_local_optimum(rng):
+    places = np.array([[0.0, 0.0], [20.0, 0.0], [40.0, 0.0]])
+    X = np.repeat(places, 50, axis=0) + rng.standard_normal((150, 2))
+    stuck = np.array([[-1.0, 0.0], [1.0, 0.0], [30.0, 0.0]])
+    labels = np.where(X[:, 0] > 15, 2, np.where(X[:, 0] > 0, 1, 0))
+    found = exchanged(X, stuck, np.ones(150), labels)
+    assert np.allclose(found[np.argsort(found[:, 0])], places, atol=0.7)
+    right = np.repeat([0, 1, 2], 50)
+    assert exchanged(X, places, np.ones(150), right) is None

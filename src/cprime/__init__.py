@@ -1,32 +1,47 @@
 """k-means, Gaussian mixtures and everything between them, at any number of clusters.
 
-`KMeans` and `GaussianMixture` are scikit-learn estimators; `seeding` and `datasets` can be used alone; `load` brings
-back what an estimator's `save` wrote. C′ ("C prime") is the number of components that a point keeps: 1 is k-means,
-all C is exact EM.
+`KMeans`, `GaussianMixture` and their relatives are scikit-learn estimators; the rooms beside them can be used alone;
+`load` brings back what an estimator's `save` wrote. C′ ("C prime") is the number of components that a point keeps: 1 is
+k-means, all C is exact EM.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cprime import datasets, seeding
+    from cprime import datasets, seeding, selection
     from cprime.estimators import Bounds, GaussianMixture, KMeans, load
+    from cprime.selection import GMeans, XMeans
 
 __version__ = "0.1.0"
-__all__ = ["Bounds", "GaussianMixture", "KMeans", "__version__", "datasets", "load", "seeding"]
+__all__ = [
+    "Bounds",
+    "GMeans",
+    "GaussianMixture",
+    "KMeans",
+    "XMeans",
+    "__version__",
+    "datasets",
+    "load",
+    "seeding",
+    "selection",
+]
 
 _HOME = {
     "Bounds": "cprime.estimators",
+    "GMeans": "cprime.selection",
     "GaussianMixture": "cprime.estimators",
     "KMeans": "cprime.estimators",
+    "XMeans": "cprime.selection",
     "load": "cprime.estimators",
 }
+_ROOMS = ("datasets", "seeding", "selection")
 
 
 def __getattr__(name: str) -> object:
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
-    if name in ("datasets", "seeding"):
+    if name in _ROOMS:
         return import_module(f"cprime.{name}")
     raise AttributeError(f"module 'cprime' has no attribute {name!r}")
 

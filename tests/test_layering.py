@@ -18,7 +18,7 @@ LAYERS = (
     ("", "selection", "theory", "plots", "datasets", "reproduction"),
     ("estimators",),
     ("storage",),
-    ("em",),
+    ("em", "fuzzy", "medoids"),
     ("execution",),
     ("search", "statistics", "seeding", "model"),
     ("kernels",),

@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cprime import datasets, seeding, selection
-    from cprime.estimators import Bounds, GaussianMixture, KMeans, load
+    from cprime.estimators import Bounds, FuzzyKMeans, GaussianMixture, KMeans, KMedoids, SoftKMeans, load
     from cprime.selection import GMeans, XMeans
 
 __version__ = "0.1.0"
 __all__ = [
     "Bounds",
+    "FuzzyKMeans",
     "GMeans",
     "GaussianMixture",
     "KMeans",
+    "KMedoids",
+    "SoftKMeans",
     "XMeans",
     "__version__",
     "datasets",
@@ -29,9 +32,12 @@ __all__ = [
 
 _HOME = {
     "Bounds": "cprime.estimators",
+    "FuzzyKMeans": "cprime.estimators",
     "GMeans": "cprime.selection",
     "GaussianMixture": "cprime.estimators",
     "KMeans": "cprime.estimators",
+    "KMedoids": "cprime.estimators",
+    "SoftKMeans": "cprime.estimators",
     "XMeans": "cprime.selection",
     "load": "cprime.estimators",
 }

@@ -1,0 +1,233 @@
+"""Fuzzy k-means: points belong to several clusters by degrees (Bezdek), or by an entropy's leave (Miyamoto)."""
+
+import math
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from cprime import fuzzy, kernels, storage
+from cprime.estimators.prototypes import Graded, check_auto_or_positive, check_loop, check_n_active
+from cprime.estimators.validation import check_choice, check_real, check_weights, shown
+from cprime.execution import Chunk
+from cprime.seeding import is_given, start
+
+_LARGEST_EXPONENT = 700.0  # of e, in float64
+
+
+@storage.register
+class FuzzyKMeans(Graded):
+    """Fuzzy k-means: memberships u_nc between 0 and 1, centers μ_c = Σ_n w_n u_nc^m x_n / Σ_n w_n u_nc^m.
+
+    Lowers J_m = Σ_n w_n Σ_c u_nc^m ‖x_n − μ_c‖², whose best memberships are u_nc ∝ ‖x_n − μ_c‖^(−2/(m−1)). With
+    regularizer="entropy" it lowers J_λ = Σ_n w_n Σ_c (u_nc ‖x_n − μ_c‖² + λ u_nc log u_nc) instead, m being 1: then
+    u_nc ∝ exp(−‖x_n − μ_c‖²/λ), and the algorithm is the isotropic mixture of variance σ² = λ/2, or `SoftKMeans` of
+    stiffness 1/λ: F = −log C − (D/2) log 2πσ² − J_λ/(λW). At the variance that `GaussianMixture` has found
+    (covariance_type="tied_spherical", weights="equal"), its means solve this problem too.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters C, at most the number of points.
+    m : float, default=2.0
+        The exponent, > 1. m → 1 is k-means; the larger, the more alike the memberships. Not used with "entropy".
+    regularizer : {"entropy"} or None, default=None
+        None is Bezdek's J_m.
+    regularization : float or "auto", default="auto"
+        λ = 2σ² of "entropy", in data unit². "auto" is twice J/(DN), eq. (14), of the starting centers.
+    n_active : int or None, default=None
+        C′, the clusters that a point belongs to, the nearest ones; its other memberships are exactly 0. None is all.
+    init : {"k-means++", "random", "afk-mc2", "two-level"}, array-like, fitted estimator or callable
+        Where to start, as in `KMeans`; default "k-means++".
+    n_init : int, default=1
+        Number of starts; the one of least objective is kept. From given centers there is one. With
+        regularization="auto" all have the λ of the first.
+    max_iter : int, default=300
+        Most iterations of one start.
+    tol : float, default=1e-4
+        A start has converged once the objective changes by no more than this share of Σ_n w_n Σ_c u_nc^m ‖x_n − μ_c‖².
+    n_threads : int or None, default=None
+        Threads to use; None is every processor that the process may use. Results do not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Source of the random numbers of the start.
+    verbose : int, default=0
+        1 shows the library's log of every iteration on standard error.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        In the dtype of the data.
+    labels_ : ndarray of shape (n_samples,), int32
+        The nearest center of each training point, where its membership is greatest.
+    objective_ : float
+        J_m or J_λ of the returned centers, in data unit².
+    objectives_ : list of float
+        The same as seen by each iteration; it never rises.
+    inertia_ : float
+        J, the weighted sum of squared distances to the nearest center, in data unit².
+    m_ : float
+        The exponent as used: 1 with "entropy".
+    regularization_ : float or None
+        λ as used, in data unit²; None without "entropy".
+    n_active_ : int
+        C′ as used.
+    n_iter_ : int
+        Iterations of the start that was kept.
+    converged_ : bool
+        Whether it converged within max_iter.
+    history_ : structured ndarray of shape (n_iter_,)
+        One row an iteration: objective, n_distances, seconds.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where the data have names of columns.
+
+    Notes
+    -----
+    A point that lies on a center belongs to it alone, or in equal parts to all centers at that place. Seeds are points;
+    unless centers are given, J_m is therefore lowered from the means of the points nearest to each seed.
+
+    Memberships are made in blocks of rows and not kept; `predict_proba` gives them. Every iteration measures all N·C
+    distances.
+
+    References
+    ----------
+    Bezdek, *Pattern Recognition with Fuzzy Objective Function Algorithms*, 1981.
+    Miyamoto & Mukaidono, *Fuzzy c-means as a regularization and maximum entropy approach*, 1997.
+    Miyamoto, Ichihashi & Honda, *Algorithms for Fuzzy Clustering*, 2008, chapter 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cprime import FuzzyKMeans
+    >>> X = np.array([[0.0], [2.0], [9.0], [11.0]])
+    >>> fuzzy = FuzzyKMeans(2, init=[[0.0], [11.0]]).fit(X)
+    >>> fuzzy.predict_proba([[5.5], [1.0]]).round(2).tolist()
+    [[0.5, 0.5], [1.0, 0.0]]
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        m: float = 2.0,
+        regularizer: str | None = None,
+        regularization: float | str = "auto",
+        n_active: int | None = None,
+        init: Any = "k-means++",
+        n_init: int = 1,
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        n_threads: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.m = m
+        self.regularizer = regularizer
+        self.regularization = regularization
+        self.n_active = n_active
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_threads = n_threads
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the centers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite numbers. float32 and float64 stay as they are, anything else becomes float64; a C-contiguous
+            array or memory map is not copied.
+        y : Ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+            A weight of 2 is the point twice; None is 1 for each.
+
+        Returns
+        -------
+        self : FuzzyKMeans
+
+        Raises
+        ------
+        ValueError
+            If an argument is out of its range, or there are fewer points than clusters.
+        """
+        C = check_loop(self)
+        n_active = check_n_active(self.n_active, C)
+        tol = check_real(self.tol, "tol", 0.0)
+        rule = self._given_rule(n_active)
+        X = self._validated(X, reset=True)
+        weights = check_weights(sample_weight, X)
+        random_state = check_random_state(self.random_state)
+        best = None
+        with shown(self.verbose):
+            for _ in range(1 if is_given(self.init) else self.n_init):
+                begin = start(
+                    X, C, self.init, sample_weight=weights, random_state=random_state, n_threads=self.n_threads
+                ).centers
+                if isinstance(rule, fuzzy.Power) and not is_given(self.init):
+                    begin = fuzzy.off_the_points(X, begin, weights, self.n_threads)
+                if rule is None:
+                    rule = fuzzy.entropy_of_start(X, begin, weights, self.n_threads)
+                fit = fuzzy.run(
+                    X,
+                    begin,
+                    rule,
+                    n_active=n_active,
+                    max_iter=self.max_iter,
+                    tol=tol,
+                    sample_weight=weights,
+                    n_threads=self.n_threads,
+                )
+                if best is None or fit.objective < best.objective:
+                    best = fit
+        assert best is not None
+        labels, squared = kernels.nearest(X, best.centers, n_threads=self.n_threads)
+        self.cluster_centers_ = best.centers
+        self.labels_ = labels[:, 0]
+        self.inertia_ = Chunk(X, weights).weighted_sum(squared[:, 0])
+        self.m_ = best.rule.m if isinstance(best.rule, fuzzy.Power) else 1.0
+        self.regularization_ = best.rule.constant if isinstance(best.rule, fuzzy.Entropy) else None
+        self.n_active_ = n_active
+        self.objective_ = best.objective
+        self.history_ = np.array(best.history, dtype=fuzzy.HISTORY)
+        self.objectives_ = self.history_["objective"].tolist()
+        self.converged_ = best.converged
+        self.n_iter_ = len(best.history)
+        return self
+
+    def _given_rule(self, n_active: int) -> fuzzy.Rule | None:
+        """The rule that the arguments ask for; None where its constant is to be found."""
+        m = check_real(self.m, "m", 1.0)
+        constant = check_auto_or_positive(self.regularization, "regularization")
+        if self.regularizer is not None:
+            check_choice(self.regularizer, "regularizer", ("entropy",))
+            return None if constant is None else fuzzy.Entropy(constant)
+        largest = _LARGEST_EXPONENT / math.log(max(n_active, 2))
+        if not 1 < m <= largest:
+            raise ValueError(f"m must be > 1 and, so that C′^−m is a number, at most {largest:.0f}, got {m}.")
+        return fuzzy.Power(m)
+
+    def _rule(self) -> fuzzy.Rule:
+        return fuzzy.Power(self.m_) if self.regularization_ is None else fuzzy.Entropy(self.regularization_)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Minus the objective of the data and the fitted centers, in data unit².
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : Ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        score : float
+        """
+        X = self._validated(X, reset=False)
+        weights = check_weights(sample_weight, X)
+        found = fuzzy.expect(X, self.cluster_centers_, self._rule(), self.n_active_, weights, self.n_threads)
+        return -found.objective

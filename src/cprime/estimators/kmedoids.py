@@ -1,0 +1,320 @@
+"""k-medoids: clusters represented by points of the data, under any dissimilarity."""
+
+import os
+import warnings
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from cprime import medoids, storage
+from cprime.estimators.prototypes import Prototypes, check_loop
+from cprime.estimators.validation import check_choice, check_integer, check_weights, shown
+from cprime.seeding.sampling import draw_distinct
+
+_OF_THE_DATA = {"seuclidean": "V", "mahalanobis": "VI"}  # metrics with a parameter that is the data's own
+
+
+@storage.register
+class KMedoids(Prototypes):
+    """k-medoids clustering: the C points of least J = Σ_n w_n min_c V(x_n, μ_c), for any dissimilarity V.
+
+    Medoids are points of the data, so that V need not be a metric, nor the data vectors. The whole matrix of N×N
+    dissimilarities is held in memory: 8 N² bytes, 4 N² for Euclidean distances of float32.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters C, at most the number of points (of positive weight).
+    metric : str or callable, default="euclidean"
+        V: a metric of `sklearn.metrics.pairwise_distances`, a function of two rows, or "precomputed": X is then the
+        matrix, (N, N) in `fit` and (n, N) in `predict`, with what it costs the point of the row to be represented by
+        the point of the column. It need not be symmetric.
+    metric_params : dict or None, default=None
+        Further arguments of the metric, as {"p": 3} for "minkowski".
+    method : {"fasterpam", "alternate"}, default="fasterpam"
+        "fasterpam" exchanges a medoid for another point as soon as that lowers J, and ends where no single exchange
+        does. "alternate" assigns points and then looks for the best medoid within each cluster, as Lloyd's algorithm
+        does for means; it is quicker with many clusters, and ends in worse optima.
+    init : {"build", "random"} or array-like of shape (n_clusters,), default="build"
+        Where to start: the greedy BUILD of PAM, about O(N² log C); distinct random points, each as likely as its
+        weight; or positions of points in the data.
+    n_init : int, default=1
+        Number of random starts; the one of least J is kept.
+    max_iter : int, default=300
+        Most iterations of one start: times through all points, or assignments.
+    max_memory : int, default=2**32
+        Bytes that the matrix may take: the default is a float64 matrix of 23,170 points. More points are refused.
+    n_threads : int or None, default=None
+        Threads for Euclidean distances; None is every processor that the process may use. Results do not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Source of the random start.
+    verbose : int, default=0
+        1 shows the library's log of every iteration on standard error.
+
+    Attributes
+    ----------
+    medoid_indices_ : ndarray of shape (n_clusters,), int64
+        Positions of the medoids in the training data.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features) or None
+        Their rows; None for metric="precomputed".
+    labels_ : ndarray of shape (n_samples,), int32
+        The medoid of least dissimilarity to each training point; ties go to the lower index.
+    inertia_ : float
+        J, the weighted sum of dissimilarities (not squared) to the nearest medoid.
+    objectives_ : list of float
+        J at the start and after each iteration; it never rises.
+    n_iter_, n_swaps_ : int
+        Iterations, and medoids replaced in them, of the start that was kept.
+    converged_ : bool
+        Whether it ended within max_iter.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where the data have names of columns.
+
+    Notes
+    -----
+    An integer weight is that many copies of the point; a point of weight 0 is labelled, but is no medoid. For more
+    points than memory allows, fit a random sample and `predict` the rest (the idea of CLARA).
+
+    References
+    ----------
+    Bishop, *Pattern Recognition and Machine Learning*, section 9.1, eq. (9.6).
+    Schubert & Rousseeuw, *Fast and eager k-medoids clustering: O(k) runtime improvement of the PAM, CLARA, and CLARANS
+    algorithms*, Information Systems 101, 2021. Kaufman & Rousseeuw, *Finding Groups in Data*, 1990: PAM.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cprime import KMedoids
+    >>> X = np.array([[0.0], [1.0], [3.0], [80.0], [90.0], [95.0]])
+    >>> medoids = KMedoids(2, metric="manhattan").fit(X)
+    >>> sorted(medoids.cluster_centers_[:, 0].tolist()), medoids.inertia_
+    ([1.0, 90.0], 18.0)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        metric: str | Callable = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        method: str = "fasterpam",
+        init: Any = "build",
+        n_init: int = 1,
+        max_iter: int = 300,
+        max_memory: int = 2**32,
+        n_threads: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.metric = metric
+        self.metric_params = metric_params
+        self.method = method
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.max_memory = max_memory
+        self.n_threads = n_threads
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._precomputed
+        return tags
+
+    @property
+    def _precomputed(self) -> bool:
+        return isinstance(self.metric, str) and self.metric == "precomputed"
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the medoids.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or (n_samples, n_samples) for metric="precomputed"
+            Finite numbers. float32 and float64 stay as they are, anything else becomes float64.
+        y : Ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+            A weight of 2 is the point twice; None is 1 for each.
+
+        Returns
+        -------
+        self : KMedoids
+
+        Raises
+        ------
+        ValueError
+            If an argument is out of its range, there are fewer points than clusters, or a precomputed X is not square.
+        MemoryError
+            If the matrix would take more than max_memory bytes.
+        """
+        C = check_loop(self)
+        check_choice(self.method, "method", ("fasterpam", "alternate"))
+        check_integer(self.max_memory, "max_memory", 1)
+        self._check_metric()
+        X = self._validated(X, reset=True)
+        sample_weight = check_weights(sample_weight, X)
+        weights = np.ones(len(X)) if sample_weight is None else sample_weight
+        if np.count_nonzero(weights) < C:
+            raise ValueError(
+                f"sample_weight must have at least n_clusters={C} positive entries, got {np.count_nonzero(weights)}."
+            )
+        given = self._given_start(len(X))
+        V = medoids.by_columns(self._matrix(X))
+        random_state = check_random_state(self.random_state)
+        improve = medoids.swap if self.method == "fasterpam" else medoids.alternate
+        best = None
+        with shown(self.verbose):
+            for _ in range(self.n_init if given is None and self.init == "random" else 1):
+                if given is not None:
+                    begin = given
+                elif self.init == "build":
+                    begin = medoids.build(V, C, weights)
+                else:
+                    begin = draw_distinct(len(X), C, sample_weight, random_state)
+                fit = improve(V, begin, weights, self.max_iter)
+                if best is None or fit.objectives[-1] < best.objectives[-1]:
+                    best = fit
+        assert best is not None
+        self.medoid_indices_ = best.medoids.astype(np.int64)
+        self.cluster_centers_ = None if self._precomputed else X[best.medoids]
+        costs = self._costs(X)
+        self.labels_ = costs.argmin(axis=1).astype(np.int32)
+        self.inertia_ = float((weights * costs.min(axis=1)).sum())
+        self.objectives_ = best.objectives
+        self.n_iter_ = len(best.objectives) - 1
+        self.n_swaps_ = best.n_swaps
+        self.converged_ = best.converged
+        n_found = len(np.unique(self.labels_))
+        if n_found < C:
+            warnings.warn(
+                f"Number of distinct clusters ({n_found}) found smaller than n_clusters ({C}). "
+                "Possibly due to duplicate points in X.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def _check_metric(self) -> None:
+        if not isinstance(self.metric, str) and not callable(self.metric):
+            raise TypeError(f"metric must be a name or a function, got {self.metric!r}.")
+        needed = _OF_THE_DATA.get(self.metric) if isinstance(self.metric, str) else None
+        if needed is not None and needed not in (self.metric_params or {}):
+            raise ValueError(
+                f"metric={self.metric!r} needs metric_params={{{needed!r}: …}}, got {self.metric_params!r}."
+            )
+
+    def _given_start(self, n: int) -> NDArray[np.intp] | None:
+        """The positions given as a start; None where a method is named."""
+        if isinstance(self.init, str):
+            check_choice(self.init, "init", ("build", "random"))
+            return None
+        given = np.asarray(self.init)
+        if given.dtype.kind not in "iu" or given.shape != (self.n_clusters,):
+            raise ValueError(
+                f"init must be 'build', 'random' or n_clusters={self.n_clusters} positions, got {self.init!r}."
+            )
+        if given.min() < 0 or given.max() >= n or len(np.unique(given)) < len(given):
+            raise ValueError(f"init must have distinct positions from 0 to {n - 1}, got {self.init!r}.")
+        return given.astype(np.intp)
+
+    def _validated(self, X: Any, reset: bool) -> NDArray:
+        """As of the other members; a precomputed matrix keeps its order in memory."""
+        if not self._precomputed:
+            return super()._validated(X, reset)
+        if not reset:
+            check_is_fitted(self)
+        X = validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=False)
+        if reset and X.shape[0] != X.shape[1]:
+            raise ValueError(f"X must be square for metric='precomputed', got shape {X.shape}.")
+        if reset and len(X) < self.n_clusters:
+            raise ValueError(f"n_samples={len(X)} should be >= n_clusters={self.n_clusters}.")
+        return X
+
+    def _matrix(self, X: NDArray) -> NDArray:
+        if self._precomputed:
+            return X
+        narrow = self.metric in medoids.EUCLIDEAN and not self.metric_params
+        needed = len(X) ** 2 * (X.itemsize if narrow else 8)
+        if needed > self.max_memory:
+            raise MemoryError(
+                f"{len(X)} points need {needed} bytes for their {len(X)} x {len(X)} dissimilarities, more than "
+                f"max_memory={self.max_memory}: fit a random sample and predict the rest, or raise max_memory."
+            )
+        return medoids.dissimilarities(X, X, self.metric, self.metric_params or {}, self.n_threads)
+
+    def _costs(self, X: NDArray) -> NDArray:
+        """V of each row and each medoid: (n, C)."""
+        if self.cluster_centers_ is None:
+            return X[:, self.medoid_indices_]
+        return medoids.dissimilarities(X, self.cluster_centers_, self.metric, self.metric_params or {}, self.n_threads)
+
+    def predict(self, X: Any) -> NDArray[np.int32]:
+        """The medoid of least dissimilarity to each row; ties go to the lower index.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or (n_samples, n_training_samples) for metric="precomputed"
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,), int32
+        """
+        return self._costs(self._validated(X, reset=False)).argmin(axis=1).astype(np.int32)
+
+    def transform(self, X: Any) -> NDArray:
+        """The dissimilarity of each row to each medoid.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or (n_samples, n_training_samples) for metric="precomputed"
+
+        Returns
+        -------
+        dissimilarities : ndarray of shape (n_samples, n_clusters)
+            In the units of the metric and of the data's dtype. An N×C array: it is what was asked for.
+        """
+        X = self._validated(X, reset=False)
+        return self._costs(X).astype(X.dtype, copy=False)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """−J: minus the weighted sum of dissimilarities to the nearest medoid.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or (n_samples, n_training_samples) for metric="precomputed"
+        y : Ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        score : float
+        """
+        X = self._validated(X, reset=False)
+        weights = check_weights(sample_weight, X)
+        least = self._costs(X).min(axis=1).astype(np.float64)
+        return -float((least if weights is None else weights * least).sum())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted estimator to a safetensors file, whole or not at all; `cprime.load` brings it back.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to write; an existing file is replaced once the new one is complete.
+
+        Raises
+        ------
+        TypeError
+            If metric is a function, which a file cannot hold.
+        """
+        if callable(self.metric):
+            raise TypeError(f"metric must be a name for the estimator to be saved, got {self.metric!r}.")
+        super().save(path)

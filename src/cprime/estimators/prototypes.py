@@ -1,0 +1,155 @@
+"""What the members of the k-means family share that represent clusters by points of the data's space."""
+
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from cprime import fuzzy, kernels, storage
+from cprime._threads import resolve_threads
+from cprime.estimators.validation import check_integer, check_real
+
+
+def check_loop(estimator: Any) -> int:
+    """The arguments of every member that iterates from several starts; returns the number of clusters."""
+    check_integer(estimator.n_init, "n_init", 1)
+    check_integer(estimator.max_iter, "max_iter", 1)
+    resolve_threads(estimator.n_threads)
+    return check_integer(estimator.n_clusters, "n_clusters", 1)
+
+
+def check_n_active(n_active: Any, n_clusters: int) -> int:
+    """C′ from the argument: None is all clusters."""
+    if n_active is None:
+        return n_clusters
+    n_active = check_integer(n_active, "n_active", 1)
+    if n_active > n_clusters:
+        raise ValueError(f"n_active must be at most n_clusters={n_clusters}, got {n_active}.")
+    return n_active
+
+
+def check_auto_or_positive(value: Any, name: str) -> float | None:
+    """A number > 0, or None where the argument is "auto"."""
+    if isinstance(value, str):
+        if value != "auto":
+            raise ValueError(f"{name} must be 'auto' or a number > 0, got {value!r}.")
+        return None
+    value = check_real(value, name, 0.0)
+    if value == 0:
+        raise ValueError(f"{name} must be > 0, got {value}.")
+    return value
+
+
+class Prototypes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+    """Base: `cluster_centers_`, the nearest of which is a point's label."""
+
+    n_clusters: int
+    n_threads: int | None
+    cluster_centers_: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_clusters
+
+    def _validated(self, X: Any, reset: bool) -> NDArray:
+        if not reset:
+            check_is_fitted(self)
+            return validate_data(
+                self, X, reset=False, dtype=self.cluster_centers_.dtype, order="C", accept_sparse=False
+            )
+        X = validate_data(self, X, dtype="numeric", order="C", accept_sparse=False)  # tables keep float32 only so
+        single = X.dtype.kind == "f" and X.dtype.itemsize == 4
+        X = X.astype(np.float32 if single else np.float64, copy=False)
+        if len(X) < self.n_clusters:
+            raise ValueError(f"n_samples={len(X)} should be >= n_clusters={self.n_clusters}.")
+        return X
+
+    def predict(self, X: Any) -> NDArray[np.int32]:
+        """The nearest center of each row; ties go to the lower index.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,), int32
+        """
+        X = self._validated(X, reset=False)
+        return kernels.nearest(X, self.cluster_centers_, n_threads=self.n_threads)[0][:, 0]
+
+    def transform(self, X: Any) -> NDArray:
+        """The Euclidean distance of each row to each center.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_clusters)
+            In data units and of the data's dtype. An N×C array: it is what was asked for.
+        """
+        X = self._validated(X, reset=False)
+        squared = kernels.min_distances(X, self.cluster_centers_, n_threads=self.n_threads)
+        return np.sqrt(squared, out=squared).T
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted estimator to a safetensors file, whole or not at all; `cprime.load` brings it back.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to write; an existing file is replaced once the new one is complete.
+        """
+        storage.save(self, path)
+
+
+class Graded(Prototypes):
+    """Base of the members whose points belong to several clusters at once."""
+
+    n_active_: int
+
+    def _rule(self) -> fuzzy.Rule:
+        """What makes memberships of distances, for the fitted parameters."""
+        raise NotImplementedError
+
+    def predict_proba(self, X: Any, sparse: bool = False) -> NDArray[np.float64] | csr_array:
+        """The membership of each row in each cluster.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        sparse : bool, default=False
+            True gives a CSR array of the n_active_ kept entries of each row; False an N×C array with exact zeros
+            elsewhere.
+
+        Returns
+        -------
+        memberships : ndarray or csr_array of shape (n_samples, n_clusters), float64
+            Rows sum to 1.
+        """
+        X = self._validated(X, reset=False)
+        C, H = len(self.cluster_centers_), self.n_active_
+        kept, values = np.empty((len(X), H), dtype=np.int32), np.empty((len(X), H))
+        for rows, ids, _, found in fuzzy.blocks(X, self.cluster_centers_, self._rule(), H, self.n_threads):
+            kept[rows], values[rows] = ids, found.memberships
+        if sparse:
+            indptr = np.arange(0, len(X) * H + 1, H)
+            result = csr_array((values.ravel(), kept.ravel(), indptr), shape=(len(X), C))
+            result.sort_indices()
+            return result
+        if H == C:
+            return values
+        dense = np.zeros((len(X), C))
+        np.put_along_axis(dense, kept.astype(np.intp), values, axis=1)
+        return dense

@@ -1,0 +1,237 @@
+"""Soft k-means: the isotropic mixture with a variance that is given and stays (MacKay)."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from cprime import em, fuzzy, storage
+from cprime.estimators.base import Clusterer
+from cprime.estimators.prototypes import Graded, check_auto_or_positive, check_n_active
+from cprime.estimators.validation import (
+    check_common,
+    check_integer,
+    check_weights,
+    resolve_search,
+    resolve_warmup,
+)
+from cprime.execution import InMemory
+from cprime.model.stiff import Stiff
+from cprime.model.tied_spherical import variance_floor
+from cprime.seeding import Start
+
+
+@storage.register
+class SoftKMeans(Graded, Clusterer):
+    """Soft k-means: responsibilities r_nc ∝ exp(−β ‖x_n − μ_c‖²) of a fixed stiffness β, centers their means.
+
+    The same EM as `GaussianMixture` with one variance for all, but σ² = 1/2β stays. Raises the free energy
+    F = 1/W Σ_n w_n log Σ_{c∈K(n)} (1/C) N(x_n; μ_c, σ²I). The stiffer, the harder: β → ∞ is k-means. All centers at the
+    mean are a stable solution until β exceeds 1/2λ, λ being the largest variance of the data along any direction.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters C, at most the number of points.
+    stiffness : float or "auto", default="auto"
+        β = 1/2σ² in 1/data unit². "auto" takes σ² = J/(DN), eq. (14), of the starting centers. MacKay measures
+        distance as ½‖x − μ‖²; his β is twice this one.
+    n_active : int or None, default=None
+        C′, the clusters that a point belongs to, the nearest ones; all other responsibilities are exactly 0. None is
+        all: MacKay's algorithm. 1 is k-means, whatever the stiffness.
+    search : {"auto", "full", "graph", "exact", "estimated"}, default="auto"
+        Which centers a point looks at before it keeps n_active of them, as in `GaussianMixture`.
+    n_neighbors : int or "auto", default="auto"
+        G, the length of a center's neighbor list in a partial search, itself among them.
+    n_explore : int, default=1
+        Random centers that a point looks at besides, in "exact" and "estimated".
+    n_warmup : int or "auto", default="auto"
+        E-steps before the first M-step in a partial search. "auto" is 25 with init_sets="random", else 0.
+    init : {"auto", "k-means++", "random", "afk-mc2", "two-level"}, array-like, fitted estimator or callable
+        Where to start, as in `KMeans`; default "auto".
+    n_init : int, default=1
+        Number of starts; the one of greatest F is kept. From given centers there is one.
+    max_iter : int, default=300
+        Most iterations of one start.
+    tol : float, default=1e-4
+        A start has converged once F changes by less than this, in nats a point.
+    init_sets : {"two-level", "random"}, default="two-level"
+        How "exact" and "estimated" begin: from what a two-level search finds for each point, or from random sets.
+    certificate_size, certificate_seed : int, default=1000 and 0
+        Points searched exactly after a partial search, for `certificate_`, and the seed of their choice; 0 is none.
+    n_threads : int or None, default=None
+        Threads to use; None is every processor that the process may use. Results do not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Source of the random numbers of the start.
+    verbose : int, default=0
+        1 shows the library's log of every iteration on standard error.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        In the dtype of the data.
+    labels_ : ndarray of shape (n_samples,), int32
+        The nearest center of each training point.
+    stiffness_, variance_ : float
+        β as used, in 1/data unit², and σ² = 1/2β, in data unit².
+    inertia_ : float
+        J, the weighted sum of squared distances to the nearest center, in data unit².
+    n_active_ : int
+        C′ as used.
+    neighbors_ : ndarray of shape (n_clusters, G), int32, or None
+        The neighbor lists of a partial search, the center itself first; None after a full one.
+    certificate_ : dict or None
+        How good the partial search was, as in `GaussianMixture`; None after a full one.
+    n_iter_ : int
+        Iterations of the start that was kept.
+    converged_ : bool
+        Whether it converged within max_iter.
+    lower_bound_ : float
+        F of the returned parameters per point, in nats.
+    lower_bounds_ : list of float
+        F as seen by the E-step of each iteration; it never falls.
+    history_ : structured ndarray of shape (n_iter_,)
+        One row an iteration: phase, lower_bound, quantization_error (J), n_distances, n_moved, seconds.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where the data have names of columns.
+
+    See Also
+    --------
+    GaussianMixture : The same with a variance that is found, which guards against a stiffness that does not fit.
+
+    References
+    ----------
+    MacKay, *Information Theory, Inference, and Learning Algorithms*, 2003, chapter 20.
+    Lücke & Forster, *k-means as a variational EM approximation of Gaussian mixture models*: relation to soft k-means.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cprime import SoftKMeans
+    >>> X = np.array([[0.0], [2.0], [9.0], [11.0]])
+    >>> soft = SoftKMeans(2, stiffness=0.1, init=[[0.0], [10.0]]).fit(X)
+    >>> soft.predict_proba([[5.5], [1.0]]).round(3).tolist()
+    [[0.5, 0.5], [1.0, 0.0]]
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        stiffness: float | str = "auto",
+        n_active: int | None = None,
+        search: str = "auto",
+        n_neighbors: int | str = "auto",
+        n_explore: int = 1,
+        n_warmup: int | str = "auto",
+        init: Any = "auto",
+        n_init: int = 1,
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        init_sets: str = "two-level",
+        certificate_size: int = 1000,
+        certificate_seed: int = 0,
+        n_threads: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.stiffness = stiffness
+        self.n_active = n_active
+        self.search = search
+        self.n_neighbors = n_neighbors
+        self.n_explore = n_explore
+        self.n_warmup = n_warmup
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.init_sets = init_sets
+        self.certificate_size = certificate_size
+        self.certificate_seed = certificate_seed
+        self.n_threads = n_threads
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the centers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite numbers. float32 and float64 stay as they are, anything else becomes float64; a C-contiguous
+            array or memory map is not copied.
+        y : Ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+            A weight of 2 is the point twice; None is 1 for each.
+
+        Returns
+        -------
+        self : SoftKMeans
+
+        Raises
+        ------
+        ValueError
+            If an argument is out of its range, or there are fewer points than clusters.
+        """
+        check_common(self)
+        C = check_integer(self.n_clusters, "n_clusters", 1)
+        n_active = check_n_active(self.n_active, C)
+        stiffness = check_auto_or_positive(self.stiffness, "stiffness")
+        variance = np.nan if stiffness is None else 0.5 / stiffness
+        X = self._validated(X, reset=True)
+        weights = check_weights(sample_weight, X)
+        random_state = check_random_state(self.random_state)
+        search = resolve_search(self, C, n_active, len(X), random_state)
+        settings = self._settings(
+            n_active,
+            search,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            n_warmup=resolve_warmup(self, search),
+            callback=self._callback,
+        )
+
+        def first_model(data: InMemory, begin: Start, settings: em.Settings) -> Stiff:
+            return Stiff(begin.centers, variance, variance_floor(begin.centers))
+
+        fit = self._best_run(X, weights, self.init, first_model, settings, random_state)
+        self.cluster_centers_ = fit.model.centers
+        self.variance_ = float(fit.model.covariances)
+        self.stiffness_ = 0.5 / self.variance_
+        self.inertia_ = fit.quantization_error
+        self.n_active_ = n_active
+        self.lower_bound_ = fit.lower_bound
+        self.history_ = em.history(fit.history)
+        self.lower_bounds_ = self.history_["lower_bound"].tolist()
+        self.converged_ = fit.converged
+        self.n_iter_ = fit.n_iter
+        return self
+
+    def _parameters(self) -> Stiff:
+        return Stiff(self.cluster_centers_, self.variance_, 0.0)
+
+    def _n_active(self) -> int:
+        return self.n_active_
+
+    def _n_components(self) -> int:
+        return self.n_clusters
+
+    def _rule(self) -> fuzzy.Rule:
+        return fuzzy.Entropy(2 * self.variance_)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """F per point (or unit of weight), in nats, with the n_active_ nearest clusters kept.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : Ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        score : float
+        """
+        return self.bounds(X, sample_weight).free_energy

@@ -1,0 +1,188 @@
+"""Fuzzy k-means: memberships u_nc ≥ 0 that sum to 1 over the components K(n) which point n keeps.
+
+    J_m = Σ_n w_n Σ_{c∈K(n)} u_nc^m d²_nc                             (Bezdek 1981)
+    J_λ = Σ_n w_n Σ_{c∈K(n)} (u_nc d²_nc + λ u_nc log u_nc)           (Miyamoto & Mukaidono 1997)
+
+Owns the two rules of membership and the loop that lowers either J: the best u for the centers, then the best centers
+for u. K(n) are the C′ nearest of all C, which are the best of their number for either rule, so that no half-step raises
+J. J_λ = −λ Σ_n w_n log Σ_{c∈K(n)} exp(−d²_nc/λ) is, but for constants, the free energy (7) of the isotropic
+mixture with σ² = λ/2. Knows nothing of estimators and their arguments.
+"""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from time import perf_counter
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime import kernels
+from cprime.kernels.native import Floats
+from cprime.model.tied_spherical import variance_floor
+
+logger = logging.getLogger("cprime")
+
+HISTORY = np.dtype([("objective", np.float64), ("n_distances", np.int64), ("seconds", np.float64)])
+_BLOCK = 2**20  # numbers that a block of rows may need for each of its arrays
+
+
+class Memberships(NamedTuple):
+    """What a rule makes of squared distances (n, H); all float64.
+
+    memberships (n, H): u, rows sum to 1    masses (n, H): what a point counts for in each mean
+    costs (n,): its part of the objective [data unit²]
+    """
+
+    memberships: NDArray[np.float64]
+    masses: NDArray[np.float64]
+    costs: NDArray[np.float64]
+
+
+class Rule(Protocol):
+    """The memberships that are best for given squared distances."""
+
+    def __call__(self, squared: NDArray[np.float64], n_threads: int | None = None) -> Memberships: ...
+
+
+@dataclass(frozen=True)
+class Power:
+    """u_nc ∝ d_nc^(−2/(m−1)), masses u^m; a point on a center belongs to it, or to all centers there alike."""
+
+    m: float
+
+    def __call__(self, squared: NDArray[np.float64], n_threads: int | None = None) -> Memberships:
+        least = squared.min(axis=1, keepdims=True)
+        on_center = np.where(squared == 0, 0.0, np.inf)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.where(least == 0, on_center, np.log(squared) - np.log(least))
+        u, log_sum, _ = kernels.posterior(logs, -1 / (self.m - 1), n_threads=n_threads)
+        return Memberships(u, u**self.m, least[:, 0] * np.exp(-(self.m - 1) * log_sum))
+
+
+@dataclass(frozen=True)
+class Entropy:
+    """u_nc ∝ exp(−d²_nc/λ), masses u: the responsibilities of the isotropic mixture with σ² = λ/2 [data unit²]."""
+
+    constant: float
+
+    def __call__(self, squared: NDArray[np.float64], n_threads: int | None = None) -> Memberships:
+        u, log_sum, _ = kernels.posterior(squared, -1 / self.constant, n_threads=n_threads)
+        return Memberships(u, u, -self.constant * log_sum)
+
+
+def entropy_of_start(
+    X: Floats, centers: Floats, sample_weight: NDArray[np.float64] | None, n_threads: int | None
+) -> Entropy:
+    """λ = 2σ² with σ² = J/(DW) (14) of the points and the nearest of the centers."""
+    squared = kernels.nearest(X, centers, n_threads=n_threads)[1][:, 0].astype(np.float64)
+    weights = np.ones(len(X)) if sample_weight is None else sample_weight
+    variance = float((weights * squared).sum() / (X.shape[1] * weights.sum()))
+    return Entropy(2 * max(variance, variance_floor(centers)))
+
+
+def off_the_points(
+    X: Floats, seeds: Floats, sample_weight: NDArray[np.float64] | None, n_threads: int | None
+) -> Floats:
+    """The means of the points nearest to each seed, (C, D).
+
+    A center on a point has all of it: seeds that are points would stay there where m is large and other masses tiny.
+    """
+    kept = kernels.nearest(X, seeds, n_threads=n_threads)[0]
+    counts, sums = kernels.accumulate(X, kept, None, sample_weight, n_components=len(seeds), n_threads=n_threads)
+    return kernels.means(counts, sums, seeds, n_threads=n_threads)[0]
+
+
+def blocks(
+    X: Floats, centers: Floats, rule: Rule, n_active: int, n_threads: int | None
+) -> Iterator[tuple[slice, NDArray[np.int32], NDArray[np.float64], Memberships]]:
+    """K(n) (b, H), squared distances (b, H) and memberships, one block of rows after another.
+
+    K(n) is nearest first, or, where all are kept, in the order of the components.
+    """
+    C = len(centers)
+    step = max(1, _BLOCK // max(n_active, X.shape[1]))
+    for begin in range(0, len(X), step):
+        rows = slice(begin, min(begin + step, len(X)))
+        if n_active == C:
+            squared = kernels.min_distances(X[rows], centers, n_threads=n_threads).T
+            kept = np.broadcast_to(np.arange(C, dtype=np.int32), squared.shape)
+        else:
+            kept, squared = kernels.nearest(X[rows], centers, n_active, n_threads=n_threads)
+        wide = np.ascontiguousarray(squared, dtype=np.float64)
+        yield rows, kept, wide, rule(wide, n_threads)
+
+
+class Expectation(NamedTuple):
+    """Sums of one E-step: Σ w·mass (C,), Σ w·mass·x (C, D), the objective, and Σ w·mass·d² [data unit²]."""
+
+    counts: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    objective: float
+    squares: float
+
+
+def expect(
+    X: Floats,
+    centers: Floats,
+    rule: Rule,
+    n_active: int,
+    sample_weight: NDArray[np.float64] | None = None,
+    n_threads: int | None = None,
+) -> Expectation:
+    """The best memberships for the centers, as sums; nothing of N × C is kept."""
+    C = len(centers)
+    counts, sums, objective, squares = np.zeros(C), np.zeros(centers.shape), 0.0, 0.0
+    for rows, kept, squared, found in blocks(X, centers, rule, n_active, n_threads):
+        weights = np.ones(len(kept)) if sample_weight is None else sample_weight[rows]
+        objective += float((weights * found.costs).sum())
+        squares += float((weights[:, np.newaxis] * found.masses * squared).sum())
+        counts += kernels.accumulate(
+            X[rows], kept, found.masses, weights, n_components=C, onto=sums, n_threads=n_threads
+        )[0]
+    return Expectation(counts, sums, objective, squares)
+
+
+@dataclass
+class Fit:
+    """Where a run has ended; `objective` is that of `centers`."""
+
+    centers: Floats
+    rule: Rule
+    objective: float
+    history: list[tuple[float, int, float]]
+    converged: bool
+
+
+def run(
+    X: Floats,
+    centers: Floats,
+    rule: Rule,
+    *,
+    n_active: int,
+    max_iter: int,
+    tol: float,
+    sample_weight: NDArray[np.float64] | None = None,
+    n_threads: int | None = None,
+) -> Fit:
+    """From starting centers until J changes by at most `tol` times Σ w·mass·d², or `max_iter` iterations.
+
+    X (N, D), centers (C, D) of one dtype    n_active: C′    sample_weight (N,) float64 or None
+    A component of no mass stays where it is.
+    """
+    history: list[tuple[float, int, float]] = []
+    last, converged = np.inf, False
+    for iteration in range(1, max_iter + 1):
+        start = perf_counter()
+        found = expect(X, centers, rule, n_active, sample_weight, n_threads)
+        centers = kernels.means(found.counts, found.sums, centers, n_threads=n_threads)[0]
+        history.append((found.objective, len(X) * len(centers), perf_counter() - start))
+        logger.info("iteration %d: objective %.6g, %.3f s", iteration, found.objective, history[-1][2])
+        converged = abs(last - found.objective) <= tol * found.squares
+        last = found.objective
+        if converged:
+            break
+    return Fit(
+        centers, rule, expect(X, centers, rule, n_active, sample_weight, n_threads).objective, history, converged
+    )

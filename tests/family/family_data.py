@@ -1,0 +1,58 @@
+"""Data and formulas of the k-means family in plain NumPy and float64."""
+
+import numpy as np
+
+DTYPES = (np.float32, np.float64)
+TOLERANCE = {np.float32: 1e-4, np.float64: 1e-9}
+EQUAL = {"covariance_type": "tied_spherical", "weights": "equal"}
+
+
+def clustered(n, D, dtype=np.float64, seed=0, n_clusters=6, spread=3.0):
+    """Points (n, D) of unit variance around a few random places, so that clusters overlap."""
+    rng = np.random.default_rng(seed)
+    places = spread * rng.standard_normal((n_clusters, D))
+    return (places[rng.integers(n_clusters, size=n)] + rng.standard_normal((n, D))).astype(dtype)
+
+
+def squared_distances(X, centers):
+    """‖x_n − μ_c‖², (n, C) float64."""
+    difference = np.asarray(X, dtype=np.float64)[:, np.newaxis] - np.asarray(centers, dtype=np.float64)
+    return np.square(difference).sum(axis=2)
+
+
+def outside(squared, n_active):
+    """Which components are none of the n_active nearest: (n, C)."""
+    order = np.argsort(squared, axis=1, kind="stable")
+    mask = np.zeros(squared.shape, dtype=bool)
+    np.put_along_axis(mask, order[:, n_active:], True, axis=1)
+    return mask
+
+
+def bezdek(squared, m, n_active):
+    """u_nc ∝ d_nc^(−2/(m−1)) over the n_active nearest, by the ratio form of the textbooks; no distance may be 0."""
+    squared = np.where(outside(squared, n_active), np.inf, squared)
+    ratios = (squared[:, :, np.newaxis] / squared[:, np.newaxis, :].clip(max=1e300)) ** (1 / (m - 1))
+    return 1 / np.where(np.isfinite(ratios), ratios, np.inf).sum(axis=2)
+
+
+def miyamoto(squared, constant, n_active):
+    """u_nc ∝ exp(−d²_nc/λ) over the n_active nearest."""
+    shifted = np.exp(-(squared - squared.min(axis=1, keepdims=True)) / constant)
+    shifted[outside(squared, n_active)] = 0
+    return shifted / shifted.sum(axis=1, keepdims=True)
+
+
+def power_objective(squared, u, m, weight=1.0):
+    """J_m."""
+    return float((np.broadcast_to(weight, len(u))[:, np.newaxis] * u**m * squared).sum())
+
+
+def entropy_objective(squared, u, constant, weight=1.0):
+    """J_λ."""
+    log_u = np.log(u, out=np.zeros_like(u), where=u > 0)
+    return float((np.broadcast_to(weight, len(u))[:, np.newaxis] * u * (squared + constant * log_u)).sum())
+
+
+def weighted_means(X, masses):
+    """Σ_n mass_nc x_n / Σ_n mass_nc, (C, D)."""
+    return masses.T @ np.asarray(X, dtype=np.float64) / masses.sum(axis=0)[:, np.newaxis]

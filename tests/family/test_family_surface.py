@@ -1,0 +1,161 @@
+"""What every member of the family keeps to: scikit-learn's checks, dtypes, threads, weights, files, examples."""
+
+import doctest
+import pickle
+from functools import partial
+
+import numpy as np
+import pytest
+from family_data import DTYPES, TOLERANCE, clustered
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import cprime
+from cprime import FuzzyKMeans, KMedoids, SoftKMeans
+from cprime.estimators import fuzzy_kmeans, kmedoids, soft_kmeans
+
+MEMBERS = {
+    "soft": SoftKMeans,
+    "soft, C'=2": partial(SoftKMeans, n_active=2),
+    "fuzzy": FuzzyKMeans,
+    "fuzzy, C'=2": partial(FuzzyKMeans, n_active=2, m=1.5),
+    "entropy": partial(FuzzyKMeans, regularizer="entropy"),
+    "medoids": KMedoids,
+    "medoids, alternate": partial(KMedoids, method="alternate", metric="manhattan"),
+}
+every_member = pytest.mark.parametrize("make", MEMBERS.values(), ids=MEMBERS.keys())
+
+
+class KeepsTwo:
+    """Keeps two clusters a point, but for the checks that set n_clusters to 1."""
+
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value)
+        if name == "n_clusters" and type(value) is int and value == 1:
+            self.n_active = 1
+
+
+class SoftKeepsTwo(KeepsTwo, SoftKMeans):
+    pass
+
+
+class FuzzyKeepsTwo(KeepsTwo, FuzzyKMeans):
+    pass
+
+
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters:sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(
+    [
+        SoftKMeans(),
+        SoftKMeans(n_clusters=3, stiffness=2.0),
+        FuzzyKMeans(),
+        FuzzyKMeans(n_clusters=3, regularizer="entropy"),
+        SoftKeepsTwo(n_clusters=3, n_active=2),
+        FuzzyKeepsTwo(n_clusters=3, n_active=2),
+        KMedoids(),
+        KMedoids(n_clusters=3, method="alternate", metric="manhattan"),
+    ]
+)
+def test_estimator_passes(estimator, check):
+    check(estimator)
+
+
+def found(estimator):
+    """Everything a fit has found, to the last bit, but for the seconds it took."""
+    values = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
+    history = values.pop("history_", None)
+    if history is not None:
+        values |= {name: history[name] for name in history.dtype.names if name != "seconds"}
+    return {name: None if value is None else np.asarray(value).tobytes() for name, value in values.items()}
+
+
+@every_member
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_dtype_of_the_data_is_kept(make, dtype):
+    X = clustered(100, 3, dtype)
+    fit = make(5, random_state=0).fit(X)
+    assert fit.cluster_centers_.dtype == fit.transform(X).dtype == dtype
+    assert fit.labels_.dtype == fit.predict(X).dtype == np.int32
+    wide = make(5, random_state=0).fit(X.astype(np.float64))
+    np.testing.assert_allclose(fit.cluster_centers_, wide.cluster_centers_, atol=TOLERANCE[dtype])
+    assert fit.get_feature_names_out().tolist() == [f"{type(fit).__name__.lower()}{c}" for c in range(5)]
+
+
+@every_member
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_threads_change_no_bit(make, dtype):
+    X = clustered(3001, 5, dtype)[: 3001 if make not in (MEMBERS["medoids"], MEMBERS["medoids, alternate"]) else 301]
+    weight = np.random.default_rng(1).random(len(X))
+    fits = [make(7, n_threads=n, random_state=5, max_iter=6).fit(X, sample_weight=weight) for n in (1, 3, 8)]
+    assert found(fits[0]) == found(fits[1]) == found(fits[2])
+    assert fits[0].score(X) == fits[1].score(X) == fits[2].score(X)
+    if hasattr(fits[0], "predict_proba"):
+        assert len({fit.predict_proba(X).tobytes() for fit in fits}) == 1
+
+
+@every_member
+def test_the_seed_decides_and_the_best_start_is_kept(make):
+    X = clustered(300, 3, n_clusters=20)
+    make = partial(make, 8, init="random")
+    assert found(make(random_state=3).fit(X)) == found(make(random_state=3).fit(X))
+    assert found(make(random_state=3).fit(X)) != found(make(random_state=4).fit(X))
+    fixed = {"stiffness": 0.3} if make.func is SoftKMeans else {}
+    if "regularizer" in make.keywords:
+        fixed = {"regularization": 3.0}
+    generator = np.random.RandomState(4)
+    single = [make(random_state=generator, **fixed).fit(X) for _ in range(5)]
+    best = make(random_state=np.random.RandomState(4), n_init=5, **fixed).fit(X)
+    quality = [getattr(fit, "lower_bound_", -getattr(fit, "objective_", fit.inertia_)) for fit in single]
+    assert len(set(quality)) > 1
+    assert found(best) == found(single[int(np.argmax(quality))])
+
+
+@pytest.mark.parametrize("make", [v for k, v in MEMBERS.items() if "medoids" not in k])
+@pytest.mark.parametrize("n_iter", [1, 3, 20])
+def test_weight_is_repetition(make, n_iter):
+    X = clustered(140, 3, seed=2)
+    weight = np.random.default_rng(0).integers(0, 4, size=140)
+    make = partial(make, 6, init=X[:6], tol=0, max_iter=n_iter)
+    weighted, repeated = make().fit(X, sample_weight=weight), make().fit(np.repeat(X, weight, axis=0))
+    np.testing.assert_allclose(weighted.cluster_centers_, repeated.cluster_centers_, atol=1e-9)
+    assert weighted.inertia_ == pytest.approx(repeated.inertia_, rel=1e-9)
+    assert weighted.score(X, sample_weight=weight) == pytest.approx(weighted.score(np.repeat(X, weight, axis=0)))
+    assert np.abs(weighted.cluster_centers_ - make().fit(X).cluster_centers_).max() > 0.01
+
+
+@every_member
+def test_a_file_brings_everything_back(make, tmp_path):
+    X = clustered(80, 3)
+    fit = make(5, random_state=0).fit(X)
+    fit.save(tmp_path / "model.safetensors")
+    loaded = cprime.load(tmp_path / "model.safetensors")
+    assert type(loaded) is type(fit)
+    assert loaded.get_params() == fit.get_params()
+    assert found(loaded) == found(fit)
+    assert np.array_equal(loaded.transform(X), fit.transform(X))
+    assert loaded.score(X) == fit.score(X)
+    assert found(pickle.loads(pickle.dumps(fit))) == found(fit) == found(clone(loaded).fit(X))
+
+
+def test_medoids_of_a_matrix_come_back(tmp_path):
+    V = np.abs(np.subtract.outer(np.arange(20.0), np.arange(20.0)))
+    fit = KMedoids(3, metric="precomputed").fit(V)
+    fit.save(tmp_path / "model.safetensors")
+    loaded = cprime.load(tmp_path / "model.safetensors")
+    assert loaded.cluster_centers_ is None
+    assert np.array_equal(loaded.predict(V), fit.labels_)
+
+
+@every_member
+def test_verbose_shows_the_iterations(make, capsys):
+    make(3, random_state=0, verbose=1).fit(clustered(50, 2))
+    assert "[cprime] iteration 1:" in capsys.readouterr().err
+    make(3, random_state=0).fit(clustered(50, 2))
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("module", [fuzzy_kmeans, kmedoids, soft_kmeans], ids=lambda module: module.__name__)
+def test_examples_are_right(module):
+    results = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert results.attempted > 0
+    assert results.failed == 0

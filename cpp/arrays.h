@@ -61,6 +61,7 @@ void register_distances(nb::module_ &m);
 void register_statistics(nb::module_ &m);
 void register_expect(nb::module_ &m);
 void register_local(nb::module_ &m);
+void register_line(nb::module_ &m);
 void register_gaussians(nb::module_ &m);
 
 } // namespace cprime

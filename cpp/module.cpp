@@ -9,5 +9,6 @@ NB_MODULE(_core, m) {
     cprime::register_statistics(m);
     cprime::register_expect(m);
     cprime::register_local(m);
+    cprime::register_line(m);
     cprime::register_gaussians(m);
 }

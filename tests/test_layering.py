@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS = (
     ("__main__",),
     ("cli",),
-    ("", "selection", "theory", "plots", "datasets", "reproduction"),
+    ("", "coresets", "selection", "theory", "plots", "loading", "datasets", "reproduction"),
     ("estimators",),
     ("storage",),
     ("em", "fuzzy", "medoids"),

@@ -9,8 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cprime import datasets, seeding, selection
-    from cprime.estimators import Bounds, FuzzyKMeans, GaussianMixture, KMeans, KMedoids, SoftKMeans, load
+    from cprime import coresets, datasets, seeding, selection
+    from cprime.estimators import Bounds, FuzzyKMeans, GaussianMixture, KMeans, KMeans1D, KMedoids, SoftKMeans
+    from cprime.loading import load
     from cprime.selection import GMeans, XMeans
 
 __version__ = "0.1.0"
@@ -20,10 +21,12 @@ __all__ = [
     "GMeans",
     "GaussianMixture",
     "KMeans",
+    "KMeans1D",
     "KMedoids",
     "SoftKMeans",
     "XMeans",
     "__version__",
+    "coresets",
     "datasets",
     "load",
     "seeding",
@@ -36,12 +39,13 @@ _HOME = {
     "GMeans": "cprime.selection",
     "GaussianMixture": "cprime.estimators",
     "KMeans": "cprime.estimators",
+    "KMeans1D": "cprime.estimators",
     "KMedoids": "cprime.estimators",
     "SoftKMeans": "cprime.estimators",
     "XMeans": "cprime.selection",
-    "load": "cprime.estimators",
+    "load": "cprime.loading",
 }
-_ROOMS = ("datasets", "seeding", "selection")
+_ROOMS = ("coresets", "datasets", "seeding", "selection")
 
 
 def __getattr__(name: str) -> object:

@@ -178,3 +178,6 @@ def moments(
     n_threads: int,
     /,
 ) -> None: ...
+def cut_line(
+    values: NDArray[np.float64], weights: NDArray[np.float64], starts: NDArray[np.int64], n_threads: int, /
+) -> None: ...

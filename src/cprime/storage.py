@@ -29,7 +29,6 @@ from safetensors.numpy import save_file
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-import cprime
 from cprime import __version__
 
 __all__ = ["FORMAT_VERSION", "load", "read_header", "register", "replacing", "save", "writable_target"]
@@ -130,7 +129,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     path = Path(path)
     metadata, tensors = _read(path, with_tensors=True)
-    cls = _class(metadata["class"])
+    cls = _classes.get(metadata["class"])
     if cls is None:
         raise ValueError(f"{path} holds a {metadata['class']!r}, which is none of {', '.join(_classes)}")
     try:
@@ -144,13 +143,6 @@ def load(path: str | os.PathLike[str]) -> Any:
             raise ValueError(f"{path} is not a valid cprime model: {key!r} is not a fitted attribute")
         setattr(estimator, key, value)
     return estimator
-
-
-def _class(name: str) -> type[BaseEstimator] | None:
-    """The registered class of a name; what the package offers under it is imported for that, and registers itself."""
-    if name not in _classes and name in cprime.__all__:
-        getattr(cprime, name)
-    return _classes.get(name)
 
 
 def read_header(path: str | os.PathLike[str]) -> dict[str, str]:

@@ -22,6 +22,7 @@ from cprime.kernels.native_gaussians import (
     respond,
     responsibilities,
 )
+from cprime.kernels.native_line import cut_line
 from cprime.kernels.native_local import Found, gather, grouped_order, keep_nearest, nearest_among, reassign
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "accumulate",
     "best",
     "best_among",
+    "cut_line",
     "expect_all",
     "gather",
     "grouped_order",

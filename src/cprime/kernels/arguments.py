@@ -109,3 +109,17 @@ def variance(variance: float) -> float:
     if not 0 < variance < math.inf:
         raise ValueError(f"variance must be > 0 and finite, got {variance!r}")
     return float(variance)
+
+
+def line(values: Floats, weights: Floats, n_clusters: int) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
+    """Sorted distinct values with positive weights, both contiguous float64, and how many runs to cut them into."""
+    values = vector(values, "values", np.size(values))
+    weights = vector(weights, "weights", len(values))
+    if not (np.isfinite(values).all() and (values[1:] > values[:-1]).all()):
+        raise ValueError("values must be finite and rise strictly")
+    if not (np.isfinite(weights) & (weights > 0)).all():
+        raise ValueError("weights must be > 0 and finite")
+    n_clusters = count(n_clusters, "n_clusters")
+    if n_clusters > len(values):
+        raise ValueError(f"n_clusters must be at most the number of values, {len(values)}, got {n_clusters}")
+    return values, weights, n_clusters

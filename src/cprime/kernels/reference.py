@@ -25,6 +25,7 @@ from cprime.kernels.reference_gaussians import (
     respond,
     responsibilities,
 )
+from cprime.kernels.reference_line import cut_line
 from cprime.kernels.reference_local import (
     check_ids,
     check_range,
@@ -40,6 +41,7 @@ __all__ = [
     "accumulate",
     "best",
     "best_among",
+    "cut_line",
     "expect_all",
     "gather",
     "grouped_order",

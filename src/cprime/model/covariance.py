@@ -9,31 +9,46 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 logger = logging.getLogger("cprime")
 
 _JITTER = 1e-10  # of the mean variance of a component, to begin with
+_SINGULAR = 4 * np.finfo(np.float64).eps  # of a variance that is left once the other coordinates are known
 
 
-def repaired(covariances: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def least_variance(dtype: np.dtype) -> float:
+    """A variance whose inverse root still has room for data and their squares among the numbers of a dtype."""
+    return float(np.finfo(dtype).tiny) ** 0.5
+
+
+def repaired(
+    covariances: NDArray[np.float64], dtype: np.dtype = np.dtype(np.float64)
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Covariances (C, D, D) that are positive definite, and their lower Cholesky factors L, Σ = L Lᵀ.
 
-    Where one is not, the least of 1e-10, 1e-9 … of its mean variance that makes it so is added to its diagonal, with a
-    message in the log.
+    Where one is not, but for rounding, the least of 1e-10, 1e-9 … of its mean variance that makes it so is added to its
+    diagonal, with a message in the log; never less than numbers of `dtype`, the data's, can tell from 0.
     """
     covariances, lower = covariances.copy(), np.empty_like(covariances)
     n_repaired = 0
     for c, covariance in enumerate(covariances):
-        lower[c], failed = dpotrf(covariance, lower=1, clean=1)
+        lower[c], failed = _factor(covariance)
         if not failed:
             continue
         n_repaired += 1
         D = len(covariance)
-        unit = max(float(np.trace(covariance)) / D, np.finfo(np.float64).tiny ** 0.5)
+        least = least_variance(dtype)
+        unit = max(float(np.trace(covariance)) / D, least)
         jitter = _JITTER
         while failed:
-            covariances[c] = covariance + jitter * unit * np.eye(D)
-            lower[c], failed = dpotrf(covariances[c], lower=1, clean=1)
+            covariances[c] = covariance + max(jitter * unit, least) * np.eye(D)
+            lower[c], failed = _factor(covariances[c])
             jitter *= 10
     if n_repaired:
         logger.info("%d singular covariance(s) repaired: a little was added to their diagonals", n_repaired)
     return covariances, lower
+
+
+def _factor(covariance: NDArray[np.float64]) -> tuple[NDArray[np.float64], bool]:
+    """The lower Cholesky factor (D, D), and whether there is none that means anything."""
+    lower, failed = dpotrf(covariance, lower=1, clean=1)
+    return lower, bool(failed) or bool((np.square(np.diagonal(lower)) <= _SINGULAR * np.diagonal(covariance)).any())
 
 
 def inverses(lower: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -47,9 +62,9 @@ def inverses(lower: NDArray[np.float64]) -> NDArray[np.float64]:
     return out
 
 
-def positive(variances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Variances that are > 0: others become a tiny share of the mean one, with a message in the log."""
-    least = np.finfo(np.float64).tiny ** 0.5
+def positive(variances: NDArray[np.float64], dtype: np.dtype) -> NDArray[np.float64]:
+    """Variances that numbers of `dtype` tell from 0: others become a tiny share of the mean one, says the log."""
+    least = least_variance(dtype)
     bad = ~(variances > least)
     if not bad.any():
         return variances

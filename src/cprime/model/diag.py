@@ -29,7 +29,7 @@ class Diag(OwnCovariance):
         return self.covariances
 
     def _shaped(self, counts: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-        return positive(of_empty(counts, np.maximum(second, 0) + self.reg_covar))
+        return positive(of_empty(counts, np.maximum(second, 0) + self.reg_covar), self.centers.dtype)
 
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
         return normal * np.sqrt(self._spread()[labels])

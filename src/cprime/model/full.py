@@ -36,7 +36,7 @@ class Full(OwnCovariance):
         covariances = of_empty(counts, second)
         D = self.n_features
         covariances[:, np.arange(D), np.arange(D)] += self.reg_covar
-        return repaired(covariances)[0]
+        return repaired(covariances, self.centers.dtype)[0]
 
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
         out = np.empty_like(normal)

@@ -21,4 +21,5 @@ class Spherical(Diag):
         return np.repeat(self.covariances[:, np.newaxis], self.n_features, axis=1)
 
     def _shaped(self, counts: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-        return positive(of_empty(counts, np.maximum(second, 0).mean(axis=1) + self.reg_covar))
+        variances = np.maximum(second, 0).mean(axis=1) + self.reg_covar
+        return positive(of_empty(counts, variances), self.centers.dtype)

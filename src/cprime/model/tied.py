@@ -132,7 +132,7 @@ class Tied:
         return replace(
             self,
             centers=means.astype(self.centers.dtype),
-            covariances=repaired(covariance[np.newaxis])[0][0],
+            covariances=repaired(covariance[np.newaxis], self.centers.dtype)[0][0],
             weights=new_weights(self.weights, statistics),
         )
 

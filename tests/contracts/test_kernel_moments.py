@@ -17,6 +17,7 @@ from kernel_data import (
 )
 
 from cprime.kernels import Gaussians, native_gaussians, reference
+from cprime.kernels.reference_local import gaussian_costs
 
 every_dtype = pytest.mark.parametrize("dtype", DTYPES)
 every_shape = pytest.mark.parametrize("full", [False, True], ids=["diag", "full"])
@@ -36,7 +37,7 @@ def assert_responses(found, expected, X, given, w=None):
     span = np.abs(X.astype(np.float64)[:, np.newaxis] - given.means).max(initial=0)
     assert found.labels.dtype == np.int32
     assert all(array.dtype == np.float64 for array in found[1:])
-    cost = reference.gaussian_costs(X, *given)
+    cost = gaussian_costs(X, *given)
     own = np.take_along_axis(cost, found.labels[:, np.newaxis], axis=1)[:, 0]
     assert (own <= cost.min(axis=1) + error).all()
     np.testing.assert_allclose(found.log_sum, expected.log_sum, rtol=tiny, atol=error)

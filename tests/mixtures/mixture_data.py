@@ -28,10 +28,14 @@ def random_weights(n, seed=1):
 
 
 def start_of(X, C, family, seed=0, weights="free"):
-    """Parameters to start from: rows of the data, some precisions and, where these are free, some weights."""
+    """Parameters to start from: means after some k-means, any precisions and, where these are free, any weights."""
     rng = np.random.default_rng(seed)
     D = X.shape[1]
-    inverse = rng.uniform(0.3, 1.5, C)
+    means = X[rng.permutation(len(X))[:C]].astype(np.float64)
+    for _ in range(3):
+        nearest = np.square(X[:, None] - means).sum(axis=2).argmin(axis=1)
+        means = np.array([X[nearest == c].mean(axis=0) for c in range(C)], dtype=np.float64)
+    inverse = rng.uniform(0.9, 1.4, C)
     skew = rng.standard_normal((C, D, D)) / (3 * D)
     matrices = inverse[:, None, None] * (np.eye(D) + skew @ skew.transpose(0, 2, 1))
     given = {
@@ -41,8 +45,8 @@ def start_of(X, C, family, seed=0, weights="free"):
         "tied": matrices[0],
         "full": matrices,
     }
-    start = {"means_init": X[rng.permutation(len(X))[:C]].astype(np.float64), "precisions_init": given[family]}
-    return start | ({"weights_init": rng.dirichlet(np.full(C, 3))} if weights == "free" else {})
+    start = {"means_init": means, "precisions_init": given[family]}
+    return start | ({"weights_init": rng.dirichlet(np.full(C, 30))} if weights == "free" else {})
 
 
 def mixture(C, family, weights="free", **changes):

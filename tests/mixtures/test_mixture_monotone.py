@@ -1,5 +1,7 @@
 """F never falls: every model, weights, assignment, search and C′."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from mixture_data import FAMILIES, WEIGHTS, clustered, matrices, mixture, random_weights, start_of, truncated_em
@@ -60,9 +62,7 @@ def test_what_is_added_to_the_variances_costs_what_it_must(family, n_active, reg
         shares = new.weights
         assert next_bound - penalty(new, shares) >= bound - penalty(old, shares) - 1e-10
     if family == "tied":
-        penalised = [
-            bound - penalty(model, model.weights) for (_, model), (bound, _) in zip(seen, seen[1:], strict=False)
-        ]
+        penalised = [bound - penalty(model, model.weights) for (_, model), (bound, _) in pairwise(seen)]
         assert (np.diff(penalised) >= -1e-10).all()
 
 

@@ -22,18 +22,36 @@ def X():
 @pytest.mark.parametrize("reg_covar", [1e-6, 0.1])
 @pytest.mark.parametrize("family", OF_SKLEARN)
 def test_parameters_after_each_of_twenty_iterations(X, family, reg_covar):
-    start = start_of(X, C, family)
+    given = {"tol": 0, "reg_covar": reg_covar, **start_of(X, C, family)}
+    bounds, models = [], []
+    ours = mixture(C, family, n_active=None, max_iter=20, **given)
+    ours._callback = lambda row, model: (bounds.append(row["lower_bound"]), models.append(model))
+    ours.fit(X)
+    theirs = SklearnMixture(C, covariance_type=family, max_iter=1, warm_start=True, **given)
+    for bound, model in zip(bounds, models, strict=True):
+        theirs.fit(X)  # one iteration more
+        assert bound == pytest.approx(theirs.lower_bound_, abs=1e-9)
+        np.testing.assert_allclose(model.centers, theirs.means_, **CLOSE)
+        np.testing.assert_allclose(model.weights, theirs.weights_, **CLOSE)
+        np.testing.assert_allclose(model.covariances, theirs.covariances_, **CLOSE)
+    assert len(bounds) == 20
+    assert np.ptp(bounds) > 0.05
+
+
+@pytest.mark.parametrize("n_iter", [1, 7])
+@pytest.mark.parametrize("family", OF_SKLEARN)
+def test_all_that_a_fit_says(X, family, n_iter):
+    given = {"tol": 0, "max_iter": n_iter, **start_of(X, C, family)}
     other = clustered(70, D, seed=1)
-    for n_iter in range(1, 21):
-        ours = mixture(C, family, n_active=None, max_iter=n_iter, reg_covar=reg_covar, **start).fit(X)
-        theirs = SklearnMixture(C, covariance_type=family, tol=0, max_iter=n_iter, reg_covar=reg_covar, **start).fit(X)
-        for name in ("means_", "weights_", "covariances_", "precisions_", "precisions_cholesky_", "lower_bounds_"):
-            np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), **CLOSE, err_msg=f"{name} {n_iter}")
-        for name in ("predict_proba", "score_samples", "predict", "bic", "aic", "score"):
-            np.testing.assert_allclose(getattr(ours, name)(other), getattr(theirs, name)(other), **CLOSE, err_msg=name)
-        assert ours.n_iter_ == theirs.n_iter_ == n_iter
-        assert np.array_equal(ours.labels_, theirs.predict(X))
-    assert np.ptp(ours.lower_bounds_) > 0.1
+    ours = mixture(C, family, n_active=None, **given).fit(X)
+    theirs = SklearnMixture(C, covariance_type=family, **given).fit(X)
+    for name in ("means_", "weights_", "covariances_", "precisions_", "precisions_cholesky_", "lower_bounds_"):
+        np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), **CLOSE, err_msg=name)
+    for name in ("predict_proba", "score_samples", "predict", "bic", "aic", "score"):
+        np.testing.assert_allclose(getattr(ours, name)(other), getattr(theirs, name)(other), **CLOSE, err_msg=name)
+    assert (ours.n_iter_, ours.converged_) == (theirs.n_iter_, theirs.converged_) == (n_iter, False)
+    assert np.array_equal(ours.labels_, theirs.predict(X))
+    assert np.array_equal(mixture(C, family, n_active=None, **given).fit_predict(X), theirs.predict(X))
 
 
 @pytest.mark.parametrize("family", OF_SKLEARN)
@@ -67,10 +85,9 @@ def test_starts_by_name_end_near_those_of_scikit_learn(family):
     """The random numbers differ; well separated clusters are found by both."""
     rng = np.random.default_rng(0)
     X = 12.0 * np.eye(4)[rng.integers(4, size=400)] + rng.standard_normal((400, 4))
-    for name in ("kmeans", "k-means++", "random_from_data"):
-        ours = mixture(4, family, init_params=name, n_init=4, max_iter=200, tol=1e-6).fit(X)
-        theirs = SklearnMixture(4, covariance_type=family, init_params=name, n_init=4, max_iter=200, tol=1e-6)
-        theirs.set_params(random_state=0).fit(X)
+    theirs = SklearnMixture(4, covariance_type=family, random_state=0).fit(X)
+    for name in ("auto", "kmeans", "k-means++", "random_from_data", "two-level"):
+        ours = mixture(4, family, init_params=name, n_init=6, tol=1e-4).fit(X)
         assert ours.score(X) == pytest.approx(theirs.score(X), abs=1e-3), name
         order = [np.lexsort(np.round(gm.means_).T) for gm in (ours, theirs)]
         np.testing.assert_allclose(ours.means_[order[0]], theirs.means_[order[1]], atol=0.02)
@@ -84,8 +101,10 @@ def test_as_a_fitted_object_of_scikit_learn(X, family, dtype):
     theirs = ours.to_sklearn()
     assert isinstance(theirs, SklearnMixture)
     close = {"rtol": 1e-9, "atol": 1e-9} if dtype == np.float64 else {"rtol": 1e-3, "atol": 1e-4}
-    for name in ("predict_proba", "score_samples", "bic"):
+    for name in ("predict_proba", "score_samples"):
         np.testing.assert_allclose(getattr(theirs, name)(data), getattr(ours, name)(data), **close, err_msg=name)
+    more = C - 1 if family == "tied_spherical" else 0  # there each component has a variance
+    assert theirs.bic(data) == pytest.approx(ours.bic(data) + more * np.log(N), rel=1e-3 * (dtype == np.float32) + 1e-9)
     assert np.array_equal(theirs.predict(data), ours.predict(data))
     assert theirs.sample(7)[0].shape == (7, D)
     assert theirs.lower_bound_ == ours.lower_bound_

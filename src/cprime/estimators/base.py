@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cprime import em, storage
-from cprime.estimators.validation import check_weights, resolve_init, shown
+from cprime.estimators.validation import check_weights, resolve_init, shown, validated
 from cprime.execution import Chunk, InMemory
 from cprime.model import Model
 from cprime.search import FullSearch, Search
@@ -57,13 +56,7 @@ class Clusterer(BaseEstimator):
         raise NotImplementedError
 
     def _validated(self, X: Any, reset: bool) -> NDArray:
-        if not reset:
-            check_is_fitted(self)
-            dtype = self._parameters().centers.dtype
-            return validate_data(self, X, reset=False, dtype=dtype, order="C", accept_sparse=False)
-        X = validate_data(self, X, dtype="numeric", order="C", accept_sparse=False)  # tables keep float32 only so
-        single = X.dtype.kind == "f" and X.dtype.itemsize == 4
-        return X.astype(np.float32 if single else np.float64, copy=False)
+        return validated(self, X, None if reset else lambda: self._parameters().centers.dtype)
 
     def _settings(self, n_active: int, search: Search, **changes: Any) -> em.Settings:
         given: dict[str, Any] = {"k_means": False, "max_iter": 0, "tol": 0.0, "n_threads": self.n_threads}

@@ -7,8 +7,16 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from cprime import fuzzy, kernels, storage
-from cprime.estimators.prototypes import Graded, check_auto_or_positive, check_loop, check_n_active
-from cprime.estimators.validation import check_choice, check_real, check_weights, shown
+from cprime.estimators.prototypes import Graded
+from cprime.estimators.validation import (
+    check_auto_or_positive,
+    check_choice,
+    check_loop,
+    check_n_active,
+    check_real,
+    check_weights,
+    shown,
+)
 from cprime.execution import Chunk
 from cprime.seeding import is_given, start
 

@@ -12,8 +12,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cprime import medoids, storage
-from cprime.estimators.prototypes import Prototypes, check_loop
-from cprime.estimators.validation import check_choice, check_integer, check_weights, shown
+from cprime.estimators.prototypes import Prototypes
+from cprime.estimators.validation import check_choice, check_integer, check_loop, check_weights, shown
 from cprime.seeding.sampling import draw_distinct
 
 _OF_THE_DATA = {"seuclidean": "V", "mahalanobis": "VI"}  # metrics with a parameter that is the data's own

@@ -7,41 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cprime import fuzzy, kernels, storage
-from cprime._threads import resolve_threads
-from cprime.estimators.validation import check_integer, check_real
-
-
-def check_loop(estimator: Any) -> int:
-    """The arguments of every member that iterates from several starts; returns the number of clusters."""
-    check_integer(estimator.n_init, "n_init", 1)
-    check_integer(estimator.max_iter, "max_iter", 1)
-    resolve_threads(estimator.n_threads)
-    return check_integer(estimator.n_clusters, "n_clusters", 1)
-
-
-def check_n_active(n_active: Any, n_clusters: int) -> int:
-    """C′ from the argument: None is all clusters."""
-    if n_active is None:
-        return n_clusters
-    n_active = check_integer(n_active, "n_active", 1)
-    if n_active > n_clusters:
-        raise ValueError(f"n_active must be at most n_clusters={n_clusters}, got {n_active}.")
-    return n_active
-
-
-def check_auto_or_positive(value: Any, name: str) -> float | None:
-    """A number > 0, or None where the argument is "auto"."""
-    if isinstance(value, str):
-        if value != "auto":
-            raise ValueError(f"{name} must be 'auto' or a number > 0, got {value!r}.")
-        return None
-    value = check_real(value, name, 0.0)
-    if value == 0:
-        raise ValueError(f"{name} must be > 0, got {value}.")
-    return value
+from cprime.estimators.validation import validated
 
 
 class Prototypes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
@@ -61,15 +29,8 @@ class Prototypes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         return self.n_clusters
 
     def _validated(self, X: Any, reset: bool) -> NDArray:
-        if not reset:
-            check_is_fitted(self)
-            return validate_data(
-                self, X, reset=False, dtype=self.cluster_centers_.dtype, order="C", accept_sparse=False
-            )
-        X = validate_data(self, X, dtype="numeric", order="C", accept_sparse=False)  # tables keep float32 only so
-        single = X.dtype.kind == "f" and X.dtype.itemsize == 4
-        X = X.astype(np.float32 if single else np.float64, copy=False)
-        if len(X) < self.n_clusters:
+        X = validated(self, X, None if reset else lambda: self.cluster_centers_.dtype)
+        if reset and len(X) < self.n_clusters:
             raise ValueError(f"n_samples={len(X)} should be >= n_clusters={self.n_clusters}.")
         return X
 

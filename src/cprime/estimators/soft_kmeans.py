@@ -7,10 +7,12 @@ from sklearn.utils import check_random_state
 
 from cprime import em, fuzzy, storage
 from cprime.estimators.base import Clusterer
-from cprime.estimators.prototypes import Graded, check_auto_or_positive, check_n_active
+from cprime.estimators.prototypes import Graded
 from cprime.estimators.validation import (
+    check_auto_or_positive,
     check_common,
     check_integer,
+    check_n_active,
     check_weights,
     resolve_search,
     resolve_warmup,

@@ -2,14 +2,14 @@
 
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _check_sample_weight, check_scalar
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_scalar, validate_data
 
 from cprime._threads import resolve_threads
 from cprime.search import EstimatedSearch, ExactSearch, FullSearch, GraphSearch, Search
@@ -23,6 +23,20 @@ PAPER_NEIGHBORS = 16  # G of the papers' searches with n_neighbors="auto"
 RANDOM_WARMUP = 25
 LARGEST_COPY = 4 * 2**30  # bytes of X that regroup="auto" copies
 SEARCHES = ("auto", "full", "exact", "estimated", "graph")
+
+
+def validated(estimator: Any, X: Any, dtype: Callable[[], Any] | None = None) -> NDArray:
+    """Data as the estimators take them: rows of finite numbers in C order.
+
+    dtype: what a fitted estimator's data are turned into; None where it is being fitted: float32 and float64 then stay
+    as they are, anything else becomes float64
+    """
+    if dtype is not None:
+        check_is_fitted(estimator)
+        return validate_data(estimator, X, reset=False, dtype=dtype(), order="C", accept_sparse=False)
+    X = validate_data(estimator, X, dtype="numeric", order="C", accept_sparse=False)  # tables keep float32 only so
+    single = X.dtype.kind == "f" and X.dtype.itemsize == 4
+    return X.astype(np.float32 if single else np.float64, copy=False)
 
 
 def check_integer(value: Any, name: str, least: int) -> int:
@@ -44,6 +58,41 @@ def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
     """`value` if it is one of the choices."""
     if value not in choices:
         raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}.")
+    return value
+
+
+def check_loop(estimator: Any) -> int:
+    """The arguments of every member that iterates from several starts; returns the number of clusters."""
+    check_integer(estimator.n_init, "n_init", 1)
+    check_integer(estimator.max_iter, "max_iter", 1)
+    resolve_threads(estimator.n_threads)
+    return check_integer(estimator.n_clusters, "n_clusters", 1)
+
+
+def check_n_active(n_active: Any, n_clusters: int) -> int:
+    """C′ from the argument: None is all clusters."""
+    if n_active is None:
+        return n_clusters
+    return check_at_most(n_active, "n_active", n_clusters, "n_clusters")
+
+
+def check_auto_or_positive(value: Any, name: str) -> float | None:
+    """A number > 0, or None where the argument is "auto"."""
+    if isinstance(value, str):
+        if value != "auto":
+            raise ValueError(f"{name} must be 'auto' or a number > 0, got {value!r}.")
+        return None
+    value = check_real(value, name, 0.0)
+    if value == 0:
+        raise ValueError(f"{name} must be > 0, got {value}.")
+    return value
+
+
+def check_at_most(value: Any, name: str, most: int, of: str) -> int:
+    """`value` as an int from 1 to another argument's."""
+    value = check_integer(value, name, 1)
+    if value > most:
+        raise ValueError(f"{name} must be at most {of}={most}, got {value}.")
     return value
 
 
@@ -96,9 +145,7 @@ def resolve_n_active(n_active: Any, n_components: int, assignment: str = "soft")
         n_active = n_components if n_components <= EXACT_AUTO or assignment == "hard" else KEPT_AUTO
     elif n_active is None:
         n_active = n_components
-    n_active = check_integer(n_active, "n_active", 1)
-    if n_active > n_components:
-        raise ValueError(f"n_active must be at most n_components={n_components}, got {n_active}.")
+    n_active = check_at_most(n_active, "n_active", n_components, "n_components")
     return 1 if assignment == "hard" and n_active == n_components else n_active
 
 

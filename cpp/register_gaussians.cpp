@@ -113,7 +113,7 @@ void respond(Matrix<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets
     // to be worth sharing, and bounded whatever N and C are.
     constexpr std::size_t NEAR = std::size_t(1) << 19, WORTH = std::size_t(1) << 20, BUDGET = std::size_t(48) << 20;
     const std::size_t lanes = kernel.lanes;
-    const std::size_t wanted = std::max(NEAR / (D * sizeof(T)), WORTH / C);
+    const std::size_t wanted = std::max(NEAR / (std::max<std::size_t>(D, 1) * sizeof(T)), WORTH / C);
     const std::size_t fitting = std::clamp<std::size_t>(std::min(wanted, BUDGET / (C * sizeof(T))), 8 * lanes, 32768);
     const std::size_t block = (std::min(x.n, fitting) + lanes - 1) / lanes * lanes;
     std::vector<T> table(C * block);

@@ -2,7 +2,8 @@
 
 import pytest
 
-from cprime.kernels import native, reference
+from cprime import kernels as native
+from cprime.kernels import reference
 
 
 @pytest.fixture(params=[native, reference], ids=["native", "reference"])

@@ -5,7 +5,7 @@ from types import FunctionType
 
 import numpy as np
 import pytest
-from kernel_data import clustered
+from kernel_data import clustered, gaussians
 
 import cprime.kernels
 from cprime.kernels import reference
@@ -18,6 +18,7 @@ ROWS = np.arange(20)
 LISTS = np.array([[1, 2], [0, 2], [0, -1], [-1, -1], [3, 0]], dtype=np.int32)
 LABELS = np.arange(20, dtype=np.int32) % 5
 ONES = np.ones(5)
+DIAG, FULL = gaussians(5, 3, np.float64, False), gaussians(5, 3, np.float64, True)
 
 
 def altered(array, value, place=(3,)):
@@ -29,6 +30,33 @@ def altered(array, value, place=(3,)):
 
 def reassign(k, X=X, centers=CENTERS, lists=LISTS, labels=LABELS, **options):
     return k.reassign(X, centers, lists, labels, **options)
+
+
+def best_among(k, X=X, given=FULL, lists=LISTS, previous=KEPT, n_kept=1, **options):
+    return k.best_among(X, given, lists, previous, n_kept, **options)
+
+
+def keep_best(k, X=X, given=FULL, lists=LISTS, previous=KEPT, n_kept=1):
+    return k.keep_best(X, given, lists, previous, n_kept)
+
+
+def moments(k, X=X, means=CENTERS, kept=KEPT, q=Q, weight=None):
+    return k.moments(X, means, kept, q, weight, full=True)
+
+
+def of_any_costs(name, call):
+    """What every function of costs refuses; call(kernels, X, gaussians)."""
+    return {
+        f"{name}: X of integers": ("X", lambda k: call(k, X.astype(int), DIAG)),
+        f"{name}: X of one dimension": ("X", lambda k: call(k, X[:, 0], DIAG)),
+        f"{name}: other features": ("means", lambda k: call(k, X[:, :2], FULL)),
+        f"{name}: means of another dtype": ("means", lambda k: call(k, X.astype(np.float32), FULL)),
+        f"{name}: no means": ("means", lambda k: call(k, X, DIAG._replace(means=CENTERS[:0]))),
+        f"{name}: short factors": ("factors", lambda k: call(k, X, FULL._replace(factors=FULL.factors[:4]))),
+        f"{name}: flat factors": ("factors", lambda k: call(k, X, DIAG._replace(factors=ONES))),
+        f"{name}: narrow factors": ("factors", lambda k: call(k, X, FULL._replace(factors=FULL.factors[:, :2]))),
+        f"{name}: short offsets": ("offsets", lambda k: call(k, X, DIAG._replace(offsets=ONES[:4]))),
+    }
 
 
 def among(k, X=X, centers=CENTERS, lists=LISTS, previous=KEPT, n_kept=1, **options):
@@ -169,6 +197,41 @@ REFUSED = {
     "log_sum_exp: other features": ("centers", lambda k: k.log_sum_exp(X, CENTERS[:, :2], 1.0)),
     "log_sum_exp: no centers": ("centers", lambda k: k.log_sum_exp(X, CENTERS[:0], 1.0)),
     "log_sum_exp: variance zero": ("variance", lambda k: k.log_sum_exp(X, CENTERS, 0.0)),
+    **of_any_costs("best", lambda k, X, given: k.best(X, given)),
+    **of_any_costs("keep_best", keep_best),
+    **of_any_costs("best_among", best_among),
+    **of_any_costs("respond", lambda k, X, given: k.respond(X, given)),
+    **of_any_costs("responsibilities", lambda k, X, given: k.responsibilities(X, given)),
+    "best: n_kept zero": ("n_kept", lambda k: k.best(X, DIAG, 0)),
+    "best: n_kept above C": ("n_kept", lambda k: k.best(X, DIAG, 6)),
+    "keep_best: n_kept zero": ("n_kept", lambda k: keep_best(k, n_kept=0)),
+    "keep_best: short lists": ("lists", lambda k: keep_best(k, lists=LISTS[:4])),
+    "keep_best: lists too high": ("lists", lambda k: keep_best(k, lists=altered(LISTS, 5))),
+    "keep_best: lists below -1": ("lists", lambda k: keep_best(k, lists=altered(LISTS, -2))),
+    "keep_best: short previous": ("previous", lambda k: keep_best(k, previous=KEPT[:5])),
+    "keep_best: no previous": ("previous", lambda k: keep_best(k, previous=KEPT[:, :0])),
+    "keep_best: previous of floats": ("previous", lambda k: keep_best(k, previous=Q)),
+    "keep_best: previous too high": ("previous", lambda k: keep_best(k, previous=altered(KEPT, 5))),
+    "keep_best: previous without a best": ("previous", lambda k: keep_best(k, previous=altered(KEPT, -1, (3, 0)))),
+    "best_among: n_kept zero": ("n_kept", lambda k: best_among(k, n_kept=0)),
+    "best_among: lists too high": ("lists", lambda k: best_among(k, lists=altered(LISTS, 5))),
+    "best_among: previous below -1": ("previous", lambda k: best_among(k, previous=altered(KEPT, -2))),
+    "best_among: short extra": ("extra", lambda k: best_among(k, extra=KEPT[:5])),
+    "best_among: extra too high": ("extra", lambda k: best_among(k, extra=altered(KEPT, 5))),
+    "respond: short weights": ("sample_weight", lambda k: k.respond(X, DIAG, np.ones(19))),
+    "moments: X of integers": ("X", lambda k: moments(k, X.astype(int))),
+    "moments: other features": ("means", lambda k: moments(k, means=CENTERS[:, :2])),
+    "moments: means of another dtype": ("means", lambda k: moments(k, means=CENTERS.astype(np.float32))),
+    "moments: short kept": ("kept", lambda k: moments(k, kept=KEPT[:5])),
+    "moments: kept of floats": ("kept", lambda k: moments(k, kept=Q)),
+    "moments: an id too high": ("kept", lambda k: moments(k, kept=altered(KEPT, 5))),
+    "moments: an id below zero": ("kept", lambda k: moments(k, kept=altered(KEPT, -1))),
+    "moments: other responsibilities": ("responsibilities", lambda k: moments(k, q=Q[:, :1])),
+    "moments: short weights": ("sample_weight", lambda k: moments(k, weight=np.ones(19))),
+    "products: X of integers": ("X", lambda k: k.products(X.astype(int), CENTERS)),
+    "products: other features": ("B", lambda k: k.products(X, CENTERS[:, :2])),
+    "products: another dtype": ("B", lambda k: k.products(X, CENTERS.astype(np.float32))),
+    "products: short shift": ("shift", lambda k: k.products(X, CENTERS, ONES[:2])),
 }
 
 
@@ -222,3 +285,19 @@ def test_no_rows_give_no_results(kernels, empty):
     np.testing.assert_array_equal(counts, 0)
     np.testing.assert_array_equal(sums, 0)
     assert rest == [0, 0, 0, 0]
+    assert kernels.products(empty, CENTERS).shape == (0, 5)
+    for given in (DIAG, FULL):
+        for found in (
+            kernels.best(empty, given, 2),
+            keep_best(kernels, empty, given, previous=KEPT[:0], n_kept=2),
+            best_among(kernels, empty, given, previous=KEPT[:0], n_kept=2)[:2],
+        ):
+            assert [array.shape for array in found] == [(0, 2), (0, 2)]
+        responses = kernels.respond(empty, given)
+        shapes = [(0,), (0,), (0,), (5,), (5, 3), given.factors.shape]
+        assert [array.shape for array in responses] == shapes
+        assert not any(array.any() for array in responses)
+        assert kernels.responsibilities(empty, given).shape == (0, 5)
+        sums = kernels.moments(empty, CENTERS, KEPT[:0], Q[:0], full=given is FULL)
+        assert [array.shape for array in sums] == shapes[3:]
+        assert not any(array.any() for array in sums)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from kernel_data import DTYPES, LAYOUTS, THREADS, arrange, clustered, rounding, same_bits, sixteenths
 
-from cprime.kernels import native, reference
+from cprime import kernels as native
+from cprime.kernels import reference
 
 
 def random_lists(n_components, length, seed=0, emptied=0.0):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from kernel_data import DTYPES, clustered, rounding
 
-from cprime.kernels import native, reference
+from cprime import kernels as native
+from cprime.kernels import reference
 
 
 def draw(offsets, n_chosen, trials, dtype=np.float64, seed=0):

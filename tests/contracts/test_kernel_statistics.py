@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from kernel_data import DTYPES, LAYOUTS, arrange, clustered, same_bits, weights
 
-from cprime.kernels import native, reference
+from cprime import kernels as native
+from cprime.kernels import reference
 
 
 def kept_and_responsibilities(n, n_kept, n_components, seed=0):

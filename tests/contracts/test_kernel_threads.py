@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from kernel_data import DTYPES, THREADS, clustered, same_bits, weights
+from kernel_data import DTYPES, THREADS, clustered, gaussians, same_bits, weights
 
 from cprime import kernels
 
@@ -18,6 +18,7 @@ def all_kernels(dtype, n_threads, n=20_011, D=7, n_centers=50):
     q = posterior.responsibilities
     lists = kernels.nearest(centers, centers, 9, n_threads=n_threads)[0][:, 1:]
     labels, factors = kept[:, 3], np.linspace(0.9, 1.1, n_centers)
+    given = gaussians(n_centers, D, dtype, n_centers < 100)
     return {
         "nearest": (kept, distances),
         "nearest one": kernels.nearest(X, centers, n_threads=n_threads),
@@ -42,6 +43,11 @@ def all_kernels(dtype, n_threads, n=20_011, D=7, n_centers=50):
         "gather": kernels.gather(X, np.arange(0, n, 3), n_threads=n_threads),
         "expect_all": kernels.expect_all(X, centers, 2.0, w, n_threads=n_threads),
         "log_sum_exp": kernels.log_sum_exp(X, centers, 2.0, n_threads=n_threads),
+        "best": kernels.best(X, given, 3, n_threads=n_threads),
+        "keep_best": kernels.keep_best(X, given, lists, kept[:, 2:], 3, n_threads=n_threads),
+        "respond": tuple(kernels.respond(X, given, w, n_threads=n_threads)),
+        "moments": kernels.moments(X, centers, kept, q, w, full=False, n_threads=n_threads),
+        "products": kernels.products(X, centers, centers[0], n_threads=n_threads),
     }
 
 

@@ -30,6 +30,9 @@ common = dict(max_iter=2, tol=0, random_state=0, n_threads=2)
 full = dict(search='full', init='random', **common)
 soft = dict(search='full', covariance_type="tied_spherical", weights="equal", init_params="random")
 
+def general(family):
+    return dict(search='full', covariance_type=family, init_params="random")
+
 def run(n, c):
     {work}
 
@@ -44,6 +47,18 @@ WORK = {
     "mixture, C'=1": "GaussianMixture(c, n_active=1, **soft, **common).fit(X[:n])",
     "mixture, C'=5": "GaussianMixture(c, n_active=5, **soft, **common).fit(X[:n])",
     "mixture, C'=C": "GaussianMixture(c, n_active=None, **soft, **common).fit(X[:n])",
+    "free weights": "GaussianMixture(c, n_active=5, **(soft | dict(weights='free')), **common).fit(X[:n])",
+    **{
+        f"{family}, C'={kept}": f"GaussianMixture(c, n_active={kept}, **general('{family}'), **common).fit(X[:n])"
+        for family, kept in (("diag", 5), ("diag", None), ("tied", 5), ("full", None))
+    },
+    "diag, hard": "GaussianMixture(c, assignment='hard', **general('diag'), **common).fit(X[:n])",
+    "full, one of all drawn": (
+        "GaussianMixture(c, assignment='posterior', n_active=None, **general('full'), **common).fit(X[:n])"
+    ),
+    "diag, graph search": (
+        "GaussianMixture(c, n_active=5, **(general('diag') | dict(search='graph')), **common).fit(X[:n])"
+    ),
     "methods of k-means": (
         "km = KMeans(c, init=X[:c], max_iter=1, n_threads=2).fit(X[:c]); "
         "km.predict(X[:n]); km.score(X[:n]); km.bounds(X[:n])"

@@ -24,6 +24,12 @@ class KeepsTwo(GaussianMixture):
         GaussianMixture(n_components=3, covariance_type="tied_spherical", weights="equal"),
         KeepsTwo(n_components=3, n_active=2, covariance_type="tied_spherical", weights="equal"),
         GaussianMixture(n_components=2, n_active=1, covariance_type="tied_spherical", weights="equal"),
+        GaussianMixture(),
+        GaussianMixture(n_components=3),
+        GaussianMixture(n_components=2, covariance_type="diag", assignment="hard"),
+        GaussianMixture(n_components=2, covariance_type="tied"),
+        GaussianMixture(n_components=2, covariance_type="spherical", weights="equal", assignment="posterior"),
+        KeepsTwo(n_components=3, n_active=2, covariance_type="full"),
     ]
 )
 def test_estimator_passes(estimator, check):

@@ -98,15 +98,19 @@ def truncated(joint, H):
     return np.exp(inside - log_sum[:, None]), log_sum
 
 
-def maximise(X, q, family, equal, reg_covar, sample_weight=None):
-    """The M-step [E]: weighted moments as the family has them, no component empty. Returns means, matrices, weights."""
+def maximise(X, q, before, family, equal, reg_covar, sample_weight=None):
+    """The M-step [E]: weighted moments as the family has them. Returns means, matrices, weights.
+
+    before: the means; a component without points keeps its own, and has the mean covariance
+    """
     X = np.asarray(X, dtype=np.float64)
     w = q if sample_weight is None else sample_weight[:, None] * q
     D, total, counts = X.shape[1], w.sum(), w.sum(axis=0)
-    means = w.T @ X / counts[:, None]
+    means = np.where(counts[:, None] > 0, w.T @ X / np.maximum(counts, 1e-300)[:, None], before)
     C = len(means)
-    each = np.array([(w[:, c, None] * (X - means[c])).T @ (X - means[c]) / counts[c] for c in range(C)])
+    each = np.array([(w[:, c, None] * (X - means[c])).T @ (X - means[c]) / max(counts[c], 1e-300) for c in range(C)])
     pooled = np.tensordot(counts / total, each, axes=1)
+    each[counts == 0] = pooled
     eye = np.eye(D)
     covariances = {
         "tied_spherical": np.broadcast_to(np.trace(pooled) / D * eye, (C, D, D)),
@@ -133,7 +137,7 @@ def truncated_em(X, start, family, weights, H, n_iter, reg_covar=0.0, hard=False
     for _ in range(n_iter):
         q, log_sum = truncated(log_joint(X, *parameters), 1 if hard else H)
         bounds.append(np.average(log_sum, weights=sample_weight))
-        parameters = maximise(X, q, family, weights == "equal", reg_covar, sample_weight)
+        parameters = maximise(X, q, parameters[0], family, weights == "equal", reg_covar, sample_weight)
         found.append(parameters)
     return found, bounds
 

@@ -123,5 +123,5 @@ def test_onnx_export_predicts_alike(X, family):
     exported = skl2onnx.to_onnx(ours.to_sklearn(), data[:1])
     session = onnxruntime.InferenceSession(exported.SerializeToString(), providers=["CPUExecutionProvider"])
     labels, probabilities = session.run(None, {session.get_inputs()[0].name: data})[:2]
-    assert np.array_equal(labels, ours.predict(data))
+    assert np.array_equal(labels.ravel(), ours.predict(data))
     np.testing.assert_allclose(probabilities, ours.predict_proba(data), atol=1e-3)

@@ -11,7 +11,7 @@ from cprime.model.base import winner_error
 from cprime.search import Centers, Chunk, Components, Factors
 from cprime.statistics import Statistics
 
-_BLOCK = 2**22  # responsibilities at a time, where a component is drawn from all
+_BLOCK = 2**20  # responsibilities at a time, where a component is drawn from all
 
 
 def expect(chunk: Chunk, model: Model, settings: Settings, factors: Factors | None = None) -> Statistics:

@@ -87,8 +87,8 @@ class GaussianMixture(FittedMixture):
         A start has converged once the lower bound per point changes by less than this, in nats.
     reg_covar : float, default=1e-6
         Added to the variances by every M-step, in data unit², as in scikit-learn: covariances stay positive definite.
-        What then never falls is the lower bound less reg_covar/2 Σ_c π_c tr Σ_c⁻¹. For "tied_spherical" it is the least
-        variance instead, and the lower bound itself never falls.
+        With 0 the lower bound never falls; else it may, by reg_covar/2 Σ_c π_c (tr Σ_c,old⁻¹ − tr Σ_c,new⁻¹) in an
+        iteration at most. For "tied_spherical" it is the least variance instead, and the bound never falls.
     weights_init, means_init, precisions_init : array-like, default=None
         Parameters to start from, of the shapes of weights_, means_ and precisions_; weights="equal" allows equal ones
         only. What is None comes from `init_params`.

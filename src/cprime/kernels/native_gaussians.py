@@ -182,6 +182,7 @@ def responsibilities(X: Floats, gaussians: Gaussians, *, n_threads: int | None =
     out = np.empty((len(X), len(gaussians.means)))
     origin = median_origin(gaussians.means)
     _core.respond(X, *gaussians, origin, None, labels, log_sum, mean, None, None, None, out, resolve_threads(n_threads))
+    out /= out.sum(axis=1, keepdims=True)  # what single precision has left of the sum of 1
     return out
 
 

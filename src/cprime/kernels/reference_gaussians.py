@@ -23,8 +23,8 @@ def products(X: NDArray, B: NDArray, shift: NDArray | None = None, *, n_threads:
     check.matrix(B, "B", X)
     if shift is not None and np.shape(shift) != (X.shape[1],):
         raise ValueError(f"shift has shape {np.shape(shift)}, expected ({X.shape[1]},).")
-    rows = X.astype(np.float64) - (0 if shift is None else shift)
-    return (rows @ B.T.astype(np.float64)).astype(X.dtype)
+    rows = np.ascontiguousarray(X, dtype=np.float64) - (0 if shift is None else shift)
+    return (rows @ np.ascontiguousarray(B, dtype=np.float64).T).astype(X.dtype)
 
 
 def best(X: NDArray, gaussians: Gaussians, n_kept: int = 1, *, n_threads: int | None = None) -> tuple[NDArray, NDArray]:
@@ -151,7 +151,8 @@ def moments(
 
 def _moments(X: NDArray, means: NDArray, w: NDArray, full: bool) -> tuple[NDArray, NDArray, NDArray]:
     """Moments about the means of points with weights w (n, C)."""
-    differences = [X.astype(np.float64) - mean for mean in means.astype(np.float64)]
+    rows = np.ascontiguousarray(X, dtype=np.float64)
+    differences = [rows - mean for mean in means.astype(np.float64)]
     first = np.array([w[:, c] @ d for c, d in enumerate(differences)])
     if full:
         return w.sum(axis=0), first, np.array([(w[:, c, None] * d).T @ d for c, d in enumerate(differences)])

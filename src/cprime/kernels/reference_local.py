@@ -177,9 +177,9 @@ def squared_distances(X: NDArray, centers: NDArray) -> NDArray:
 
 def gaussian_costs(X: NDArray, means: NDArray, factors: NDArray, offsets: NDArray) -> NDArray:
     """offset_c + ‖A_c (x_n − μ_c)‖², A_c a diagonal (D,) or a matrix (D, D): (n, C) float64."""
-    costs = np.empty((len(X), len(means)))
-    for c, A in enumerate(factors.astype(np.float64)):
-        differences = X.astype(np.float64) - means[c].astype(np.float64)
+    rows, costs = np.ascontiguousarray(X, dtype=np.float64), np.empty((len(X), len(means)))
+    for c, A in enumerate(np.ascontiguousarray(factors, dtype=np.float64)):
+        differences = rows - means[c].astype(np.float64)
         scaled = differences * A if A.ndim == 1 else differences @ A.T
         costs[:, c] = offsets[c].astype(np.float64) + np.square(scaled).sum(axis=1)
     return costs

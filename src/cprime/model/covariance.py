@@ -3,7 +3,7 @@
 import logging
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 logger = logging.getLogger("cprime")
@@ -12,13 +12,13 @@ _JITTER = 1e-10  # of the mean variance of a component, to begin with
 _SINGULAR = 4 * np.finfo(np.float64).eps  # of a variance that is left once the other coordinates are known
 
 
-def least_variance(dtype: np.dtype) -> float:
+def least_variance(dtype: DTypeLike) -> float:
     """A variance whose inverse root still has room for data and their squares among the numbers of a dtype."""
     return float(np.finfo(dtype).tiny) ** 0.5
 
 
 def repaired(
-    covariances: NDArray[np.float64], dtype: np.dtype = np.dtype(np.float64)
+    covariances: NDArray[np.float64], dtype: DTypeLike = np.float64
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Covariances (C, D, D) that are positive definite, and their lower Cholesky factors L, Σ = L Lᵀ.
 
@@ -31,6 +31,8 @@ def repaired(
         lower[c], failed = _factor(covariance)
         if not failed:
             continue
+        if not np.isfinite(covariance).all():
+            raise np.linalg.LinAlgError(f"the covariance of component {c} is not finite")
         n_repaired += 1
         D = len(covariance)
         least = least_variance(dtype)
@@ -62,7 +64,7 @@ def inverses(lower: NDArray[np.float64]) -> NDArray[np.float64]:
     return out
 
 
-def positive(variances: NDArray[np.float64], dtype: np.dtype) -> NDArray[np.float64]:
+def positive(variances: NDArray[np.float64], dtype: DTypeLike) -> NDArray[np.float64]:
     """Variances that numbers of `dtype` tell from 0: others become a tiny share of the mean one, says the log."""
     least = least_variance(dtype)
     bad = ~(variances > least)

@@ -110,8 +110,8 @@ class OwnCovariance:
     def maximise(self, statistics: Statistics, scatter: Scatter | None = None) -> Self:
         """M-step: μ_c, Σ_c weighted moments, π_c = N_c / N. A component without points keeps its mean.
 
-        `reg_covar` is added to the variances, as scikit-learn does: what then never falls is F less
-        reg_covar/2 Σ_c π_c tr Σ_c⁻¹.
+        `reg_covar` is added to the variances, as scikit-learn does: an iteration then gains at least
+        reg_covar/2 Σ_c π_c (tr Σ_c,new⁻¹ − tr Σ_c,old⁻¹) of F, π being the new shares N_c / N, which may be below 0.
         """
         means = means_of(statistics, self.centers)
         shift = means - self.centers

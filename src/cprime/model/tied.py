@@ -118,6 +118,8 @@ class Tied:
         counts, sums = kernels.accumulate(
             chunk.X, kept, q, chunk.sample_weight, n_components=self.n_components, n_threads=n_threads
         )
+        if self.weights is not None:
+            cost -= float((counts * np.square(self._embedded[:, -1])).sum())
         return counts, sums, cost
 
     def maximise(self, statistics: Statistics, scatter: Scatter | None = None) -> Self:

@@ -1,0 +1,175 @@
+"""Weights of points, the truncated path against the exact one, and components drawn from the posterior."""
+
+import numpy as np
+import pytest
+from mixture_data import (
+    FAMILIES,
+    THREADS,
+    WEIGHTS,
+    clustered,
+    joint_of,
+    matrices,
+    mixture,
+    outcome,
+    random_weights,
+    start_of,
+)
+from scipy.special import logsumexp
+
+from cprime import em, kernels
+from cprime.execution import InMemory
+from cprime.search import FullSearch
+
+pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
+N, D, C = 240, 3, 5
+every_family = pytest.mark.parametrize("family", FAMILIES)
+every_weights = pytest.mark.parametrize("weights", WEIGHTS)
+
+
+def model_of(X, family, weights):
+    """Parameters after two iterations."""
+    return mixture(C, family, weights, max_iter=2, **start_of(X, C, family, weights=weights)).fit(X)._parameters()
+
+
+def settings_of(n_active, **changes):
+    return em.Settings(
+        n_active, FullSearch(), **({"k_means": False, "max_iter": 1, "tol": 0.0, "n_threads": 1} | changes)
+    )
+
+
+def expected(X, model, settings, sample_weight=None):
+    """One E-step."""
+    data = InMemory(X, sample_weight, 1)
+    data.begin()
+    return em.expect(data.chunks[0], model, settings), data
+
+
+@every_family
+@every_weights
+@pytest.mark.parametrize("weighted", [False, True])
+def test_keeping_all_by_the_truncated_path_is_exact_em(family, weights, weighted):
+    X, w = clustered(N, D), random_weights(N) if weighted else None
+    model = model_of(X, family, weights)
+    exact, data = expected(X, model, settings_of(C), w)
+    (chunk,) = data.chunks
+    kept, costs = model.components(1).best(chunk.points, C)
+    posterior = kernels.posterior(costs, model.scale)
+    cost = chunk.weighted_sum(posterior.mean)
+    counts, sums, squares = model.sums(chunk, kept, posterior.responsibilities, cost, 1)
+    np.testing.assert_allclose(counts, exact.counts, rtol=1e-10)
+    np.testing.assert_allclose(sums, exact.sums, rtol=1e-9, atol=1e-9)
+    if family != "tied":  # whose M-step takes the scatter of all points instead
+        np.testing.assert_allclose(squares, exact.squares, rtol=1e-9, atol=1e-8)
+    assert chunk.weighted_sum(posterior.log_sum) == pytest.approx(exact.log_sum, rel=1e-11)
+    joint = joint_of(mixture_of(model, family, weights), X)
+    r = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+    w = np.ones(N) if w is None else w
+    np.testing.assert_allclose(exact.counts, w @ r, rtol=1e-9)
+    assert exact.entropy == pytest.approx(-(w[:, None] * r * np.log(np.maximum(r, 1e-300))).sum(), rel=1e-9)
+    nearest = np.square(X - model.centers[joint.argmax(axis=1)]).sum(axis=1)
+    assert exact.quantization_error == pytest.approx(w @ nearest, rel=1e-10)
+
+
+def mixture_of(model, family, weights):
+    """An estimator of given parameters."""
+    gm = mixture(C, family, weights)
+    gm.means_, gm.covariances_ = model.centers, model.covariances
+    gm.weights_ = np.full(C, 1 / C) if model.weights is None else model.weights
+    return gm
+
+
+@every_family
+@every_weights
+@pytest.mark.parametrize("n_active", [None, 2])
+@pytest.mark.parametrize("assignment", ["soft", "hard"])
+def test_an_integer_weight_is_a_repeat(family, weights, n_active, assignment):
+    X = clustered(N, D)
+    repeats = np.random.default_rng(0).integers(0, 4, size=N)
+    start = start_of(X[repeats > 0], C, family, weights=weights)
+    given = {"n_active": n_active, "assignment": assignment, "max_iter": 8, **start}
+    weighted = mixture(C, family, weights, **given).fit(X, sample_weight=repeats)
+    index = np.repeat(np.arange(N), repeats)
+    repeated = mixture(C, family, weights, **given).fit(X[index])
+    np.testing.assert_allclose(weighted.means_, repeated.means_, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(weighted.covariances_, repeated.covariances_, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(weighted.weights_, repeated.weights_, rtol=1e-10)
+    n = min(weighted.n_iter_, repeated.n_iter_)  # points without weight may still move when the others have settled
+    np.testing.assert_allclose(weighted.lower_bounds_[:n], repeated.lower_bounds_[:n], rtol=1e-10)
+    assert max(weighted.n_iter_, repeated.n_iter_) <= n + 1
+    np.testing.assert_array_equal(weighted.labels_[index], repeated.labels_)
+    assert weighted.score(X, sample_weight=repeats) == pytest.approx(repeated.score(X[index]), rel=1e-10)
+
+
+@every_family
+@pytest.mark.parametrize("n_active", [None, 2])
+def test_points_without_weight_change_nothing_for_the_others(family, n_active):
+    X = np.vstack([clustered(N, D), 1e3 + clustered(60, D)])
+    w = np.repeat([1.0, 0.0], [N, 60])
+    given = {"n_active": n_active, "max_iter": 8, **start_of(X[:N], C, family)}
+    both, some = mixture(C, family, **given).fit(X, sample_weight=w), mixture(C, family, **given).fit(X[:N])
+    np.testing.assert_allclose(both.means_, some.means_, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(both.covariances_, some.covariances_, rtol=1e-6, atol=1e-8)
+    np.testing.assert_array_equal(both.labels_[:N], some.labels_)
+    auto = mixture(C, family, n_active=n_active, max_iter=8).fit(X, sample_weight=w)
+    assert np.abs(auto.means_).max() < 100
+
+
+@every_family
+@pytest.mark.parametrize("n_active", [C, 3])
+def test_draws_from_the_posterior_are_right_on_average(family, n_active):
+    X, w = clustered(N, D), random_weights(N)
+    model = model_of(X, family, "free")
+    soft, _ = expected(X, model, settings_of(n_active), w)
+    state, n_draws = np.random.RandomState(0), 400
+    drawn = settings_of(n_active, assignment="posterior", random_state=state)
+    draws = [expected(X, model, drawn, w)[0] for _ in range(n_draws)]
+    for name in ("counts", "sums", *(["squares"] if family != "tied" else [])):  # tied takes the scatter instead
+        values = np.array([getattr(draw, name) for draw in draws])
+        error = 5 * values.std(axis=0) / np.sqrt(n_draws) + 1e-9 * np.abs(getattr(soft, name)).max()
+        assert (np.abs(values.mean(axis=0) - getattr(soft, name)) <= error).all(), name
+    assert np.std([draw.counts for draw in draws], axis=0).max() > 0
+    for draw in draws[:5]:
+        assert draw.log_sum == pytest.approx(soft.log_sum, rel=1e-10)
+        assert draw.entropy == pytest.approx(soft.entropy, rel=1e-8)
+        assert draw.quantization_error == pytest.approx(soft.quantization_error, rel=1e-10)
+        assert draw.counts.sum() == pytest.approx(w.sum())
+        new = model.maximise(draw, InMemory(X, w, 1).scatter(model.scatter_shape))
+        assert np.isfinite(new.centers).all()
+        assert (np.linalg.eigvalsh(matrices(family, new.covariances, C, D)) > 0).all()
+
+
+@every_family
+@pytest.mark.parametrize("n_active", [None, 3])
+def test_stochastic_em_runs_on_is_repeatable_and_near_em(family, n_active):
+    X = clustered(N, D)
+    given = {"n_active": n_active, "max_iter": 30, **start_of(X, C, family)}
+    fits = [mixture(C, family, assignment="posterior", n_threads=t, **given).fit(X) for t in THREADS]
+    assert fits[0].n_iter_ == 30
+    assert not fits[0].converged_
+    assert len({tuple(outcome(fit).items()) for fit in fits}) == 1
+    other = mixture(C, family, assignment="posterior", **(given | {"random_state": 1})).fit(X)
+    assert outcome(other)["means_"] != outcome(fits[0])["means_"]
+    soft = mixture(C, family, **given).fit(X)
+    assert fits[0].score(X) > soft.score(X) - 0.4
+    assert soft.score(X) > mixture(C, family, **(given | {"max_iter": 1})).fit(X).score(X) + 0.01
+
+
+@every_family
+@pytest.mark.parametrize("assignment", ["soft", "hard", "posterior"])
+@pytest.mark.parametrize(("search", "n_active"), [("full", None), ("full", 3), ("graph", 3), ("estimated", 3)])
+def test_threads_change_no_bit(family, assignment, search, n_active):
+    for dtype in (np.float32, np.float64):
+        X, w = clustered(2003, 4, dtype), random_weights(2003)
+        given = {
+            "assignment": assignment,
+            "search": search,
+            "n_active": n_active,
+            "max_iter": 3,
+            "certificate_size": 50,
+        }
+        fits = [mixture(9, family, n_threads=t, **given).fit(X, sample_weight=w) for t in THREADS]
+        first, *others = [outcome(fit) for fit in fits]
+        assert all(other == first for other in others)
+        assert fits[0].means_.dtype == dtype
+        answers = {(fit.score(X), fit.bounds(X), fit.predict_proba(X).tobytes()) for fit in fits}
+        assert len(answers) == 1

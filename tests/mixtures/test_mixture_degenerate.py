@@ -1,0 +1,128 @@
+"""Components that collapse are repaired, and the log says so: never NaN, never a crash."""
+
+import logging
+
+import numpy as np
+import pytest
+from mixture_data import DTYPES, FAMILIES, WEIGHTS, clustered, matrices, mixture
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:The fit did not converge"),
+    pytest.mark.filterwarnings("ignore:Number of distinct clusters"),
+]
+every_family = pytest.mark.parametrize("family", FAMILIES)
+every_weights = pytest.mark.parametrize("weights", WEIGHTS)
+every_assignment = pytest.mark.parametrize("assignment", ["soft", "hard", "posterior"])
+
+
+def assert_sound(gm, X):
+    C, D = gm.means_.shape
+    assert np.isfinite(gm.means_).all()
+    assert np.isfinite(gm.lower_bounds_).all()
+    assert np.isfinite(gm.lower_bound_)
+    assert np.isfinite(gm.weights_).all()
+    assert gm.weights_.sum() == pytest.approx(1)
+    covariances = matrices(gm.covariance_type, gm.covariances_, C, D)
+    assert np.isfinite(covariances).all()
+    assert (np.diagonal(np.linalg.cholesky(covariances), axis1=1, axis2=2) > 0).all()
+    assert np.isfinite(np.asarray(gm.precisions_)).all()
+    assert np.isfinite(np.asarray(gm.precisions_cholesky_)).all()
+    assert np.isfinite(gm.score(X))
+    probabilities = gm.predict_proba(X)
+    assert np.isfinite(probabilities).all()
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-5)
+    assert np.isfinite(gm.bounds(X)).all()
+    assert np.isfinite(gm.sample(20)[0]).all()
+
+
+CASES = {
+    "all equal": (np.full((40, 3), 1.1), 4),
+    "few distinct": (np.repeat(clustered(6, 2), 15, axis=0), 9),
+    "a constant feature": (np.column_stack([clustered(90, 2), np.full(90, 7.0)]), 5),
+    "a feature twice": (np.column_stack([clustered(90, 2)] * 2), 5),
+    "C near N": (clustered(20, 3), 18),
+    "C = N": (clustered(12, 3), 12),
+    "fewer points than features": (clustered(15, 40), 3),
+    "one dimension": (clustered(60, 1), 6),
+    "an outlier": (np.vstack([clustered(80, 2), [[1e6, -1e6]]]), 5),
+    "one component": (clustered(50, 3), 1),
+}
+
+
+@every_family
+@every_weights
+@every_assignment
+@pytest.mark.parametrize("reg_covar", [0.0, 1e-6])
+@pytest.mark.parametrize("name", CASES)
+def test_degenerate_data(name, family, weights, assignment, reg_covar):
+    X, C = CASES[name]
+    for dtype in DTYPES:
+        for n_active in (1, None) if C > 1 else (None,):
+            gm = mixture(C, family, weights, assignment=assignment, n_active=n_active, reg_covar=reg_covar, max_iter=8)
+            data = X.astype(dtype)
+            assert_sound(gm.fit(data), data)
+
+
+@every_family
+@pytest.mark.parametrize("search", ["graph", "exact", "estimated"])
+@pytest.mark.parametrize("name", ["few distinct", "a constant feature", "C near N", "an outlier"])
+def test_degenerate_data_in_a_partial_search(name, family, search):
+    X, C = CASES[name]
+    for n_active in (1, 3):
+        gm = mixture(C, family, n_active=n_active, search=search, n_neighbors=3, reg_covar=0, max_iter=8).fit(X)
+        assert_sound(gm, X)
+
+
+@pytest.mark.parametrize("family", ["spherical", "diag", "full"])
+@pytest.mark.parametrize("assignment", ["soft", "hard"])
+def test_a_component_with_one_point_is_repaired_and_logged(family, assignment, caplog):
+    X = np.vstack([clustered(60, 2), [[100.0, 100.0]]])
+    gm = mixture(2, family, assignment=assignment, n_active=None, means_init=X[[0, -1]], reg_covar=0, max_iter=5)
+    with caplog.at_level(logging.INFO, logger="cprime"):
+        gm.fit(X)
+    assert_sound(gm, X)
+    assert "repaired" in caplog.text
+    np.testing.assert_allclose(gm.means_[1], [100, 100])
+    assert gm.labels_[-1] == 1
+
+
+@pytest.mark.parametrize("family", ["tied", "full"])
+def test_a_singular_covariance_is_repaired_and_logged(family, caplog):
+    X = np.column_stack([clustered(90, 2)] * 2)
+    with caplog.at_level(logging.INFO, logger="cprime"):
+        gm = mixture(3, family, reg_covar=0, max_iter=5).fit(X)
+    assert_sound(gm, X)
+    assert "singular covariance" in caplog.text
+
+
+@pytest.mark.parametrize("family", ["spherical", "diag", "full"])
+@every_weights
+def test_a_component_without_points_is_given_a_shape_and_logged(family, weights, caplog):
+    """Its mean stays where it is, and its weight, where free, is zero."""
+    X = clustered(80, 2)
+    far = np.array([[1e4, 1e4]])
+    gm = mixture(3, family, weights, n_active=1, means_init=np.vstack([X[:2], far]), max_iter=4)
+    with caplog.at_level(logging.INFO, logger="cprime"):
+        gm.fit(X)
+    assert_sound(gm, X)
+    assert "without points" in caplog.text
+    np.testing.assert_array_equal(gm.means_[2], far[0])
+    assert gm.weights_[2] == (0 if weights == "free" else pytest.approx(1 / 3))
+    assert set(gm.labels_) == {0, 1}
+    covariances = matrices(family, gm.covariances_, 3, 2)
+    lows, highs = np.sort(np.linalg.eigvalsh(covariances[:2]).ravel())[[0, -1]]
+    assert lows * (1 - 1e-9) <= np.linalg.eigvalsh(covariances[2]).min()
+    assert np.linalg.eigvalsh(covariances[2]).max() <= highs * (1 + 1e-9)
+
+
+@every_family
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_an_offset_moves_the_means_alone(family, dtype):
+    """On multiples of 1/16 an offset of 4096 changes no difference, in single precision neither."""
+    X = (np.round(16 * clustered(300, 3)) / 16).astype(dtype)
+    near = mixture(4, family, n_active=None, means_init=X[:4], max_iter=5).fit(X)
+    far = mixture(4, family, n_active=None, means_init=X[:4] + dtype(4096), max_iter=5).fit(X + dtype(4096))
+    loose = 1 if dtype == np.float64 else 1e4
+    np.testing.assert_allclose(far.means_ - 4096, near.means_, atol=1e-7 * loose)
+    np.testing.assert_allclose(far.covariances_, near.covariances_, rtol=1e-6 * loose, atol=1e-7 * loose)
+    np.testing.assert_allclose(far.lower_bounds_, near.lower_bounds_, atol=1e-7 * loose)

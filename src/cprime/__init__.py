@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cprime import coresets, datasets, seeding, selection
+    from cprime import coresets, datasets, seeding, selection, theory
     from cprime.estimators import Bounds, FuzzyKMeans, GaussianMixture, KMeans, KMeans1D, KMedoids, SoftKMeans
     from cprime.loading import load
     from cprime.selection import GMeans, XMeans
@@ -31,6 +31,7 @@ __all__ = [
     "load",
     "seeding",
     "selection",
+    "theory",
 ]
 
 _HOME = {
@@ -45,7 +46,7 @@ _HOME = {
     "XMeans": "cprime.selection",
     "load": "cprime.loading",
 }
-_ROOMS = ("coresets", "datasets", "seeding", "selection")
+_ROOMS = ("coresets", "datasets", "seeding", "selection", "theory")
 
 
 def __getattr__(name: str) -> object:

@@ -208,6 +208,8 @@ def ledger(estimator: KMeans | GaussianMixture, X: Any, sample_weight: Any = Non
     ------
     TypeError
         If the estimator is another.
+    ValueError
+        If it is a `KMeans` of another metric: (14) to (16) are of means.
 
     References
     ----------
@@ -226,6 +228,8 @@ def ledger(estimator: KMeans | GaussianMixture, X: Any, sample_weight: Any = Non
     """
     if not isinstance(estimator, KMeans | GaussianMixture):
         raise TypeError(f"estimator must be a KMeans or GaussianMixture, got {estimator!r}.")
+    if isinstance(estimator, KMeans) and estimator.metric != "euclidean":
+        raise ValueError(f"estimator must have metric='euclidean', got {estimator.metric!r}.")
     check_is_fitted(estimator)
     bounds = estimator.bounds(X, sample_weight)
     data = check_array(X, dtype=np.float64)

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cprime import coresets, datasets, seeding, selection, theory
+    from cprime import coresets, datasets, plots, seeding, selection, theory
     from cprime.estimators import Bounds, FuzzyKMeans, GaussianMixture, KMeans, KMeans1D, KMedoids, SoftKMeans
     from cprime.loading import load
     from cprime.selection import GMeans, XMeans
@@ -29,6 +29,7 @@ __all__ = [
     "coresets",
     "datasets",
     "load",
+    "plots",
     "seeding",
     "selection",
     "theory",
@@ -46,7 +47,7 @@ _HOME = {
     "XMeans": "cprime.selection",
     "load": "cprime.loading",
 }
-_ROOMS = ("coresets", "datasets", "seeding", "selection", "theory")
+_ROOMS = ("coresets", "datasets", "plots", "seeding", "selection", "theory")
 
 
 def __getattr__(name: str) -> object:

@@ -1,0 +1,30 @@
+"""Pictures of fits and of the theory behind them, as scikit-learn's displays: `Display.from_estimator(estimator, …)`.
+
+Needs matplotlib: ``pip install cprime[plots]``. Every display keeps what it draws as attributes, and `plot` draws it
+again, elsewhere if wanted. Without an Axes to draw on, pyplot makes a figure as wide as a printed column.
+"""
+
+try:
+    import matplotlib  # noqa: F401
+except ImportError as error:
+    raise ImportError("cprime.plots needs matplotlib, which is missing: pip install cprime[plots]") from error
+
+from cprime.plots.clusters import ClustersDisplay
+from cprime.plots.codebook import CodebookDisplay
+from cprime.plots.convergence import ConvergenceDisplay
+from cprime.plots.decomposition import DecompositionDisplay
+from cprime.plots.responsibilities import ResponsibilitiesDisplay
+from cprime.plots.search_space import SearchSpaceDisplay
+from cprime.plots.sizes import SizesDisplay
+from cprime.plots.steps import StepsDisplay
+
+__all__ = [
+    "ClustersDisplay",
+    "CodebookDisplay",
+    "ConvergenceDisplay",
+    "DecompositionDisplay",
+    "ResponsibilitiesDisplay",
+    "SearchSpaceDisplay",
+    "SizesDisplay",
+    "StepsDisplay",
+]

@@ -1,0 +1,150 @@
+"""Points, centers and covariances in the plane."""
+
+from typing import Any, Self
+
+import numpy as np
+from matplotlib.patheffects import withStroke
+from numpy.typing import NDArray
+
+from cprime.plots.fitted import centers_of, check_data
+from cprime.plots.plane import draw_centers, draw_ellipses, draw_points, project, proportion, scale_axes
+from cprime.plots.style import COLUMN, TEXT, cluster_colors, panels
+from cprime.reproduction.style import frame
+
+_NUMBERED = 12
+
+
+class ClustersDisplay:
+    """Points in the colours of their clusters, the centers, and ellipses of the covariances.
+
+    A line is drawn where the Mahalanobis distance from a center is 1 and where it is 2: in the plane, 39 % and 86 % of
+    a component lie within. More dimensions are projected, and so are the covariances, exactly: P Σ Pᵀ. Both axes have
+    the same scale where the ranges of the points differ by no more than 3 times.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_samples, 2)
+    labels : ndarray of shape (n_samples,)
+        Cluster of each point.
+    centers : ndarray of shape (n_clusters, 2)
+    covariances : ndarray of shape (n_clusters, 2, 2) or None, default=None
+        In data unit².
+    names : tuple of two str, default=("", "")
+        Names of the axes.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    See Also
+    --------
+    StepsDisplay : How they came about.
+
+    References
+    ----------
+    Bishop, *Pattern Recognition and Machine Learning*, figure 9.8, for the form.
+
+    Examples
+    --------
+    >>> from cprime import GaussianMixture
+    >>> from cprime.datasets import old_faithful
+    >>> from cprime.plots import ClustersDisplay
+    >>> X = old_faithful().data
+    >>> display = ClustersDisplay.from_estimator(GaussianMixture(2, random_state=0).fit(X), X)
+    >>> len(display.ax_.patches)
+    4
+    """
+
+    def __init__(
+        self,
+        points: NDArray,
+        labels: NDArray,
+        centers: NDArray,
+        covariances: NDArray | None = None,
+        names: tuple[str, str] = ("", ""),
+    ) -> None:
+        self.points = points
+        self.labels = labels
+        self.centers = centers
+        self.covariances = covariances
+        self.names = names
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        projection: Any = "auto",
+        ellipses: bool | None = None,
+        ax: Any = None,
+        **kw: Any,
+    ) -> Self:
+        """Show a fitted estimator on data.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            With cluster_centers_ or means_, and predict. Its covariances, if it has any, are of scikit-learn's shapes.
+        X : array-like of shape (n_samples, n_features)
+            Points to show, all of them.
+        projection : {"auto", "principal"} or two ints, default="auto"
+            "principal" is the plane in which X varies most, with the shares of the variance in the names of the axes;
+            two ints are features. "auto" takes the features of two-dimensional data, else "principal".
+        ellipses : bool or None, default=None
+            Whether to show covariances; None is for mixtures only. Those of k-means are σ² I with σ² = J/(DN).
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a figure.
+        **kw : dict
+            For `plot`.
+
+        Returns
+        -------
+        display : ClustersDisplay
+
+        Raises
+        ------
+        ValueError
+            If X has another number of features than the estimator, or only one.
+        """
+        centers = centers_of(estimator)
+        X = check_data(X, estimator)
+        plane = project(projection, X, estimator)
+        wanted = hasattr(estimator, "covariances_") if ellipses is None else ellipses
+        covariances = plane.covariances(estimator) if wanted else None
+        labels = np.asarray(estimator.predict(X))
+        return cls(plane.points(X), labels, plane.points(centers), covariances, plane.names).plot(ax, **kw)
+
+    def plot(self, ax: Any = None, *, deviations: Any = (1, 2), numbers: bool | None = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+        deviations : sequence of float, default=(1, 2)
+            How many standard deviations from the center an ellipse is.
+        numbers : bool or None, default=None
+            Whether to write the clusters' numbers at the centers; None is for up to 12.
+
+        Returns
+        -------
+        display : ClustersDisplay
+        """
+        self.figure_, (self.ax_,) = panels(
+            ax, 1, 1, COLUMN * float(np.clip(proportion(self.points) or 0.8, 0.6, 0.9)) + 0.25
+        )
+        colors = cluster_colors(self.centers)
+        draw_points(self.ax_, self.points, colors[self.labels])
+        if self.covariances is not None:
+            draw_ellipses(self.ax_, self.centers, self.covariances, colors * 0.8, deviations)
+        draw_centers(self.ax_, self.centers, colors * 0.6)
+        if numbers or (numbers is None and len(self.centers) <= _NUMBERED):
+            for c, place in enumerate(self.centers):
+                text = self.ax_.annotate(
+                    str(c), place, xytext=(5, 4), textcoords="offset points", fontsize=TEXT, fontweight="bold", zorder=5
+                )
+                text.set_path_effects([withStroke(linewidth=2, foreground="white")])
+        scale_axes(self.ax_, self.points, "datalim")
+        frame(self.ax_, "", *self.names)
+        return self

@@ -1,0 +1,202 @@
+"""F, L and J by iteration."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
+
+from cprime.plots.fitted import centers_of, check_data, check_fitted, path, standing
+from cprime.plots.style import COLUMN, GREY, TEXT, panels
+from cprime.reproduction.style import BLACK, BLUE, VERMILION, frame, name_curves
+
+PANELS = ("bounds", "error")
+
+
+class ConvergenceDisplay:
+    """The free energy F, the log-likelihood L that it bounds, with the gap L − F between them shaded, and J.
+
+    A value at t is of the parameters after t iterations, as the E-step that follows sees them: 0 is the start. Those of
+    an exchange step of k-means are of the parameters that it ends with.
+
+    Parameters
+    ----------
+    iterations : ndarray of shape (n,)
+        Iterations done.
+    free_energy : ndarray of shape (n,)
+        F, in nats per point.
+    error : ndarray of shape (n,)
+        J, in data unit²; not a number where it is not known.
+    log_likelihood : ndarray of shape (n,) or None, default=None
+        L, in nats per point; not a number where it is not known.
+    n_warmup : int, default=0
+        How many of the iterations were E-steps before the first M-step.
+
+    Attributes
+    ----------
+    axes_ : ndarray of matplotlib Axes
+        One for each panel.
+    figure_ : matplotlib Figure
+
+    References
+    ----------
+    Lücke & Forster, *k-means as a variational EM approximation of Gaussian mixture models*, eq. (3), (7), (15), (16),
+    and figure 1.
+
+    Examples
+    --------
+    >>> from cprime import KMeans
+    >>> from cprime.datasets import old_faithful
+    >>> from cprime.plots import ConvergenceDisplay
+    >>> X = old_faithful().data
+    >>> km = KMeans(2, init="random", random_state=0).fit(X)
+    >>> display = ConvergenceDisplay.from_estimator(km, X, trace=True)
+    >>> bool((display.log_likelihood >= display.free_energy).all())
+    True
+    """
+
+    def __init__(
+        self,
+        iterations: NDArray,
+        free_energy: NDArray[np.float64],
+        error: NDArray[np.float64],
+        log_likelihood: NDArray[np.float64] | None = None,
+        n_warmup: int = 0,
+    ) -> None:
+        self.iterations = iterations
+        self.free_energy = free_energy
+        self.error = error
+        self.log_likelihood = log_likelihood
+        self.n_warmup = n_warmup
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        *,
+        sample_weight: Any = None,
+        trace: bool = False,
+        ax: Any = None,
+        **kw: Any,
+    ) -> Self:
+        """Show how a fit went.
+
+        Parameters
+        ----------
+        estimator : KMeans or GaussianMixture
+            Fitted.
+        X : array-like of shape (n_samples, n_features) or None, default=None
+            The data it was fitted to. Without them there is no L; with them L is shown of the returned parameters.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            The weights it was fitted with.
+        trace : bool, default=False
+            Whether to show L after every iteration. A clone is fitted again for that, which takes the same way where
+            random_state is an int, and then all three are computed exactly for each parameters on it, 3·N·C
+            evaluations. F is then that of the best kept sets, in a partial search a little above the one it found.
+        ax : array-like of matplotlib Axes or None, default=None
+            Where to draw, an Axes for each panel; None makes a figure.
+        **kw : dict
+            For `plot`.
+
+        Returns
+        -------
+        display : ConvergenceDisplay
+
+        Raises
+        ------
+        ValueError
+            If trace is asked for without X.
+        """
+        check_fitted(estimator)
+        if trace and X is None:
+            raise ValueError("X must be the training data where trace=True, got None.")
+        if X is not None:
+            X = check_data(X, estimator)
+        found = _traced(estimator, X, sample_weight) if trace else _recorded(estimator, X, sample_weight)
+        return cls(*found).plot(ax, **kw)
+
+    def plot(self, ax: Any = None, *, panels_shown: Sequence[str] = PANELS) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, array-like of them or None, default=None
+        panels_shown : sequence of {"bounds", "error"}, default=("bounds", "error")
+            F and L, and J.
+
+        Returns
+        -------
+        display : ConvergenceDisplay
+        """
+        draw = {"bounds": self._draw_bounds, "error": self._draw_error}
+        for name in panels_shown:
+            if name not in draw:
+                raise ValueError(f"panels_shown must be among {list(PANELS)}, got {name!r}.")
+        n = len(panels_shown)
+        self.figure_, self.axes_ = panels(ax, n, 1, COLUMN * (0.15 + 0.5 * n), sharex=True)
+        for axes, name in zip(self.axes_, panels_shown, strict=True):
+            axes.set_xlim(self.iterations[0], max(self.iterations[-1], self.iterations[0] + 1))
+            axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+            draw[name](axes)
+            if self.n_warmup:
+                axes.axvline(self.n_warmup, color=GREY, linewidth=0.8, linestyle=":")
+        self.axes_[-1].set_xlabel("iterations", fontsize=9)
+        if self.n_warmup:
+            self.axes_[0].annotate(
+                "warm-up", (self.n_warmup, 1), xycoords=("data", "axes fraction"), xytext=(-2, 1),
+                textcoords="offset points", ha="right", fontsize=TEXT, color=GREY,
+            )  # fmt: skip
+        return self
+
+    def _draw_bounds(self, axes: Any) -> None:
+        F, L = self.free_energy, self.log_likelihood
+        axes.plot(self.iterations, F, color=VERMILION, linewidth=1.6)
+        frame(axes, "", "", "nats a point")
+        names = [("F", float(F[-1]), VERMILION)]
+        if L is not None:
+            known = np.isfinite(L)
+            single = np.count_nonzero(known) == 1
+            axes.plot(self.iterations, L, color=BLUE, linewidth=1.6, marker="o" if single else "", markersize=4)
+            if single:
+                axes.vlines(self.iterations[known], F[known], L[known], color=GREY, linewidth=5, alpha=0.35)
+            else:
+                axes.fill_between(self.iterations, F, L, color=GREY, alpha=0.25, linewidth=0)
+            gap = float(L[-1] - F[-1])
+            names += [(f"L − F = {gap:.2g}", float(F[-1] + gap / 2), GREY), ("L", float(L[-1]), BLUE)]
+        axes.autoscale_view()
+        name_curves(axes, names, gap=0.11)
+
+    def _draw_error(self, axes: Any) -> None:
+        known = np.isfinite(self.error)
+        axes.plot(self.iterations[known], self.error[known], color=BLACK, linewidth=1.6)
+        frame(axes, "", "", "data unit²")
+        axes.autoscale_view()
+        axes.yaxis.get_offset_text().set_fontsize(TEXT)
+        name_curves(axes, [("J", float(self.error[known][-1]), BLACK)])
+
+
+def _recorded(estimator: Any, X: Any, sample_weight: Any) -> tuple[Any, ...]:
+    history = estimator.history_
+    free_energy = np.append(history["lower_bound"], estimator.lower_bound_)
+    error = np.append(history["quantization_error"], getattr(estimator, "inertia_", np.nan))
+    log_likelihood = None
+    if X is not None:
+        log_likelihood = np.full(len(free_energy), np.nan)
+        log_likelihood[-1] = estimator.bounds(X, sample_weight=sample_weight).log_likelihood
+    n_warmup = int((history["phase"] == "warmup").sum())
+    return np.arange(len(free_energy)), free_energy, error, log_likelihood, n_warmup
+
+
+def _traced(estimator: Any, X: NDArray, sample_weight: Any) -> tuple[Any, ...]:
+    refit, models, has_start = path(estimator, X, sample_weight)
+    weights = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight)
+    rows = []
+    for model in models:
+        view = standing(refit, model, X, sample_weight)
+        bounds = view.bounds(X, sample_weight=sample_weight)
+        squares = np.square(X - centers_of(view)[view.predict(X)]).sum(axis=1)
+        rows.append((bounds.free_energy, float(weights @ squares), bounds.log_likelihood))
+    free_energy, error, log_likelihood = np.array(rows).T
+    return np.arange(len(rows)) + (not has_start), free_energy, error, log_likelihood, 0

@@ -1,0 +1,95 @@
+"""What the displays ask of an estimator: its centers, its covariances, and how its parameters came about."""
+
+import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
+
+from cprime.estimators import GaussianMixture, KMeans
+from cprime.model import Model
+
+
+def check_fitted(estimator: Any) -> None:
+    """Whether it is a fitted `KMeans` or `GaussianMixture`."""
+    if not isinstance(estimator, KMeans | GaussianMixture):
+        raise TypeError(f"estimator must be a KMeans or GaussianMixture, got {estimator!r}.")
+    check_is_fitted(estimator)
+
+
+def centers_of(estimator: Any) -> NDArray[np.float64]:
+    """Centers or means (C, D) of any fitted estimator that has them."""
+    for name in ("cluster_centers_", "means_"):
+        if hasattr(estimator, name):
+            return np.asarray(getattr(estimator, name), dtype=np.float64)
+    check_is_fitted(estimator)
+    raise TypeError(f"estimator must have cluster_centers_ or means_, got {estimator!r}.")
+
+
+def check_data(X: Any, estimator: Any, name: str = "X") -> NDArray:
+    """X as an array of as many features as the estimator's centers."""
+    X = check_array(X, dtype=[np.float64, np.float32], input_name=name)
+    D = centers_of(estimator).shape[1]
+    if X.shape[1] != D:
+        raise ValueError(f"{name} has {X.shape[1]} features, but {type(estimator).__name__} is expecting {D} features.")
+    return X
+
+
+def check_point(x: Any, estimator: Any) -> NDArray:
+    """One point (D,) as a row (1, D)."""
+    shape = np.shape(x)
+    if len(shape) != 1 and not (len(shape) == 2 and shape[0] == 1):
+        raise ValueError(f"x must be one point of shape (n_features,), got an array of shape {shape}.")
+    return check_data(np.reshape(x, (1, -1)), estimator, "x")
+
+
+def feature_names(estimator: Any) -> list[str]:
+    """Names of the columns, or "feature 0" …"""
+    if hasattr(estimator, "feature_names_in_"):
+        return [str(name) for name in estimator.feature_names_in_]
+    return [f"feature {d}" for d in range(centers_of(estimator).shape[1])]
+
+
+def standing(estimator: Any, model: Model, X: NDArray, sample_weight: Any = None) -> Any:
+    """The estimator as it is with other parameters: what it says of data, not what it recorded.
+
+    In k-means σ² follows J of the data by (14) of Lücke & Forster.
+    """
+    view = copy.copy(estimator)
+    if isinstance(estimator, KMeans):
+        view.cluster_centers_ = model.centers
+        weight = len(X) if sample_weight is None else np.sum(sample_weight)
+        least = np.finfo(np.float64).tiny
+        view.variance_ = max(-view.score(X, sample_weight=sample_weight) / (weight * X.shape[1]), least)
+        return view
+    view.means_, view.covariances_ = model.centers, model.covariances
+    view.weights_ = np.full(len(model.centers), 1 / len(model.centers)) if model.weights is None else model.weights
+    return view
+
+
+def path(estimator: Any, X: Any, sample_weight: Any = None) -> tuple[Any, list[Model], bool]:
+    """A clone fitted anew, the parameters after each of its iterations, and whether those of its start come first.
+
+    The start is known after an E-step before the first M-step, which alters nothing where a point looks at all
+    components anyway. Of several starts it is the path of the one that is kept.
+    """
+    refit = clone(estimator)
+    if refit.n_warmup in ("auto", 0) and getattr(estimator, "neighbors_", None) is None:
+        refit.set_params(n_warmup=1)
+    runs: list[list[tuple[dict[str, Any], Model]]] = []
+
+    def watch(row: dict[str, Any], model: Model) -> None:
+        if row["iteration"] == 1:
+            runs.append([])
+        runs[-1].append((row, model))
+
+    refit._callback = watch
+    refit.fit(X, sample_weight=sample_weight)
+    del refit._callback
+    bounds = list(refit.lower_bounds_)
+    kept = next(run for run in runs if [row["lower_bound"] for row, _ in run] == bounds)
+    n_warmup = sum(row["phase"] == "warmup" for row, _ in kept)
+    return refit, [model for _, model in kept[max(n_warmup - 1, 0) :]], n_warmup > 0

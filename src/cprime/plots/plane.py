@@ -1,0 +1,122 @@
+"""Data in the plane: which two directions are shown, and how points, centers and covariances are drawn there."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import Ellipse
+from numpy.typing import NDArray
+
+from cprime.plots.fitted import centers_of, feature_names
+
+_SAME_SCALE = 3  # times that the ranges of two axes of one scale may differ
+_MANY = 30
+
+
+@dataclass(frozen=True)
+class Projection:
+    """origin (D,) [data units], orthonormal directions (2, D), and the name of each."""
+
+    origin: NDArray[np.float64]
+    directions: NDArray[np.float64]
+    names: tuple[str, str]
+
+    def points(self, X: NDArray) -> NDArray[np.float64]:
+        """(n, D) → (n, 2) [data units]."""
+        return (X - self.origin) @ self.directions.T
+
+    def covariances(self, estimator: Any) -> NDArray[np.float64] | None:
+        """Those of the components as seen in the plane (C, 2, 2) [data unit²]; None where it has none."""
+        C = len(centers_of(estimator))
+        P = self.directions
+        if not hasattr(estimator, "covariances_"):
+            if not hasattr(estimator, "variance_"):
+                return None
+            return np.broadcast_to(estimator.variance_ * (P @ P.T), (C, 2, 2))
+        given = np.asarray(estimator.covariances_, dtype=np.float64)
+        kind = estimator.covariance_type
+        if kind == "full":
+            return P @ given @ P.T
+        if kind == "tied":
+            return np.broadcast_to(P @ given @ P.T, (C, 2, 2))
+        if kind == "diag":
+            return (P * given[:, np.newaxis]) @ P.T
+        return np.broadcast_to(given, C)[:, np.newaxis, np.newaxis] * (P @ P.T)
+
+
+def project(projection: Any, X: NDArray, estimator: Any) -> Projection:
+    """The projection that the argument asks for.
+
+    projection: "auto" is the plane itself in two dimensions, else "principal", the two directions in which X varies
+    most; or the indices of two features
+    """
+    D = X.shape[1]
+    if D < 2:
+        raise ValueError(f"X must have at least 2 features to be shown in a plane, got {D}.")
+    if isinstance(projection, str):
+        if projection not in ("auto", "principal"):
+            raise ValueError(
+                f"projection must be one of ['auto', 'principal'] or the indices of two features, got {projection!r}."
+            )
+        if projection == "principal" or D > 2:
+            return _principal(X)
+        projection = (0, 1)
+    pair = np.asarray(projection)
+    if pair.shape != (2,) or pair.dtype.kind not in "iu" or pair[0] == pair[1] or not ((pair >= 0) & (pair < D)).all():
+        raise ValueError(f"projection must have the indices of two of {D} features, got {projection!r}.")
+    names = feature_names(estimator)
+    return Projection(np.zeros(D), np.eye(D)[pair], (names[pair[0]], names[pair[1]]))
+
+
+def _principal(X: NDArray) -> Projection:
+    origin = X.mean(axis=0, dtype=np.float64)
+    variances, vectors = np.linalg.eigh(np.cov(X, rowvar=False, dtype=np.float64))
+    directions = vectors[:, [-1, -2]].T
+    directions *= np.sign(np.take_along_axis(directions, np.abs(directions).argmax(axis=1, keepdims=True), axis=1))
+    shares = variances[[-1, -2]] / max(variances.sum(), np.finfo(np.float64).tiny)
+    first, second = (f"principal direction {i} ({100 * share:.0f} %)" for i, share in enumerate(shares, 1))
+    return Projection(origin, directions, (first, second))
+
+
+def proportion(places: NDArray) -> float | None:
+    """Height by width of places (n, 2) if both axes are to have one scale; None where their ranges differ too much."""
+    width, height = np.ptp(places, axis=0)
+    return float(height / width) if 0 < max(width, height) <= _SAME_SCALE * min(width, height) else None
+
+
+def scale_axes(axes: Axes, places: NDArray, adjustable: Literal["box", "datalim"]) -> None:
+    """The same scale on both axes if the ranges of places (n, 2) allow it: circles are circles then."""
+    if proportion(places) is not None:
+        axes.set_aspect("equal", adjustable=adjustable)
+
+
+def draw_points(axes: Axes, points: NDArray, colors: Any, size: float | None = None) -> None:
+    """points (n, 2); smaller where there are many, and as pixels within drawings by lines."""
+    if size is None:
+        size = float(np.clip(900 / max(len(points), 1), 0.6, 9))
+    axes.scatter(points[:, 0], points[:, 1], s=size, c=colors, linewidths=0, alpha=0.6, rasterized=True)
+
+
+def draw_centers(axes: Axes, centers: NDArray, colors: NDArray, size: float | None = None) -> None:
+    """centers (C, 2) as crosses with a white edge, over all else; smaller where there are many."""
+    few = len(centers) <= _MANY
+    if size is None:
+        size = 45 if few else 14
+    edge = 1.0 if few else 0.5
+    axes.scatter(
+        centers[:, 0], centers[:, 1], s=size, c=colors, marker="X", edgecolors="white", linewidths=edge, zorder=4
+    )
+
+
+def draw_ellipses(axes: Axes, centers: NDArray, covariances: NDArray, colors: NDArray, deviations: Any) -> None:
+    """Outlines so many standard deviations from centers (C, 2), for covariances (C, 2, 2)."""
+    variances, vectors = np.linalg.eigh(covariances)
+    widths = 2 * np.sqrt(np.maximum(variances, 0))
+    angles = np.degrees(np.arctan2(vectors[:, 1, 1], vectors[:, 0, 1]))
+    line = 1.3 if len(centers) <= _MANY else 0.7
+    for r in deviations:
+        for center, (short, long), angle, color in zip(centers, widths, angles, colors, strict=True):
+            axes.add_patch(
+                Ellipse(center, r * long, r * short, angle=angle, fill=False, edgecolor=color, linewidth=line, zorder=3)
+            )

@@ -1,0 +1,125 @@
+"""Responsibilities of a point, exact and truncated."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cprime.estimators.validation import check_integer
+from cprime.plots.fitted import check_fitted, check_point
+from cprime.plots.style import COLUMN, GREY, TEXT, panels
+from cprime.reproduction.style import BLUE, VERMILION, frame
+
+_SHOWN = 20
+_CROWDED = 40  # characters below the bars
+
+
+class ResponsibilitiesDisplay:
+    """The responsibilities r_c = p(c | x) of a point, and below them the truncated ones.
+
+    Truncated, q_c = r_c / Σ_{c'∈K} r_c' for the C′ components of K, those of greatest r, and exactly 0 for all others.
+    The gap that this leaves between log p(x) and what of it counts in F is −log Σ_{c∈K} r_c.
+
+    Parameters
+    ----------
+    exact : array-like of shape (n_components,)
+        r_c, of sum 1.
+    n_active : int
+        C′, how many are kept.
+
+    Attributes
+    ----------
+    truncated : ndarray of shape (n_components,)
+        q_c.
+    kept : ndarray of shape (n_active,)
+        K, the greatest first; of equal ones the lower index.
+    shown : ndarray of int
+        Components that are drawn: all up to 20, else the 20 of greatest r, in the order of r.
+    axes_ : ndarray of matplotlib Axes
+        The exact ones, and the truncated ones.
+    figure_ : matplotlib Figure
+
+    References
+    ----------
+    Lücke & Forster, *k-means as a variational EM approximation of Gaussian mixture models*, eq. (4), (5), figure S1.
+
+    Examples
+    --------
+    >>> from cprime.plots import ResponsibilitiesDisplay
+    >>> ResponsibilitiesDisplay([0.5, 0.1, 0.3, 0.1], 2).plot().truncated
+    array([0.625, 0.   , 0.375, 0.   ])
+    """
+
+    def __init__(self, exact: ArrayLike, n_active: int) -> None:
+        self.exact: NDArray[np.float64] = np.asarray(exact, dtype=np.float64)
+        C = len(self.exact)
+        self.n_active = check_integer(n_active, "n_active", 1)
+        if self.n_active > C:
+            raise ValueError(f"n_active must be at most the {C} components, got {n_active}.")
+        order = np.argsort(-self.exact, kind="stable")
+        self.kept = order[: self.n_active]
+        self.truncated = np.zeros(C)
+        self.truncated[self.kept] = self.exact[self.kept] / self.exact[self.kept].sum()
+        self.shown = np.arange(C) if C <= _SHOWN else order[:_SHOWN]
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, x: ArrayLike, *, n_active: int | None = None, ax: Any = None, **kw: Any
+    ) -> Self:
+        """Show the responsibilities of a point.
+
+        Parameters
+        ----------
+        estimator : KMeans or GaussianMixture
+            Fitted. Those of k-means are of its mixture: equal weights and one variance σ² = J/(DN).
+        x : array-like of shape (n_features,)
+            The point.
+        n_active : int or None, default=None
+            C′; None is the estimator's.
+        ax : array-like of two matplotlib Axes or None, default=None
+        **kw : dict
+            For `plot`.
+
+        Returns
+        -------
+        display : ResponsibilitiesDisplay
+        """
+        check_fitted(estimator)
+        model = estimator._parameters()
+        row = np.ascontiguousarray(check_point(x, estimator), dtype=model.centers.dtype)
+        exact = model.responsibilities(row, estimator.n_threads)[0]
+        return cls(exact, estimator.n_active_ if n_active is None else n_active).plot(ax, **kw)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : array-like of two matplotlib Axes or None, default=None
+
+        Returns
+        -------
+        display : ResponsibilitiesDisplay
+        """
+        self.figure_, self.axes_ = panels(ax, 2, 1, COLUMN * 0.95, sharex=True, sharey=True)
+        is_kept = np.isin(self.shown, self.kept)
+        places = np.arange(len(self.shown))
+        crowded = sum(len(str(c)) + 1 for c in self.shown) > _CROWDED
+        named = (
+            (self.exact, [VERMILION if kept else GREY for kept in is_kept], "exact: $r_c = p(c\\,|\\,x)$"),
+            (self.truncated, BLUE, f"truncated: $q_c$, C′ = {self.n_active}"),
+        )
+        for axes, (values, colors, title) in zip(self.axes_, named, strict=True):
+            axes.bar(places, values[self.shown], color=colors, width=0.8)
+            frame(axes, title)
+            axes.grid(False)
+            axes.set_ylim(0, 1.05 * self.truncated.max())
+            axes.set_xticks(places, [str(c) for c in self.shown])
+            axes.tick_params(axis="x", length=0, labelsize=TEXT, labelrotation=90 if crowded else 0)
+        self.axes_[1].set_xlabel("component", fontsize=9)
+        mass = float(self.exact[self.kept].sum())
+        text = f"kept: {mass:.3g}\ngap: {-np.log(mass):.2g} nats"
+        self.axes_[0].text(
+            0.98, 0.95, text, transform=self.axes_[0].transAxes, ha="right", va="top", fontsize=TEXT, color=VERMILION
+        )
+        return self

@@ -1,0 +1,132 @@
+"""How many points each cluster has."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from cprime.plots.fitted import centers_of, check_data
+from cprime.plots.style import COLUMN, GREY, TEXT, panels
+from cprime.reproduction.style import BLUE, frame
+
+_NAMED = 25
+
+
+class SizesDisplay:
+    """The sizes of the clusters, the largest first, beside N/C, which they have on average.
+
+    Up to 25 clusters are bars with their numbers; of more, the curve over the rank tells how uneven they are.
+
+    Parameters
+    ----------
+    sizes : array-like of shape (n_clusters,)
+        Points, or weight, of each cluster.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> from cprime import KMeans
+    >>> from cprime.datasets import old_faithful
+    >>> from cprime.plots import SizesDisplay
+    >>> km = KMeans(2, random_state=0).fit(old_faithful().data)
+    >>> sorted(SizesDisplay.from_estimator(km).sizes.tolist())
+    [100.0, 172.0]
+    """
+
+    def __init__(self, sizes: ArrayLike) -> None:
+        self.sizes: NDArray[np.float64] = np.asarray(sizes, dtype=np.float64)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any = None, *, sample_weight: Any = None, ax: Any = None, **kw: Any
+    ) -> Self:
+        """Count the points of each cluster.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            With cluster_centers_ or means_, and labels_ or predict.
+        X : array-like of shape (n_samples, n_features) or None, default=None
+            Points to count by `predict`; None counts the labels of the training data.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weights of the points.
+        ax : matplotlib Axes or None, default=None
+        **kw : dict
+            For `plot`.
+
+        Returns
+        -------
+        display : SizesDisplay
+        """
+        C = len(centers_of(estimator))
+        if X is None:
+            check_is_fitted(estimator, "labels_", msg="X must be given: %(name)s has no labels_.")
+        labels = estimator.labels_ if X is None else estimator.predict(check_data(X, estimator))
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, labels)
+        return cls(np.bincount(labels, weights, minlength=C)).plot(ax, **kw)
+
+    def plot(self, ax: Any = None, *, log: bool = False) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+        log : bool, default=False
+            Whether sizes are on a logarithmic axis.
+
+        Returns
+        -------
+        display : SizesDisplay
+        """
+        C = len(self.sizes)
+        order = np.argsort(-self.sizes, kind="stable")
+        mean = float(self.sizes.mean())
+        if C <= _NAMED:
+            self._bars(ax, order, mean)
+        else:
+            self._curve(ax, order, mean)
+        if log:
+            self.ax_.set_xscale("log") if C <= _NAMED else self.ax_.set_yscale("log")
+        return self
+
+    def _bars(self, ax: Any, order: NDArray, mean: float) -> None:
+        self.figure_, (self.ax_,) = panels(ax, 1, 1, 0.7 + 0.17 * len(order))
+        places = np.arange(len(order))
+        self.ax_.barh(places, self.sizes[order], color=BLUE, height=0.75)
+        right = self.ax_.get_yaxis_transform()
+        for place, size in zip(places, self.sizes[order], strict=True):
+            self.ax_.text(1, place, f"{size:.6g}", transform=right, ha="right", va="center", fontsize=TEXT)
+        frame(self.ax_, "", "points", "cluster")
+        self.ax_.grid(False)
+        self.ax_.set_yticks(places, [str(c) for c in order])
+        self.ax_.tick_params(axis="y", length=0)
+        self.ax_.set_ylim(len(order) - 0.4, -0.6)
+        self.ax_.set_xlim(0, max(1.18 * float(self.sizes.max()), np.finfo(float).tiny))
+        self.ax_.axvline(mean, color="white", linewidth=0.8)
+        self.ax_.axvline(mean, color=GREY, linewidth=0.8, linestyle=":")
+        self.ax_.annotate(
+            "N/C", (mean, 1), xycoords=("data", "axes fraction"), xytext=(0, 1), textcoords="offset points",
+            ha="center", fontsize=TEXT, color=GREY,
+        )  # fmt: skip
+
+    def _curve(self, ax: Any, order: NDArray, mean: float) -> None:
+        self.figure_, (self.ax_,) = panels(ax, 1, 1, COLUMN * 0.65)
+        ranks = np.arange(1, len(order) + 1)
+        ordered = self.sizes[order]
+        self.ax_.fill_between(ranks, ordered, color=BLUE, alpha=0.25, linewidth=0, step="mid")
+        self.ax_.step(ranks, ordered, where="mid", color=BLUE, linewidth=1.4)
+        frame(self.ax_, "", "clusters, the largest first", "points")
+        self.ax_.set_xlim(1, len(order))
+        self.ax_.set_ylim(bottom=0)
+        self.ax_.axhline(mean, color=GREY, linewidth=0.8, linestyle=":")
+        right = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "fontsize": TEXT}
+        self.ax_.annotate(f"N/C = {mean:.3g}", (1, mean), xytext=(-2, 3), ha="right", color=GREY, **right)
+        n_empty = int((ordered == 0).sum())
+        facts = [f"largest {ordered[0]:g}", f"median {np.median(ordered):g}", f"smallest {ordered[-1]:g}"]
+        text = "\n".join([*facts, f"{n_empty} empty"] if n_empty else facts)
+        self.ax_.text(0.97, 0.95, text, transform=self.ax_.transAxes, ha="right", va="top", fontsize=TEXT)

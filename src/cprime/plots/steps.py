@@ -1,0 +1,219 @@
+"""E-steps and M-steps as panels."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from cprime.estimators import KMeans
+from cprime.estimators.validation import check_integer
+from cprime.plots.fitted import centers_of, check_data, check_fitted, path, standing
+from cprime.plots.plane import Projection, draw_centers, draw_ellipses, draw_points, project, proportion, scale_axes
+from cprime.plots.style import COLUMN, GREY, cluster_colors, panels
+from cprime.reproduction.style import PURPLE, frame
+
+_COLUMNS = 3
+_CYCLES = 4
+
+
+class Placed(NamedTuple):
+    """centers (C, 2) and covariances (C, 2, 2), or None, in the plane."""
+
+    centers: NDArray[np.float64]
+    covariances: NDArray[np.float64] | None
+
+
+class Cycle(NamedTuple):
+    """An E-step and the M-step after it.
+
+    number: from 1    before, after: the parameters that the E-step saw, and those that the M-step made
+    responsibilities (n, C): what the E-step gave
+    """
+
+    number: int
+    before: Placed
+    responsibilities: NDArray[np.float64]
+    after: Placed
+
+
+class StepsDisplay:
+    """The start, and then E-step and M-step in turn, as panels.
+
+    After an E-step, points have the colours of the components, mixed by the responsibilities; after an M-step centers
+    (and covariances, in a mixture) have moved. Two k-means clusters in the plane are divided by a line in E-steps.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_samples, 2)
+    cycles : list of Cycle
+        What to show after the start, which is the first one's `before`.
+    names : tuple of two str, default=("", "")
+        Names of the axes.
+    divide : bool, default=False
+        Whether to draw the line between two centers.
+
+    Attributes
+    ----------
+    axes_ : ndarray of matplotlib Axes
+        One for each panel: the start, and two for each cycle.
+    figure_ : matplotlib Figure
+
+    References
+    ----------
+    Bishop, *Pattern Recognition and Machine Learning*, figures 9.1 (k-means) and 9.8 (EM).
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import scale
+    >>> from cprime import KMeans
+    >>> from cprime.datasets import old_faithful
+    >>> from cprime.plots import StepsDisplay
+    >>> X = scale(old_faithful().data)
+    >>> km = KMeans(2, init=[[-2, 1], [1, -1]], tol=0).fit(X)
+    >>> [cycle.number for cycle in StepsDisplay.from_estimator(km, X).cycles]
+    [1, 2, 3, 4]
+    """
+
+    def __init__(
+        self, points: NDArray, cycles: list[Cycle], names: tuple[str, str] = ("", ""), divide: bool = False
+    ) -> None:
+        self.points = points
+        self.cycles = cycles
+        self.names = names
+        self.divide = divide
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        cycles: Sequence[int] | None = None,
+        sample_weight: Any = None,
+        projection: Any = "auto",
+        ax: Any = None,
+        **kw: Any,
+    ) -> Self:
+        """Fit a clone that looks at all components, and show its steps.
+
+        Parameters
+        ----------
+        estimator : KMeans or GaussianMixture
+            Fitted; where random_state is an int or the start is given, the clone takes the same way.
+        X : array-like of shape (n_samples, n_features)
+        cycles : sequence of int or None, default=None
+            Which iterations to show, from 1. None is all of up to four, else the first, the last and two between.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+        projection : {"auto", "principal"} or two ints, default="auto"
+            As in `ClustersDisplay`.
+        ax : array-like of matplotlib Axes or None, default=None
+            Where to draw, an Axes for each panel; None makes a figure.
+        **kw : dict
+            For `plot`.
+
+        Returns
+        -------
+        display : StepsDisplay
+
+        Raises
+        ------
+        ValueError
+            If the fit has fewer iterations than are to be shown.
+        """
+        check_fitted(estimator)
+        X = check_data(X, estimator)
+        exact = clone(estimator).set_params(search="full", n_warmup=1)
+        if isinstance(estimator, KMeans):
+            exact.set_params(exchange=False)
+        refit, models, _ = path(exact, X, sample_weight)
+        plane = project(projection, X, estimator)
+        shown = _shown(len(models) - 1) if cycles is None else sorted(cycles)
+        for number in shown:
+            check_integer(number, "cycles", 1)
+        if not shown or shown[-1] >= len(models):
+            raise ValueError(f"cycles must be among the {len(models) - 1} iterations of the fit, got {cycles!r}.")
+        made = []
+        for number in shown:
+            before = standing(refit, models[number - 1], X, sample_weight)
+            after = standing(refit, models[number], X, sample_weight)
+            made.append(Cycle(number, _placed(before, plane), _responsibilities(before, X), _placed(after, plane)))
+        divide = isinstance(estimator, KMeans) and X.shape[1] == 2
+        return cls(plane.points(X), made, plane.names, divide).plot(ax, **kw)
+
+    def plot(self, ax: Any = None, *, deviations: Any = (1, 2)) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : array-like of matplotlib Axes or None, default=None
+            2 · cycles + 1 of them.
+        deviations : sequence of float, default=(1, 2)
+            How many standard deviations from the center an ellipse is.
+
+        Returns
+        -------
+        display : StepsDisplay
+        """
+        count = 1 + 2 * len(self.cycles)
+        if ax is None:
+            rows = -(-count // _COLUMNS)
+            height = rows * ((COLUMN - 0.5) / _COLUMNS * (proportion(self._places()) or 0.9) + 0.25) + 0.4
+            self.figure_, axes = panels(None, rows, _COLUMNS, height, sharex=True, sharey=True)
+            for spare in axes[count:]:
+                spare.remove()
+            self.axes_ = axes[:count]
+            self.figure_.supxlabel(self.names[0], fontsize=9)
+            self.figure_.supylabel(self.names[1], fontsize=9)
+        else:
+            self.figure_, self.axes_ = panels(ax, 1, count, 0)
+        colors = cluster_colors(self.cycles[0].before.centers)
+        self._panel(self.axes_[0], "start", None, self.cycles[0].before, colors, deviations)
+        for i, cycle in enumerate(self.cycles):
+            for k, (name, at) in enumerate((("E", cycle.before), ("M", cycle.after))):
+                axes = self.axes_[1 + 2 * i + k]
+                self._panel(axes, f"{name}-step {cycle.number}", cycle.responsibilities, at, colors, deviations)
+                if self.divide and name == "E" and len(at.centers) == 2:
+                    middle, (x, y) = at.centers.mean(axis=0), at.centers[1] - at.centers[0]
+                    axes.axline(middle, middle + np.array([-y, x]), color=PURPLE, linewidth=1)
+        return self
+
+    def _panel(
+        self, axes: Any, title: str, given: NDArray | None, at: Placed, colors: NDArray, deviations: Any
+    ) -> None:
+        draw_points(axes, self.points, GREY if given is None else np.clip(given @ colors, 0, 1))
+        if at.covariances is not None:
+            draw_ellipses(axes, at.centers, at.covariances, colors * 0.8, deviations)
+        draw_centers(axes, at.centers, colors * 0.6, size=34)
+        frame(axes, "")
+        axes.set_title(title, fontsize=8, loc="left", pad=3)
+        places = self._places()
+        low, high = places.min(axis=0), places.max(axis=0)
+        margin = 0.08 * (high - low)
+        axes.set_xlim(low[0] - margin[0], high[0] + margin[0])
+        axes.set_ylim(low[1] - margin[1], high[1] + margin[1])
+        scale_axes(axes, places, "box")
+
+    def _places(self) -> NDArray:
+        """All that must be seen in every panel."""
+        centers = [at.centers for cycle in self.cycles for at in (cycle.before, cycle.after)]
+        return np.vstack([self.points, *centers])
+
+
+def _placed(view: Any, plane: Projection) -> Placed:
+    covariances = None if isinstance(view, KMeans) else plane.covariances(view)
+    return Placed(plane.points(centers_of(view)), covariances)
+
+
+def _responsibilities(view: Any, X: NDArray) -> NDArray[np.float64]:
+    if isinstance(view, KMeans):
+        return np.eye(len(view.cluster_centers_))[view.predict(X)]
+    return view.predict_proba(X)
+
+
+def _shown(n_iter: int) -> list[int]:
+    """Up to four of the iterations, closer together at the beginning."""
+    if n_iter <= _CYCLES:
+        return list(range(1, n_iter + 1))
+    return sorted({round(place) for place in np.geomspace(1, n_iter, _CYCLES)})

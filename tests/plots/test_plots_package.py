@@ -1,0 +1,140 @@
+"""The room as a whole: what it needs, what it hands out, what it leaves behind."""
+
+import doctest
+import importlib
+import sys
+
+import numpy as np
+import pytest
+
+from cprime import GaussianMixture, KMeans
+
+
+def forget_plots(monkeypatch):
+    for name in [name for name in sys.modules if name == "cprime.plots" or name.startswith("cprime.plots.")]:
+        monkeypatch.delitem(sys.modules, name)
+
+
+def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
+    forget_plots(monkeypatch)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r"cprime\.plots needs matplotlib.*pip install cprime\[plots\]"):
+        importlib.import_module("cprime.plots")
+
+
+def test_importing_chooses_no_backend(monkeypatch):
+    forget_plots(monkeypatch)
+    for name in [name for name in sys.modules if name.startswith("matplotlib.pyplot")]:
+        monkeypatch.delitem(sys.modules, name)
+    importlib.import_module("cprime.plots")
+    assert "matplotlib.pyplot" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["clusters", "codebook", "convergence", "decomposition", "responsibilities", "search_space", "sizes", "steps"],
+)
+def test_examples_are_right(name):
+    results = doctest.testmod(importlib.import_module(f"cprime.plots.{name}"))
+    assert results.attempted > 0
+    assert results.failed == 0
+
+
+def made(rng):
+    """(constructor that takes ax, number of panels) of every display."""
+    from cprime import plots
+
+    X = rng.standard_normal((60, 2))
+    km = KMeans(4, search="exact", n_neighbors=3, random_state=0).fit(X)
+    gm = GaussianMixture(2, n_active=1, random_state=0, max_iter=500).fit(X)
+    parts = {"a": 1.0, "b": -2.0}
+    return {
+        "ClustersDisplay": (lambda ax: plots.ClustersDisplay.from_estimator(gm, X, ax=ax), 1),
+        "CodebookDisplay": (lambda ax: plots.CodebookDisplay.from_estimator(km, image_shape=(1, 2), ax=ax), 1),
+        "ConvergenceDisplay": (lambda ax: plots.ConvergenceDisplay.from_estimator(gm, X, ax=ax), 2),
+        "DecompositionDisplay": (lambda ax: plots.DecompositionDisplay(parts).plot(ax), 1),
+        "ResponsibilitiesDisplay": (lambda ax: plots.ResponsibilitiesDisplay.from_estimator(gm, X[0], ax=ax), 2),
+        "SearchSpaceDisplay": (lambda ax: plots.SearchSpaceDisplay.from_estimator(km, X[0], ax=ax), 1),
+        "SizesDisplay": (lambda ax: plots.SizesDisplay.from_estimator(km, ax=ax), 1),
+        "StepsDisplay": (lambda ax: plots.StepsDisplay.from_estimator(km, X, cycles=[1], ax=ax), 3),
+    }
+
+
+def axes_of(display):
+    return list(display.axes_) if hasattr(display, "axes_") else [display.ax_]
+
+
+def test_every_display_draws_where_it_is_told_or_makes_one_figure(rng):
+    from matplotlib import pyplot
+    from matplotlib.figure import Figure
+
+    from cprime import plots
+
+    displays = made(rng)
+    assert sorted(displays) == sorted(plots.__all__)
+    for name, (make, n_panels) in displays.items():
+        display = make(None)
+        assert type(display).__name__ == name
+        assert pyplot.get_fignums() == [display.figure_.number]
+        assert display.figure_.get_size_inches()[0] == pytest.approx(89 / 25.4)
+        assert display.figure_.axes == axes_of(display)
+        assert len(axes_of(display)) == n_panels
+        display.figure_.canvas.draw()
+        pyplot.close("all")
+
+        own = Figure()
+        given = list(np.ravel(own.subplots(1, n_panels)))
+        display = make(given[0] if n_panels == 1 else given)
+        assert axes_of(display) == given
+        assert display.figure_ is own
+        assert all(axes.has_data() for axes in given)
+        assert pyplot.get_fignums() == []
+        own.canvas.draw()
+
+
+def test_panels_that_do_not_fit_are_an_error_that_says_how_many(rng):
+    from matplotlib.figure import Figure
+
+    for make, n_panels in made(rng).values():
+        axes = list(np.ravel(Figure().subplots(1, n_panels + 1)))
+        with pytest.raises(ValueError, match=f"ax must have {n_panels} Axes, one for each panel, got {n_panels + 1}"):
+            make(axes)
+        with pytest.raises(TypeError, match="ax must be Axes of matplotlib or None, got 'here'"):
+            make(["here"])
+
+
+def test_text_is_legible_in_one_column(rng):
+    from matplotlib.text import Text
+
+    for make, _ in made(rng).values():
+        figure = make(None).figure_
+        figure.canvas.draw()
+        sizes = [text.get_fontsize() for text in figure.findobj(Text) if text.get_visible() and text.get_text()]
+        assert not sizes or min(sizes) >= 8
+
+
+@pytest.mark.parametrize(
+    "name", ["ConvergenceDisplay", "StepsDisplay", "ResponsibilitiesDisplay", "SearchSpaceDisplay"]
+)
+def test_what_is_no_estimator_of_ours_is_an_error(name):
+    from sklearn.exceptions import NotFittedError
+
+    from cprime import plots
+
+    display = getattr(plots, name)
+    with pytest.raises(TypeError, match="estimator must be a KMeans or GaussianMixture, got 3"):
+        display.from_estimator(3, np.zeros((4, 2)))
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        display.from_estimator(KMeans(2), np.zeros((4, 2)))
+
+
+@pytest.mark.parametrize("name", ["ClustersDisplay", "SizesDisplay", "CodebookDisplay"])
+def test_others_need_centers(name):
+    from sklearn.cluster import DBSCAN
+
+    from cprime import plots
+
+    X = np.zeros((9, 2))
+    arguments = [X] if name == "ClustersDisplay" else []
+    with pytest.raises(TypeError, match=r"estimator must have cluster_centers_ or means_, got DBSCAN\(\)"):
+        getattr(plots, name).from_estimator(DBSCAN().fit(X), *arguments)

@@ -57,6 +57,7 @@ template <class A> auto data_or_null(const std::optional<A> &array) -> decltype(
 }
 
 void register_nearest(nb::module_ &m);
+void register_bounds(nb::module_ &m);
 void register_distances(nb::module_ &m);
 void register_statistics(nb::module_ &m);
 void register_expect(nb::module_ &m);

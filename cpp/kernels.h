@@ -34,7 +34,24 @@ template <class T> struct NearestTask {
     const std::int32_t *hint; // (N, H) components believed near, distinct within a row, or null
     int H;
     std::int32_t *kept; // (N, H)
-    T *distances;       // (N, H)
+    T *distances;       // (N, H), or (N,) with lows
+    // Null, or (N, H): then the nearest alone is measured, H - 1 others are near ones, and these are lower bounds of
+    // the distances to them and, in the last place, to all that are not kept.
+    T *lows;
+};
+
+// Rows whose bounds from before mostly say that their nearest centre is what it was; H - 1 others are bounded one by
+// one.
+template <class T> struct BoundedTask {
+    NearestTask<T> nearest; // of all rows; kept (N, 1) in and out, distances (N, 1) out
+    const T *drift;         // (C,) how far each centre has moved since, at most
+    // Of each centre, in rising order of reach: all centres but itself that are nearer to it than reach are known to
+    // have moved by spread at most; (C, width), behind the last -infinity. The last reach is infinite.
+    const T *reach, *spread;
+    int width;
+    std::int32_t *others; // (N, H - 1) other centres
+    T *lows;              // (N, H - 1) lower bounds of their distances
+    T *rest;              // (N,) lower bound of the distances to all that are neither kept nor among the others
 };
 
 template <class T> struct AccumulateTask {
@@ -178,6 +195,8 @@ template <class T> struct Kernels {
     void (*pack_panels)(const Rows<T> &centers, Panels<T> panels, int begin, int end);
     std::size_t (*nearest_rows)(int H, int D); // rows that one call of `nearest` should be given
     void (*nearest)(const NearestTask<T> &task, std::size_t begin, std::size_t end);
+    // The same for one row each, by bounds; returns how many distances it took.
+    std::int64_t (*nearest_bounded)(const BoundedTask<T> &task, std::size_t begin, std::size_t end);
     // out[l * n + i] = min(current[i], |x_i - candidate_l|^2) for rows [begin, end).
     void (*distances)(const Rows<T> &X, const Rows<T> &candidates, const T *packed_candidates, const T *current, T *out,
                       std::size_t begin, std::size_t end);

@@ -5,6 +5,7 @@ NB_MODULE(_core, m) {
     m.doc() = "Compiled kernels of cprime; use cprime.kernels.";
     m.def("instruction_set", &cprime::instruction_set, "The instruction set in use: baseline, avx2 or avx512.");
     cprime::register_nearest(m);
+    cprime::register_bounds(m);
     cprime::register_distances(m);
     cprime::register_statistics(m);
     cprime::register_expect(m);

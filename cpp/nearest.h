@@ -159,7 +159,9 @@ template <class T> inline void nearest_by_products(const NearestTask<T> &task, c
             offer_tile(screen, t * TILE_ROWS, std::min(TILE_ROWS, n - t * TILE_ROWS), low, p);
         }
     }
-    for (int i = 0; i < n; ++i)
+    for (int i = 0; task.lows && i < n; ++i)
+        screen.close_nearest(i, which[i]);
+    for (int i = 0; !task.lows && i < n; ++i)
         screen.close(i, task.X[which[i]], task.kept + which[i] * task.H, task.distances + which[i] * task.H);
 }
 
@@ -211,8 +213,10 @@ inline int nearest_by_halves(const NearestTask<float> &task, std::size_t begin, 
     int n_left = 0;
     for (int i = 0; i < n; ++i) {
         const std::size_t row = begin + i;
-        if (screen.settle(i) > limit)
+        if ((task.lows ? screen.settle_nearest(i) : screen.settle(i)) > limit)
             left[n_left++] = row;
+        else if (task.lows)
+            screen.close_nearest(i, row);
         else
             screen.close(i, task.X[row], task.kept + row * task.H, task.distances + row * task.H);
     }

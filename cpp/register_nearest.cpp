@@ -1,6 +1,5 @@
-#include <vector>
-
 #include "arrays.h"
+#include "panels.h"
 #include "thread_pool.h"
 
 namespace cprime {
@@ -21,19 +20,8 @@ void nearest(Matrix<T> X, Matrix<T> centers, Vector<T> shift, std::optional<Tabl
     const nb::gil_scoped_release release;
     for (std::size_t i = 0; hint && i < hint->size(); ++i)
         require(hint->data()[i] >= 0 && static_cast<std::size_t>(hint->data()[i]) < m.n, "hint: outside [0, C)");
-    const int lanes = kernel.lanes;
-    const int n_panels = static_cast<int>((m.n + lanes - 1) / lanes);
-    std::vector<T> columns(static_cast<std::size_t>(n_panels) * (m.D + 1) * lanes);
-    std::vector<T> half_norm(static_cast<std::size_t>(n_panels) * lanes), norm(half_norm.size()), lost(norm.size());
-    std::vector<std::uint16_t> halves(kernel.half_panel_size(m.D) * n_panels);
-    const Panels<T> panels{columns.data(), half_norm.data(), norm.data(), halves.empty() ? nullptr : halves.data(),
-                           lost.data(),    shift.data(),     n_panels,    static_cast<int>(m.n)};
-    constexpr int PANELS_A_TASK = 16;
-    parallel_for((n_panels + PANELS_A_TASK - 1) / PANELS_A_TASK, n_threads, [&](std::size_t i) {
-        const int begin = static_cast<int>(i) * PANELS_A_TASK;
-        kernel.pack_panels(m, panels, begin, std::min(n_panels, begin + PANELS_A_TASK));
-    });
-    const NearestTask<T> task{x, m, panels, data_or_null(hint), H, kept.data(), distances.data()};
+    const PackedCenters<T> packed(m, shift.data(), n_threads);
+    const NearestTask<T> task{x, m, packed.panels(), data_or_null(hint), H, kept.data(), distances.data(), nullptr};
     const std::size_t step = kernel.nearest_rows(H, x.D);
     parallel_for((x.n + step - 1) / step, n_threads,
                  [&](std::size_t i) { kernel.nearest(task, i * step, std::min(x.n, (i + 1) * step)); });

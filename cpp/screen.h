@@ -13,6 +13,26 @@ template <class T> inline T score_error(int D) {
     return static_cast<T>(D + 12) * std::numeric_limits<T>::epsilon() / 2 * T(1.05);
 }
 
+// Between distances and the squares that are measured of them: what the arithmetic takes, made up for.
+template <class T> class Rounding {
+  public:
+    explicit Rounding(int D)
+        : error_(score_error<T>(D)), least_(2 * std::sqrt(std::numeric_limits<T>::min() * static_cast<T>(D + 1))) {}
+
+    // No more than the distance of which this square, or a greater one, is measured.
+    T low(T square) const {
+        return std::sqrt(std::clamp(square, T(0), std::numeric_limits<T>::max())) * (1 - error_) - least_;
+    }
+
+    // Of whatever is farther than this a greater square is measured.
+    T limit(T square) const { return std::sqrt(square) * (1 + error_) + least_; }
+
+    static T down(T bound) { return bound * (1 - 2 * std::numeric_limits<T>::epsilon()); }
+
+  private:
+    T error_, least_; // a share, and what is lost where squares underflow
+};
+
 template <class T> struct Candidate {
     T low, high; // bounds of the score while screening; `low` is the squared distance afterwards
     std::int32_t id;
@@ -34,7 +54,8 @@ template <class T> class Screen {
   public:
     Screen(const NearestTask<T> &task, std::size_t n_rows)
         : task_(task), capacity_(candidate_capacity(task.H)), error_(score_error<T>(task.X.D)),
-          candidates_(n_rows * capacity_), counts_(n_rows), thresholds_(n_rows), bounds_(n_rows) {}
+          candidates_(n_rows * capacity_), counts_(n_rows), thresholds_(n_rows), bounds_(n_rows),
+          squares_(task.lows ? n_rows : 0) {}
 
     T threshold(int row) const { return thresholds_[row]; }
 
@@ -42,6 +63,8 @@ template <class T> class Screen {
     void open(int row, const T *x, const std::int32_t *hint, double square, RowBound<T> bound) {
         counts_[row] = 0;
         bounds_[row] = bound;
+        if (task_.lows)
+            squares_[row] = square;
         thresholds_[row] = std::numeric_limits<T>::max();
         if (!hint)
             return;
@@ -95,6 +118,29 @@ template <class T> class Screen {
         measure(list, counts_[row], x, kept, distances);
     }
 
+    // For tasks with lows: puts the candidates that may be nearest first, as many as it says.
+    int settle_nearest(int row) {
+        if (counts_[row] < task_.H)
+            return std::numeric_limits<int>::max();
+        Candidate<T> *list = candidates_ + static_cast<std::size_t>(row) * capacity_;
+        T bar = thresholds_[row];
+        for (int i = 0; i < counts_[row]; ++i)
+            bar = std::min(bar, list[i].high);
+        return static_cast<int>(
+            std::partition(list, list + counts_[row], [&](const Candidate<T> &c) { return c.low <= bar; }) - list);
+    }
+
+    // For tasks with lows: writes the nearest of row n, whose place in the screen is `row`, and H - 1 others.
+    void close_nearest(int row, std::size_t n) {
+        const int n_close = settle_nearest(row), C = static_cast<int>(task_.centers.n);
+        if (n_close <= capacity_)
+            return bound(row, candidates_ + static_cast<std::size_t>(row) * capacity_, n_close, counts_[row], n);
+        Scratch<Candidate<T>> all(C);
+        for (int c = 0; c < C; ++c)
+            all[c].id = c;
+        bound(row, all, C, C, n);
+    }
+
   private:
     // Drops what cannot be among the H nearest; a row with too many ties to hold is left to `search_all`.
     void compact(int row) {
@@ -137,6 +183,34 @@ template <class T> class Screen {
         }
     }
 
+    // The nearest of the first n_close candidates, which are measured; of all of them the near ones, with lower bounds.
+    void bound(int row, Candidate<T> *list, int n_close, int count, std::size_t n) {
+        const int H = task_.H;
+        const bool all = static_cast<std::size_t>(count) == task_.centers.n;
+        for (int i = 0; i < count; ++i)
+            list[i].low = i < n_close ? squared_distance(task_.X[n], task_.centers[list[i].id], task_.X.D)
+                                      : least_square(row, list[i].low);
+        std::swap(list[0], *std::min_element(list, list + n_close, nearer<T>));
+        std::partial_sort(list + 1, list + std::min(H + 1, count), list + count, nearer<T>);
+        const Rounding<T> rounding(task_.X.D);
+        const T beyond = all ? std::numeric_limits<T>::infinity() : rounding.low(least_square(row, thresholds_[row]));
+        T *lows = task_.lows + n * H;
+        for (int h = 0; h < H; ++h) {
+            task_.kept[n * H + h] = list[h].id;
+            lows[h] = h + 1 < count ? rounding.low(list[h + 1].low) : beyond;
+        }
+        lows[H - 1] = std::min(lows[H - 1], beyond);
+        task_.distances[n] = list[0].low;
+    }
+
+    // What is measured at least, where the score has this lower bound: the inverse of the threshold in `open`.
+    T least_square(int row, T low) const {
+        constexpr double ulp = std::numeric_limits<T>::epsilon();
+        const double square = squares_[row], score = low;
+        return static_cast<T>((2 * score + (1 - 6 * ulp) * square - 4 * ulp * (std::abs(score) + square)) /
+                              (1 + 2.0 * error_ + 2 * ulp));
+    }
+
     const NearestTask<T> &task_;
     int capacity_;
     T error_;
@@ -144,6 +218,7 @@ template <class T> class Screen {
     Scratch<int> counts_;
     Scratch<T> thresholds_;
     Scratch<RowBound<T>> bounds_;
+    Scratch<double> squares_;
 };
 
 } // namespace cprime::CPRIME_ISA

@@ -17,6 +17,21 @@ def nearest(
     n_threads: int,
     /,
 ) -> None: ...
+def nearest_bounded(
+    X: _Floats,
+    centers: _Floats,
+    shift: _Floats,
+    drift: _Floats,
+    reach: _Floats,
+    spread: _Floats,
+    distances: _Floats,
+    labels: NDArray[np.int32],
+    others: NDArray[np.int32],
+    lows: _Floats,
+    rest: _Floats,
+    n_threads: int,
+    /,
+) -> int: ...
 def distances(X: _Floats, candidates: _Floats, current: _Floats | None, out: _Floats, n_threads: int, /) -> None: ...
 def posterior(
     values: _Floats,

@@ -8,7 +8,7 @@ from cprime.em.state import Settings
 from cprime.kernels.native import Floats
 from cprime.model import Model
 from cprime.model.base import winner_error
-from cprime.search import Centers, Chunk, Components, Factors
+from cprime.search import Centers, Chunk, Components, Factors, FullSearch
 from cprime.statistics import Statistics
 
 _BLOCK = 2**20  # responsibilities at a time, where a component is drawn from all
@@ -113,11 +113,15 @@ def _costs_of(chunk: Chunk, components: Components, labels: NDArray[np.int32]) -
 def _k_means_sums(
     chunk: Chunk, previous: NDArray | None, moved: NDArray, C: int, settings: Settings
 ) -> tuple[NDArray, NDArray]:
-    """Counts and sums by winner. In a partial search of few moves the sums are those of before, corrected for them."""
+    """Counts and sums by winner. Of few moves the sums are those of before, corrected for them, but in the full search.
+
+    What that adds to their rounding is of the order of the double's last digit.
+    """
     assert chunk.kept is not None
     winners = chunk.kept[:, 0]
     movers = np.flatnonzero(moved)
-    if settings.search.exact or previous is None or chunk.sums is None or 4 * len(movers) > len(winners):
+    anew = isinstance(settings.search, FullSearch)
+    if anew or previous is None or chunk.sums is None or 4 * len(movers) > len(winners):
         counts, chunk.sums = kernels.accumulate(
             chunk.X, chunk.kept, None, chunk.sample_weight, n_components=C, n_threads=settings.n_threads
         )

@@ -57,10 +57,11 @@ class GaussianMixture(FittedMixture):
         C′, the components a point keeps, 1 … C. None is all of them: exact EM. "auto" is exact EM up to 16
         components and 5 above. With assignment="hard" what a point keeps serves the search alone; None and "auto" are
         then 1.
-    search : {"auto", "full", "graph", "exact", "estimated"}, default="auto"
+    search : {"auto", "full", "bounded", "graph", "exact", "estimated"}, default="auto"
         Which components a point looks at before it keeps C′ of them: "full" is all; "exact" and "estimated" are
         var-GMM-X and -S of Forster & Lücke, "graph" renews its lists only where points move. "auto" is "graph" from 256
-        components and 2²⁵ evaluations an iteration where C′ < C, else "full".
+        components and 2²⁵ evaluations an iteration where C′ < C, else "full". "bounded", for C′ = 1, finds what "full"
+        does; of Gaussians that share one variance it skips what bounds on distances exclude.
     n_neighbors : int or "auto", default="auto"
         G, the length of a component's neighbor list, itself among them. "auto" is 16 for "exact" and "estimated";
         "graph" begins with 33 and doubles them once if an exact search of a sample shows that they miss more than

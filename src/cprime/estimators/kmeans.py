@@ -55,10 +55,12 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
         Most iterations of one start.
     tol : float, default=1e-4
         A start has converged once J changes by no more than this share of it, or no point moves.
-    search : {"auto", "full", "graph", "exact", "estimated"}, default="auto"
-        Which centers a point looks at: "full" is all of them (Lloyd's algorithm); "graph" the neighbors of its own;
-        "exact" and "estimated" are var-k-means-X and -S of Forster & Lücke. "auto" is "graph" from 256 clusters and
-        2²⁵ evaluations an iteration, and "full" below.
+    search : {"auto", "full", "bounded", "graph", "exact", "estimated"}, default="auto"
+        Which centers a point looks at: "full" is all of them (Lloyd's algorithm); "bounded" those that bounds on
+        distances, kept from iteration to iteration, do not exclude, with the same result; "graph" the neighbors of its
+        own; "exact" and "estimated" are var-k-means-X and -S of Forster & Lücke. "auto" is "graph" from 256 clusters
+        and 2²⁵ evaluations an iteration; below, "bounded" in up to 4 dimensions from 32 clusters and 2²¹ evaluations,
+        else "full".
     n_neighbors : int or "auto", default="auto"
         G, the length of a center's neighbor list, itself among them. "auto" is 16 for "exact" and "estimated"; "graph"
         begins with 33 and doubles them once if an exact search of a sample shows that they miss more than 0.7 % of J.
@@ -221,7 +223,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
         X = self._checked(X, C)
         weights = check_weights(sample_weight, X)
         random_state = check_random_state(self.random_state)
-        search = resolve_search(self, C, 1, len(X), random_state)
+        search = resolve_search(self, C, 1, len(X), random_state, X.shape[1])
         settings = self._settings(
             1,
             search,

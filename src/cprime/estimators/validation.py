@@ -12,17 +12,19 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_scalar, validate_data
 
 from cprime._threads import resolve_threads
-from cprime.search import EstimatedSearch, ExactSearch, FullSearch, GraphSearch, Search
+from cprime.search import BoundedSearch, EstimatedSearch, ExactSearch, FullSearch, GraphSearch, Search
 
 COVARIANCE_TYPES = ("tied_spherical", "spherical", "diag", "tied", "full")
 # With n_active="auto", mixtures of at most EXACT_AUTO components are fitted by exact EM, larger ones keep KEPT_AUTO.
 EXACT_AUTO, KEPT_AUTO = 16, 5
 # With search="auto", the exact search is left at so many components and so many evaluations an iteration.
 PARTIAL_COMPONENTS, PARTIAL_EVALUATIONS = 256, 2**25
+# Below, k-means goes by bounds in so few dimensions, from so many components and so many evaluations an iteration.
+BOUNDED_FEATURES, BOUNDED_COMPONENTS, BOUNDED_EVALUATIONS = 4, 32, 2**21
 PAPER_NEIGHBORS = 16  # G of the papers' searches with n_neighbors="auto"
 RANDOM_WARMUP = 25
 LARGEST_COPY = 4 * 2**30  # bytes of X that regroup="auto" copies
-SEARCHES = ("auto", "full", "exact", "estimated", "graph")
+SEARCHES = ("auto", "full", "bounded", "exact", "estimated", "graph")
 
 
 def validated(estimator: Any, X: Any, dtype: Callable[[], Any] | None = None) -> NDArray:
@@ -160,18 +162,32 @@ def check_weights(sample_weight: Any, X: NDArray) -> NDArray[np.float64] | None:
 
 
 def resolve_search(
-    estimator: Any, n_components: int, n_active: int, n_points: int, random_state: np.random.RandomState
+    estimator: Any,
+    n_components: int,
+    n_active: int,
+    n_points: int,
+    random_state: np.random.RandomState,
+    n_features: int | None = None,
 ) -> Search:
     """The search object that the arguments ask for.
 
-    "auto" is the graph search where there are many components and the exact search is not cheap anyway.
+    "auto" is the graph search where there are many components and the exact search is not cheap anyway. Below, it is
+    the bounded search where `n_features`, given for k-means, are few: a point then has few centers around it, so that
+    its bounds last, while the dense products of the full search are short and do not pay.
     """
     name = check_choice(estimator.search, "search", SEARCHES)
     many = n_components >= PARTIAL_COMPONENTS and n_components * n_points >= PARTIAL_EVALUATIONS
     if name == "auto":
-        name = "graph" if many and n_active < n_components else "full"
+        low = n_features is not None and n_features <= BOUNDED_FEATURES
+        enough = n_components >= BOUNDED_COMPONENTS and n_components * n_points >= BOUNDED_EVALUATIONS
+        exact = "bounded" if low and enough else "full"
+        name = "graph" if many and n_active < n_components else exact
     if name == "full" or n_components == 1:
         return FullSearch()
+    if name == "bounded":
+        if n_active != 1:
+            raise ValueError(f"search='bounded' needs n_active=1, got {n_active}.")
+        return BoundedSearch(estimator.n_threads)
     if n_active == n_components:
         raise ValueError(
             f"search={name!r} needs n_active < n_components, got {n_active} of {n_components}; exact EM looks at all."

@@ -95,7 +95,7 @@ class InMemory:
     def found(self) -> Chunk | None:
         """A record of what the last E-step found for every point; None where nothing is kept."""
         (chunk,) = self.chunks
-        return None if chunk.kept is None else replace(chunk, sums=None)
+        return None if chunk.kept is None else replace(chunk, sums=None, remembered=None)
 
     def members(self, n_components: int) -> NDArray[np.int64]:
         """How many points of positive weight each component wins: (C,)."""

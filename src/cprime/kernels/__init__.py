@@ -11,6 +11,7 @@ from cprime.kernels.native import (
     posterior,
     spread_out,
 )
+from cprime.kernels.native_bounds import Bounds, Moves, nearest_bounded
 from cprime.kernels.native_gaussians import (
     Gaussians,
     Responses,
@@ -26,8 +27,10 @@ from cprime.kernels.native_line import cut_line
 from cprime.kernels.native_local import Found, gather, grouped_order, keep_nearest, nearest_among, reassign
 
 __all__ = [
+    "Bounds",
     "Found",
     "Gaussians",
+    "Moves",
     "Responses",
     "accumulate",
     "best",
@@ -45,6 +48,7 @@ __all__ = [
     "moments",
     "nearest",
     "nearest_among",
+    "nearest_bounded",
     "posterior",
     "products",
     "reassign",

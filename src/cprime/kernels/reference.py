@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from cprime.kernels import arguments as check
 from cprime.kernels.native import Expectation, Posterior
+from cprime.kernels.reference_bounds import nearest_bounded
 from cprime.kernels.reference_gaussians import (
     best,
     best_among,
@@ -53,6 +54,7 @@ __all__ = [
     "moments",
     "nearest",
     "nearest_among",
+    "nearest_bounded",
     "posterior",
     "products",
     "reassign",

@@ -40,17 +40,18 @@ def settings(data: str, soft: bool, search: str) -> list[Setting]:
 def panels(data: str, context: Context) -> dict[str, dict[str, Any]]:
     """By algorithm and G, the statistics of every curve; where all components are looked at, G is C.
 
-    A curve that would take too long for the runs asked for is not there.
+    The curves of an algorithm are means of as many runs, from the same centers; one that would take too long for the
+    runs asked for is not there.
     """
     grid = [i for i in range(MAX_ITER[data] + 1) if is_checkpoint(i)]
     found: dict[str, dict[str, Any]] = {}
     for soft, search in COLUMNS:
         column = found[Setting(data, 0, soft, search, 0).algorithm] = {}
-        for setting in settings(data, soft, search):
+        made = {s: n for s in settings(data, soft, search) if (n := n_runs(s, context.runs, RUNS_OF[data]))}
+        for setting in made:
             once = data == "KDD" and setting.soft and not setting.search  # as in the source
-            runs = n_runs(setting, context.runs, 1 if once else RUNS_OF[data])
-            if runs:
-                column[str(setting.G)] = _statistics([fitted(setting, r, context) for r in range(runs)], grid)
+            runs = 1 if once else min(made.values())
+            column[str(setting.G)] = _statistics([fitted(setting, r, context) for r in range(runs)], grid)
         bar = (1 + _CLOSE) * column[str(COMPONENTS[data])]["error"]["mean"][-1]
         for curve in column.values():
             curve["reached"] = reached(grid, curve["error"]["mean"], bar)

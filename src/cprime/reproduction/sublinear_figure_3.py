@@ -101,7 +101,7 @@ def rows(curves: dict[str, list[dict[str, Any]]]) -> list[Row]:
             None,
             not above,
             f"means of at most five runs, up to C = {_SMALL} of at most {_MOST}",
-            "above it ends " + "; ".join(above),
+            "above it ends " + "; ".join(above) if above else "",
         ),
     ]
 

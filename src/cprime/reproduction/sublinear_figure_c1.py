@@ -107,7 +107,7 @@ def _better(found: dict[str, dict[str, Any]]) -> Row:
         None,
         not above,
         f"not above by more than {_CLOSE:.0%}",
-        "above it ends " + "; ".join(above),
+        "above it ends " + "; ".join(above) if above else "",
     )
 
 
@@ -166,9 +166,9 @@ def draw(result: Result, figure: "Figure") -> None:
         for above, below, (name, column) in zip(upper, lower, found.items(), strict=True):
             curves.draw_bounds(above, data, column, f"{data}: {name}")
             curves.draw_errors(below, data, column, "", top)
-    counts = f"up to {result.runs} runs on BIRCH"
+    counts = f"{result.runs} runs on BIRCH"
     if "KDD" in data_sets:
-        counts += f", {curves.most_runs(result.data['KDD'])} on KDD"
+        counts += f", at most {curves.most_runs(result.data['KDD'])} on KDD"
     figure.suptitle(
         f"L (solid) and F (dashed), φ (solid) and the best run (dotted), means ± standard errors: {counts}", fontsize=9
     )

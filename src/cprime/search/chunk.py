@@ -1,11 +1,20 @@
 """The per-point state of a fit: what is remembered of each point between iterations."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime.kernels import Bounds
 from cprime.kernels.native import Floats
+
+
+class Remembered(NamedTuple):
+    """Bounds on the distances of points to centers, and which centers (C, D) these were."""
+
+    bounds: Bounds
+    centers: Floats
 
 
 @dataclass
@@ -16,6 +25,7 @@ class Chunk:
     distances (n, H): squared distances of what is kept, or in general its costs
     points (n, D′): X as the model's components are compared with it, X itself to begin with
     sums (C, D) float64: Σ w_n x_n by winner, of `kept` with H = 1; few moves change them in place
+    remembered: what a search by bounds has found so far; it holds whatever becomes of `kept`
     """
 
     X: Floats
@@ -23,6 +33,7 @@ class Chunk:
     kept: NDArray[np.int32] | None = None
     distances: Floats | None = None
     sums: NDArray[np.float64] | None = None
+    remembered: Remembered | None = None
     points: Floats = None  # type: ignore[assignment]  # X, see below
 
     def __post_init__(self) -> None:

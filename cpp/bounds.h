@@ -1,0 +1,117 @@
+// The nearest centre by bounds that outlive an iteration: what has moved little cannot have come first.
+//
+// Of each row, beside its nearest centre, a few others have a lower bound each, and all the rest share one (Drake &
+// Hamerly 2012). A centre's move lowers its bound by as much. What lowers the bound of the rest is chosen for each row:
+// of the centres that are nearer than r to its own one only the greatest move counts, and those beyond are at least r
+// less the row's distance away (the annulus of Hamerly 2010 and Newling & Fleuret 2016); the best r is taken. The
+// distance to the own centre is measured always, those to others where their bounds do not exclude them, and where that
+// of the rest does not exclude it the row is searched anew by the screen of `nearest.h`.
+//
+// Bounds are rounded down by more than the arithmetic takes, so what they exclude has a greater squared distance *as
+// measured*, and the result is that of `nearest`, ties included.
+#pragma once
+#include <algorithm>
+#include <cmath>
+
+#include "nearest.h"
+
+namespace cprime::CPRIME_ISA {
+
+// The bound of the rest after the moves: the greatest over r = reach of min(rest - spread, reach - limit).
+template <class T> inline T rest_after(const BoundedTask<T> &task, std::int32_t own, T rest, T limit) {
+    using V = simd<T>;
+    const T *reach = task.reach + static_cast<std::size_t>(own) * task.width;
+    const T *spread = task.spread + static_cast<std::size_t>(own) * task.width;
+    const auto whole = V::fill(rest), away = V::fill(limit);
+    auto best = V::fill(-std::numeric_limits<T>::max());
+    for (int g = 0; g < task.width; g += V::width) {
+        best = V::max(best, V::min(whole - V::load(spread + g), V::load(reach + g) - away));
+        const int last = g + V::width - 1;
+        if (reach[last] - limit >= rest - spread[last]) // one rises, the other falls
+            break;
+    }
+    return Rounding<T>::down(-V::lowest(-best));
+}
+
+// The nearest centre of a row by its bounds, which follow the moves; false where they do not settle it.
+template <class T>
+inline bool settle_by_bounds(const BoundedTask<T> &task, const Rounding<T> &rounding, std::size_t n,
+                             std::int64_t &evaluations) {
+    const int D = task.nearest.X.D, n_others = task.nearest.H - 1;
+    const T *x = task.nearest.X[n];
+    std::int32_t *others = task.others + n * n_others, &own = task.nearest.kept[n];
+    T *lows = task.lows + n * n_others, &distance = task.nearest.distances[n];
+    distance = squared_distance(x, task.nearest.centers[own], D);
+    ++evaluations;
+    T limit = rounding.limit(distance), least = rounding.low(distance);
+    const T rest = task.rest[n] = rest_after(task, own, task.rest[n], limit);
+    for (int h = 0; h < n_others; ++h) {
+        lows[h] = Rounding<T>::down(lows[h] - task.drift[others[h]]);
+        least = std::min(least, lows[h]);
+    }
+    if (rest < least) // than whatever may be found to be the nearest
+        return false;
+    for (int h = 0; h < n_others; ++h) {
+        if (lows[h] > limit)
+            continue;
+        T there = squared_distance(x, task.nearest.centers[others[h]], D);
+        ++evaluations;
+        if (there < distance || (there == distance && others[h] < own)) {
+            std::swap(there, distance);
+            std::swap(others[h], own);
+            limit = rounding.limit(distance);
+        }
+        lows[h] = rounding.low(there);
+    }
+    return rest > limit;
+}
+
+// Searches the rows `open` (n of them) among all centres, and bounds anew.
+template <class T>
+inline void search_open(const BoundedTask<T> &task, const std::size_t *open, int n) {
+    const int D = task.nearest.X.D, H = task.nearest.H, n_others = H - 1;
+    Scratch<T> x(static_cast<std::size_t>(n) * D + PACK_SLACK<T>), distances(n), lows(static_cast<std::size_t>(n) * H);
+    Scratch<std::int32_t> hint(static_cast<std::size_t>(n) * H), kept(static_cast<std::size_t>(n) * H);
+    for (int i = 0; i < n; ++i) {
+        std::copy_n(task.nearest.X[open[i]], D, x + static_cast<std::size_t>(i) * D);
+        hint[i * H] = task.nearest.kept[open[i]];
+        std::copy_n(task.others + open[i] * n_others, n_others, hint + i * H + 1);
+    }
+    NearestTask<T> few = task.nearest;
+    few.X = {x, D, static_cast<std::size_t>(n), D};
+    few.hint = hint;
+    few.kept = kept;
+    few.distances = distances;
+    few.lows = lows;
+    nearest(few, 0, n);
+    for (int i = 0; i < n; ++i) {
+        const std::size_t row = open[i];
+        task.nearest.kept[row] = kept[i * H];
+        task.nearest.distances[row] = distances[i];
+        std::copy_n(kept + i * H + 1, n_others, task.others + row * n_others);
+        std::copy_n(lows + i * H, n_others, task.lows + row * n_others);
+        task.rest[row] = lows[i * H + n_others];
+    }
+}
+
+template <class T>
+inline std::int64_t nearest_bounded(const BoundedTask<T> &task, std::size_t begin, std::size_t end) {
+    const Rounding<T> rounding(task.nearest.X.D);
+    const int most = static_cast<int>(nearest_rows<T>(task.nearest.H, task.nearest.X.D));
+    Scratch<std::size_t> open(most);
+    int n_open = 0;
+    std::int64_t evaluations = 0;
+    for (std::size_t n = begin; n < end; ++n) {
+        if (!settle_by_bounds(task, rounding, n, evaluations)) {
+            open[n_open++] = n;
+            evaluations += task.nearest.panels.C;
+        }
+        if (n_open == most || (n + 1 == end && n_open)) {
+            search_open(task, open.get(), n_open);
+            n_open = 0;
+        }
+    }
+    return evaluations;
+}
+
+} // namespace cprime::CPRIME_ISA

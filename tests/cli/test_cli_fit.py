@@ -2,6 +2,7 @@
 
 import io
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -69,7 +70,8 @@ def test_quiet_prints_nothing(cprime, write, X, tmp_path):
 @pytest.mark.parametrize(("text", "n_active"), [("1", 1), ("3", 3), ("9", None), ("all", None), ("auto", "auto")])
 def test_mixtures_with_every_n_active(text, n_active, cprime, write, X, tmp_path):
     path = tmp_path / "m.safetensors"
-    options = ("-m", "gmm", "--n-active", text, "--tol", 1e-2, "-o", path, "--json")
+    papers = ("--covariance-type", "tied_spherical", "--weights", "equal")
+    options = ("-m", "gmm", *papers, "--n-active", text, "--tol", 1e-2, "-o", path, "--json")
     figures = cprime("fit", write("x.npy", X), *OPTIONS, *options).json
     expected = GaussianMixture(
         9, covariance_type="tied_spherical", weights="equal", n_active=n_active, tol=1e-2, random_state=0
@@ -78,6 +80,27 @@ def test_mixtures_with_every_n_active(text, n_active, cprime, write, X, tmp_path
     assert figures["n_active"] == expected.n_active_
     assert figures["free_energy"] == expected.lower_bound_
     assert figures["quantization_error"] == expected.history_["quantization_error"][-1]
+
+
+@pytest.mark.parametrize("assignment", ["soft", "hard", "posterior"])
+@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
+def test_mixtures_of_every_shape_and_assignment(covariance_type, assignment, cprime, write, X, tmp_path):
+    path, given = tmp_path / "m.safetensors", {"covariance_type": covariance_type, "assignment": assignment}
+    options = ("--covariance-type", covariance_type, "--assignment", assignment, "--max-iter", 4)
+    figures = cprime("fit", write("x.npy", X), *OPTIONS, "-m", "gmm", *options, "-o", path, "--json").json
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # four iterations need not be enough
+        expected = GaussianMixture(9, max_iter=4, random_state=0, **given).fit(X)
+    np.testing.assert_array_equal(package.load(path).covariances_, expected.covariances_)
+    assert figures["covariance_type"] == covariance_type
+    assert figures["free_energy"] == expected.lower_bound_
+    assert "variance" not in {name for name, value in figures.items() if value is not None}
+
+
+def test_a_mixture_without_options_is_that_of_the_estimator(cprime, write, X, tmp_path):
+    path = tmp_path / "m.safetensors"
+    assert cprime("fit", write("x.npy", X), *OPTIONS, "-m", "gmm", "-o", path).code == 0
+    np.testing.assert_array_equal(package.load(path).means_, GaussianMixture(9, random_state=0).fit(X).means_)
 
 
 def test_options_reach_the_estimator(cprime, write, X, tmp_path):

@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 COMPILED := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench bench-full wheel clean
+.PHONY: help demo examples test lint format bench bench-full wheel clean
 .DELETE_ON_ERROR:
 
 help:
@@ -17,6 +17,7 @@ help:
 	@echo "make test    every test (ARGS='-k name' chooses)"
 	@echo "make lint    ruff, mypy and clang-format, changing nothing"
 	@echo "make format  put Python and C++ into the project's format"
+	@echo "make examples  run the examples and make their page, docs/examples"
 	@echo "make bench   the short benchmarks, at most ten minutes (ARGS=list names what else there is)"
 	@echo "make bench-full  the whole of them: hours"
 	@echo "make wheel   the source distribution and the wheel, in dist/"
@@ -54,6 +55,9 @@ format: $(STAMPS)/package $(STAMPS)/dev
 	$(BIN)/ruff format
 	$(BIN)/clang-format -i cpp/*
 
+examples: $(STAMPS)/package $(STAMPS)/bench
+	$(BIN)/python -m examples --all --output docs/examples
+
 bench: $(STAMPS)/package $(STAMPS)/bench
 	$(BIN)/python -m benchmarks $(or $(ARGS),short)
 
@@ -65,4 +69,4 @@ wheel: $(STAMPS)/package $(STAMPS)/dev
 
 clean:
 	rm -rf .venv build dist demo .pytest_cache .hypothesis .mypy_cache .ruff_cache src/cprime/_core*.so
-	find src tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
+	find src tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +

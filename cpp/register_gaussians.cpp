@@ -158,11 +158,13 @@ template <class T>
 void moments(Matrix<T> X, Matrix<T> means, Table<std::int32_t> kept, std::optional<Table<double>> responsibilities,
              std::optional<Vector<double>> sample_weight, OutVector<double> counts, OutTable<double> first,
              OutFactors<double> second, int n_threads) {
-    constexpr std::size_t SEGMENT = 16384;
     const Kernels<T> &kernel = kernels<T>();
     const Rows<T> x = rows(X), m = rows(means);
     const std::size_t C = m.n, D = m.D, H = kept.shape(1);
     const bool full = second.ndim() == 3;
+    // What a segment adds to is as large as a matrix: long ones where D is large.
+    const std::size_t length = std::max<std::size_t>(16384, full ? D * D / 2 : 0);
+    require(C > 0, "means");
     require(x.D == m.D, "X and means differ in their columns");
     require(kept.shape(0) == x.n, "kept");
     require(!responsibilities || (responsibilities->shape(0) == x.n && responsibilities->shape(1) == H),
@@ -176,8 +178,8 @@ void moments(Matrix<T> X, Matrix<T> means, Table<std::int32_t> kept, std::option
     const std::vector<std::size_t> begin = group(kept.data(), x.n * H, C, n_threads, entries);
     const MomentsTask<T> task{
         x, m, full, entries.data(), data_or_null(responsibilities), data_or_null(sample_weight), static_cast<int>(H)};
-    sum_segments(segments(begin, SEGMENT), {counts.data(), first.data(), second.data(), D, second.size() / C},
-                 n_threads, [&](const Segment &s, const Sums &to) {
+    sum_segments(segments(begin, length), {counts.data(), first.data(), second.data(), D, second.size() / C}, n_threads,
+                 [&](const Segment &s, const Sums &to) {
                      kernel.moments(task, s.component, s.begin, s.end, to.count, to.first, to.second);
                  });
 }

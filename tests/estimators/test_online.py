@@ -76,8 +76,6 @@ def test_one_batch_of_all_points_is_one_em_step(covariance_type, weights):
         clustered(500),
         {"covariance_type": covariance_type, "weights": weights, "means_init": clustered(500)[:5]},
     )
-    if covariance_type == "tied_spherical":
-        given["precisions_init"] = 0.5
     online = GaussianMixture(5, **given).partial_fit(X)
     whole = GaussianMixture(5, max_iter=1, tol=0, **given)
     with pytest.warns(UserWarning, match="did not converge"):
@@ -86,6 +84,35 @@ def test_one_batch_of_all_points_is_one_em_step(covariance_type, weights):
     assert np.allclose(online.covariances_, whole.covariances_)
     assert np.allclose(online.weights_, whole.weights_)
     assert online.lower_bound_ == pytest.approx(whole.lower_bounds_[0])
+
+
+@pytest.mark.parametrize("sizes", [[20] * 10, [1] * 200, [150, 1, 49]])
+@pytest.mark.parametrize("covariance_type", COVARIANCES)
+def test_batches_of_one_component_add_up_to_all_points(covariance_type, sizes):
+    X = np.sort(clustered(200), axis=0)
+    given = {"covariance_type": covariance_type, "weights": "equal", "reg_covar": 1e-9}
+    online = GaussianMixture(1, **given)
+    for batch in np.split(X, np.cumsum(sizes)[:-1]):
+        online.partial_fit(batch)
+    whole = GaussianMixture(1, **given).fit(X)
+    assert np.allclose(online.means_, whole.means_)
+    assert np.allclose(online.covariances_, whole.covariances_, atol=1e-6)
+
+
+@pytest.mark.parametrize(("name", "value"), [("n_components", 4), ("covariance_type", "diag"), ("weights", "equal")])
+def test_batches_go_on_only_from_a_model_of_their_kind(name, value):
+    gm = GaussianMixture(3, random_state=0).partial_fit(clustered(50)).set_params(**{name: value})
+    with pytest.raises(ValueError, match=f"partial_fit goes on from a fit with {name}="):
+        gm.partial_fit(clustered(50))
+    with pytest.raises(ValueError, match=f"warm_start goes on from a fit with {name}="):
+        gm.set_params(warm_start=True).fit(clustered(50))
+
+
+def test_labels_of_a_batch_are_those_of_its_e_step():
+    X = clustered(300)
+    gm = GaussianMixture(5, random_state=0).partial_fit(X[:200])
+    before = gm.predict(X[200:])
+    assert np.array_equal(gm.partial_fit(X[200:]).labels_, before)
 
 
 @pytest.mark.parametrize("covariance_type", COVARIANCES)

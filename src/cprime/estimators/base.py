@@ -1,14 +1,14 @@
-"""What both estimators share: how data come in, bounds, and saving."""
+"""What the estimators with an EM fit share: how data come in, starts, bounds."""
 
-import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
-from cprime import em, storage
+from cprime import em
+from cprime.estimators.stored import Stored
 from cprime.estimators.validation import check_weights, resolve_init, shown, validated
 from cprime.execution import Chunk, InMemory
 from cprime.model import Model
@@ -34,7 +34,7 @@ class Bounds(NamedTuple):
     entropy: float
 
 
-class Clusterer(BaseEstimator):
+class Clusterer(Stored):
     """Base of the estimators; a subclass says which parameters it has found and how many components a point keeps."""
 
     # Called while a fit runs with every row of the history, as a dictionary, and the parameters after that iteration.
@@ -94,6 +94,10 @@ class Clusterer(BaseEstimator):
         self.labels_ = labels
         if self.certificate_size and not settings.search.exact:
             scale = None if settings.k_means else best.model.scale
+            if settings.assignment == "hard":  # F has the winner alone
+                assert found.kept is not None
+                assert found.distances is not None
+                found = replace(found, kept=found.kept[:, :1], distances=found.distances[:, :1])
             self.certificate_ = certify(found, components, scale, self.certificate_size, self.certificate_seed)
         return best
 
@@ -137,13 +141,3 @@ class Clusterer(BaseEstimator):
         gap = log_likelihood - free_energy
         entropy = statistics.entropy / statistics.weight
         return Bounds(float(free_energy), float(log_likelihood), float(gap), float(entropy))
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted estimator to a safetensors file, whole or not at all; `cprime.load` brings it back.
-
-        Parameters
-        ----------
-        path : path-like
-            Where to write; an existing file is replaced once the new one is complete.
-        """
-        storage.save(self, path)

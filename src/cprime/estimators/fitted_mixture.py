@@ -12,7 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from cprime import kernels
 from cprime.estimators.base import Clusterer
+from cprime.estimators.mixture_parameters import make, precisions
 from cprime.estimators.validation import check_integer, check_weights
+from cprime.model import Model, TiedSpherical
 
 
 class FittedMixture(DensityMixin, Clusterer):
@@ -26,6 +28,54 @@ class FittedMixture(DensityMixin, Clusterer):
     precisions_: Any
     precisions_cholesky_: Any
     covariance_type: str
+    covariance_type_: str
+    equal_weights_: bool
+    weights: str
+    assignment: str
+
+    def _set_parameters(self, model: Model, counts: NDArray[np.float64], history: NDArray, n_active: int) -> None:
+        C = len(model.centers)
+        self.covariance_type_ = self.covariance_type
+        self.equal_weights_ = model.weights is None
+        self.means_ = model.centers
+        self.weights_ = np.full(C, 1 / C) if model.weights is None else model.weights
+        self.covariances_ = model.covariances
+        self.precisions_, self.precisions_cholesky_ = precisions(self.covariance_type, model.covariances)
+        self.__dict__.pop("variance_", None)  # of another family that was fitted before
+        if isinstance(model, TiedSpherical):
+            self.variance_ = model.variance
+        self.counts_ = counts
+        self.n_active_ = 1 if self.assignment == "hard" else n_active
+        self.history_ = history
+        self.lower_bounds_ = history["lower_bound"].tolist()
+        self.n_iter_ = len(history)
+
+    def _parameters(self, reg_covar: float = 0.0) -> Model:
+        weights = None if self.equal_weights_ else self.weights_
+        return make(self.covariance_type_, self.means_, self.covariances_, reg_covar, weights)
+
+    def _check_goes_on(self, what: str) -> None:
+        """Whether the arguments are those of the fit that is gone on from."""
+        fitted = {
+            "n_components": len(self.means_),
+            "covariance_type": self.covariance_type_,
+            "weights": "equal" if self.equal_weights_ else "free",
+        }
+        for name, value in fitted.items():
+            if getattr(self, name) != value:
+                raise ValueError(
+                    f"{what} goes on from a fit with {name}={value!r}, got {name}={getattr(self, name)!r}."
+                )
+
+    def _n_active(self) -> int:
+        return self.n_active_
+
+    def _n_components(self) -> int:
+        return self.n_components
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int32]:
+        """Fit, and give the most probable component of each training point; as `fit(X).labels_`."""
+        return self.fit(X, y, sample_weight).labels_
 
     def _best(self, X: NDArray, n_kept: int) -> tuple[NDArray[np.int32], NDArray]:
         """The best components of every row, and their costs."""
@@ -61,8 +111,9 @@ class FittedMixture(DensityMixin, Clusterer):
             Rows sum to 1.
         """
         X = self._validated(X, reset=False)
-        H, shape = self.n_active_, (len(X), self.n_components)
-        if not sparse and self.n_components == H:
+        H, C = self.n_active_, len(self.means_)
+        shape = len(X), C
+        if not sparse and C == H:
             return self._parameters().responsibilities(X, self.n_threads)
         kept, costs = self._best(X, H)
         scale = self._parameters().scale
@@ -133,7 +184,7 @@ class FittedMixture(DensityMixin, Clusterer):
         check_integer(n_samples, "n_samples", 1)
         random_state = check_random_state(self.random_state)
         counts = random_state.multinomial(n_samples, self.weights_ / self.weights_.sum())
-        components = np.repeat(np.arange(self.n_components, dtype=np.int32), counts)
+        components = np.repeat(np.arange(len(self.means_), dtype=np.int32), counts)
         normal = random_state.standard_normal((n_samples, self.means_.shape[1]))
         noise = self._parameters().noise(components, normal)
         return self.means_[components] + noise.astype(self.means_.dtype), components
@@ -147,15 +198,15 @@ class FittedMixture(DensityMixin, Clusterer):
             It predicts by all components, as exact EM does; "tied_spherical" becomes "spherical" with equal variances.
         """
         check_is_fitted(self)
-        shared = self.covariance_type == "tied_spherical"
+        shared = self.covariance_type_ == "tied_spherical"
         mixture = SklearnMixture(
-            self.n_components,
-            covariance_type="spherical" if shared else self.covariance_type,
+            len(self.means_),
+            covariance_type="spherical" if shared else self.covariance_type_,
             random_state=self.random_state,
         )
         for name in ("covariances_", "precisions_", "precisions_cholesky_"):
             value = getattr(self, name)
-            setattr(mixture, name, np.full(self.n_components, value) if shared else value.copy())
+            setattr(mixture, name, np.full(len(self.means_), value) if shared else value.copy())
         mixture.means_, mixture.weights_ = self.means_.copy(), self.weights_.copy()
         for name in ("converged_", "n_iter_", "lower_bound_", "lower_bounds_", "n_features_in_", "feature_names_in_"):
             if hasattr(self, name):

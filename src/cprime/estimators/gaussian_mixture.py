@@ -14,11 +14,9 @@ from cprime.estimators.fitted_mixture import FittedMixture
 from cprime.estimators.kmeans import KMeans
 from cprime.estimators.mixture_parameters import (
     Given,
+    check_means_init,
     check_precisions_init,
     check_weights_init,
-    covariance_shape,
-    make,
-    precisions,
 )
 from cprime.estimators.validation import (
     check_decay,
@@ -30,7 +28,7 @@ from cprime.estimators.validation import (
     resolve_warmup,
 )
 from cprime.execution import InMemory
-from cprime.model import Model, TiedSpherical
+from cprime.model import TiedSpherical
 from cprime.search import FullSearch
 from cprime.seeding import Start
 
@@ -131,16 +129,21 @@ class GaussianMixture(FittedMixture):
     n_active_ : int
         C′ as used: 1 with assignment="hard".
     counts_ : ndarray of shape (n_components,)
-        Σ w q by component, of the fit or of all batches of `partial_fit`.
+        Σ w q by component, of the fit or of all batches of `partial_fit`; where batches are forgotten, the weight of
+        them all in the shares that are remembered.
     converged_ : bool
-        Whether the start that was kept converged within max_iter.
+        Whether the start that was kept converged within max_iter; False with assignment="posterior" and after
+        `partial_fit`, where nothing is waited for.
     n_iter_ : int
+        Iterations of the start that was kept, E-steps before the first M-step and batches of `partial_fit` among them.
     lower_bound_ : float
         F of the returned parameters per point, in nats.
     lower_bounds_ : list of float
-        F as seen by the E-step of each iteration; it never falls.
+        F as seen by the E-step of each iteration; with reg_covar=0 it never falls in a `fit`, unless assignment is
+        "posterior".
     history_ : structured ndarray of shape (n_iter_,)
-        One row an iteration: phase, lower_bound, quantization_error (J), n_distances, n_moved, seconds.
+        One row an iteration: phase ("warmup", "em" or "online"), lower_bound, quantization_error (J), n_distances,
+        n_moved, seconds.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where the data have names of columns.
@@ -223,7 +226,7 @@ class GaussianMixture(FittedMixture):
         ----------
         X : array-like of shape (n_samples, n_features)
             Finite numbers. float32 and float64 stay as they are, anything else becomes float64; a C-contiguous
-            array or memory map is not copied.
+            array or memory map is not copied, but for "tied" and for "tied_spherical" with free weights.
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
             A weight of 2 is the point twice; None is 1 for each.
@@ -285,6 +288,8 @@ class GaussianMixture(FittedMixture):
         check_mixture(self)
         C, first = self.n_components, not hasattr(self, "means_")
         decay = check_decay(self.learning_decay)
+        if not first:
+            self._check_goes_on("partial_fit")
         n_active = resolve_n_active(self.n_active, C, self.assignment)
         X = self._validated(X, reset=first)
         if first and len(X) < C:
@@ -300,16 +305,18 @@ class GaussianMixture(FittedMixture):
             start = self._centers(X, weights, resolve_init(init, search), random_state)
             model = given.first_model(data, start, settings)
             if isinstance(model, TiedSpherical) and np.isnan(model.variance):
-                model = em.begin(data, model.with_variance(1.0), settings, start.labels)
+                data.begin()
+                model = em.with_hard_variance(data, model, settings)
         else:
             model = self._parameters(self.reg_covar)
         data.begin()
+        components = model.components(self.n_threads)
+        self.labels_ = components.best(model.embed(X, n_threads=self.n_threads), 1)[0][:, 0]
         new, counts, found = em.mixture_step(model, counts, data, settings, decay)
         bound = em.free_energy(model, found)
         row = ("online", bound, found.quantization_error, found.n_distances, found.n_moved, perf_counter() - begin)
         self._set_parameters(new, counts, np.concatenate([rows, em.history([row])]), n_active)
         self.lower_bound_, self.converged_ = bound, False
-        self.labels_ = self._best(X, 1)[0][:, 0]
         self.neighbors_ = self.certificate_ = None
         return self
 
@@ -318,19 +325,18 @@ class GaussianMixture(FittedMixture):
         C, D = self.n_components, X.shape[1]
         covariance_type, reg_covar, free = self.covariance_type, self.reg_covar, self.weights == "free"
         if self.warm_start and hasattr(self, "means_"):
-            shape = covariance_shape(covariance_type, C, D)
-            if self.means_.shape != (C, D) or np.shape(self.covariances_) != shape:
-                raise ValueError(
-                    f"warm_start needs means_ of shape {(C, D)} and covariances_ of shape {shape}, "
-                    f"got {self.means_.shape} and {np.shape(self.covariances_)}."
-                )
+            self._check_goes_on("warm_start")
+            if self.means_.shape != (C, D):
+                raise ValueError(f"warm_start needs means_ of shape {(C, D)}, got {self.means_.shape}.")
             return self.means_, Given(
                 covariance_type, reg_covar, True, self.weights_ if free else None, np.asarray(self.covariances_), free
             )
         weights = check_weights_init(self.weights_init, self.weights, C)
         covariances = check_precisions_init(self.precisions_init, covariance_type, C, D)
         means = self.means_init is not None
-        init = self.means_init if means else self.init_params
+        init = self.init_params
+        if means:
+            init = check_means_init(self.means_init, X, C)
         if isinstance(init, str) and init == "auto" and covariance_type != "tied_spherical":
             init = "kmeans"
         return init, Given(covariance_type, reg_covar, means, weights if free else None, covariances, free)
@@ -363,31 +369,3 @@ class GaussianMixture(FittedMixture):
         self._set_parameters(fit.model, fit.statistics.counts, em.history(fit.history), settings.n_active)
         self.lower_bound_ = fit.lower_bound
         self.converged_ = fit.converged
-
-    def _set_parameters(self, model: Model, counts: NDArray[np.float64], history: NDArray, n_active: int) -> None:
-        C = self.n_components
-        self.means_ = model.centers
-        self.weights_ = np.full(C, 1 / C) if model.weights is None else model.weights
-        self.covariances_ = model.covariances
-        self.precisions_, self.precisions_cholesky_ = precisions(self.covariance_type, model.covariances)
-        if isinstance(model, TiedSpherical):
-            self.variance_ = model.variance
-        self.counts_ = counts
-        self.n_active_ = 1 if self.assignment == "hard" else n_active
-        self.history_ = history
-        self.lower_bounds_ = history["lower_bound"].tolist()
-        self.n_iter_ = len(history)
-
-    def _parameters(self, reg_covar: float = 0.0) -> Model:
-        weights = None if self.weights == "equal" else self.weights_
-        return make(self.covariance_type, self.means_, self.covariances_, reg_covar, weights)
-
-    def _n_active(self) -> int:
-        return self.n_active_
-
-    def _n_components(self) -> int:
-        return self.n_components
-
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int32]:
-        """Fit, and give the most probable component of each training point; as `fit(X).labels_`."""
-        return self.fit(X, y, sample_weight).labels_

@@ -117,7 +117,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
     lower_bounds_ : list of float
         F by iteration, as its E-step saw it; of an exchange step, with its centers re-estimated. It never falls.
     history_ : structured ndarray of shape (n_iter_,)
-        One row an iteration: phase, lower_bound, quantization_error (J), n_distances, n_moved, seconds.
+        One row an iteration: phase ("warmup", "em" or "online"), lower_bound, quantization_error (J), n_distances,
+        n_moved, seconds.
     n_active_ : int
         C′, always 1.
     neighbors_ : ndarray of shape (n_clusters, G), int32, or None

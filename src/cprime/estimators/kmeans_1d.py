@@ -1,22 +1,22 @@
 """k-means in one dimension, where the global optimum can be computed."""
 
-import os
 import warnings
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cprime import kernels, storage
 from cprime._threads import resolve_threads
+from cprime.estimators.stored import Stored
 from cprime.estimators.validation import check_integer, check_weights
 
 
 @storage.register
-class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Stored):
     """k-means of numbers: the centers of least J, from no start at all.
 
     On a line the clusters of an optimum are runs of the sorted data, so that J = Σ_n w_n min_c (x_n − μ_c)² can be
@@ -197,16 +197,6 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         """
         X = self._validated(X, reset=False)
         return -self._error(X, self._labels(X), check_weights(sample_weight, X))
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted estimator to a safetensors file, whole or not at all; `cprime.load` brings it back.
-
-        Parameters
-        ----------
-        path : path-like
-            Where to write; an existing file is replaced once the new one is complete.
-        """
-        storage.save(self, path)
 
 
 def _distinct(x: NDArray, weights: NDArray | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

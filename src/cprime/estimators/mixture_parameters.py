@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_array
 
 from cprime import em
 from cprime.estimators.validation import check_real
@@ -18,6 +19,14 @@ from cprime.seeding import Start
 def covariance_shape(covariance_type: str, C: int, D: int) -> tuple[int, ...]:
     """The shape of `covariances_`, `precisions_` and `precisions_init`."""
     return {"tied_spherical": (), "spherical": (C,), "diag": (C, D), "tied": (D, D), "full": (C, D, D)}[covariance_type]
+
+
+def check_means_init(means_init: Any, X: NDArray, C: int) -> NDArray:
+    """`means_init` in the dtype of the data; finite, of shape (C, D)."""
+    means = check_array(means_init, dtype=X.dtype, order="C", copy=True, input_name="means_init", ensure_2d=False)
+    if means.shape != (C, X.shape[1]):
+        raise ValueError(f"means_init must have shape {(C, X.shape[1])}, got {means.shape}.")
+    return means
 
 
 def check_weights_init(weights_init: Any, weights: str, C: int) -> NDArray[np.float64] | None:
@@ -41,14 +50,16 @@ def check_precisions_init(precisions_init: Any, covariance_type: str, C: int, D:
     if precisions_init is None:
         return None
     if covariance_type == "tied_spherical":
-        return np.array(1 / check_real(precisions_init, "precisions_init", np.nextafter(0, 1)), dtype=np.float64)
+        value = precisions_init.item() if isinstance(precisions_init, np.ndarray | np.generic) else precisions_init
+        return np.array(1 / check_real(value, "precisions_init", np.nextafter(0, 1)), dtype=np.float64)
     precisions = np.asarray(precisions_init, dtype=np.float64)
     shape = covariance_shape(covariance_type, C, D)
-    if precisions.shape != shape or not np.isfinite(precisions).all():
+    if precisions.shape != shape:
         raise ValueError(
-            f"precisions_init must be finite and of shape {shape} for covariance_type={covariance_type!r}, "
-            f"got shape {precisions.shape}."
+            f"precisions_init must have shape {shape} for covariance_type={covariance_type!r}, got {precisions.shape}."
         )
+    if not np.isfinite(precisions).all():
+        raise ValueError("precisions_init must be finite, got entries that are not.")
     if covariance_type in ("spherical", "diag"):
         if not (precisions > 0).all():
             raise ValueError("precisions_init must be > 0, got entries that are not.")
@@ -63,7 +74,7 @@ def make(
 ) -> Model:
     """The model of given parameters."""
     if covariance_type == "tied_spherical":
-        return TiedSpherical(centers, float(covariances), reg_covar, weights)
+        return TiedSpherical(centers, float(covariances), max(reg_covar, variance_floor(centers)), weights)
     return FAMILIES[covariance_type](centers, np.asarray(covariances, dtype=np.float64), reg_covar, weights)
 
 
@@ -111,7 +122,7 @@ class Given:
                 return TiedSpherical(begin.centers, given, reg_covar)
         weights = None
         if self.free:
-            weights = np.full(C, 1 / C) if self.weights is None else self.weights
+            weights = np.full(C, 1 / C)
         covariances = self.covariances
         if covariances is None:
             covariances = np.ones(covariance_shape(self.covariance_type, C, D))
@@ -119,7 +130,7 @@ class Given:
                 covariances = covariances * np.eye(D)
         model = make(self.covariance_type, begin.centers, covariances, reg_covar, weights)
         if self.means and self.covariances is not None and (self.weights is not None or not self.free):
-            return model
+            return make(self.covariance_type, begin.centers, covariances, reg_covar, self.weights)
         found: Any = em.begin(data, model, settings, begin.labels)
         if self.means:
             found = replace(found, centers=begin.centers)

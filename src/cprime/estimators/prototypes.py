@@ -1,18 +1,18 @@
 """What the members of the k-means family share that represent clusters by points of the data's space."""
 
-import os
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 
-from cprime import fuzzy, kernels, storage
+from cprime import fuzzy, kernels
+from cprime.estimators.stored import Stored
 from cprime.estimators.validation import validated
 
 
-class Prototypes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+class Prototypes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Stored):
     """Base: `cluster_centers_`, the nearest of which is a point's label."""
 
     n_clusters: int
@@ -26,7 +26,7 @@ class Prototypes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
 
     @property
     def _n_features_out(self) -> int:
-        return self.n_clusters
+        return len(self.cluster_centers_)
 
     def _validated(self, X: Any, reset: bool) -> NDArray:
         X = validated(self, X, None if reset else lambda: self.cluster_centers_.dtype)
@@ -63,16 +63,6 @@ class Prototypes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         X = self._validated(X, reset=False)
         squared = kernels.min_distances(X, self.cluster_centers_, n_threads=self.n_threads)
         return np.sqrt(squared, out=squared).T
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted estimator to a safetensors file, whole or not at all; `cprime.load` brings it back.
-
-        Parameters
-        ----------
-        path : path-like
-            Where to write; an existing file is replaced once the new one is complete.
-        """
-        storage.save(self, path)
 
 
 class Graded(Prototypes):

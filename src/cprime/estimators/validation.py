@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, chec
 from cprime._threads import resolve_threads
 from cprime.search import BoundedSearch, EstimatedSearch, ExactSearch, FullSearch, GraphSearch, Search
 
+MIXTURE_STARTS = ("auto", "kmeans", "k-means++", "random", "random_from_data", "afk-mc2", "two-level")
 COVARIANCE_TYPES = ("tied_spherical", "spherical", "diag", "tied", "full")
 # With n_active="auto", mixtures of at most EXACT_AUTO components are fitted by exact EM, larger ones keep KEPT_AUTO.
 EXACT_AUTO, KEPT_AUTO = 16, 5
@@ -131,6 +132,8 @@ def check_mixture(estimator: Any) -> None:
     check_common(estimator)
     C = check_integer(estimator.n_components, "n_components", 1)
     check_real(estimator.reg_covar, "reg_covar", 0.0)
+    if isinstance(estimator.init_params, str):
+        check_choice(estimator.init_params, "init_params", MIXTURE_STARTS)
     check_choice(estimator.covariance_type, "covariance_type", COVARIANCE_TYPES)
     check_choice(estimator.weights, "weights", ("equal", "free"))
     check_choice(estimator.assignment, "assignment", ("soft", "hard", "posterior"))
@@ -206,11 +209,11 @@ def resolve_exchange(exchange: Any, search: Search, epsilon: float, metric: str)
     if isinstance(exchange, str):
         check_choice(exchange, "exchange", ("auto",))
         return possible
-    if not isinstance(exchange, bool):
+    if not isinstance(exchange, bool | np.bool_):
         raise TypeError(f"exchange must be a bool or 'auto', got {exchange!r}.")
     if exchange and not possible:
         raise ValueError("exchange=True needs search='graph', epsilon=0 and metric='euclidean'.")
-    return exchange
+    return bool(exchange)
 
 
 def resolve_regroup(regroup: Any, search: Search, X: NDArray) -> bool:
@@ -218,9 +221,9 @@ def resolve_regroup(regroup: Any, search: Search, X: NDArray) -> bool:
     if isinstance(regroup, str):
         check_choice(regroup, "regroup", ("auto",))
         return isinstance(search, GraphSearch) and X.nbytes <= LARGEST_COPY
-    if not isinstance(regroup, bool):
+    if not isinstance(regroup, bool | np.bool_):
         raise TypeError(f"regroup must be a bool or 'auto', got {regroup!r}.")
-    return regroup and not search.exact
+    return bool(regroup) and not search.exact
 
 
 def resolve_warmup(estimator: Any, search: Search) -> int:

@@ -40,6 +40,16 @@ def weights(sample_weight: Floats | None, n: int) -> NDArray[np.float64] | None:
     return None if sample_weight is None else vector(sample_weight, "sample_weight", n)
 
 
+def scaled_weights(sample_weight: Floats | None, n: int) -> tuple[NDArray[np.float64] | None, float]:
+    """Weights in units of a power of two near the largest, so that single precision has room for them; and the unit."""
+    found = weights(sample_weight, n)
+    largest = 0.0 if found is None else float(np.abs(found).max(initial=0.0))
+    if found is None or not 0 < largest < math.inf:
+        return found, 1.0
+    unit = 2.0 ** math.floor(math.log2(largest))
+    return found / unit, unit
+
+
 def vector(array: Floats, name: str, n: int) -> NDArray[np.float64]:
     """The array as contiguous float64, after checking that it has n entries."""
     out: NDArray[np.float64] = np.ascontiguousarray(array, dtype=np.float64)

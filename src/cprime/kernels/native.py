@@ -54,9 +54,10 @@ def nearest(
     """
     X = check.matrix(X, "X")
     centers = check.centers(centers, X)
-    if not 1 <= n_kept <= len(centers):
+    n_kept = check.count(n_kept, "n_kept")
+    if n_kept > len(centers):
         raise ValueError(f"n_kept must be between 1 and the number of centers, {len(centers)}, got {n_kept}")
-    shape = (len(X), int(n_kept))
+    shape = (len(X), n_kept)
     if hint is not None:
         hint = check.kept(hint, "hint", shape)
     kept = np.empty(shape, dtype=np.int32)
@@ -205,17 +206,17 @@ def expect_all(
     """
     X = check.matrix(X, "X")
     centers = check.centers(centers, X)
-    weights = check.weights(sample_weight, len(X))
+    weights, unit = check.scaled_weights(sample_weight, len(X))
     variance = check.variance(variance)
     counts = np.zeros(len(centers))
     sums = np.zeros(centers.shape)
     least, excess, log_sum = np.empty((3, len(X)))
     threads = resolve_threads(n_threads)
     _core.expect_all(X, centers, variance, weights, counts, sums, least, excess, log_sum, threads)
-    J, over, log_sums = (float((v if weights is None else weights * v).sum()) for v in (least, excess, log_sum))
+    J, over, log_sums = (unit * float((v if weights is None else weights * v).sum()) for v in (least, excess, log_sum))
     return Expectation(
-        counts=counts,
-        sums=sums,
+        counts=unit * counts,
+        sums=unit * sums,
         squares=J + over,
         log_sum=log_sums - J / (2 * variance),
         entropy=log_sums + over / (2 * variance),

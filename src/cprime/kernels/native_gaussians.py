@@ -72,7 +72,8 @@ def best(
 ) -> tuple[NDArray[np.int32], Floats]:
     """The `n_kept` components of least cost for every row, by (cost, id): (n, H) int32, and their costs (n, H)."""
     X, gaussians = _checked(X, gaussians)
-    if not 1 <= n_kept <= len(gaussians.means):
+    n_kept = check.count(n_kept, "n_kept")
+    if n_kept > len(gaussians.means):
         raise ValueError(f"n_kept must be between 1 and the number of means, {len(gaussians.means)}, got {n_kept}")
     kept, costs = np.empty((len(X), n_kept), dtype=np.int32), np.empty((len(X), n_kept), dtype=X.dtype)
     _core.best(X, *gaussians, median_origin(gaussians.means), kept, costs, resolve_threads(n_threads))
@@ -151,7 +152,7 @@ def respond(
     factors of that shape.
     """
     X, gaussians = _checked(X, gaussians)
-    weights = check.weights(sample_weight, len(X))
+    weights, unit = check.scaled_weights(sample_weight, len(X))
     C, D = gaussians.means.shape
     labels, (log_sum, mean) = np.empty(len(X), dtype=np.int32), np.empty((2, len(X)))
     counts, first, second = np.zeros(C), np.zeros((C, D)), np.zeros(gaussians.factors.shape)
@@ -172,7 +173,7 @@ def respond(
         None,
         resolve_threads(n_threads),
     )
-    return Responses(labels, log_sum, mean, counts, first, _symmetric(second))
+    return Responses(labels, log_sum, mean, unit * counts, unit * first, _symmetric(unit * second))
 
 
 def responsibilities(X: Floats, gaussians: Gaussians, *, n_threads: int | None = None) -> NDArray[np.float64]:
@@ -203,6 +204,8 @@ def moments(
     """
     X = check.matrix(X, "X")
     means = check.matrix(means, "means", X)
+    if not len(means):
+        raise ValueError("means must have at least one row, got none")
     kept = check.kept(kept, "kept", (len(X), check.width(kept, "kept")))
     if responsibilities is not None:
         responsibilities = np.ascontiguousarray(responsibilities, dtype=np.float64)

@@ -39,7 +39,6 @@ class OwnCovariance:
 
     scatter_shape = None
     scale = -0.5
-    log_scale = 0.0
     full: ClassVar[bool]
 
     @property
@@ -73,16 +72,22 @@ class OwnCovariance:
         raise NotImplementedError
 
     @cached_property
+    def _offsets(self) -> NDArray[np.float64]:
+        """log |2πΣ_c| − 2 log π_c: (C,)."""
+        constant = self.n_features * math.log(2 * math.pi)
+        return constant - 2 * self._factors[1] - 2 * log_weights(self.weights, self.n_components)
+
+    @property
+    def log_scale(self) -> float:
+        """What costs leave out: the least of the offsets, which may be large beside their differences [nats]."""
+        return -0.5 * float(self._offsets.min())
+
+    @cached_property
     def gaussians(self) -> kernels.Gaussians:
-        """Costs −2 log p(c, x)."""
-        factors, log_determinants = self._factors
-        offsets = (
-            self.n_features * math.log(2 * math.pi)
-            - 2 * log_determinants
-            - 2 * log_weights(self.weights, self.n_components)
-        )
+        """Costs −2 log p(c, x), less what all have in common."""
         dtype = self.centers.dtype
-        return kernels.Gaussians(self.centers, factors.astype(dtype), offsets.astype(dtype))
+        offsets = self._offsets - self._offsets.min()
+        return kernels.Gaussians(self.centers, self._factors[0].astype(dtype), offsets.astype(dtype))
 
     def embed(self, X: Floats, before: Floats | None = None, n_threads: int | None = None) -> Floats:
         return X
@@ -133,7 +138,7 @@ class OwnCovariance:
         return statistics_of(shares, self.centers, squares), None
 
     def log_likelihood(self, X: Floats, n_threads: int | None = None) -> NDArray[np.float64]:
-        return kernels.respond(X, self.gaussians, moments=False, n_threads=n_threads).log_sum
+        return self.log_scale + kernels.respond(X, self.gaussians, moments=False, n_threads=n_threads).log_sum
 
     def responsibilities(self, X: Floats, n_threads: int | None = None) -> NDArray[np.float64]:
         return kernels.responsibilities(X, self.gaussians, n_threads=n_threads)

@@ -70,7 +70,8 @@ class Tied:
 
     @cached_property
     def _origin(self) -> NDArray[np.float64]:
-        return self.centers.mean(axis=0, dtype=np.float64)
+        """Of the dtype of the centers, so that points and centers are moved by the same."""
+        return self.centers.mean(axis=0, dtype=np.float64).astype(self.centers.dtype).astype(np.float64)
 
     @cached_property
     def _embedded(self) -> Floats:

@@ -142,8 +142,10 @@ class TiedSpherical:
         centers, shift = kernels.means(statistics.counts, statistics.sums, self.centers, origin)
         return replace(self, centers=centers), max(squares - float((statistics.counts * shift).sum()), 0.0)
 
-    def remembered(self, shares: NDArray[np.float64]) -> tuple[Statistics, None]:
-        return statistics_of(shares, self.centers, self.n_features * self.variance), None
+    def remembered(self, shares: NDArray[np.float64]) -> tuple[Statistics, Scatter]:
+        mean, within = shares @ self.centers, self.n_features * self.variance
+        between = float((shares * np.square(self.centers - mean).sum(axis=1)).sum())
+        return statistics_of(shares, self.centers, within), Scatter(mean, within + between, 1.0)
 
     def log_likelihood(self, X: Floats, n_threads: int | None = None) -> NDArray[np.float64]:
         if self._handicap is None:
@@ -160,4 +162,5 @@ class TiedSpherical:
 
 def variance_floor(centers: Floats) -> float:
     """The least variance that numbers as large as the starting centres can show: (ε · largest)² [data unit²]."""
-    return max((float(np.finfo(centers.dtype).eps) * float(np.abs(centers).max())) ** 2, 1e-200)
+    resolution = float(np.finfo(centers.dtype).eps) * float(np.abs(centers).max())
+    return max(resolution**2, 1e-60 if centers.dtype == np.float32 else 1e-200)

@@ -114,11 +114,6 @@ class Cells:
         cell, _ = nearest_of_few(X, self.coarse, self.n_threads)
         return choose_from(X, cell, self.coarse, self.centers, self.offered, self.n_threads)
 
-    @property
-    def n_evaluations(self) -> float:
-        """Evaluations a point that `find` makes, on average over the cells."""
-        return len(self.coarse) + float((self.offered >= 0).sum(axis=1).mean())
-
     def lists(self, n_neighbors: int) -> NDArray[np.int32]:
         """Approximate neighbours of every component, itself among them: (C, n_neighbors), −1 where a cell has fewer."""
         out = np.full((len(self.centers), n_neighbors), -1, dtype=np.int32)

@@ -66,12 +66,14 @@ def least_lists(values: Callable[[int, int], NDArray], n_components: int, n_neig
     """Lists by the least of C² values, rows [begin, end) of which `values` computes: (C, min(n_neighbors, C) − 1)."""
     n = min(n_neighbors, n_components) - 1
     out = np.empty((n_components, n), dtype=np.int32)
+    if n == 0:
+        return out
     step = max(1, _BLOCK_VALUES // n_components)
     for begin in range(0, n_components, step):
         end = min(begin + step, n_components)
         block = values(begin, end)
         block[np.arange(end - begin), np.arange(begin, end)] = np.inf
-        nearest = np.argpartition(block, n - 1, axis=1)[:, :n] if 0 < n < n_components else np.argsort(block)[:, :n]
+        nearest = np.argpartition(block, n - 1, axis=1)[:, :n] if n < n_components else np.argsort(block)[:, :n]
         order = np.lexsort((nearest, np.take_along_axis(block, nearest, axis=1)))
         out[begin:end] = np.take_along_axis(nearest, order, axis=1)
     return out

@@ -1,0 +1,21 @@
+"""What every estimator here can do: be written to a file."""
+
+import os
+
+from sklearn.base import BaseEstimator
+
+from cprime import storage
+
+
+class Stored(BaseEstimator):
+    """Base of estimators that `cprime.load` brings back."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted estimator to a safetensors file, whole or not at all; `cprime.load` brings it back.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to write; an existing file is replaced once the new one is complete.
+        """
+        storage.save(self, path)

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "arrays.h"
@@ -115,6 +117,72 @@ void nearest_among(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, Ta
                  [&](std::size_t i) { kernel.nearest_among(task, i * step, std::min(x.n, (i + 1) * step)); });
 }
 
+template <class V> auto as_array(std::vector<V> &&values) {
+    auto *kept = new std::vector<V>(std::move(values));
+    const nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<V> *>(p); });
+    return nb::ndarray<nb::numpy, V, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
+}
+
+// Sums of what was evaluated, by the winner of the point and by the component: rows of a sparse matrix (C, C).
+template <class T>
+nb::tuple evidence(Vector<std::int32_t> winners, Table<std::int32_t> evaluated, Table<T> values,
+                   std::optional<Vector<double>> sample_weight, std::size_t C, int n_threads) {
+    const std::size_t n = winners.shape(0), M = evaluated.shape(1);
+    require(evaluated.shape(0) == n && values.shape(0) == n && values.shape(1) == M, "evaluated, values");
+    require(!sample_weight || sample_weight->shape(0) == n, "sample_weight");
+    std::vector<std::int64_t> begins(C + 1);
+    std::vector<std::int32_t> indices;
+    std::vector<double> sums, weights;
+    {
+        const nb::gil_scoped_release release;
+        require_components(evaluated, C, -1);
+        std::vector<std::int64_t> entries;
+        const std::vector<std::size_t> begin = group(winners.data(), n, C, n_threads, entries);
+        struct Row {
+            std::vector<std::int32_t> ids;
+            std::vector<double> sums, weights;
+        };
+        std::vector<Row> rows(C);
+        const std::size_t step = std::max<std::size_t>(1, C / 64); // each task clears sums for all C components
+        parallel_for((C + step - 1) / step, n_threads, [&](std::size_t task) {
+            std::vector<double> sum(C), weight(C);
+            std::vector<char> seen(C);
+            for (std::size_t c = task * step; c < std::min(C, (task + 1) * step); ++c) {
+                Row &row = rows[c];
+                for (std::size_t e = begin[c]; e < begin[c + 1]; ++e) {
+                    const std::int64_t point = entries[e];
+                    const double w = sample_weight ? sample_weight->data()[point] : 1.0;
+                    for (std::size_t i = point * M; w > 0 && i < (point + 1) * M; ++i) {
+                        const std::int32_t b = evaluated.data()[i];
+                        if (b < 0)
+                            continue;
+                        if (!seen[b]) {
+                            seen[b] = 1;
+                            row.ids.push_back(b);
+                        }
+                        sum[b] += w * static_cast<double>(values.data()[i]);
+                        weight[b] += w;
+                    }
+                }
+                std::sort(row.ids.begin(), row.ids.end());
+                for (const std::int32_t b : row.ids) {
+                    row.sums.push_back(std::exchange(sum[b], 0.0));
+                    row.weights.push_back(std::exchange(weight[b], 0.0));
+                    seen[b] = 0;
+                }
+            }
+        });
+        for (std::size_t c = 0; c < C; ++c) {
+            begins[c + 1] = begins[c] + static_cast<std::int64_t>(rows[c].ids.size());
+            indices.insert(indices.end(), rows[c].ids.begin(), rows[c].ids.end());
+            sums.insert(sums.end(), rows[c].sums.begin(), rows[c].sums.end());
+            weights.insert(weights.end(), rows[c].weights.begin(), rows[c].weights.end());
+        }
+    }
+    return nb::make_tuple(as_array(std::move(begins)), as_array(std::move(indices)), as_array(std::move(sums)),
+                          as_array(std::move(weights)));
+}
+
 // The points in order of their component, each component's in rising order.
 void grouped_order(Vector<std::int32_t> labels, std::size_t n_components, OutVector<std::int64_t> order,
                    int n_threads) {
@@ -146,6 +214,8 @@ void register_local(nb::module_ &m) {
     m.def("reassign", &reassign<double>);
     m.def("keep", &keep<float>);
     m.def("keep", &keep<double>);
+    m.def("evidence", &evidence<float>);
+    m.def("evidence", &evidence<double>);
     m.def("grouped_order", &grouped_order);
     m.def("gather", &gather<float>);
     m.def("gather", &gather<double>);

@@ -136,6 +136,15 @@ def nearest_among(
     n_threads: int,
     /,
 ) -> None: ...
+def evidence(
+    winners: NDArray[np.int32],
+    evaluated: NDArray[np.int32],
+    values: _Floats,
+    sample_weight: NDArray[np.float64] | None,
+    n_components: int,
+    n_threads: int,
+    /,
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]: ...
 def grouped_order(
     labels: NDArray[np.int32], n_components: int, order: NDArray[np.int64], n_threads: int, /
 ) -> None: ...

@@ -89,7 +89,7 @@ def test_without_warm_start_a_fit_forgets_the_one_before(X):
 
 def test_warm_start_needs_means_of_the_same_shape(X):
     gm = mixture(5, random_state=0, warm_start=True).fit(X)
-    with pytest.raises(ValueError, match=r"warm_start.*\(6, 3\).*\(5, 3\)"):
+    with pytest.raises(ValueError, match="warm_start goes on from a fit with n_components=5, got n_components=6"):
         gm.set_params(n_components=6).fit(X)
     with pytest.raises(ValueError, match=r"warm_start.*\(5, 2\).*\(5, 3\)"):
         gm.set_params(n_components=5).fit(X[:, :2])

@@ -171,13 +171,13 @@ def test_warm_start_goes_on_where_the_fit_before_ended(X, family, weights, n_act
     np.testing.assert_allclose(parts.means_, whole.means_, atol=1e-9)
     np.testing.assert_allclose(parts.covariances_, whole.covariances_, rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(parts.lower_bounds_, whole.lower_bounds_[4:], rtol=1e-10)
-    with pytest.raises(ValueError, match=r"warm_start.*\(6, 3\).*\(5, 3\)"):
+    with pytest.raises(ValueError, match="warm_start goes on from a fit with n_components=5, got n_components=6"):
         parts.set_params(n_components=6).fit(X)
 
 
 def test_warm_start_needs_covariances_of_the_family(X):
     gm = mixture(C, "diag", max_iter=2, warm_start=True).fit(X)
-    with pytest.raises(ValueError, match=r"warm_start.*covariances_ of shape \(5, 3, 3\).*\(5, 3\)"):
+    with pytest.raises(ValueError, match="a fit with covariance_type='diag', got covariance_type='full'"):
         gm.set_params(covariance_type="full").fit(X)
 
 

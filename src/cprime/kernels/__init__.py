@@ -24,7 +24,7 @@ from cprime.kernels.native_gaussians import (
     responsibilities,
 )
 from cprime.kernels.native_line import cut_line
-from cprime.kernels.native_local import Found, gather, grouped_order, keep_nearest, nearest_among, reassign
+from cprime.kernels.native_local import Found, evidence, gather, grouped_order, keep_nearest, nearest_among, reassign
 
 __all__ = [
     "Bounds",
@@ -36,6 +36,7 @@ __all__ = [
     "best",
     "best_among",
     "cut_line",
+    "evidence",
     "expect_all",
     "gather",
     "grouped_order",

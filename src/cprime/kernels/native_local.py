@@ -165,6 +165,44 @@ def nearest_among(
     return Found(kept, distances, counts, evaluated, evaluations)
 
 
+class Evidence(NamedTuple):
+    """Sums over the points that each component wins, as rows of a sparse matrix (C, C); see `evidence`."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    sums: NDArray[np.float64]
+    weights: NDArray[np.float64]
+
+
+def evidence(
+    winners: NDArray[np.int32],
+    evaluated: NDArray[np.int32],
+    values: Floats,
+    sample_weight: Floats | None = None,
+    *,
+    n_components: int,
+    n_threads: int | None = None,
+) -> Evidence:
+    """Sums of w_n · value and of w_n over the points n that c wins and that have looked at c̃: what (8) averages.
+
+    winners (n,) int32, evaluated (n, M) int32: components looked at, −1 is none, values (n, M); points of weight 0
+    count for nothing  ->  row c of the sums has the components indices[indptr[c] : indptr[c + 1]], in rising order.
+    """
+    winners = check.kept(winners, "winners", (np.size(winners),))
+    evaluated = check.kept(evaluated, "evaluated", (len(winners), check.width(evaluated, "evaluated")))
+    values = np.ascontiguousarray(check.matrix(values, "values"))
+    if values.shape != evaluated.shape:
+        raise ValueError(f"values must have shape {evaluated.shape}, got {values.shape}")
+    weights = check.weights(sample_weight, len(winners))
+    C = check.count(n_components, "n_components")
+    try:
+        return Evidence(*_core.evidence(winners, evaluated, values, weights, C, resolve_threads(n_threads)))
+    except ValueError:
+        check.refuse_components(C, 0, winners=winners)
+        check.refuse_components(C, -1, evaluated=evaluated)
+        raise
+
+
 def grouped_order(labels: NDArray[np.int32], n_components: int, *, n_threads: int | None = None) -> NDArray[np.int64]:
     """The order that puts points of one component together, stable: a counting sort; labels (n,) int32 -> (n,)."""
     labels = check.kept(labels, "labels", (np.size(labels),))

@@ -30,6 +30,7 @@ from cprime.kernels.reference_line import cut_line
 from cprime.kernels.reference_local import (
     check_ids,
     check_range,
+    evidence,
     gather,
     grouped_order,
     keep_nearest,
@@ -43,6 +44,7 @@ __all__ = [
     "best",
     "best_among",
     "cut_line",
+    "evidence",
     "expect_all",
     "gather",
     "grouped_order",

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime.kernels import arguments as check
-from cprime.kernels.native_local import Found
+from cprime.kernels.native_local import Evidence, Found
 
 SEGMENT = 2048  # points of one component that `reassign` limits together
 
@@ -119,6 +119,38 @@ def nearest_among(
         kept[i, : len(order)], distances[i, : len(order)] = offered[order], squared[order]
         evaluated[i, : len(offered)], evaluations[i, : len(offered)] = offered, squared
     return Found(kept, distances, counts, evaluated if evidence else None, evaluations if evidence else None)
+
+
+def evidence(
+    winners: NDArray,
+    evaluated: NDArray,
+    values: NDArray,
+    sample_weight: NDArray | None = None,
+    *,
+    n_components: int,
+    n_threads: int | None = None,
+) -> Evidence:
+    """Sum w_n · value and w_n by the winner of point n and by the component looked at (F eq. 8).
+
+    winners (n,) int32, evaluated and values (n, M), −1 for no component; points of weight 0 count for nothing
+    returns indptr (C + 1,), indices in rising order within a row, sums and weights
+    """
+    C = check.count(n_components, "n_components")
+    check_ids("winners", winners[:, None], len(winners), 0, C)
+    check_ids("evaluated", evaluated, len(winners), -1, C)
+    if values.shape != evaluated.shape:
+        raise ValueError(f"values has shape {values.shape}, expected {evaluated.shape}.")
+    w = np.ones(len(winners)) if sample_weight is None else check.vector(sample_weight, "sample_weight", len(winners))
+    sums, weights, seen = np.zeros((C, C)), np.zeros((C, C)), np.zeros((C, C), dtype=bool)
+    for n, c in enumerate(winners):
+        for b, value in zip(evaluated[n], values[n], strict=True):
+            if b >= 0 and w[n] > 0:
+                sums[c, b] += w[n] * float(value)
+                weights[c, b] += w[n]
+                seen[c, b] = True
+    row, column = np.nonzero(seen)
+    indptr = np.concatenate([[0], np.cumsum(seen.sum(axis=1))])
+    return Evidence(indptr, column.astype(np.int32), sums[row, column], weights[row, column])
 
 
 def grouped_order(labels: NDArray, n_components: int, *, n_threads: int | None = None) -> NDArray:

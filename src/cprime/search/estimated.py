@@ -23,7 +23,7 @@ class EstimatedSearch(PointMajorSearch):
 
     needs_evidence = True
     _evidence: csr_array | None = (
-        None  # Σ w_n of what is averaged in the real part, Σ w_n in the imaginary one, by (c_o, c̃)
+        None  # Σ w_n of what is averaged in the real part, Σ w_n in the imaginary, by (c_o, c̃)
     )
 
     def start(self, chunks: Sequence[Chunk], components: Components, n_kept: int) -> None:
@@ -33,22 +33,22 @@ class EstimatedSearch(PointMajorSearch):
     def learn(self, found: kernels.Found, sample_weight: NDArray[np.float64] | None, components: Components) -> None:
         assert found.evaluated is not None
         assert found.evaluations is not None
-        looked = found.evaluated >= 0
-        if sample_weight is not None:
-            looked &= sample_weight[:, np.newaxis] > 0
-        winner = np.broadcast_to(found.kept[:, :1], looked.shape)[looked]
-        evidence = components.dissimilarity(found.evaluations[looked]) + 1j
-        if sample_weight is not None:
-            evidence *= np.broadcast_to(sample_weight[:, np.newaxis], looked.shape)[looked]
         C = len(components.centers)
-        seen = csr_array((evidence, (winner, found.evaluated[looked])), shape=(C, C))
-        self._evidence = seen if self._evidence is None else self._evidence + seen
+        seen = kernels.evidence(
+            np.ascontiguousarray(found.kept[:, 0]),
+            found.evaluated,
+            components.dissimilarity(found.evaluations),
+            sample_weight,
+            n_components=C,
+            n_threads=self.n_threads,
+        )
+        evidence = csr_array((seen.sums + 1j * seen.weights, seen.indices, seen.indptr), shape=(C, C))
+        self._evidence = evidence if self._evidence is None else self._evidence + evidence
 
     def refresh(self, components: Components) -> None:
         if self._evidence is None:
             return
         evidence, self._evidence = self._evidence, None
-        evidence.sum_duplicates()
         C = len(components.centers)
         G = min(self.n_neighbors, C)
         mean = evidence.data.real / evidence.data.imag

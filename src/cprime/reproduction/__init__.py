@@ -19,6 +19,7 @@ ENTRIES = {
     "kearns-example-d": "kearns_example_d",
     "kearns-figure-7": "kearns_figure_7",
     "kearns-figure-8": "kearns_figure_8",
+    "slides-em": "slides_em",
     "truncated-table-s1": "truncated_table_s1",
     "truncated-figure-1": "truncated_figure_1",
     "truncated-figure-s2": "truncated_figure_s2",

@@ -7,6 +7,7 @@ from concurrent.futures import ProcessPoolExecutor
 import numpy as np
 import pytest
 from benchmarks.data import random_start
+from benchmarks.measures.options import MIXTURES
 from benchmarks.peers import PEERS, Fitted, Peer, Settings, Task
 from benchmarks.quality import inertia, judge
 from benchmarks.worker import FitFailed, Worker
@@ -41,15 +42,18 @@ def test_adapter(name, points, elsewhere):
     fitted = elsewhere(name, task, cheapest)
     value = judge(points, C, fitted)
     assert judge(points, C, elsewhere(name, task, cheapest)) == pytest.approx(value, rel=1e-4)
-    if peer.model == "mixture":
-        assert fitted.weights.shape == fitted.covariances.shape == (C,)
+    if peer.model in MIXTURES:
+        D = points.shape[1]
+        shapes = {"mixture": (C,), "mixture-diag": (C, D), "mixture-full": (C, D, D)}
+        assert fitted.weights.shape == (C,)
+        assert fitted.covariances.shape == shapes[peer.model]
     else:
         assert value < 0.9 * inertia(points, points.mean(axis=0, keepdims=True))
     if peer.fixed is not None:
         longer = elsewhere(name, task, peer.fixed(8))
         assert longer.n_iter <= 8
         gain = judge(points, C, longer) - value
-        assert gain > 0 if peer.model == "mixture" else gain < 0.01 * value
+        assert gain > 0 if peer.model in MIXTURES else gain < 0.01 * value
 
 
 @pytest.mark.parametrize("name", ["cprime-lloyd", "faiss", "sklearn-lloyd", "sklearn-elkan", "intelex"])

@@ -5,6 +5,7 @@ import pytest
 from benchmarks.peers import Fitted
 from benchmarks.quality import inertia, judge, log_likelihood
 from scipy.special import logsumexp
+from scipy.stats import multivariate_normal
 
 
 def squared_distances(X: np.ndarray, centers: np.ndarray) -> np.ndarray:
@@ -29,6 +30,23 @@ def test_log_likelihood_is_that_of_the_definition(points, rng, alike, offset):
     joint = np.log(weights) - 0.5 * D * np.log(2 * np.pi * variances) - squared / (2 * variances)
     found = log_likelihood(points + np.float32(offset), weights, means + np.float32(offset), variances)
     assert found == pytest.approx(logsumexp(joint, axis=1).mean(), rel=1e-3 if offset else 1e-6)
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_log_likelihood_of_general_covariances(points, rng, full):
+    C, D = 5, points.shape[1]
+    means, weights = points[:C].astype(np.float64), rng.dirichlet(np.ones(C))
+    variances = rng.uniform(0.5, 4, (C, D))
+    covariances = np.stack([np.diag(v) for v in variances])
+    if full:
+        turns = np.linalg.qr(rng.standard_normal((C, D, D)))[0]
+        covariances = turns @ covariances @ turns.transpose(0, 2, 1)
+    joint = [
+        np.log(w) + multivariate_normal(m, c).logpdf(points)
+        for w, m, c in zip(weights, means, covariances, strict=True)
+    ]
+    found = log_likelihood(points, weights, means, covariances if full else variances)
+    assert found == pytest.approx(logsumexp(joint, axis=0).mean(), rel=1e-8)
 
 
 def test_components_of_weight_zero_count_for_nothing(points):

@@ -122,6 +122,20 @@ class Model(Protocol):
         ...
 
 
+class Means:
+    """Base of models that have a mean for every component."""
+
+    centers: Floats
+
+    @property
+    def n_components(self) -> int:
+        return self.centers.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        return self.centers.shape[1]
+
+
 def log_weights(weights: Weights, n_components: int) -> NDArray[np.float64]:
     """log π_c (C,); that of a component without points is finite, so that nothing above it turns into NaN."""
     if weights is None:

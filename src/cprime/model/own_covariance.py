@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from cprime import kernels
 from cprime.kernels.native import Floats
 from cprime.model.base import (
+    Means,
     Scatter,
     Weights,
     expect_gaussians,
@@ -25,7 +26,7 @@ from cprime.statistics import Statistics
 
 
 @dataclass(frozen=True)
-class OwnCovariance:
+class OwnCovariance(Means):
     """Parameters Θ; a subclass says how covariances follow from second moments and what their factors are.
 
     centers (C, D) data units, of the data's dtype    covariances: as the subclass has them [data unit²], float64
@@ -40,14 +41,6 @@ class OwnCovariance:
     scatter_shape = None
     scale = -0.5
     full: ClassVar[bool]
-
-    @property
-    def n_components(self) -> int:
-        return self.centers.shape[0]
-
-    @property
-    def n_features(self) -> int:
-        return self.centers.shape[1]
 
     @property
     def n_parameters(self) -> int:

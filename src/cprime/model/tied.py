@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from cprime import kernels
 from cprime.kernels.native import Floats
 from cprime.model.base import (
+    Means,
     Scatter,
     Weights,
     expect_gaussians,
@@ -30,7 +31,7 @@ from cprime.statistics import Statistics
 
 
 @dataclass(frozen=True)
-class Tied:
+class Tied(Means):
     """Parameters Θ.
 
     centers (C, D) data units, of the data's dtype    covariances (D, D) [data unit²], float64
@@ -44,14 +45,6 @@ class Tied:
 
     scatter_shape = "matrix"
     scale = -0.5
-
-    @property
-    def n_components(self) -> int:
-        return self.centers.shape[0]
-
-    @property
-    def n_features(self) -> int:
-        return self.centers.shape[1]
 
     @property
     def n_parameters(self) -> int:

@@ -16,13 +16,22 @@ from numpy.typing import NDArray
 
 from cprime import kernels
 from cprime.kernels.native import Floats
-from cprime.model.base import Scatter, Weights, expect_gaussians, log_weights, n_weights, new_weights, statistics_of
+from cprime.model.base import (
+    Means,
+    Scatter,
+    Weights,
+    expect_gaussians,
+    log_weights,
+    n_weights,
+    new_weights,
+    statistics_of,
+)
 from cprime.search import Centers, Chunk
 from cprime.statistics import Statistics
 
 
 @dataclass(frozen=True)
-class TiedSpherical:
+class TiedSpherical(Means):
     """Parameters Θ.
 
     centers (C, D) data units, of the data's dtype    variance: σ² [data unit²]    weights (C,), None for 1/C each
@@ -35,14 +44,6 @@ class TiedSpherical:
     weights: Weights = None
 
     scatter_shape = "trace"
-
-    @property
-    def n_components(self) -> int:
-        return self.centers.shape[0]
-
-    @property
-    def n_features(self) -> int:
-        return self.centers.shape[1]
 
     @property
     def n_parameters(self) -> int:

@@ -36,6 +36,14 @@ std::vector<std::size_t> group(const std::int32_t *kept, std::size_t n_entries, 
     return begin;
 }
 
+std::vector<std::size_t> group_by_first(const std::int32_t *kept, std::size_t n, std::size_t width,
+                                        std::size_t n_components, int n_threads, std::vector<std::int64_t> &entries) {
+    std::vector<std::int32_t> first(n);
+    for (std::size_t i = 0; i < n; ++i)
+        first[i] = kept[i * width];
+    return group(first.data(), n, n_components, n_threads, entries);
+}
+
 std::vector<Segment> segments(const std::vector<std::size_t> &begin, std::size_t length, const std::uint8_t *active) {
     std::vector<Segment> out;
     for (std::size_t c = 0; c + 1 < begin.size(); ++c)

@@ -15,6 +15,12 @@ namespace cprime {
 std::vector<std::size_t> group(const std::int32_t *kept, std::size_t n_entries, std::size_t n_components, int n_threads,
                                std::vector<std::int64_t> &entries);
 
+// The rows of `kept` (n, width), grouped by their first component.
+std::vector<std::size_t> group_by_first(const std::int32_t *kept, std::size_t n, std::size_t width,
+                                        std::size_t n_components, int n_threads, std::vector<std::int64_t> &entries);
+
+constexpr std::size_t SHARED = 2048; // points of a component that share what is made of its candidates
+
 // Entries [begin, end) of one component.
 struct Segment {
     int component;

@@ -55,7 +55,6 @@ void best(Matrix<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets, V
 template <class T>
 void keep_best(Matrix<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets, Table<std::int32_t> lists,
                Table<std::int32_t> previous, OutTable<std::int32_t> kept, OutTable<T> costs, int n_threads) {
-    constexpr std::size_t SEGMENT = 2048;
     const Kernels<T> &kernel = kernels<T>();
     const Rows<T> x = rows(X);
     const Gaussians<T> gaussians = gaussians_of(means, factors, offsets);
@@ -68,11 +67,8 @@ void keep_best(Matrix<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offse
     for (const auto &ids : {lists, previous})
         require_components(ids, C, -1);
     const std::size_t width = previous.shape(1);
-    std::vector<std::int32_t> first(x.n);
-    for (std::size_t n = 0; n < x.n; ++n)
-        first[n] = previous.data()[n * width];
     std::vector<std::int64_t> entries;
-    const std::vector<std::size_t> begin = group(first.data(), x.n, C, n_threads, entries);
+    const std::vector<std::size_t> begin = group_by_first(previous.data(), x.n, width, C, n_threads, entries);
     const KeepBestTask<T> task{x,
                                gaussians,
                                lists.data(),
@@ -83,7 +79,7 @@ void keep_best(Matrix<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offse
                                static_cast<int>(kept.shape(1)),
                                kept.data(),
                                costs.data()};
-    for_each(segments(begin, SEGMENT), n_threads,
+    for_each(segments(begin, SHARED), n_threads,
              [&](int c, std::size_t b, std::size_t e) { kernel.keep_best(task, c, b, e); });
 }
 
@@ -110,7 +106,7 @@ void respond(Matrix<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets
     const nb::gil_scoped_release release;
     const std::vector<T> start = starts(gaussians, origin.data(), n_threads);
     // Rows that are worked on at once: few enough to stay near the processor while every component reads them, enough
-    // to be worth sharing, and bounded whatever N and C are.
+    // to be worth sharing and to fill the vectors.
     constexpr std::size_t NEAR = std::size_t(1) << 19, WORTH = std::size_t(1) << 20, BUDGET = std::size_t(48) << 20;
     const std::size_t lanes = kernel.lanes;
     const std::size_t wanted = std::max(NEAR / (std::max<std::size_t>(D, 1) * sizeof(T)), WORTH / C);

@@ -9,8 +9,6 @@
 namespace cprime {
 namespace {
 
-constexpr std::size_t SEGMENT = 2048; // points of a component that are worked on at once
-
 template <class T>
 void reassign(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, std::optional<Vector<T>> inside,
               std::optional<Vector<T>> outside, double share, std::optional<Vector<std::uint8_t>> active,
@@ -38,7 +36,7 @@ void reassign(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, std::op
                                entries.data(),
                                new_labels.data(),
                                distances.data()};
-    for_each(segments(begin, SEGMENT, data_or_null(active)), n_threads,
+    for_each(segments(begin, SHARED, data_or_null(active)), n_threads,
              [&](int c, std::size_t b, std::size_t e) { kernel.reassign(task, c, b, e); });
 }
 
@@ -55,11 +53,8 @@ void keep(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, Table<std::
     for (const auto &ids : {lists, previous})
         require_components(ids, m.n, -1);
     const std::size_t width = previous.shape(1);
-    std::vector<std::int32_t> nearest(x.n);
-    for (std::size_t n = 0; n < x.n; ++n)
-        nearest[n] = previous.data()[n * width];
     std::vector<std::int64_t> entries;
-    const std::vector<std::size_t> begin = group(nearest.data(), x.n, m.n, n_threads, entries);
+    const std::vector<std::size_t> begin = group_by_first(previous.data(), x.n, width, m.n, n_threads, entries);
     const KeepTask<T> task{x,
                            m,
                            lists.data(),
@@ -70,7 +65,7 @@ void keep(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, Table<std::
                            static_cast<int>(kept.shape(1)),
                            kept.data(),
                            distances.data()};
-    for_each(segments(begin, SEGMENT), n_threads,
+    for_each(segments(begin, SHARED), n_threads,
              [&](int c, std::size_t b, std::size_t e) { kernel.keep(task, c, b, e); });
 }
 

@@ -66,11 +66,9 @@ def run(data: InMemory, model: Model, settings: Settings, labels: NDArray[np.int
     labels (N,): a component near each point, if some are known already
     """
     data.begin(None if settings.search.exact else labels)
+    start_search(data, model, settings)
     if isinstance(model, TiedSpherical) and math.isnan(model.variance):
-        start_search(data, replace(model, variance=1.0), settings)
         model = with_hard_variance(data, model, settings)
-    else:
-        start_search(data, model, settings)
     fit = Fit(model, scatter=None if settings.k_means else data.scatter(model.scatter_shape))
     for _ in range(settings.n_warmup):
         start = perf_counter()
@@ -97,7 +95,7 @@ def run(data: InMemory, model: Model, settings: Settings, labels: NDArray[np.int
                 fit.model, fit.exchanging = before, False
                 continue
             if fit.exchanging:  # an exchange is judged with both centres having followed the point
-                bound, J = hard_free_energy(fit.model, squares, fit.statistics.weight), squares
+                bound, J = hard_free_energy(k_means_model(fit), squares, fit.statistics.weight), squares
         record(fit, settings, "em", bound, J, start)
         value = J if settings.k_means else bound
         change = abs(last - value) / (J if settings.k_means and J > 0 else 1.0)
@@ -152,17 +150,16 @@ def k_means_model(fit: Fit) -> TiedSpherical:
     return fit.model
 
 
-def hard_free_energy(model: Model, J: float, weight: float) -> float:
+def hard_free_energy(model: TiedSpherical, J: float, weight: float) -> float:
     """F (15) of a partition of error J, for σ² of (14) [nats per unit of weight]."""
-    assert isinstance(model, TiedSpherical)
     model = model.with_variance(J / weight)
     return model.log_scale + model.scale * J / weight
 
 
 def with_hard_variance(data: InMemory, model: TiedSpherical, settings: Settings) -> TiedSpherical:
-    """The same centres with σ² of the points assigned to the nearest that the search finds (14)."""
+    """The same centres, of equal weights, with σ² of the points assigned to the nearest that the search finds (14)."""
     J = 0.0
-    components = replace(model, variance=1.0).components(settings.n_threads)
+    components = model.components(settings.n_threads)  # squared distances, whatever the variance
     for chunk in data.chunks:
         n_kept = settings.n_active if settings.n_active < model.n_components else 1
         kept, distances, _ = settings.search.find(chunk, components, n_kept)

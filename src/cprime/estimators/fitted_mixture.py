@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cprime import kernels
 from cprime.estimators.base import Clusterer
+from cprime.estimators.entries import kept_entries
 from cprime.estimators.mixture_parameters import make, precisions
 from cprime.estimators.validation import check_integer, check_weights
 from cprime.model import Model, TiedSpherical
@@ -112,20 +113,12 @@ class FittedMixture(DensityMixin, Clusterer):
         """
         X = self._validated(X, reset=False)
         H, C = self.n_active_, len(self.means_)
-        shape = len(X), C
         if not sparse and C == H:
             return self._parameters().responsibilities(X, self.n_threads)
         kept, costs = self._best(X, H)
         scale = self._parameters().scale
         responsibilities = kernels.posterior(costs, scale, n_threads=self.n_threads).responsibilities
-        if sparse:
-            indptr = np.arange(0, len(X) * H + 1, H)
-            result = csr_array((responsibilities.ravel(), kept.ravel(), indptr), shape=shape)
-            result.sort_indices()
-            return result
-        dense = np.zeros(shape)
-        np.put_along_axis(dense, kept.astype(np.intp), responsibilities, axis=1)
-        return dense
+        return kept_entries(kept, responsibilities, C, sparse)
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """The exact log-likelihood of each row, log Σ_c π_c N(x; μ_c, Σ_c) over all components, in nats.

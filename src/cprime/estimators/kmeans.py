@@ -6,12 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from cprime import em, kernels, storage
+from cprime import em, storage
 from cprime.estimators.base import Clusterer
+from cprime.estimators.nearest_center import NearestCenter
 from cprime.estimators.validation import (
     check_choice,
     check_common,
@@ -35,7 +35,7 @@ from cprime.seeding import Start
 
 
 @storage.register
-class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Clusterer):
+class KMeans(NearestCenter, Clusterer):
     """k-means clustering, as the hard end of the truncated-EM family.
 
     Lowers J = Σ_n w_n min_c ‖x_n − μ_c‖², and with it raises the free energy F = −log C − (D/2) log(2πe J/(DN)), a
@@ -192,11 +192,6 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
         self.random_state = random_state
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the centers.
 
@@ -331,10 +326,6 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
         self.n_iter_ = len(history)
         self.n_active_ = 1
 
-    @property
-    def _n_features_out(self) -> int:
-        return self.cluster_centers_.shape[0]
-
     def _parameters(self) -> TiedSpherical:
         return self._model(self.cluster_centers_, self.variance_, variance_floor(self.cluster_centers_))
 
@@ -360,7 +351,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
         X = self._validated(X, reset=False)
         if approximate:
             return approximately_nearest(X, self.cluster_centers_, self.neighbors_, self.n_threads)[0]
-        return kernels.nearest(X, self.cluster_centers_, n_threads=self.n_threads)[0][:, 0]
+        return self._nearest(X)[0]
 
     def transform(self, X: Any) -> NDArray:
         """The Euclidean distance of each row to each center, or the cosine distance 1 − cos where that is the metric.
@@ -374,26 +365,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Cl
         distances : ndarray of shape (n_samples, n_clusters)
             In data units (or 0 … 2) and of the data's dtype. An N×C array: it is what was asked for.
         """
-        X = self._validated(X, reset=False)
-        squared = kernels.min_distances(X, self.cluster_centers_, n_threads=self.n_threads)
         if self.metric == "cosine":
+            squared = self._squared_distances(X)
             return np.multiply(squared, 0.5, out=squared).T
-        return np.sqrt(squared, out=squared).T
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """−J: minus the weighted sum of squared distances to the nearest center, in data unit².
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : Ignored
-        sample_weight : array-like of shape (n_samples,), default=None
-
-        Returns
-        -------
-        score : float
-        """
-        X = self._validated(X, reset=False)
-        weights = check_weights(sample_weight, X)
-        distances = kernels.nearest(X, self.cluster_centers_, n_threads=self.n_threads)[1][:, 0]
-        return -Chunk(X, weights).weighted_sum(distances)
+        return super().transform(X)

@@ -1,7 +1,7 @@
 """Gaussian components that share one covariance matrix [E].
 
 Points and means are whitened by it, L⁻¹ (x − origin) with Σ = L Lᵀ; what is left is the papers' mixture with σ² = 1,
-and every search for squared distances serves. Free weights are one more coordinate, as in `tied_spherical`.
+and every search for squared distances serves.
 """
 
 import math
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from cprime import kernels
 from cprime.kernels.native import Floats
 from cprime.model.base import (
-    Means,
     Scatter,
     Weights,
     expect_gaussians,
@@ -26,12 +25,13 @@ from cprime.model.base import (
     statistics_of,
 )
 from cprime.model.covariance import inverses, repaired
-from cprime.search import Centers, Chunk
+from cprime.model.embedded import Embedded
+from cprime.search import Chunk
 from cprime.statistics import Statistics
 
 
 @dataclass(frozen=True)
-class Tied(Means):
+class Tied(Embedded):
     """Parameters Θ.
 
     centers (C, D) data units, of the data's dtype    covariances (D, D) [data unit²], float64
@@ -69,9 +69,8 @@ class Tied(Means):
     @cached_property
     def _embedded(self) -> Floats:
         centers = (self.centers - self._origin) @ self._whitening.T
-        if self.weights is not None:
-            logs = log_weights(self.weights, self.n_components)
-            centers[:, -1] = np.sqrt(2 * (logs.max() - logs))
+        if self._handicap is not None:
+            centers[:, -1] = self._handicap
         return np.ascontiguousarray(centers, dtype=self.centers.dtype)
 
     @cached_property
@@ -82,16 +81,9 @@ class Tied(Means):
             self.n_features * math.log(2 * math.pi) + log_determinant
         )
 
-    @property
-    def _gaussians(self) -> kernels.Gaussians:
-        return kernels.Gaussians(self._embedded, np.ones_like(self._embedded), np.zeros(self.n_components))
-
     def embed(self, X: Floats, before: Floats | None = None, n_threads: int | None = None) -> Floats:
         dtype = self.centers.dtype
         return kernels.products(X, self._whitening.astype(dtype), self._origin.astype(dtype), n_threads=n_threads)
-
-    def components(self, n_threads: int | None = None) -> Centers:
-        return Centers(self._embedded, n_threads)
 
     def expect_all(self, chunk: Chunk, n_threads: int | None = None) -> Statistics:
         D = self.n_features
@@ -105,16 +97,6 @@ class Tied(Means):
             ),
             n_threads,
         )
-
-    def sums(
-        self, chunk: Chunk, kept: NDArray, q: NDArray | None, cost: float, n_threads: int | None = None
-    ) -> tuple[NDArray, NDArray, NDArray | float]:
-        counts, sums = kernels.accumulate(
-            chunk.X, kept, q, chunk.sample_weight, n_components=self.n_components, n_threads=n_threads
-        )
-        if self.weights is not None:
-            cost -= float((counts * np.square(self._embedded[:, -1])).sum())
-        return counts, sums, cost
 
     def maximise(self, statistics: Statistics, scatter: Scatter | None = None) -> Self:
         """M-step: means, π_c = N_c / N, and Σ = (T − Σ_c N_c (μ_c − m)(μ_c − m)ᵀ) / W, T being the scatter about m."""
@@ -138,14 +120,6 @@ class Tied(Means):
         within = self.covariances - self.reg_covar * np.eye(self.n_features)
         scatter = Scatter(mean, within + (shares[:, np.newaxis] * shift).T @ shift, 1.0)
         return statistics_of(shares, self.centers, 0.0), scatter
-
-    def log_likelihood(self, X: Floats, n_threads: int | None = None) -> NDArray[np.float64]:
-        points = self.embed(X, n_threads=n_threads)
-        return self.log_scale + kernels.respond(points, self._gaussians, moments=False, n_threads=n_threads).log_sum
-
-    def responsibilities(self, X: Floats, n_threads: int | None = None) -> NDArray[np.float64]:
-        points = self.embed(X, n_threads=n_threads)
-        return kernels.responsibilities(points, self._gaussians, n_threads=n_threads)
 
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
         return normal @ self._lower.T

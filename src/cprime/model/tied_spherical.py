@@ -2,8 +2,7 @@
 
     p(c) = 1/C or π_c        p(x | c) = (2πσ²)^(−D/2) exp(−‖x − μ_c‖² / 2σ²)
 
-With equal weights and C′ = 1 it is k-means (Prop. 2). Free weights are one more coordinate of the centres, in which all
-points are 0: what it adds to a squared distance is −2σ² log π_c, less the least of these.
+With equal weights and C′ = 1 it is k-means (Prop. 2).
 """
 
 import math
@@ -17,7 +16,6 @@ from numpy.typing import NDArray
 from cprime import kernels
 from cprime.kernels.native import Floats
 from cprime.model.base import (
-    Means,
     Scatter,
     Weights,
     expect_gaussians,
@@ -26,12 +24,13 @@ from cprime.model.base import (
     new_weights,
     statistics_of,
 )
-from cprime.search import Centers, Chunk
+from cprime.model.embedded import Embedded
+from cprime.search import Chunk
 from cprime.statistics import Statistics
 
 
 @dataclass(frozen=True)
-class TiedSpherical(Means):
+class TiedSpherical(Embedded):
     """Parameters Θ.
 
     centers (C, D) data units, of the data's dtype    variance: σ² [data unit²]    weights (C,), None for 1/C each
@@ -67,23 +66,10 @@ class TiedSpherical(Means):
         return self.variance
 
     @cached_property
-    def _handicap(self) -> NDArray[np.float64] | None:
-        """The further coordinate of every center (C, 1); None where weights are equal."""
-        if self.weights is None:
-            return None
-        logs = log_weights(self.weights, self.n_components)
-        return np.sqrt(2 * self.variance * (logs.max() - logs))[:, np.newaxis]
-
-    @cached_property
     def _embedded(self) -> Floats:
         if self._handicap is None:
             return self.centers
         return np.column_stack([self.centers, self._handicap.astype(self.centers.dtype)])
-
-    @property
-    def _gaussians(self) -> kernels.Gaussians:
-        factors = np.full_like(self._embedded, self.variance**-0.5)
-        return kernels.Gaussians(self._embedded, factors, np.zeros(self.n_components))
 
     def embed(self, X: Floats, before: Floats | None = None, n_threads: int | None = None) -> Floats:
         if self._handicap is None:
@@ -91,9 +77,6 @@ class TiedSpherical(Means):
         if before is not None and before.shape[1] == self.n_features + 1:
             return before
         return np.column_stack([X, np.zeros(len(X), dtype=X.dtype)])
-
-    def components(self, n_threads: int | None = None) -> Centers:
-        return Centers(self._embedded, n_threads)
 
     def expect_all(self, chunk: Chunk, n_threads: int | None = None) -> Statistics:
         if self._handicap is not None:
@@ -111,16 +94,6 @@ class TiedSpherical(Means):
         exact = kernels.expect_all(chunk.X, self.centers, self.variance, chunk.sample_weight, n_threads=n_threads)
         n_distances = len(chunk.X) * self.n_components
         return Statistics(**exact._asdict(), weight=chunk.weight, n_distances=n_distances, n_moved=0)
-
-    def sums(
-        self, chunk: Chunk, kept: NDArray, q: NDArray | None, cost: float, n_threads: int | None = None
-    ) -> tuple[NDArray, NDArray, NDArray | float]:
-        counts, sums = kernels.accumulate(
-            chunk.X, kept, q, chunk.sample_weight, n_components=self.n_components, n_threads=n_threads
-        )
-        if self._handicap is not None:
-            cost -= float((counts * np.square(self._handicap[:, 0])).sum())
-        return counts, sums, cost
 
     def with_variance(self, mean_square: float) -> Self:
         """The same centres with σ² = mean_square / D, `mean_square` being a mean of squared distances (14)."""
@@ -151,11 +124,7 @@ class TiedSpherical(Means):
     def log_likelihood(self, X: Floats, n_threads: int | None = None) -> NDArray[np.float64]:
         if self._handicap is None:
             return self.log_scale + kernels.log_sum_exp(X, self.centers, self.variance, n_threads=n_threads)
-        found = kernels.respond(self.embed(X), self._gaussians, moments=False, n_threads=n_threads)
-        return self.log_scale + found.log_sum
-
-    def responsibilities(self, X: Floats, n_threads: int | None = None) -> NDArray[np.float64]:
-        return kernels.responsibilities(self.embed(X), self._gaussians, n_threads=n_threads)
+        return super().log_likelihood(X, n_threads)
 
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
         return normal * math.sqrt(self.variance)

@@ -9,12 +9,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 
 from cprime import kernels
 from cprime._threads import resolve_threads
 from cprime.estimators import GaussianMixture, KMeans
 from cprime.estimators.base import Clusterer
+from cprime.estimators.nearest_center import NearestCenter
 from cprime.estimators.validation import check_integer, check_real, check_weights, shown
 from cprime.execution import Chunk
 from cprime.model import TiedSpherical
@@ -25,7 +25,7 @@ from cprime.selection.fits import Mixture, centers_of
 _logger = logging.getLogger(__name__)
 
 
-class Splitter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Clusterer):
+class Splitter(NearestCenter, Clusterer):
     """Base of `XMeans` and `GMeans`; the parameters that they share are documented there."""
 
     min_clusters: int
@@ -35,11 +35,6 @@ class Splitter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     max_iter: int
     tol: float
     _descends: bool
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     def _division(self, cell: Cell, most: int) -> tuple[float, NDArray | None]:
         """How urgent it is to cut a cluster (the greater the more), and its new centers (k, D), k ≤ most; or None."""
@@ -196,31 +191,8 @@ class Splitter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
                 new.append(union([clusters[a], clusters[b]]).mean)
         return np.concatenate([centers[kept], np.array(new, dtype=centers.dtype)]) if new else None
 
-    def _nearest(self, X: NDArray) -> tuple[NDArray[np.int32], NDArray]:
-        kept, distances = kernels.nearest(X, self.cluster_centers_, n_threads=self.n_threads)
-        return kept[:, 0], distances[:, 0]
-
     def _parameters(self) -> TiedSpherical:
         return TiedSpherical(self.cluster_centers_, self.variance_, 0.0)
 
     def _n_active(self) -> int:
         return self.n_active_
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_clusters_
-
-    def predict(self, X: Any) -> NDArray[np.int32]:
-        """The nearest center of each row, (n_samples,) int32; ties go to the lower index."""
-        return self._nearest(self._validated(X, reset=False))[0]
-
-    def transform(self, X: Any) -> NDArray:
-        """The Euclidean distance of each row to each center, in data units: (n_samples, n_clusters_)."""
-        X = self._validated(X, reset=False)
-        squared = kernels.min_distances(X, self.cluster_centers_, n_threads=self.n_threads)
-        return np.sqrt(squared, out=squared).T
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """−J: minus the weighted sum of squared distances to the nearest center, in data unit²."""
-        X = self._validated(X, reset=False)
-        return -Chunk(X, check_weights(sample_weight, X)).weighted_sum(self._nearest(X)[1])

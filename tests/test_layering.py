@@ -21,7 +21,7 @@ LAYERS = (
     ("em", "fuzzy", "medoids"),
     ("execution",),
     ("search", "statistics", "seeding", "model"),
-    ("kernels",),
+    ("kernels", "sources"),
 )
 BOTTOM = len(LAYERS)  # `_core`, and private modules such as `_threads.py`
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}

@@ -1,0 +1,7 @@
+"""Where rows come from: arrays, files, folders of files, read block by block. Knows nothing of what is done with them."""
+
+from cprime.sources.ahead import ahead
+from cprime.sources.base import Source
+from cprime.sources.opening import is_source_like, open_data
+
+__all__ = ["Source", "ahead", "is_source_like", "open_data"]

@@ -1,0 +1,53 @@
+"""The next block is read while the caller computes with the one before."""
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.sources.base import Source
+
+
+def ahead(source: Source, ranges: Iterable[tuple[int, int]]) -> Iterator[NDArray]:
+    """The blocks of a source, each read by a thread while the caller has the one before.
+
+    Two buffers serve all blocks: a block holds its rows until the next one is asked for, then it may be overwritten.
+    What is in memory is handed out as it is, without a thread. While blocks are fetched, nothing else may read from the
+    source (its weights may be).
+
+    Parameters
+    ----------
+    source : Source
+        What to read.
+    ranges : iterable of (int, int)
+        First row and row after the last of each block.
+
+    Yields
+    ------
+    ndarray of shape (end - begin, n_features)
+        What `source.read(begin, end)` returns; an error in reading it is raised here. The thread has ended when the
+        iterator has, is closed or is no longer referred to.
+    """
+    if source.in_memory:
+        for begin, end in ranges:
+            yield source.read(begin, end)
+        return
+    buffers = [np.empty((0, source.n_features), source.dtype)] * 2
+
+    def fetch(number: int, begin: int, end: int) -> NDArray:
+        if len(buffers[number % 2]) < end - begin:
+            buffers[number % 2] = np.empty((end - begin, source.n_features), source.dtype)
+        block = buffers[number % 2][: end - begin]
+        source.read_into(begin, end, block)
+        return block
+
+    coming: Future[NDArray] | None = None
+    with ThreadPoolExecutor(1, thread_name_prefix="cprime-ahead") as reader:
+        for number, (begin, end) in enumerate(ranges):
+            block = None if coming is None else coming.result()
+            coming = reader.submit(fetch, number, begin, end)
+            if block is not None:
+                yield block
+        if coming is not None:
+            yield coming.result()

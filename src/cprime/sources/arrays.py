@@ -1,0 +1,99 @@
+"""Arrays in memory, and those of .npz files."""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.sources.base import Source, choose_array, kind_of, matrix_shape
+from cprime.sources.stamps import Stamp
+
+
+class ArraySource(Source):
+    """Rows of an array in memory: one chunk, unless more are asked for or it is `mapped` into memory."""
+
+    in_memory = True
+
+    def __init__(
+        self,
+        array: NDArray,
+        name: str = "X",
+        names: Sequence[str] | None = None,
+        files: Sequence[Stamp] = (),
+        mapped: bool = False,
+        vector: bool = False,
+    ) -> None:
+        n_rows, n_stored = matrix_shape(name, array.shape, vector)
+        super().__init__(name, n_rows, (kind_of(array.dtype),) * n_stored, names, files)
+        self._array = np.asarray(array).reshape(n_rows, n_stored)
+        self._mapped = mapped
+
+    @property
+    def n_bytes(self) -> int:
+        return super().n_bytes or self._values().nbytes
+
+    def read(self, begin: int, end: int) -> NDArray:
+        values = self._values()
+        if self._chosen is None and values.dtype == self.dtype:
+            self._check_range(begin, end)
+            block = values[begin:end]
+            if block.flags.c_contiguous:
+                view = block.view()
+                view.flags.writeable = False
+                return view
+        return super().read(begin, end)
+
+    def _values(self) -> NDArray:
+        return self._array
+
+    def _fill(self, begin: int, end: int, out: NDArray) -> None:
+        block = self._values()[begin:end]
+        np.copyto(out, self._pick(block), casting="unsafe")
+
+    def _gather(self, rows: NDArray[np.int64], out: NDArray) -> None:
+        out[...] = self._pick(self._values()[rows])
+
+    def _default_chunk_rows(self) -> int:
+        return super()._default_chunk_rows() if self._mapped else max(1, self.n_rows)
+
+    def _identity(self) -> bytes:
+        values = self._values()
+        found = hashlib.blake2b(digest_size=32)
+        for begin in range(0, self.n_rows, step := super()._default_chunk_rows()):
+            found.update(np.ascontiguousarray(values[begin : begin + step]))
+        return values.dtype.str.encode() + found.digest()
+
+
+class NpzSource(ArraySource):
+    """One array of an .npz file, loaded into memory; another process loads it again."""
+
+    def __init__(self, path: str | Path, key: str | None = None, vector: bool = False) -> None:
+        stamp = Stamp.of(path)
+        try:
+            with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+                found = {name: arrays[name] for name in arrays.files if key not in arrays.files or name == key}
+        except (EOFError, BadZipFile, ValueError, TypeError) as error:
+            raise ValueError(f"{path} cannot be read as a .npz file: {error or 'it is empty'}") from error
+        self._key = choose_array(str(path), {name: array.shape for name, array in found.items()}, key, vector)
+        self._vector = vector
+        super().__init__(found[self._key], str(path), None, (stamp,), vector=vector)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_array"}
+
+    def _copy(self) -> Self:
+        new = super()._copy()
+        new._array = self._values()
+        return new
+
+    def _values(self) -> NDArray:
+        if not hasattr(self, "_array"):
+            self._array = type(self)(self._files[0].path, self._key, self._vector)._array
+        return self._array
+
+    def _identity(self) -> bytes:
+        return self._key.encode()

@@ -1,0 +1,386 @@
+"""What every source of rows offers.
+
+Owns ranges, chunks, chosen columns, precision, weights, and the checks of files and values. A format says how rows are
+fetched (`_fill`) and nothing else; what is done with rows is known above.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from hashlib import blake2b
+from numbers import Integral
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from cprime.sources.stamps import Stamp
+
+CHUNK_BYTES = 128 * 2**20
+Kind = np.dtype | str  # how a column is stored; a str names a type that is not numeric
+
+
+class Source(ABC):
+    """Rows of numbers that are read block by block: an array, a file, a folder of files.
+
+    A source only reads. It serves one thread at a time; `with_chunk_rows(None)` and its like return sources of the same
+    rows that share no open file with it. Pickled, it keeps no file open and opens what it needs in the other process.
+
+    Parameters
+    ----------
+    name : str
+        What messages call it: the path, as it was given.
+    n_rows : int
+        How many rows there are.
+    kinds : sequence of (np.dtype or str)
+        How each column is stored; a str is the name of a type that is not numeric.
+    names : sequence of str, default=None
+        The columns' names, if they have any.
+    files : sequence of Stamp
+        What the rows are read from; `verify` watches them.
+
+    Attributes
+    ----------
+    n_rows, n_features : int
+        Rows, and columns that are chosen.
+    dtype : np.dtype
+        What `read` returns: float32 if that holds every stored value (of 8 and 16 bits, float32), else float64.
+    columns : list of str or None
+        The names of the chosen columns, in the order asked for.
+    chunk_rows : int
+        Rows of a chunk: as given, else as many as fit in 128 MiB. An array in memory is one chunk.
+    sizes : tuple of int
+        Rows of each chunk: `chunk_rows`, the last one fewer.
+    n_bytes : int
+        Bytes as stored.
+    in_memory : bool
+        Whether `read` costs nothing worth fetching ahead.
+    """
+
+    in_memory = False
+    _open_files: Any = None
+
+    def __init__(
+        self,
+        name: str,
+        n_rows: int,
+        kinds: Sequence[Kind],
+        names: Sequence[str] | None = None,
+        files: Sequence[Stamp] = (),
+    ) -> None:
+        self.name = name
+        self.n_rows = n_rows
+        self._kinds = tuple(kinds)
+        self._names = None if names is None else tuple(names)
+        self._files = tuple(files)
+        self._chosen: tuple[int, ...] | None = None
+        self._dtype: np.dtype | None = None
+        self._chunk_rows: int | None = None
+        self._weights: Source | None = None
+
+    @abstractmethod
+    def _fill(self, begin: int, end: int, out: NDArray) -> None:
+        """Write the chosen columns of rows begin to end into out (end - begin, n_features), of either precision."""
+
+    @property
+    def n_features(self) -> int:
+        return len(self._kinds if self._chosen is None else self._chosen)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n_rows, self.n_features
+
+    @property
+    def columns(self) -> list[str] | None:
+        return None if self._names is None else [self._names[j] for j in self._positions]
+
+    @property
+    def dtype(self) -> np.dtype:
+        if self._dtype is not None:
+            return self._dtype
+        return precision(self._chosen_kinds)
+
+    @property
+    def chunk_rows(self) -> int:
+        return self._chunk_rows or self._default_chunk_rows()
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        full, rest = divmod(self.n_rows, self.chunk_rows)
+        return (self.chunk_rows,) * full + ((rest,) if rest else ())
+
+    @property
+    def n_bytes(self) -> int:
+        return sum(stamp.size for stamp in self._files)
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}: {self.n_rows} x {self.n_features}, {self.dtype}>"
+
+    def read(self, begin: int, end: int) -> NDArray:
+        """Rows `begin` to `end`, without `end`.
+
+        Parameters
+        ----------
+        begin, end : int
+            0 <= begin <= end <= n_rows.
+
+        Returns
+        -------
+        ndarray of shape (end - begin, n_features)
+            Of `dtype` in C order: new, or a read-only view of what is in memory or mapped into it.
+        """
+        out = np.empty((end - begin, self.n_features), self.dtype)
+        self.read_into(begin, end, out)
+        return out
+
+    def read_into(self, begin: int, end: int, out: NDArray) -> None:
+        """As `read`, into an array of the right shape, in C order, float32 or float64."""
+        self._check_range(begin, end)
+        if begin < end:
+            self._fill(begin, end, out)
+
+    def take(self, rows: ArrayLike) -> NDArray:
+        """The rows with the given numbers.
+
+        Parameters
+        ----------
+        rows : array-like of int, of shape (m,)
+            In any order; the same row may be asked for more than once.
+
+        Returns
+        -------
+        ndarray of shape (m, n_features)
+            New, of `dtype`.
+        """
+        rows = np.asarray(rows, dtype=np.int64)
+        wanted, order = np.unique(rows, return_inverse=True)
+        out = np.empty((len(wanted), self.n_features), self.dtype)
+        if len(wanted):
+            self._check_range(int(wanted[0]), int(wanted[-1]) + 1)
+            self._gather(wanted, out)
+        return out if np.array_equal(wanted, rows) else out[order]
+
+    def weights(self, begin: int, end: int) -> NDArray[np.float64] | None:
+        """The weights of rows `begin` to `end`, (end - begin,) float64; None if all rows weigh the same."""
+        return None if self._weights is None else self._weights.read(begin, end)[:, 0]
+
+    def with_weights(self, spec: Any) -> "Source":
+        """The same rows with weights.
+
+        Parameters
+        ----------
+        spec : None, str, path or array-like of shape (n_rows,)
+            None for no weights; the name of a column of a table, which then is no data; a file with one column or a
+            1-d array; or the weights.
+
+        Returns
+        -------
+        Source
+
+        Raises
+        ------
+        ValueError
+            If weights are negative or not finite, all zero, or not one for each row; the message names the first such
+            row.
+        """
+        from cprime.sources.weights import weighted
+
+        return weighted(self, spec)
+
+    def select(self, columns: Sequence[str | int] | None) -> Self:
+        """The same rows with some columns of those stored, by name or number, in the order given; None for all."""
+        new = self._copy()
+        new._chosen = None if columns is None else self._numbers(columns)
+        new._settle()
+        return new
+
+    def as_type(self, dtype: DTypeLike) -> Self:
+        """The same rows, read as float32 or float64."""
+        wanted = np.dtype(dtype)
+        if wanted not in (np.float32, np.float64):
+            raise ValueError(f"dtype must be float32 or float64, got {wanted}.")
+        new = self._copy()
+        new._dtype = wanted
+        return new
+
+    def with_chunk_rows(self, chunk_rows: int | None) -> Self:
+        """The same rows in chunks of another size; None for the default."""
+        if chunk_rows is not None and (isinstance(chunk_rows, bool) or not isinstance(chunk_rows, Integral)):
+            raise TypeError(f"chunk_rows must be an instance of int, not {type(chunk_rows).__name__}.")
+        if chunk_rows is not None and chunk_rows < 1:
+            raise ValueError(f"chunk_rows == {chunk_rows}, must be >= 1.")
+        new = self._copy()
+        new._chunk_rows = None if chunk_rows is None else int(chunk_rows)
+        return new
+
+    def verify(self) -> None:
+        """Raise ValueError for the first file that has changed or vanished since the source was opened."""
+        for stamp in self._files:
+            stamp.verify()
+        if self._weights is not None:
+            self._weights.verify()
+
+    def fingerprint(self) -> bytes:
+        """A hash that tells other data from these.
+
+        Of files it sees names, sizes and times of change, of arrays in memory the content; moving a file to another
+        folder does not change it, nor does another `chunk_rows`.
+        """
+        found = blake2b(digest_size=32)
+        files = [(Path(stamp.path).name, stamp.size, stamp.mtime_ns) for stamp in self._files]
+        found.update(repr((files, self.shape, self.dtype.str, self.columns, self._chosen)).encode())
+        found.update(self._identity())
+        found.update(b"" if self._weights is None else self._weights.fingerprint())
+        return found.digest()
+
+    def check_finite(self, X: NDArray, begin: int) -> None:
+        """Raise ValueError if a block read from row `begin` on holds NaN or infinity, naming the first such value."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(X.sum()):
+                return
+        bad = ~np.isfinite(X)
+        rows = np.flatnonzero(bad.any(axis=1))
+        if not len(rows):
+            return
+        row = int(rows[0])
+        j = int(bad[row].argmax())
+        column = j if self.columns is None else repr(self.columns[j])
+        raise ValueError(
+            f"{self._where(begin + row)}, column {column}: {X[row, j]}; values must be finite, and {len(rows)} of the "
+            f"{len(X)} rows from row {begin} on hold others"
+        )
+
+    def close(self) -> None:
+        """Close what is open; the next read opens it again."""
+        self._open_files = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_open_files"}
+
+    @property
+    def _positions(self) -> Sequence[int]:
+        return range(len(self._kinds)) if self._chosen is None else self._chosen
+
+    @property
+    def _chosen_kinds(self) -> tuple[Kind, ...]:
+        return self._kinds if self._chosen is None else tuple(self._kinds[j] for j in self._chosen)
+
+    def _pick(self, block: NDArray) -> NDArray:
+        """The chosen columns of all that are stored."""
+        return block if self._chosen is None else block[:, np.asarray(self._chosen)]
+
+    def _copy(self) -> Self:
+        """The same source with nothing open."""
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__getstate__())
+        return new
+
+    def _settle(self) -> None:
+        """What follows from the choice of columns: they must be there, and be numbers."""
+        for j, kind in zip(self._positions, self._chosen_kinds, strict=True):
+            if isinstance(kind, str) and self._names is None:
+                raise ValueError(f"{self.name} must hold numbers, got values of type {kind}")
+            if isinstance(kind, str) and self._names is not None:
+                raise ValueError(
+                    f"{self.name}: column {self._names[j]!r} is not numeric, it has the type {kind}; "
+                    "choose the columns that are with columns="
+                )
+        if self.n_features == 0:
+            raise ValueError(f"{self.name} must have at least one column of data, got none")
+
+    def _numbers(self, columns: Sequence[str | int]) -> tuple[int, ...]:
+        """Where the chosen columns are stored."""
+        if isinstance(columns, str):
+            raise TypeError(f"columns must be a list of columns, got the string {columns!r}.")
+        found = tuple(self._number(column) for column in columns)
+        for j in found:
+            if found.count(j) > 1:
+                raise ValueError(f"columns must be distinct, got {list(columns)!r}.")
+        return found
+
+    def _number(self, column: str | int) -> int:
+        n_stored = len(self._kinds)
+        if isinstance(column, Integral) and not isinstance(column, bool):
+            if not 0 <= column < n_stored:
+                raise ValueError(f"{self.name} has no column {column}; it has columns 0 to {n_stored - 1}")
+            return int(column)
+        if self._names is None:
+            raise ValueError(f"{self.name} has no column names: columns must be numbers, got {column!r}")
+        if column not in self._names:
+            raise ValueError(f"{self.name} has no column {column!r}; it has {listed(self._names)}")
+        return self._names.index(column)
+
+    def _default_chunk_rows(self) -> int:
+        return max(1, CHUNK_BYTES // max(1, self.n_features * self.dtype.itemsize))
+
+    def _gather(self, rows: NDArray[np.int64], out: NDArray) -> None:
+        """Write distinct rows in ascending order into out; those that are stored together are read together."""
+        span = self._span()
+        first = np.flatnonzero(np.diff(rows // span, prepend=-1))
+        for a, b in zip(first, [*first[1:], len(rows)], strict=True):
+            begin, end = int(rows[a]), int(rows[b - 1]) + 1
+            block = np.empty((end - begin, self.n_features), out.dtype)
+            self._fill(begin, end, block)
+            out[a:b] = block[rows[a:b] - begin]
+
+    def _span(self) -> int:
+        """How many rows are read together when single rows are asked for."""
+        return max(1, 2**16 // max(1, self.n_features * self.dtype.itemsize))
+
+    def _identity(self) -> bytes:
+        """What else tells this source from others: the array's name in a file, or the content."""
+        return b""
+
+    def _where(self, row: int) -> str:
+        """Which row that is, for messages."""
+        return f"{self.name}: row {row}"
+
+    def _check_range(self, begin: int, end: int) -> None:
+        if not 0 <= begin <= end <= self.n_rows:
+            raise ValueError(f"rows {begin} to {end} are not among the {self.n_rows} rows of {self.name}")
+
+
+def precision(kinds: Sequence[Kind]) -> np.dtype:
+    """The narrower of float32 and float64 that holds the given types; integers of 64 bits may be rounded."""
+    numeric = {kind for kind in kinds if isinstance(kind, np.dtype)}
+    single = np.result_type(np.float32, *numeric) == np.float32
+    return np.dtype(np.float32 if single else np.float64)
+
+
+def kind_of(dtype: np.dtype) -> Kind:
+    """A NumPy type as a source keeps it: its name if it is no type of real numbers."""
+    return dtype if dtype.kind in "biuf" else str(dtype)
+
+
+def matrix_shape(name: str, shape: tuple[int, ...], vector: bool) -> tuple[int, int]:
+    """The shape of a stored array as rows and columns; only where a `vector` is looked for may it have one axis."""
+    if vector and len(shape) == 1:
+        return shape[0], 1
+    if len(shape) != 2:
+        raise ValueError(f"{name} must hold a matrix (rows, columns), got an array of shape {shape}")
+    return shape[0], shape[1]
+
+
+def choose_array(name: str, shapes: dict[str, tuple[int, ...]], key: str | None, vector: bool) -> str:
+    """Which of the named arrays of a file holds the rows: the one asked for, the only one that could, or X."""
+    if key is not None:
+        if key not in shapes:
+            raise ValueError(f"{name} has no array {key!r}; it has {listed(list(shapes))}")
+        return key
+    fitting = [key for key, shape in shapes.items() if len(shape) == 2 or (vector and len(shape) == 1)]
+    if len(fitting) == 1:
+        return fitting[0]
+    if "X" in fitting:
+        return "X"
+    if not fitting:
+        raise ValueError(f"{name} must hold a matrix (rows, columns), it has {listed(list(shapes))}")
+    raise ValueError(f"{name} has {len(fitting)} matrices: choose with key= from {listed(fitting)}")
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names for a message."""
+    shown = ", ".join(repr(name) for name in names[:12])
+    return f"{shown} and {len(names) - 12} more" if len(names) > 12 else shown or "none"

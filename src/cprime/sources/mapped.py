@@ -1,0 +1,153 @@
+"""Files that are an array as it lies in memory: .npy, and memory maps.
+
+A block is a view of the map where nothing has to be changed. What is copied is read with `readinto` in slabs, so that
+the pages of a map never add up to the whole file.
+"""
+
+import mmap
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.sources.base import Source, kind_of, matrix_shape
+from cprime.sources.stamps import Stamp
+
+SLAB_BYTES = 4 * 2**20
+
+
+class MappedSource(Source):
+    """Rows (n, D) of one type in a file, the values of a row side by side unless the array lies in Fortran order.
+
+    offset: where the first row begins [bytes]      row_bytes: from one row to the next
+    lead: what comes before the values of a row [bytes]
+    """
+
+    def __init__(
+        self,
+        stamp: Stamp,
+        dtype: np.dtype,
+        shape: tuple[int, int],
+        offset: int,
+        strides: tuple[int, int] | None = None,
+        lead: int = 0,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(name or stamp.path, shape[0], (kind_of(dtype),) * shape[1], None, (stamp,))
+        self._stored = dtype
+        self._offset = offset
+        self._strides = strides or (lead + dtype.itemsize * shape[1], dtype.itemsize)
+        self._lead = lead
+
+    @property
+    def in_memory(self) -> bool:  # type: ignore[override]
+        return self._is_plain(self.dtype) and self.n_rows <= self.chunk_rows
+
+    def read(self, begin: int, end: int) -> NDArray:
+        if self._is_plain(self.dtype):
+            self._check_range(begin, end)
+            return self._map()[begin:end]
+        return super().read(begin, end)
+
+    def _fill(self, begin: int, end: int, out: NDArray) -> None:
+        if not self._has_whole_rows():
+            block = self._map()[begin:end]
+            np.copyto(out, self._pick(block), casting="unsafe")
+            return
+        with open(self._files[0].path, "rb", buffering=0) as file:
+            if self._is_plain(out.dtype) and out.flags.c_contiguous:
+                self._read_bytes(file, begin, out.reshape(-1).view(np.uint8))
+                return
+            for a, raw in self._slabs(file, begin, end):
+                out[a : a + len(raw)] = self._decode(raw, begin + a)
+
+    def _gather(self, rows: NDArray[np.int64], out: NDArray) -> None:
+        out[...] = self._pick(self._map()[rows])
+
+    def _decode(self, raw: NDArray[np.uint8], begin: int) -> NDArray:
+        """The chosen values (m, D), as stored, of the bytes (m, row_bytes) of the rows from `begin` on."""
+        values = np.ndarray((len(raw), len(self._kinds)), self._stored, raw, self._lead, self._strides)
+        return self._pick(values)
+
+    def _slabs(self, file: BinaryIO, begin: int, end: int) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+        """(where in the block, whole rows (m, row_bytes)) of a range of rows; the memory is used again."""
+        step = max(1, SLAB_BYTES // self._strides[0])
+        slab = np.empty((min(step, end - begin), self._strides[0]), np.uint8)
+        behind = self._strides[0] - self._row_bytes()
+        for a in range(begin, end, step):
+            raw = slab[: min(step, end - a)]
+            self._read_bytes(file, a, raw.reshape(-1)[: raw.size - behind])
+            yield a - begin, raw
+
+    def _read_bytes(self, file: BinaryIO, row: int, out: NDArray[np.uint8]) -> None:
+        file.seek(self._offset + row * self._strides[0])
+        left = memoryview(out)
+        while len(left):
+            n = file.readinto(left)  # type: ignore[attr-defined]
+            if not n:
+                raise ValueError(f"{self._files[0].path} has changed since it was opened: it ends too soon")
+            left = left[n:]
+
+    def _is_plain(self, dtype: np.dtype) -> bool:
+        """Whether the file holds blocks just as they are read."""
+        return (
+            self._chosen is None
+            and self._stored == dtype
+            and self._strides == (dtype.itemsize * len(self._kinds), dtype.itemsize)
+        )
+
+    def _row_bytes(self) -> int:
+        return self._lead + self._stored.itemsize * len(self._kinds)
+
+    def _has_whole_rows(self) -> bool:
+        """Whether reading the bytes of rows is no waste: no Fortran order, no map with a step."""
+        n = self._row_bytes()
+        return self._strides[1] == self._stored.itemsize and n <= self._strides[0] <= 2 * n
+
+    def _buffer(self) -> mmap.mmap:
+        if self._open_files is None:
+            with open(self._files[0].path, "rb") as file:
+                self._open_files = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        return self._open_files
+
+    def _map(self) -> NDArray:
+        shape = self.n_rows, len(self._kinds)
+        return np.ndarray(shape, self._stored, self._buffer(), self._offset + self._lead, self._strides)
+
+    def _identity(self) -> bytes:
+        return repr((self._stored.str, self._offset, self._strides, self._lead)).encode()
+
+
+def open_npy(path: str | Path, vector: bool = False) -> MappedSource:
+    """The rows of a .npy file."""
+    stamp = Stamp.of(path)
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (EOFError, ValueError) as error:
+        raise ValueError(f"{path} cannot be read as a .npy file: {error or 'it is empty'}") from error
+    if not isinstance(array, np.memmap):
+        raise ValueError(f"{path} cannot be read as a .npy file: it holds none")
+    return _of_map(array, stamp, str(path), vector)
+
+
+def open_memmap(array: np.memmap) -> MappedSource | None:
+    """The rows of a memory map, None if they are in no file (a result of arithmetic, a copy-on-write map)."""
+    filename = getattr(array, "filename", None)
+    if filename is None or array.mode == "c" or getattr(array, "_mmap", None) is None or not os.path.exists(filename):
+        return None
+    if array.mode in ("r+", "w+"):
+        array.flush()
+    return _of_map(array, Stamp.of(filename), str(filename), False)
+
+
+def _of_map(array: np.memmap, stamp: Stamp, name: str, vector: bool) -> MappedSource:
+    shape = matrix_shape(name, array.shape, vector)
+    strides = array.strides if array.ndim == 2 else (array.strides[0], array.itemsize)
+    mapping = getattr(array, "_mmap")  # noqa: B009, what NumPy has mapped begins at a whole page
+    page = array.offset - array.offset % mmap.ALLOCATIONGRANULARITY
+    start = np.frombuffer(mapping, np.uint8).ctypes.data
+    offset = page + array.ctypes.data - start
+    return MappedSource(stamp, array.dtype, shape, offset, (strides[0], strides[1]), name=name)

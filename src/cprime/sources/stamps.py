@@ -1,0 +1,34 @@
+"""Files as they were when a source was opened."""
+
+import os
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """A file's absolute path, its bytes and the time of its last change; of a folder, those of all files below it."""
+
+    path: str
+    size: int
+    mtime_ns: int
+
+    @classmethod
+    def of(cls, path: str | os.PathLike) -> "Stamp":
+        """The stamp of a file or folder as it is now."""
+        path = os.path.abspath(path)
+        if not os.path.isdir(path):
+            found = os.stat(path)
+            return cls(path, found.st_size, found.st_mtime_ns)
+        files = [os.stat(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names]
+        return cls(path, sum(file.st_size for file in files), max((file.st_mtime_ns for file in files), default=0))
+
+    def verify(self) -> None:
+        """Raise ValueError if the file is another now."""
+        try:
+            now = Stamp.of(self.path)
+        except FileNotFoundError as error:
+            raise ValueError(f"{self.path} has vanished since it was opened") from error
+        if now.size != self.size:
+            raise ValueError(f"{self.path} has changed since it was opened: from {self.size} bytes to {now.size}")
+        if now.mtime_ns != self.mtime_ns:
+            raise ValueError(f"{self.path} has changed since it was opened: it was written to")

@@ -1,0 +1,69 @@
+"""Weights of rows: a column, a file or an array, checked in one pass before they are used."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cprime.sources.arrays import ArraySource
+from cprime.sources.base import Source
+
+
+def weighted(source: Source, spec: Any) -> Source:
+    """`source` with the weights that `spec` means, see `Source.with_weights`."""
+    new = source._copy()
+    new._weights = None
+    if spec is None:
+        return new
+    if isinstance(spec, str) and spec in (source._names or ()):
+        kept = [name for name in source.columns or () if name != spec]
+        new, column = new.select(kept), new.select([spec])
+    elif isinstance(spec, str | os.PathLike):
+        column = _read_column(source, spec)
+    else:
+        column = _from_array(source, spec)
+    new._weights = column.as_type(np.float64).with_chunk_rows(None)
+    _check(new._weights, source)
+    return new
+
+
+def _read_column(source: Source, path: str | os.PathLike) -> Source:
+    from cprime.sources.opening import SUFFIXES, open_path
+
+    if isinstance(path, str) and Path(path).suffix.lower() not in SUFFIXES:
+        columns = "" if source.columns is None else f", one of its columns {source.columns!r}"
+        raise ValueError(f"sample_weight must be an array, a file{columns} or None, got {path!r}.")
+    column = open_path(path, vector=True).select(None)
+    if column.n_features != 1:
+        raise ValueError(f"sample_weight must be one column, {path} has {column.n_features}")
+    return column
+
+
+def _from_array(source: Source, values: Any) -> Source:
+    array = np.asarray(values)
+    if array.shape != (source.n_rows,):
+        raise ValueError(f"sample_weight must have the shape ({source.n_rows},), got {array.shape}.")
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"sample_weight must be numeric, got values of type {array.dtype}.")
+    return ArraySource(array, "sample_weight", vector=True)
+
+
+def _check(weights: Source, source: Source) -> None:
+    """Raise unless there is one finite weight >= 0 for each row, and one that is not 0."""
+    if weights.n_rows != source.n_rows:
+        raise ValueError(
+            f"sample_weight must have one value for each row: {weights.name} has {weights.n_rows}, {source.name} has "
+            f"{source.n_rows} rows"
+        )
+    begin, positive = 0, False
+    for size in weights.sizes:
+        block = weights.read(begin, begin + size)[:, 0]
+        wrong = np.flatnonzero(~(np.isfinite(block) & (block >= 0)))
+        if len(wrong):
+            where = weights._where(begin + int(wrong[0]))
+            raise ValueError(f"sample_weight of {where} is {block[wrong[0]]}, weights must be finite and not negative")
+        positive = positive or bool(block.any())
+        begin += size
+    if not positive:
+        raise ValueError("sample_weight must have at least one positive entry, got zeros only.")

@@ -1,4 +1,4 @@
-"""Where rows come from: arrays, files, folders of files, read block by block. Knows nothing of what is done with them."""
+"""Where rows come from: arrays, files, folders of files, read by blocks. Knows nothing of what is done with them."""
 
 from cprime.sources.ahead import ahead
 from cprime.sources.base import Source

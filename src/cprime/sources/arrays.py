@@ -37,15 +37,13 @@ class ArraySource(Source):
         return super().n_bytes or self._values().nbytes
 
     def read(self, begin: int, end: int) -> NDArray:
-        values = self._values()
-        if self._chosen is None and values.dtype == self.dtype:
-            self._check_range(begin, end)
-            block = values[begin:end]
-            if block.flags.c_contiguous:
-                view = block.view()
-                view.flags.writeable = False
-                return view
-        return super().read(begin, end)
+        self._check_range(begin, end)
+        block = self._pick(self._values()[begin:end])
+        if block.dtype != self.dtype or not block.flags.c_contiguous:
+            return super().read(begin, end)
+        view = block.view()
+        view.flags.writeable = False
+        return view
 
     def _values(self) -> NDArray:
         return self._array

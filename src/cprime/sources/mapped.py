@@ -109,7 +109,10 @@ class MappedSource(Source):
 
     def _buffer(self) -> mmap.mmap:
         if self._open_files is None:
-            with open(self._files[0].path, "rb") as file:
+            stamp = self._files[0]
+            with open(stamp.path, "rb") as file:
+                if os.fstat(file.fileno()).st_size < stamp.size:
+                    raise ValueError(f"{stamp.path} has changed since it was opened: it ends too soon")
                 self._open_files = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         return self._open_files
 

@@ -10,14 +10,34 @@ import numpy as np
 
 from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source
+from cprime.sources.folder import FolderSource, files_of
 from cprime.sources.mapped import open_memmap
 
 # Ending: the file of this room that reads it, its opener, whether it takes a key.
 _OPENERS = {
     ".npy": ("mapped", "open_npy", False),
     ".npz": ("arrays", "NpzSource", True),
+    ".parquet": ("arrow", "ParquetSource", False),
+    ".feather": ("arrow", "IpcSource", False),
+    ".arrow": ("arrow", "IpcSource", False),
+    ".ipc": ("arrow", "IpcSource", False),
+    ".csv": ("delimited", "CsvSource", False),
+    ".zarr": ("zarr_arrays", "open_zarr", True),
+    ".h5": ("hdf5", "open_hdf5", True),
+    ".hdf5": ("hdf5", "open_hdf5", True),
+    ".fvecs": ("vectors", "open_vecs", False),
+    ".bvecs": ("vectors", "open_vecs", False),
+    ".fbin": ("vectors", "open_bin", False),
+    ".u8bin": ("vectors", "open_bin", False),
+    ".i8bin": ("vectors", "open_bin", False),
 }
 SUFFIXES = tuple(_OPENERS)
+# Open things that are no table in memory: the library, the class, the file of this room that reads it, its opener.
+_OBJECTS = (
+    ("pyarrow", "Dataset", "arrow_dataset", "open_dataset"),
+    ("zarr", "Array", "zarr_arrays", "open_array"),
+    ("h5py", "Dataset", "hdf5", "open_dataset"),
+)
 
 
 def open_data(
@@ -69,17 +89,28 @@ def open_data(
 def open_path(path: str | os.PathLike, key: str | None = None, vector: bool = False) -> Source:
     """The source of a file or folder; where a `vector` is looked for, arrays may have one axis."""
     path = Path(path)
-    suffix = path.suffix.lower()
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist")
+    if path.is_dir() and path.suffix.lower() != ".zarr":
+        files = files_of(path, tuple(suffix for suffix in SUFFIXES if suffix not in (".npz", ".zarr")))
+        return FolderSource(path, [_open_file(file, key, vector) for file in files])
+    return _open_file(path, key, vector)
+
+
+def _open_file(path: Path, key: str | None, vector: bool) -> Source:
+    suffix = path.suffix.lower()
     if suffix not in _OPENERS:
         raise ValueError(f"{path} has an unknown ending {suffix!r}: expected one of {', '.join(_OPENERS)}")
     module, opener, has_keys = _OPENERS[suffix]
     if key is not None and not has_keys:
         raise ValueError(f"key names an array of a file that holds several, got {path}")
     options: dict[str, Any] = {"key": key} if has_keys else {}
-    open_file: Callable[..., Source] = getattr(import_module(f"cprime.sources.{module}"), opener)
-    return open_file(path, vector=vector, **options)
+    return _opener(module, opener)(path, vector=vector, **options)
+
+
+def _opener(module: str, opener: str) -> Callable[..., Source]:
+    """A class or function of this room, imported when a source needs it."""
+    return getattr(import_module(f"cprime.sources.{module}"), opener)
 
 
 def is_source_like(data: Any) -> bool:
@@ -95,10 +126,25 @@ def is_source_like(data: Any) -> bool:
     bool
         True for paths, memory maps, sources, and the arrays and data sets of Zarr, h5py and pyarrow.
     """
-    return isinstance(data, str | os.PathLike | np.memmap | Source)
+    return isinstance(data, str | os.PathLike | np.memmap | Source) or _object_opener(data) is not None
+
+
+def _object_opener(data: Any) -> tuple[str, str] | None:
+    """Where an open array or data set of a library is opened; the library itself is not imported."""
+    for library, name, module, opener in _OBJECTS:
+        if any(c.__name__ == name and c.__module__.split(".")[0] == library for c in type(data).__mro__):
+            return module, opener
+    return None
 
 
 def _open_object(data: Any) -> Source:
+    found = _object_opener(data)
+    if found is not None:
+        return _opener(*found)(data)
     if isinstance(data, np.memmap):
         return open_memmap(data) or ArraySource(data, mapped=getattr(data, "_mmap", None) is not None)
+    if type(data).__module__.split(".")[0] in ("pandas", "polars", "pyarrow") and len(getattr(data, "shape", ())) == 2:
+        return _opener("tables", "TableSource")(data)
+    if hasattr(data, "tocsr"):
+        raise TypeError("sparse data are not taken: X.toarray() is a dense array.")
     return ArraySource(np.asarray(data))

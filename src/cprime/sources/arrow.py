@@ -1,0 +1,161 @@
+"""Files of Arrow: .parquet, .feather, .arrow, .ipc. One pass over the rows decodes each file once.
+
+A file is pieces of known length (row groups, record batches), at each of which decoding may begin. A cursor keeps what
+is decoded and not yet asked for: less than a batch.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.sources.base import CHUNK_BYTES, Kind, Source
+from cprime.sources.columns import check_names, kind_of_type, write
+from cprime.sources.optional import require
+from cprime.sources.stamps import Stamp
+
+BATCH_BYTES = 2**20
+BUFFER_BYTES = 2**20
+
+
+class ArrowSource(Source):
+    """Rows in pieces, each of which comes as batches of columns.
+
+    ends: (pieces,) rows up to the end of each piece
+    """
+
+    _format = "table"
+
+    def __init__(
+        self, name: str, kinds: Sequence[Kind], names: Sequence[str], counts: Sequence[int], files: Sequence[Stamp]
+    ) -> None:
+        check_names(name, names)
+        super().__init__(name, int(sum(counts)), kinds, names, files)
+        self._ends = np.cumsum(counts, dtype=np.int64)
+
+    @abstractmethod
+    def _open(self) -> Any:
+        """What `_batches` reads from."""
+
+    @abstractmethod
+    def _batches(self, file: Any, piece: int) -> Iterator[Any]:
+        """The chosen columns of one piece, batch by batch."""
+
+    def _fill(self, begin: int, end: int, out: NDArray) -> None:
+        with reading(self.name, self._format):
+            cursor = self._cursor(begin)
+            names = self.columns or []
+            done = 0
+            for batch in cursor.forward(begin, end):
+                write(batch, names, out[done : done + batch.num_rows])
+                done += batch.num_rows
+        if done < end - begin:
+            raise ValueError(f"{self.name} has changed since it was opened: it ends too soon")
+        if end == self.n_rows:
+            self.close()
+        require("pyarrow", self.name).default_memory_pool().release_unused()
+
+    def _cursor(self, row: int) -> "Cursor":
+        """One that stands before `row`, in the piece of it; the one there is, if it does."""
+        piece = self._piece(row)
+        cursor = self._open_files
+        if cursor is None or cursor.row > row or cursor.row < self._begin(piece):
+            file = self._open() if cursor is None else cursor.file
+            self._open_files = cursor = Cursor(self, file, piece)
+        return cursor
+
+    def _piece(self, row: int) -> int:
+        return int(np.searchsorted(self._ends, row, side="right"))
+
+    def _begin(self, piece: int) -> int:
+        return int(self._ends[piece - 1]) if piece else 0
+
+    def _batch_rows(self) -> int:
+        """Rows of a batch that stays in a processor's cache while it is turned from columns into rows."""
+        return min(2**16, max(2**8, BATCH_BYTES // (8 * self.n_features)))
+
+
+class Cursor:
+    """Batches from a piece on; `row` is the next one."""
+
+    def __init__(self, source: ArrowSource, file: Any, piece: int) -> None:
+        self.file = file
+        self.row = source._begin(piece)
+        self._batches = (batch for p in range(piece, len(source._ends)) for batch in source._batches(file, p))
+        self._rest: Any = None
+
+    def forward(self, begin: int, end: int) -> Iterator[Any]:
+        """The rows begin to end as batches; those before are passed over."""
+        while self.row < end:
+            batch = next(self._batches, None) if self._rest is None else self._rest
+            if batch is None:
+                return
+            skip = min(max(begin - self.row, 0), batch.num_rows)
+            stop = min(end - self.row, batch.num_rows)
+            self._rest = batch.slice(stop) if stop < batch.num_rows else None
+            self.row += stop
+            if skip < stop:
+                yield batch.slice(skip, stop - skip)
+
+
+class ParquetSource(ArrowSource):
+    """A .parquet file; its pieces are its row groups, read page by page."""
+
+    _format = "parquet file"
+
+    def __init__(self, path: str | Path, vector: bool = False) -> None:
+        parquet = require("pyarrow.parquet", str(path))
+        stamp = Stamp.of(path)
+        with reading(str(path), self._format), parquet.ParquetFile(path) as file:
+            schema = file.schema_arrow
+            counts = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
+        super().__init__(str(path), [kind_of_type(field.type) for field in schema], schema.names, counts, (stamp,))
+
+    def _open(self) -> Any:
+        parquet = require("pyarrow.parquet", self.name)
+        return parquet.ParquetFile(self._files[0].path, pre_buffer=False, buffer_size=BUFFER_BYTES)
+
+    def _batches(self, file: Any, piece: int) -> Iterator[Any]:
+        return file.iter_batches(self._batch_rows(), row_groups=[piece], columns=self.columns)
+
+
+class IpcSource(ArrowSource):
+    """A file of Arrow's own format (.arrow, .ipc, and .feather of version 2); its pieces are its record batches."""
+
+    _format = "file of Arrow's format"
+
+    def __init__(self, path: str | Path, vector: bool = False) -> None:
+        pa = require("pyarrow.ipc", str(path))
+        stamp = Stamp.of(path)
+        with reading(str(path), self._format), open(path, "rb") as opened:
+            file = pa.open_file(opened)
+            schema = file.schema
+            lengths = pa.open_file(opened, options=pa.IpcReadOptions(included_fields=[0])) if len(schema) else file
+            counts = [lengths.get_batch(b).num_rows for b in range(file.num_record_batches)]
+        super().__init__(str(path), [kind_of_type(field.type) for field in schema], schema.names, counts, (stamp,))
+
+    def _open(self) -> Any:
+        pa = require("pyarrow", self.name)
+        ipc = require("pyarrow.ipc", self.name)
+        largest = int(np.diff(self._ends, prepend=0).max()) * self.n_features * 8
+        opened = pa.OSFile if largest <= CHUNK_BYTES else pa.memory_map
+        options = ipc.IpcReadOptions(included_fields=sorted(self._positions))
+        return ipc.open_file(opened(self._files[0].path), options=options)
+
+    def _batches(self, file: Any, piece: int) -> Iterator[Any]:
+        batch, step = file.get_batch(piece), self._batch_rows()
+        return (batch.slice(a, step) for a in range(0, batch.num_rows, step))
+
+
+@contextmanager
+def reading(name: str, kind: str) -> Iterator[None]:
+    """What Arrow raises while it reads, as an error that names the file."""
+    pa = require("pyarrow", name)
+    try:
+        yield
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{name} cannot be read as a {kind}: {error}") from error

@@ -1,0 +1,67 @@
+"""Data sets of pyarrow: any file system, partitions as columns."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from cprime.sources.arrow import ArrowSource, reading
+from cprime.sources.base import Source
+from cprime.sources.columns import kind_of_type
+from cprime.sources.stamps import Stamp
+from cprime.sources.tables import TableSource
+
+
+class DatasetSource(ArrowSource):
+    """A `pyarrow.dataset.Dataset`; its pieces are the row groups of its files, or the files."""
+
+    _format = "data set"
+
+    def __init__(self, dataset: Any) -> None:
+        from pyarrow.fs import LocalFileSystem
+
+        name = "the data set"
+        with reading(name, self._format):
+            fragments = list(dataset.get_fragments())
+            self._pieces = [piece for fragment in fragments for piece in _pieces(fragment)]
+            counts = [_count(piece) for piece in self._pieces]
+        self._schema = dataset.schema
+        paths = [fragment.path for fragment in fragments if isinstance(fragment.filesystem, LocalFileSystem)]
+        kinds = [kind_of_type(field.type) for field in self._schema]
+        super().__init__(name, kinds, self._schema.names, counts, [Stamp.of(path) for path in paths])
+
+    def _open(self) -> Any:
+        return self._pieces
+
+    def _batches(self, file: Any, piece: int) -> Iterator[Any]:
+        scanner = file[piece].scanner(
+            schema=self._schema,
+            columns=self.columns,
+            batch_size=self._batch_rows(),
+            batch_readahead=1,
+            fragment_readahead=1,
+        )
+        return scanner.to_batches()
+
+    def _where(self, row: int) -> str:
+        piece = self._piece(row)
+        path = self._pieces[piece].path
+        first = piece
+        while first and self._pieces[first - 1].path == path:
+            first -= 1
+        return f"{path}: row {row - self._begin(first)} (row {row} of all)"
+
+
+def open_dataset(dataset: Any) -> Source:
+    """The rows of a data set; one that is in memory is a table."""
+    if all(hasattr(fragment, "path") for fragment in dataset.get_fragments()):
+        return DatasetSource(dataset)
+    return TableSource(dataset.to_table())
+
+
+def _pieces(fragment: Any) -> list[Any]:
+    return fragment.split_by_row_group() if hasattr(fragment, "split_by_row_group") else [fragment]
+
+
+def _count(piece: Any) -> int:
+    """The rows of a piece; `count_rows` of one row group would count the whole file."""
+    groups = getattr(piece, "row_groups", None)
+    return piece.count_rows() if groups is None else sum(group.num_rows for group in groups)

@@ -1,0 +1,42 @@
+"""Arrays that are stored in chunks of rows, as those of HDF5 and Zarr."""
+
+from abc import abstractmethod
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.sources.base import Source
+
+SLAB_BYTES = 16 * 2**20
+
+
+class ChunkedSource(Source):
+    """An array that is read by slices. They end where stored chunks do, so that none is unpacked twice for a block."""
+
+    @abstractmethod
+    def _array(self) -> Any:
+        """The array: `array[a:b]` are rows, `array.chunks` is the shape of a stored chunk, or None."""
+
+    def _fill(self, begin: int, end: int, out: NDArray) -> None:
+        array = self._array()
+        if self._read_direct(array, begin, end, out):
+            return
+        step = self._stored_rows()
+        step *= max(1, SLAB_BYTES // (step * len(self._kinds) * array.dtype.itemsize))
+        edges = [begin, *range(begin - begin % step + step, end, step), end]
+        for a, b in pairwise(edges):
+            block = np.asarray(array[a:b]).reshape(b - a, -1)
+            out[a - begin : b - begin] = self._pick(block)
+
+    def _read_direct(self, array: Any, begin: int, end: int, out: NDArray) -> bool:
+        """Read into out without a copy, if the format can."""
+        return False
+
+    def _span(self) -> int:
+        return self._stored_rows()
+
+    def _stored_rows(self) -> int:
+        chunks = self._array().chunks
+        return int(chunks[0]) if chunks else super()._span()

@@ -1,0 +1,113 @@
+"""Folders: the rows of all files, in the order of their names."""
+
+from bisect import bisect_right
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.sources.base import Kind, Source
+
+
+class FolderSource(Source):
+    """The rows of several files of one format, one file after the other; one of them is open at a time."""
+
+    def __init__(self, path: Path, parts: list[Source]) -> None:
+        first = parts[0]
+        for part in parts[1:]:
+            _check_alike(first, part)
+        orders = [_order(first, part) for part in parts]
+        kinds = [
+            _common([part._kinds[order[j]] for part, order in zip(parts, orders, strict=True)])
+            for j in range(len(first._kinds))
+        ]
+        files = [stamp for part in parts for stamp in part._files]
+        super().__init__(str(path), 0, kinds, first._names, files)
+        self._parts = parts
+
+    def close(self) -> None:
+        for part in self._parts:
+            part.close()
+
+    def _copy(self) -> Self:
+        new = super()._copy()
+        new._parts = [part._copy() for part in self._parts]
+        return new
+
+    def _settle(self) -> None:
+        super()._settle()
+        self._parts = [part.select(self.columns or self._chosen) for part in self._parts]
+        self._ends = np.cumsum([part.n_rows for part in self._parts]).tolist()
+        self.n_rows = self._ends[-1]
+
+    def _fill(self, begin: int, end: int, out: NDArray) -> None:
+        done = 0
+        while begin + done < end:
+            p = bisect_right(self._ends, begin + done)
+            first = self._begin(p)
+            stop = min(end, self._ends[p])
+            self._part(p)._fill(begin + done - first, stop - first, out[done : stop - begin])
+            done = stop - begin
+
+    def _gather(self, rows: NDArray[np.int64], out: NDArray) -> None:
+        edges = np.searchsorted(rows, [0, *self._ends])
+        for p in np.flatnonzero(np.diff(edges)).tolist():
+            a, b = edges[p], edges[p + 1]
+            self._part(p)._gather(rows[a:b] - self._begin(p), out[a:b])
+
+    def _part(self, p: int) -> Source:
+        """A part that is to be read; another one that is open is closed."""
+        if self._open_files not in (None, p):
+            self._parts[self._open_files].close()
+        self._open_files = p
+        return self._parts[p]
+
+    def _begin(self, p: int) -> int:
+        return self._ends[p - 1] if p else 0
+
+    def _where(self, row: int) -> str:
+        p = bisect_right(self._ends, row)
+        return f"{self._parts[p]._where(row - self._begin(p))} (row {row} of all)"
+
+    def _identity(self) -> bytes:
+        return b"".join(part._identity() for part in self._parts)
+
+
+def files_of(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
+    """The files of a folder, sorted; hidden ones and those that begin with an underscore are no data."""
+    files = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
+    found = sorted({path.suffix.lower() for path in files})
+    expected = f"expected files that end in one of {', '.join(suffixes)}"
+    if not files:
+        raise ValueError(f"{folder} has no files: {expected}")
+    if len(found) > 1:
+        raise ValueError(f"{folder} must hold files of one format, got {', '.join(map(repr, found))}: {expected}")
+    if found[0] not in suffixes:
+        raise ValueError(f"{folder} holds files of an unknown ending {found[0]!r}: {expected}")
+    return files
+
+
+def _check_alike(first: Source, part: Source) -> None:
+    """Raise if two files have other columns."""
+    if first._names is None and len(first._kinds) != len(part._kinds):
+        raise ValueError(
+            f"{part.name} must have as many columns as {first.name}, {len(first._kinds)}, got {len(part._kinds)}"
+        )
+    for name in sorted(set(first._names or ()) ^ set(part._names or ())):
+        has, misses = (first, part) if name in (first._names or ()) else (part, first)
+        raise ValueError(f"{misses.name} has no column {name!r}, which {has.name} has")
+
+
+def _order(first: Source, part: Source) -> Any:
+    """Where a part stores the columns of the first one."""
+    if first._names is None or part._names is None:
+        return range(len(first._kinds))
+    places = {name: j for j, name in enumerate(part._names)}
+    return [places[name] for name in first._names]
+
+
+def _common(kinds: list[Kind]) -> Kind:
+    """The type that holds a column's values in all files."""
+    text = [kind for kind in kinds if isinstance(kind, str)]
+    return text[0] if text else np.result_type(*[kind for kind in kinds if isinstance(kind, np.dtype)])

@@ -1,0 +1,82 @@
+"""Data sets of HDF5 files, read by h5py."""
+
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.sources.base import choose_array, kind_of, matrix_shape
+from cprime.sources.chunked import ChunkedSource
+from cprime.sources.optional import require
+from cprime.sources.stamps import Stamp
+
+
+class Hdf5Source(ChunkedSource):
+    """One data set of an HDF5 file. One that is given open is used as it is; another process opens the file."""
+
+    def __init__(self, dataset: Any, name: str, stamp: Stamp, vector: bool = False, given: bool = False) -> None:
+        n_rows, n_stored = matrix_shape(name, dataset.shape or (), vector)
+        super().__init__(name, n_rows, (kind_of(dataset.dtype),) * n_stored, None, (stamp,))
+        self._key = dataset.name
+        self._given = dataset if given else None
+
+    def close(self) -> None:
+        if self._open_files is not None:
+            self._open_files.close()
+        super().close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_given": None}
+
+    def _copy(self) -> Self:
+        new = super()._copy()
+        new._given = self._given
+        return new
+
+    def _array(self) -> Any:
+        if self._given is not None:
+            return self._given
+        if self._open_files is None:
+            self._open_files = open_file(self._files[0].path)
+        return self._open_files[self._key]
+
+    def _read_direct(self, array: Any, begin: int, end: int, out: NDArray) -> bool:
+        fits = self._chosen is None and array.ndim == 2 and array.dtype == out.dtype and out.flags.c_contiguous
+        if fits:
+            array.read_direct(out, np.s_[begin:end])
+        return fits
+
+    def _identity(self) -> bytes:
+        return self._key.encode()
+
+
+def open_hdf5(path: str | Path, key: str | None = None, vector: bool = False) -> Hdf5Source:
+    """The rows of a data set of an HDF5 file."""
+    stamp = Stamp.of(path)
+    h5py = require("h5py", str(path))
+    with open_file(path) as file:
+        shapes: dict[str, tuple[int, ...]] = {}
+
+        def note(name: str, item: Any) -> None:
+            if isinstance(item, h5py.Dataset):
+                shapes[name] = item.shape or ()
+
+        file.visititems(note)
+        name = choose_array(str(path), shapes, None if key is None else key.strip("/"), vector)
+        return Hdf5Source(file[name], str(path), stamp, vector)
+
+
+def open_dataset(dataset: Any) -> Hdf5Source:
+    """The rows of an open h5py.Dataset."""
+    path = dataset.file.filename
+    return Hdf5Source(dataset, str(path), Stamp.of(path), given=True)
+
+
+def open_file(path: str | Path) -> Any:
+    """An HDF5 file for reading."""
+    h5py = require("h5py", str(path))
+    try:
+        return h5py.File(path, "r")
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read as an HDF5 file: {error}") from error

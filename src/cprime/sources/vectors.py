@@ -1,0 +1,70 @@
+"""Files of vector search: .fvecs and .bvecs, .fbin, .u8bin and .i8bin; all numbers in them are little-endian."""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.sources.mapped import MappedSource
+from cprime.sources.stamps import Stamp
+
+_VECS: dict[str, np.dtype] = {".fvecs": np.dtype("<f4"), ".bvecs": np.dtype("u1")}
+_BIN: dict[str, np.dtype] = {".fbin": np.dtype("<f4"), ".u8bin": np.dtype("u1"), ".i8bin": np.dtype("i1")}
+_DIMENSION = np.dtype("<i4")
+
+
+class VecsSource(MappedSource):
+    """Rows that each begin with their dimension, an int32; it is compared with the first one's when a row is read."""
+
+    def _gather(self, rows: NDArray[np.int64], out: NDArray) -> None:
+        found = np.ndarray((self.n_rows,), _DIMENSION, self._buffer(), self._offset, self._strides[:1])[rows]
+        self._check_dimensions(found, rows)
+        super()._gather(rows, out)
+
+    def _decode(self, raw: NDArray[np.uint8], begin: int) -> NDArray:
+        found = np.ndarray((len(raw),), _DIMENSION, raw, 0, self._strides[:1])
+        self._check_dimensions(found, np.arange(begin, begin + len(raw)))
+        return super()._decode(raw, begin)
+
+    def _check_dimensions(self, found: NDArray[np.int32], rows: NDArray[np.int64]) -> None:
+        wrong = np.flatnonzero(found != len(self._kinds))
+        if len(wrong):
+            raise ValueError(
+                f"{self._where(int(rows[wrong[0]]))} has the dimension {found[wrong[0]]}, "
+                f"expected {len(self._kinds)} as in row 0"
+            )
+
+
+def open_vecs(path: str | Path, vector: bool = False) -> MappedSource:
+    """The rows of a .fvecs or .bvecs file."""
+    stamp = Stamp.of(path)
+    dtype = _VECS[Path(path).suffix.lower()]
+    D = _header(path, stamp, 1, _DIMENSION)[0]
+    if D < 1:
+        raise ValueError(f"{path} must begin with the dimension of its rows, at least 1, got {D}")
+    row = _DIMENSION.itemsize + D * dtype.itemsize
+    n, rest = divmod(stamp.size, row)
+    if rest:
+        raise ValueError(
+            f"{path} is cut short, or its rows differ: expected a multiple of {row} bytes ({D} values a row), as "
+            f"{n * row} or {(n + 1) * row}, found {stamp.size}"
+        )
+    return VecsSource(stamp, dtype, (n, D), 0, lead=_DIMENSION.itemsize, name=str(path))
+
+
+def open_bin(path: str | Path, vector: bool = False) -> MappedSource:
+    """The rows of a .fbin, .u8bin or .i8bin file: two numbers, of rows and of values in each, and the values."""
+    stamp = Stamp.of(path)
+    dtype = _BIN[Path(path).suffix.lower()]
+    n, D = _header(path, stamp, 2, np.dtype("<u4"))
+    expected = 8 + n * D * dtype.itemsize
+    if stamp.size != expected:
+        raise ValueError(f"{path}: expected {expected} bytes for {n} rows of {D} values, found {stamp.size}")
+    return MappedSource(stamp, dtype, (n, D), 8, name=str(path))
+
+
+def _header(path: str | Path, stamp: Stamp, count: int, dtype: np.dtype) -> list[int]:
+    """The numbers that a file begins with."""
+    if stamp.size < count * dtype.itemsize:
+        raise ValueError(f"{path}: expected at least {count * dtype.itemsize} bytes, found {stamp.size}")
+    return np.fromfile(path, dtype, count).tolist()

@@ -1,0 +1,60 @@
+"""Zarr arrays: folders of chunks, or arrays of any store."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from cprime.sources.base import choose_array, kind_of, matrix_shape
+from cprime.sources.chunked import ChunkedSource
+from cprime.sources.optional import require
+from cprime.sources.stamps import Stamp
+
+
+class ZarrSource(ChunkedSource):
+    """One Zarr array."""
+
+    def __init__(self, array: Any, name: str, vector: bool = False) -> None:
+        n_rows, n_stored = matrix_shape(name, array.shape, vector)
+        folder = _folder(array)
+        files = () if folder is None else (Stamp.of(folder),)
+        super().__init__(name, n_rows, (kind_of(array.dtype),) * n_stored, None, files)
+        self._zarr = array
+
+    @property
+    def n_bytes(self) -> int:
+        return super().n_bytes or int(self._zarr.nbytes)
+
+    def _array(self) -> Any:
+        return self._zarr
+
+    def _identity(self) -> bytes:
+        return str(self._zarr.path).encode()
+
+
+def open_zarr(path: str | Path, key: str | None = None, vector: bool = False) -> ZarrSource:
+    """The rows of an array in a .zarr folder."""
+    zarr = require("zarr", str(path))
+    try:
+        found = zarr.open(os.path.abspath(path), mode="r")
+    except (OSError, ValueError, KeyError) as error:
+        raise ValueError(f"{path} cannot be read as a Zarr array: {error}") from error
+    if isinstance(found, zarr.Array):
+        if key is not None:
+            raise ValueError(f"key names an array of a group, {path} is one array")
+        return ZarrSource(found, str(path), vector)
+    if key is not None and key in found:
+        return ZarrSource(found[key], str(path), vector)
+    shapes = {name: array.shape for name, array in found.arrays()}
+    return ZarrSource(found[choose_array(str(path), shapes, key, vector)], str(path), vector)
+
+
+def open_array(array: Any) -> ZarrSource:
+    """The rows of an open zarr.Array."""
+    return ZarrSource(array, str(_folder(array) or "X"))
+
+
+def _folder(array: Any) -> str | None:
+    """Where the chunks of an array are stored, None if it is no folder."""
+    root = getattr(array.store, "root", None) or getattr(array.store, "path", None)
+    folder = os.path.join(root, array.path) if isinstance(root, str | os.PathLike) else None
+    return folder if folder is not None and os.path.isdir(folder) else None

@@ -1,0 +1,335 @@
+"""Searches are values: compared, copied, printed and set like numbers, and no option is dropped in silence."""
+
+import inspect
+import pickle
+from copy import copy, deepcopy
+
+import pytest
+from search_data import clustered, outcome
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from cprime import GaussianMixture, KMeans, load, search
+from cprime.search import Bounded, Full, Graph, Papers
+
+pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
+
+C = 30
+X = clustered(600, 3)
+
+# No two of them are equal.
+VALUES = (
+    Full(),
+    Bounded(),
+    Graph(),
+    Graph(33),
+    Graph(n_neighbors=17),
+    Graph(17, exchange=False),
+    Graph(17, exchange=True),
+    Graph(17, regroup=False),
+    Papers("exact"),
+    Papers("estimated"),
+    Papers("exact", n_neighbors=9),
+    Papers("exact", n_explore=3),
+    Papers("exact", start="random"),
+    Papers("estimated", start="random", n_warmup=4),
+)
+each_value = pytest.mark.parametrize("value", VALUES, ids=repr)
+
+
+def kmeans(search, **changes):
+    return KMeans(C, search=search, **({"random_state": 0, "n_threads": 1} | changes))
+
+
+def mixture(search, **changes):
+    given = {"covariance_type": "tied_spherical", "n_active": 3, "max_iter": 5, "random_state": 0, "n_threads": 1}
+    return GaussianMixture(C, search=search, **(given | changes))
+
+
+def afresh(value):
+    """An equal one that is another object."""
+    return type(value)(**value.get_params())
+
+
+# ---- values
+
+
+@each_value
+def test_equal_by_value(value):
+    other = afresh(value)
+    assert other is not value
+    assert other == value
+    assert (other != value) is False
+    assert hash(other) == hash(value)
+    assert value != "graph"
+    assert value is not None
+    assert value != 3
+
+
+def test_all_are_different():
+    assert len(set(VALUES)) == len(VALUES)
+    assert len({*VALUES, *map(afresh, VALUES)}) == len(VALUES)
+    for i, value in enumerate(VALUES):
+        assert VALUES.index(value) == i
+
+
+@each_value
+def test_the_repr_says_how_to_make_it(value):
+    assert eval(repr(value), vars(search).copy()) == value
+    assert repr(value).startswith(f"{type(value).__name__}(")
+
+
+@each_value
+def test_the_repr_is_part_of_the_estimator_s(value):
+    assert type(value).__name__ in repr(kmeans(value))
+    html = kmeans(value)._repr_html_()
+    assert type(value).__name__ in html
+    assert "KMeans" in html
+
+
+@each_value
+def test_parameters_are_those_of_the_constructor(value):
+    names = set(inspect.signature(type(value)).parameters)
+    assert set(value.get_params()) == set(value.get_params(deep=False)) == names
+    for name in names:
+        assert getattr(value, name) == value.get_params()[name]
+
+
+def test_the_defaults():
+    assert Graph().get_params() == {"n_neighbors": None, "exchange": None, "regroup": None}
+    assert Full().get_params() == Bounded().get_params() == {}
+    given = {"lists": "exact", "n_neighbors": 16, "n_explore": 1, "start": "two-level", "n_warmup": None}
+    assert Papers("exact").get_params() == given
+
+
+@pytest.mark.parametrize("value", [Full(), Bounded(), Graph(17), Papers("exact")], ids=repr)
+def test_nobody_can_change_one(value):
+    for name in (*value.get_params(), "anything"):
+        with pytest.raises(AttributeError):
+            setattr(value, name, 5)
+    assert value in VALUES
+
+
+@each_value
+@pytest.mark.parametrize("copied", [copy, deepcopy, clone, lambda v: pickle.loads(pickle.dumps(v))])
+def test_copies_are_equal(value, copied):
+    assert copied(value) == value
+
+
+# ---- as arguments of estimators
+
+
+@pytest.mark.parametrize("make", [kmeans, mixture])
+def test_estimators_show_the_parameters_of_their_search(make):
+    parameters = make(Graph(33, regroup=False)).get_params()
+    assert parameters["search"] == Graph(33, regroup=False)
+    assert parameters["search__n_neighbors"] == 33
+    assert parameters["search__regroup"] is False
+    assert parameters["search__exchange"] is None
+    assert not any(name.startswith("search__") for name in make("graph").get_params())
+    assert "search__n_neighbors" not in make(Graph(33)).get_params(deep=False)
+
+
+@pytest.mark.parametrize("make", [kmeans, mixture])
+def test_nested_parameters_are_set(make):
+    shared = Graph(33)
+    one, other = make(shared), make(shared)
+    assert one.set_params(search__n_neighbors=17, n_init=2) is one
+    assert one.search == Graph(17)
+    assert one.n_init == 2
+    assert other.search == Graph(33)  # whoever holds an equal search keeps it
+    assert shared == Graph(33)
+    assert one.set_params(search=Papers("exact"), search__n_explore=0).search == Papers("exact", n_explore=0)
+    assert one.set_params(search="full").search == "full"
+    pipeline = make_pipeline(StandardScaler(), other)
+    pipeline.set_params(**{f"{pipeline.steps[1][0]}__search__n_neighbors": 5})
+    assert other.search == Graph(5)
+
+
+@pytest.mark.parametrize("make", [kmeans, mixture])
+def test_parameters_that_a_search_does_not_have(make):
+    for value in (Full(), Graph(33), Papers("exact")):
+        with pytest.raises(ValueError, match="nonsense"):
+            make(value).set_params(search__nonsense=1)
+    with pytest.raises(ValueError, match="n_neighbors"):
+        make(Full()).set_params(search__n_neighbors=1)
+
+
+@each_value
+@pytest.mark.parametrize("make", [kmeans, mixture])
+def test_clones_of_estimators(make, value):
+    other = clone(make(value))
+    assert other.search == value
+    assert other.get_params() == make(value).get_params()
+    assert clone(make(Graph(n_neighbors=33))).set_params(search__n_neighbors=9).search == Graph(n_neighbors=9)
+
+
+def test_a_grid_of_them():
+    estimator = KMeans(C, search=Graph(n_neighbors=33), random_state=0, n_threads=1)
+    grid = GridSearchCV(estimator, {"search__n_neighbors": [2, 9, 33]}, cv=2).fit(X)
+    assert len(grid.cv_results_["params"]) == 3
+    best = grid.best_params_["search__n_neighbors"]
+    assert grid.best_estimator_.search == Graph(n_neighbors=best)
+    assert grid.best_estimator_.neighbors_.shape == (C, min(best, C))
+    assert outcome(grid.best_estimator_) == outcome(clone(estimator).set_params(**grid.best_params_).fit(X))
+    assert estimator.search == Graph(n_neighbors=33)
+    whole = GridSearchCV(estimator, {"search": [Full(), Graph(9), "estimated", Papers("exact")]}, cv=2, refit=True)
+    assert whole.fit(X).best_estimator_.search in (Full(), Graph(9), "estimated", Papers("exact"))
+
+
+@pytest.mark.parametrize("value", [v for v in VALUES if v != Graph(17, exchange=True)], ids=repr)
+@pytest.mark.parametrize("make", [kmeans, mixture])
+def test_fitted_estimators_in_files_and_pickles(make, value, tmp_path):
+    given = {"n_active": 1} if make is mixture and value == Bounded() else {}
+    estimator = make(value, **given).fit(X)
+    estimator.save(tmp_path / "model")
+    for other in (load(tmp_path / "model"), pickle.loads(pickle.dumps(estimator))):
+        assert other.search == value
+        assert type(other.search) is type(value)
+        assert other.get_params() == estimator.get_params()
+        assert outcome(other) == outcome(estimator)
+        assert outcome(clone(other).fit(X)) == outcome(estimator)
+    assert estimator.search == value
+
+
+@pytest.mark.parametrize(
+    ("shorthand", "value"),
+    [
+        ({"search": "full"}, Full()),
+        ({"search": "bounded"}, Bounded()),
+        ({"search": "graph"}, Graph()),
+        ({"search": "exact"}, Papers("exact")),
+        ({"search": "estimated"}, Papers("estimated")),
+        ({"search": "graph", "n_neighbors": 9}, Graph(9)),
+        ({"search": "exact", "n_neighbors": 9}, Papers("exact", n_neighbors=9)),
+        ({"search": "estimated", "n_neighbors": 9}, Papers("estimated", n_neighbors=9)),
+        ({"search": "graph", "n_neighbors": "auto"}, Graph()),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("make", [kmeans, mixture])
+def test_names_are_short_for_values(make, shorthand, value):
+    given = {"n_active": 1} if make is mixture and value == Bounded() else {}
+    short = make(**shorthand, **given).fit(X)
+    assert outcome(short) == outcome(make(value, **given).fit(X))
+    assert short.search == shorthand["search"]
+
+
+def test_a_fit_leaves_its_search_as_it_was():
+    """A value has no memory: the same one serves several fits at a time, and one after another."""
+    for value in (Graph(9), Papers("exact", start="random"), Papers("estimated"), Bounded()):
+        first = outcome(kmeans(value).fit(X))
+        kmeans(value).fit(clustered(300, 2))
+        assert outcome(kmeans(value).fit(X)) == first
+        assert value == afresh(value)
+        estimator = kmeans(value)
+        assert estimator.fit(X).search is value
+        assert outcome(estimator.fit(X)) == first
+
+
+# ---- options without effect are refused
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Full(n_neighbors=3),
+        lambda: Full(3),
+        lambda: Bounded(n_neighbors=3),
+        lambda: Graph(9, True),
+        lambda: Graph(n_explore=1),
+        lambda: Graph(n_warmup=3),
+        lambda: Graph(start="random"),
+        lambda: Papers("exact", 9),
+        lambda: Papers("exact", exchange=True),
+        lambda: Papers("exact", regroup=True),
+    ],
+)
+def test_a_search_has_its_own_options_only(make):
+    with pytest.raises(TypeError):
+        make()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["n_explore", "n_warmup", "init_sets", "regroup", "exchange", "certificate_size", "certificate_seed"],
+)
+@pytest.mark.parametrize("estimator", [KMeans, GaussianMixture])
+def test_options_of_searches_are_none_of_estimators(estimator, name):
+    with pytest.raises(TypeError, match=name):
+        estimator(C, **{name: 1})
+    assert name not in estimator(C).get_params()
+    with pytest.raises(ValueError, match=name):
+        estimator(C).set_params(**{name: 1})
+
+
+@pytest.mark.parametrize("given", ["full", "bounded", Full(), Bounded()], ids=repr)
+@pytest.mark.parametrize("make", [kmeans, mixture])
+def test_searches_without_lists_refuse_their_length(make, given):
+    with pytest.raises(ValueError, match="n_neighbors"):
+        make(given, n_neighbors=20, **({"n_active": 1} if make is mixture else {})).fit(X)
+
+
+@pytest.mark.parametrize("given", [Graph(9), Graph(), Papers("exact")], ids=repr)
+@pytest.mark.parametrize("make", [kmeans, mixture])
+def test_the_length_of_lists_is_said_once(make, given):
+    with pytest.raises(ValueError, match="n_neighbors"):
+        make(given, n_neighbors=20).fit(X)
+
+
+@pytest.mark.parametrize("given", [{"epsilon": 0.1}, {"metric": "cosine"}], ids=str)
+def test_an_exchange_that_is_asked_for_where_there_is_none(given):
+    with pytest.raises(ValueError, match="exchange"):
+        kmeans(Graph(9, exchange=True), **given).fit(X)
+    for exchange in (None, False):
+        kmeans(Graph(9, exchange=exchange), **given).fit(X)
+
+
+def test_a_mixture_has_no_exchange():
+    with pytest.raises(ValueError, match="exchange"):
+        mixture(Graph(9, exchange=True)).fit(X)
+    found = [outcome(mixture(Graph(9, exchange=exchange)).fit(X)) for exchange in (None, False)]
+    assert found[0] == found[1]
+
+
+def test_what_the_options_do():
+    by_default, with_exchange, without = (kmeans(Graph(9, exchange=e), tol=0).fit(X) for e in (None, True, False))
+    assert outcome(by_default) == outcome(with_exchange)
+    assert outcome(without) != outcome(with_exchange)
+    warm = kmeans(Papers("exact", start="random", n_warmup=4)).fit(X)
+    assert warm.history_["phase"].tolist()[:5] == ["warmup"] * 4 + ["em"]
+    papers = kmeans(Papers("exact", start="random")).fit(X)  # 25, as their authors have it
+    assert papers.history_["phase"].tolist()[:26] == ["warmup"] * 25 + ["em"]
+    assert kmeans(Papers("exact")).fit(X).history_["phase"][0] == "em"
+    assert kmeans(Papers("exact", n_neighbors=7)).fit(X).neighbors_.shape == (C, 7)
+    evaluations = [kmeans(Papers("exact", n_explore=n)).fit(X).history_["n_distances"][0] for n in (0, 5)]
+    assert evaluations[1] > evaluations[0] + len(X)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Graph(1),
+        lambda: Graph(2.5),
+        lambda: Graph("many"),
+        lambda: Graph(9, exchange="perhaps"),
+        lambda: Graph(9, regroup=3),
+        lambda: Papers("nonsense"),
+        lambda: Papers("exact", n_neighbors=1),
+        lambda: Papers("exact", n_neighbors=True),
+        lambda: Papers("exact", n_explore=-1),
+        lambda: Papers("exact", start="nonsense"),
+        lambda: Papers("exact", n_warmup=-1),
+        lambda: 5,
+        lambda: None,
+        lambda: "nonsense",
+        lambda: Graph,
+        lambda: object(),
+    ],
+)
+@pytest.mark.parametrize("estimator", [kmeans, mixture])
+def test_values_out_of_range(make, estimator):
+    with pytest.raises((TypeError, ValueError)):
+        estimator(make()).fit(X)

@@ -7,6 +7,7 @@ is decoded and not yet asked for: less than a batch.
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from cprime.sources.optional import require
 from cprime.sources.stamps import Stamp
 
 BATCH_BYTES = 2**20
-BUFFER_BYTES = 2**20
+BUFFER_BYTES = 2**16
+COLUMN_BYTES = 2 * 2**20
 
 
 class ArrowSource(Source):
@@ -53,6 +55,7 @@ class ArrowSource(Source):
             for batch in cursor.forward(begin, end):
                 write(batch, names, out[done : done + batch.num_rows])
                 done += batch.num_rows
+                del batch  # it keeps its row group in memory
         if done < end - begin:
             raise ValueError(f"{self.name} has changed since it was opened: it ends too soon")
         if end == self.n_rows:
@@ -85,7 +88,8 @@ class Cursor:
     def __init__(self, source: ArrowSource, file: Any, piece: int) -> None:
         self.file = file
         self.row = source._begin(piece)
-        self._batches = (batch for p in range(piece, len(source._ends)) for batch in source._batches(file, p))
+        pieces = range(piece, len(source._ends))
+        self._batches = chain.from_iterable(source._batches(file, p) for p in pieces)
         self._rest: Any = None
 
     def forward(self, begin: int, end: int) -> Iterator[Any]:
@@ -100,10 +104,15 @@ class Cursor:
             self.row += stop
             if skip < stop:
                 yield batch.slice(skip, stop - skip)
+            del batch
 
 
 class ParquetSource(ArrowSource):
-    """A .parquet file; its pieces are its row groups, read page by page."""
+    """A .parquet file; its pieces are its row groups.
+
+    Reading a row group page by page keeps two pages of every column, about 2 MiB. A row group that is no larger is read
+    as a whole.
+    """
 
     _format = "parquet file"
 
@@ -120,7 +129,10 @@ class ParquetSource(ArrowSource):
         return parquet.ParquetFile(self._files[0].path, pre_buffer=False, buffer_size=BUFFER_BYTES)
 
     def _batches(self, file: Any, piece: int) -> Iterator[Any]:
-        return file.iter_batches(self._batch_rows(), row_groups=[piece], columns=self.columns)
+        rows, step = int(self._ends[piece]) - self._begin(piece), self._batch_rows()
+        if rows * self.dtype.itemsize > COLUMN_BYTES:
+            return file.iter_batches(step, row_groups=[piece], columns=self.columns)
+        return iter(file.read_row_group(piece, columns=self.columns).to_batches(max_chunksize=step))
 
 
 class IpcSource(ArrowSource):

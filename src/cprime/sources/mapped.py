@@ -66,6 +66,7 @@ class MappedSource(Source):
 
     def _gather(self, rows: NDArray[np.int64], out: NDArray) -> None:
         out[...] = self._pick(self._map()[rows])
+        self.close()  # unmaps the pages around the rows
 
     def _decode(self, raw: NDArray[np.uint8], begin: int) -> NDArray:
         """The chosen values (m, D), as stored, of the bytes (m, row_bytes) of the rows from `begin` on."""

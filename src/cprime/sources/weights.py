@@ -9,6 +9,8 @@ import numpy as np
 from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source
 
+IN_MEMORY = "sample_weight"  # what weights are called that have no path
+
 
 def weighted(source: Source, spec: Any) -> Source:
     """`source` with the weights that `spec` means, see `Source.with_weights`."""
@@ -46,15 +48,15 @@ def _from_array(source: Source, values: Any) -> Source:
         raise ValueError(f"sample_weight must have the shape ({source.n_rows},), got {array.shape}.")
     if array.dtype.kind not in "biuf":
         raise ValueError(f"sample_weight must be numeric, got values of type {array.dtype}.")
-    return ArraySource(array, "sample_weight", vector=True)
+    return ArraySource(array, IN_MEMORY, vector=True)
 
 
 def _check(weights: Source, source: Source) -> None:
     """Raise unless there is one finite weight >= 0 for each row, and one that is not 0."""
     if weights.n_rows != source.n_rows:
         raise ValueError(
-            f"sample_weight must have one value for each row: {weights.name} has {weights.n_rows}, {source.name} has "
-            f"{source.n_rows} rows"
+            f"sample_weight must have one value for each row: {weights.name} has {weights.n_rows} rows, "
+            f"{source.name} has {source.n_rows}"
         )
     begin, positive = 0, False
     for size in weights.sizes:
@@ -62,7 +64,8 @@ def _check(weights: Source, source: Source) -> None:
         wrong = np.flatnonzero(~(np.isfinite(block) & (block >= 0)))
         if len(wrong):
             where = weights._where(begin + int(wrong[0]))
-            raise ValueError(f"sample_weight of {where} is {block[wrong[0]]}, weights must be finite and not negative")
+            named = where if weights.name == IN_MEMORY else f"sample_weight of {where}"
+            raise ValueError(f"{named} is {block[wrong[0]]}, weights must be finite and not negative")
         positive = positive or bool(block.any())
         begin += size
     if not positive:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from formats import ALL, NAMES, STORED, dtype_of
+from source_formats import ALL, NAMES, STORED, dtype_of
 
 from cprime.sources import Source, ahead, is_source_like, open_data
 

@@ -196,6 +196,16 @@ def test_large_finite_values_are_finite(rng):
     open_data(X).check_finite(X, 0)
 
 
+def test_values_that_float32_does_not_hold_are_not_finite(name, tmp_path):
+    X = np.ones((N, 3))
+    X[7, 2] = 1e300
+    if dtype_of(name, X) == np.float64:
+        source = open_data(ALL[name](tmp_path, X)).as_type("f4")
+        for block in (source.read(0, N), source.take(range(N))):
+            with pytest.raises(ValueError, match=r"row 7.* inf; values must be finite"):
+                source.check_finite(block, 0)
+
+
 @pytest.mark.parametrize("stored", STORED)
 def test_files_that_change_or_vanish_are_seen(stored, tmp_path, rng):
     source = open_data(STORED[stored](tmp_path, rng.normal(size=(N, 3)))).with_weights(np.ones(N))

@@ -102,10 +102,14 @@ def test_complex_numbers_are_refused(tmp_path):
 
 @pytest.mark.parametrize("name", ["x.h5", "x.zarr"])
 def test_what_is_no_such_file_is_named(name, tmp_path):
-    pytest.importorskip("h5py" if name == "x.h5" else "zarr")
+    for library in ("h5py", "zarr"):
+        pytest.importorskip(library)
     (tmp_path / name).write_bytes(b"nothing")
     with pytest.raises(ValueError, match=rf"{name} cannot be read"):
         open_data(tmp_path / name)
+    (tmp_path / "folder.zarr").mkdir()
+    with pytest.raises(ValueError, match=r"folder\.zarr cannot be read as a Zarr array"):
+        open_data(tmp_path / "folder.zarr")
 
 
 def test_an_open_dataset_is_read_as_it_is(tmp_path, rng):

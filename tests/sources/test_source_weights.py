@@ -23,7 +23,10 @@ def test_weights_of_every_format(source, X, tmp_path):
     assert source.weights(0, N) is None
     w = np.arange(N)
     np.save(tmp_path / "w.npy", w)
-    for spec in (w, w.tolist(), w.astype("f4"), str(tmp_path / "w.npy"), tmp_path / "w.npy"):
+    (tmp_path / "w").mkdir()
+    np.save(tmp_path / "w" / "0.npy", w[:7])
+    np.save(tmp_path / "w" / "1.npy", w[7:])
+    for spec in (w, w.tolist(), w.astype("f4"), str(tmp_path / "w.npy"), tmp_path / "w.npy", str(tmp_path / "w")):
         weighted = source.with_weights(spec)
         assert weighted.weights(5, 23).dtype == np.float64
         assert np.array_equal(weighted.weights(5, 23), w[5:23])

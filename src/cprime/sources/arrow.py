@@ -79,7 +79,7 @@ class ArrowSource(Source):
 
     def _batch_rows(self) -> int:
         """Rows of a batch that stays in a processor's cache while it is turned from columns into rows."""
-        return min(2**16, max(2**8, BATCH_BYTES // (8 * self.n_features)))
+        return min(2**16, max(2**10, BATCH_BYTES // (8 * self.n_features)))
 
 
 class Cursor:

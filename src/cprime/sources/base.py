@@ -140,7 +140,8 @@ class Source(ABC):
         """As `read`, into an array of the right shape, in C order, float32 or float64."""
         self._check_range(begin, end)
         if begin < end:
-            self._fill(begin, end, out)
+            with np.errstate(over="ignore"):  # what float32 does not hold is infinite, and found by check_finite
+                self._fill(begin, end, out)
 
     def take(self, rows: ArrayLike) -> NDArray:
         """The rows with the given numbers.
@@ -160,7 +161,8 @@ class Source(ABC):
         out = np.empty((len(wanted), self.n_features), self.dtype)
         if len(wanted):
             self._check_range(int(wanted[0]), int(wanted[-1]) + 1)
-            self._gather(wanted, out)
+            with np.errstate(over="ignore"):
+                self._gather(wanted, out)
         return out if np.array_equal(wanted, rows) else out[order]
 
     def weights(self, begin: int, end: int) -> NDArray[np.float64] | None:

@@ -42,6 +42,7 @@ class CsvSource(ArrowSource):
         super()._settle()
         if self._bytes:
             return
+        self._bytes = []
         counts: list[int] = []
         with reading(self.name, self._format), self._open() as file:
             for a, b in _whole_lines(file):

@@ -33,7 +33,7 @@ def weighted(source: Source, spec: Any) -> Source:
 def _read_column(source: Source, path: str | os.PathLike) -> Source:
     from cprime.sources.opening import SUFFIXES, open_path
 
-    if isinstance(path, str) and Path(path).suffix.lower() not in SUFFIXES:
+    if isinstance(path, str) and Path(path).suffix.lower() not in SUFFIXES and not Path(path).exists():
         columns = "" if source.columns is None else f", one of its columns {source.columns!r}"
         raise ValueError(f"sample_weight must be an array, a file{columns} or None, got {path!r}.")
     column = open_path(path, vector=True).select(None)

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from cprime.search.lists import with_self
 from mixture_data import FAMILIES, WEIGHTS, best_sets, clustered, joint_of, mixture, start_of, truncated
 
 from cprime.kernels.reference_local import gaussian_costs
 from cprime.model import Diag, Full, Spherical
 from cprime.search import Chunk, EstimatedSearch, ExactSearch, GraphSearch
-from cprime.search.lists import with_self
 
 pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
 GENERAL = ("spherical", "diag", "full")

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from cprime.search.approximate import approximately_nearest
+from cprime.search.cells import Cells
+from cprime.search.lists import exact_lists, with_self
 from search_data import DTYPES, clustered, kmeans, mixture, random_weights, squared_distances
 
 from cprime import kernels
 from cprime.search import Centers, Chunk, GraphSearch, graph
-from cprime.search.approximate import approximately_nearest
-from cprime.search.cells import Cells
-from cprime.search.lists import exact_lists, with_self
 
 
 def begun(X, centers, n_neighbors=6, n_kept=1):

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from cprime.search.cells import Cells, choose_from, coarse_centers, nearest_of_few, table
+from cprime.search.lists import exact_lists, random_lists, random_sets, refined_lists, with_self, without_self
 from search_data import DTYPES, clustered, squared_distances
 
 from cprime import kernels
 from cprime.kernels import reference
 from cprime.search import Centers, Chunk, EstimatedSearch, ExactSearch
-from cprime.search.cells import Cells, choose_from, coarse_centers, nearest_of_few, table
-from cprime.search.lists import exact_lists, random_lists, random_sets, refined_lists, with_self, without_self
 
 
 def nearest_others(centers, n):

@@ -1,21 +1,33 @@
-"""Truncated variational EM: the loop, its E-step, and the state of a fit."""
+"""Truncated variational EM: the loop, its rules and E-steps, and the state of a fit."""
 
-from cprime.em.expectation import expect
-from cprime.em.loop import begin, hard_free_energy, run, with_hard_variance
+from cprime.em.assignment import Drawn, Hard, Soft, Winners
+from cprime.em.expectation import EStep, ExactEStep, Totals
+from cprime.em.loop import Plan, hard_start, proceed, run, sampler
 from cprime.em.online import k_means_step, mixture_step
-from cprime.em.state import HISTORY, Fit, Settings, free_energy, history
+from cprime.em.rules import KMeansRule, MixtureRule, assignment_of, hard_free_energy
+from cprime.em.state import HISTORY, Fit, free_energy, history
 
 __all__ = [
     "HISTORY",
+    "Drawn",
+    "EStep",
+    "ExactEStep",
     "Fit",
-    "Settings",
-    "begin",
-    "expect",
+    "Hard",
+    "KMeansRule",
+    "MixtureRule",
+    "Plan",
+    "Soft",
+    "Totals",
+    "Winners",
+    "assignment_of",
     "free_energy",
     "hard_free_energy",
+    "hard_start",
     "history",
     "k_means_step",
     "mixture_step",
+    "proceed",
     "run",
-    "with_hard_variance",
+    "sampler",
 ]

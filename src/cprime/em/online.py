@@ -10,11 +10,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.em.expectation import expect
-from cprime.em.state import Settings
-from cprime.execution import InMemory
+from cprime._random import Key
+from cprime.em.expectation import Totals
+from cprime.em.rules import KMeansRule, MixtureRule
+from cprime.execution import Data
 from cprime.model import Model, TiedSpherical
-from cprime.search import Chunk
+from cprime.search import Full
 from cprime.statistics import Statistics
 
 
@@ -25,13 +26,16 @@ def rate(batch: NDArray[np.float64] | float, seen: NDArray[np.float64] | float, 
 
 
 def k_means_step(
-    model: TiedSpherical, counts: NDArray[np.float64], chunk: Chunk, settings: Settings, decay: float
-) -> tuple[TiedSpherical, NDArray[np.float64], Statistics]:
+    model: TiedSpherical, counts: NDArray[np.float64], data: Data, decay: float, key: Key
+) -> tuple[TiedSpherical, NDArray[np.float64], Totals]:
     """Each center moves towards the mean of the batch's points that it wins, by a rate of its own: (9.5).
 
-    counts (C,): weight that each center has won before. Returns the model, the new counts, and the batch's statistics.
+    counts (C,): weight that each center has won before. Returns the model, the new counts, and the batch's totals.
     """
-    statistics = expect(chunk, model, settings)
+    rule = KMeansRule(1, 0.0)
+    look = Full().look(None, model.components(), None, key)
+    totals = data.each(rule.propose(model, rule.begin(model, data), look, key, True))
+    statistics = totals.statistics
     seen = counts + statistics.counts
     eta = rate(statistics.counts, seen, decay)
     before = model.centers.astype(np.float64)
@@ -39,27 +43,27 @@ def k_means_step(
     means = np.where(statistics.counts[:, np.newaxis] > 0, statistics.sums / held, before)
     moved = before + eta[:, np.newaxis] * (means - before)
     # a batch of points at these places has these means, whatever the model makes of means
-    towards = Statistics(seen, seen[:, np.newaxis] * moved, float(seen.sum()), 0.0, 0.0, 0.0, 0.0, 0, 0)
-    centers = model.recentred(towards)[0].centers
+    centers = model.recentred(Statistics(seen, seen[:, np.newaxis] * moved, float(seen.sum()), 0.0))[0].centers
     share = float(rate(statistics.weight, seen.sum(), decay))
     mean_square = model.variance * model.n_features
     mean_square += share * (statistics.quantization_error / statistics.weight - mean_square)
-    return replace(model, centers=centers).with_variance(mean_square), seen, statistics
+    return replace(model, centers=centers).with_variance(mean_square), seen, totals
 
 
 def mixture_step(
-    model: Model, counts: NDArray[np.float64], data: InMemory, settings: Settings, decay: float
-) -> tuple[Model, NDArray[np.float64], Statistics]:
+    model: Model, counts: NDArray[np.float64], data: Data, rule: MixtureRule, decay: float, key: Key
+) -> tuple[Model, NDArray[np.float64], Totals]:
     """Stepwise EM (Cappé & Moulines 2009): sufficient statistics move towards those of the batch, then the M-step.
 
-    counts (C,): weight that each component has won before. Returns the model, the new counts, and the batch's
-    statistics.
+    counts (C,): weight that each component has won before. Returns the model, the new counts, and the batch's totals.
     """
-    (chunk,) = data.chunks
-    statistics = expect(chunk, model, settings)
+    look = Full().look(None, model.components(), None, key)
+    state = rule.begin(model, data)
+    totals = data.each(rule.propose(model, state, look, key, False))
+    statistics, scatter = totals.statistics, state.scatter
     seen = float(counts.sum())
     share = float(rate(statistics.weight, seen + statistics.weight, decay)) if seen else 1.0
-    new, scatter = statistics.scaled(1 / statistics.weight), data.scatter(model.scatter_shape)
+    new = statistics.scaled(1 / statistics.weight)
     if scatter is not None:
         scatter = scatter.scaled(1 / statistics.weight)
     if share < 1:
@@ -68,4 +72,4 @@ def mixture_step(
         if scatter is not None and old_scatter is not None:
             scatter = old_scatter.scaled(1 - share) + scatter.scaled(share)
     counts = (seen + statistics.weight) * new.counts / new.counts.sum()
-    return model.maximise(new, scatter), counts, statistics
+    return model.maximise(new, scatter), counts, totals

@@ -1,13 +1,14 @@
 """How a fit runs, where it stands, and the record it leaves."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.model import Model, Scatter
-from cprime.search import Search
+from cprime._random import Key
+from cprime.model import Model
 from cprime.statistics import Statistics
 
 HISTORY = np.dtype(
@@ -21,49 +22,32 @@ HISTORY = np.dtype(
     ]
 )
 
+Callback = Callable[[dict[str, Any], Model], None]
+
 
 @dataclass(frozen=True)
-class Settings:
-    """How a fit runs; none of it changes while it does.
+class Fit:
+    """Where a run stands.
 
-    n_active: C′, the components that a point keeps    search: which components a point looks at
-    assignment: what the kept ones are given: "soft" is the truncated posterior (5); "hard" gives all to the best one,
-    which is then K(n) in F; "posterior" gives all to one drawn from the truncated posterior, by `random_state`
-    k_means: σ² follows J by (14) within the E-step, and stopping is on J or on no move; otherwise the
-    stopping rule is on the bound    tol: relative change of J (k-means) or absolute change of F [nats a point]
-    n_warmup: E-steps before the first M-step    epsilon: laziness of lazy-k-means (21)
-    exchange: whether k-means begins with exchange steps, see `exchange_factors`
-    regroup: whether the points may be copied into the order of their components, for speed
-    callback: given every row of the history as a dictionary, and the parameters after that iteration
+    key: the seed, which of the starts this is, and how many passes there have been    model: the parameters
+    rule, search: what these know    rows: of the history    n_iter: of them, all that count
+    converged, ended: whether the rule has seen its end, and whether the last pass has seen these parameters
+    statistics: of the last pass
     """
 
-    n_active: int
-    search: Search
-    k_means: bool
-    max_iter: int
-    tol: float
-    assignment: str = "soft"
-    n_warmup: int = 0
-    epsilon: float = 0.0
-    exchange: bool = False
-    regroup: bool = False
-    n_threads: int | None = None
-    random_state: np.random.RandomState | None = None
-    callback: Callable[[dict, Model], None] | None = None
-
-
-@dataclass
-class Fit:
-    """Where a run stands. `statistics` are those of the last E-step, which saw `model` once the run has ended."""
-
+    key: Key
     model: Model
-    statistics: Statistics | None = None
-    history: list[tuple] = field(default_factory=list)
+    rule: Any
+    search: Any
+    rows: tuple[tuple, ...] = ()
     converged: bool = False
-    n_iter: int = 0
-    n_relocated: int = 0
-    exchanging: bool = False
-    scatter: Scatter | None = None
+    ended: bool = False
+    last: bool = False
+    statistics: Statistics | None = None
+
+    @property
+    def n_iter(self) -> int:
+        return len(self.rows)
 
     @property
     def lower_bound(self) -> float:
@@ -85,4 +69,4 @@ def free_energy(model: Model, statistics: Statistics) -> float:
 
 def history(rows: Sequence[tuple]) -> NDArray:
     """The rows as a structured array, one row an iteration."""
-    return np.array(rows, dtype=HISTORY)
+    return np.array(list(rows), dtype=HISTORY)

@@ -1,22 +1,27 @@
-"""What the estimators with an EM fit share: how data come in, starts, bounds."""
+"""What the estimators with an EM fit share: how data come in, starts, the best of several runs, bounds."""
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cprime import em
+from cprime._random import Key, Purpose
+from cprime._threads import limited
+from cprime.block import Block, Kept
+from cprime.em.expectation import Visit
 from cprime.estimators.stored import Stored
-from cprime.estimators.validation import check_weights, resolve_init, shown, validated
-from cprime.execution import Chunk, InMemory
+from cprime.estimators.validation import opened, resolve_init, shown
+from cprime.execution import Local
 from cprime.model import Model
-from cprime.search import FullSearch, Search
+from cprime.search import Full, Search
 from cprime.search.certificate import certify
-from cprime.seeding import Start, is_given, start
+from cprime.seeding import is_given, place
 
-FirstModel = Callable[[InMemory, Start, em.Settings], Model]
+FirstModel = Callable[[Local, NDArray, bool], Model]  # of data, starting centers, and whether the search is exact
+_ANY = Key(0)  # where nothing is drawn
 
 
 class Bounds(NamedTuple):
@@ -34,17 +39,41 @@ class Bounds(NamedTuple):
     entropy: float
 
 
+@dataclass(frozen=True)
+class LogLikelihood:
+    """Σ w_n log p(x_n) over all components, and Σ w_n: a pass over the data."""
+
+    model: Model
+
+    reads: ClassVar[bool] = True
+    keeps: ClassVar[bool] = False
+
+    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, NDArray[np.float64]]:
+        total = block.weighted_sum(self.model.log_likelihood(block.X))
+        return None, np.array([total, block.weight])
+
+
 class Clusterer(Stored):
     """Base of the estimators; a subclass says which parameters it has found and how many components a point keeps."""
 
     # Called while a fit runs with every row of the history, as a dictionary, and the parameters after that iteration.
     _callback: Callable[[dict[str, Any], Model], None] | None = None
     n_init: int
+    search: str | Search
     n_threads: int | None
     random_state: Any
     verbose: int
-    certificate_size: int
-    certificate_seed: int
+    certificate: int
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, `search__…` those of the search, which is replaced: others may hold it too."""
+        nested = {name.removeprefix("search__"): params.pop(name) for name in list(params) if "search__" in name}
+        super().set_params(**params)
+        if nested:
+            if isinstance(self.search, str):
+                raise ValueError(f"search={self.search!r} has no parameters {list(nested)}: give an object first.")
+            self.search = self.search.with_params(**nested)
+        return self
 
     def _parameters(self) -> Model:
         raise NotImplementedError
@@ -55,69 +84,61 @@ class Clusterer(Stored):
     def _n_components(self) -> int:
         raise NotImplementedError
 
-    def _validated(self, X: Any, reset: bool) -> NDArray:
-        return validated(self, X, None if reset else lambda: self._parameters().centers.dtype)
+    def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Local:
+        """Data of any kind; reset: whether they are to be fitted, of at least one point for every component."""
+        data = opened(self, X, sample_weight, None if reset else lambda: self._parameters().centers.dtype)
+        if reset and data.n_points < self._n_components():
+            name = "n_clusters" if hasattr(self, "n_clusters") else "n_components"
+            raise ValueError(f"n_samples={data.n_points} should be >= {name}={self._n_components()}.")
+        return data
 
-    def _settings(self, n_active: int, search: Search, **changes: Any) -> em.Settings:
-        given: dict[str, Any] = {"k_means": False, "max_iter": 0, "tol": 0.0, "n_threads": self.n_threads}
-        return em.Settings(n_active, search, **(given | changes))
-
-    def _best_run(
-        self,
-        X: NDArray,
-        weights: NDArray | None,
-        init: Any,
-        first_model: FirstModel,
-        settings: em.Settings,
-        random_state: np.random.RandomState,
-    ) -> em.Fit:
+    def _best_run(self, data: Local, init: Any, first_model: FirstModel, plan: em.Plan, key: Key) -> em.Fit:
         """Runs from `n_init` starts; keeps the one of greatest F (least J), what it found, and its certificate.
 
-        first_model: makes the starting parameters of the data, the starting centers and the labels that come with them
+        first_model: makes the starting parameters of the data and the starting centers
         """
-        data = InMemory(X, weights, self.n_threads)
-        best, found, labels, lists = None, None, None, None
+        C, best = self._n_components(), None
+        init = resolve_init(init, C, data.n_points, data.whole() is not None)
         with shown(self.verbose):
-            for _ in range(1 if is_given(init) else self.n_init):
-                begin = self._centers(X, weights, resolve_init(init, settings.search), random_state)
-                fit = em.run(data, first_model(data, begin, settings), settings, begin.labels)
+            for run in range(1 if is_given(init) else self.n_init):
+                key = key._replace(run=run)
+                centers = self._centers(data, init, key)
+                fit = em.run(data, first_model(data, centers, plan.search.exact), plan, key)
                 if best is None or fit.lower_bound > best.lower_bound:
-                    best, found, labels = fit, data.found(), data.labels()
-                    lists = settings.search.lists()
+                    best = fit
+                    self._set_found(data, fit, plan)
         assert best is not None
-        self.neighbors_ = lists
-        self.certificate_ = None
-        components = best.model.components(self.n_threads)
-        if found is None or labels is None:
-            self.labels_ = components.best(best.model.embed(X, n_threads=self.n_threads), 1)[0][:, 0]
-            return best
-        self.labels_ = labels
-        if self.certificate_size and not settings.search.exact:
-            scale = None if settings.k_means else best.model.scale
-            if settings.assignment == "hard":  # F has the winner alone
-                assert found.kept is not None
-                assert found.distances is not None
-                found = replace(found, kept=found.kept[:, :1], distances=found.distances[:, :1])
-            self.certificate_ = certify(found, components, scale, self.certificate_size, self.certificate_seed)
         return best
 
-    def _centers(self, X: NDArray, weights: NDArray | None, init: Any, random_state: np.random.RandomState) -> Start:
-        """Where the centers start."""
-        return start(
-            X,
-            self._n_components(),
-            init,
-            sample_weight=weights,
-            random_state=random_state,
-            n_threads=self.n_threads,
-        )
+    def _centers(self, data: Local, init: Any, key: Key) -> NDArray:
+        """Where the centers start; points may then keep a near one."""
+        return place(data, self._n_components(), init, key.random_state(Purpose.START))
+
+    def _set_found(self, data: Local, fit: em.Fit, plan: em.Plan) -> None:
+        """Labels, lists and certificate of a run that has ended."""
+        self.certificate_ = None
+        if not data.placed:
+            data.each(Visit(fit.model, Full().look(None, fit.model.components(), None, fit.key), 1))
+            self.labels_ = data.labels()
+            self.neighbors_ = None
+            return
+        self.labels_ = data.labels()
+        self.neighbors_ = plan.search.neighbors(fit.search)
+        if self.certificate and not plan.search.exact:
+            rows = fit.key.generator(Purpose.CERTIFICATE).choice(
+                data.n_points, min(self.certificate, data.n_points), replace=False
+            )
+            points, kept = em.sampler(data, fit.model)(np.sort(rows))
+            self.certificate_ = certify(
+                points, plan.rule.judged(kept), fit.model.components(), plan.rule.scale(fit.model)
+            )
 
     def bounds(self, X: Any, sample_weight: Any = None) -> Bounds:
         """Free energy, log-likelihood, their gap and the entropy of the posteriors, for the fitted parameters.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or a source
             Data, in the units of the training data.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the points; None is 1 for each.
@@ -131,13 +152,13 @@ class Clusterer(Stored):
         ----------
         Lücke & Forster, *k-means as a variational EM approximation of Gaussian mixture models*, eq. (3), (7), (16).
         """
-        X = self._validated(X, reset=False)
-        weights = check_weights(sample_weight, X)
+        data = self._opened(X, sample_weight)
         model = self._parameters()
-        chunk = Chunk(X, weights)
-        statistics = em.expect(chunk, model, self._settings(self._n_active(), FullSearch()))
-        free_energy = em.free_energy(model, statistics)
-        log_likelihood = chunk.weighted_sum(model.log_likelihood(X, self.n_threads)) / chunk.weight
-        gap = log_likelihood - free_energy
+        with limited(self.n_threads):
+            rule = em.MixtureRule(1, 0.0, self._n_active())
+            look = Full().look(None, model.components(), None, _ANY)
+            statistics = data.each(rule.propose(model, None, look, _ANY, True)).statistics
+            total, weight = data.each(LogLikelihood(model))
+        free_energy, log_likelihood = em.free_energy(model, statistics), total / weight
         entropy = statistics.entropy / statistics.weight
-        return Bounds(float(free_energy), float(log_likelihood), float(gap), float(entropy))
+        return Bounds(float(free_energy), float(log_likelihood), float(log_likelihood - free_energy), float(entropy))

@@ -11,10 +11,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from cprime import kernels
-from cprime.estimators.base import Clusterer
+from cprime._threads import limited
+from cprime.estimators.base import Clusterer, LogLikelihood
 from cprime.estimators.entries import kept_entries
 from cprime.estimators.mixture_parameters import make, precisions
-from cprime.estimators.validation import check_integer, check_weights
+from cprime.estimators.validation import check_integer
+from cprime.execution import Local
 from cprime.model import Model, TiedSpherical
 
 
@@ -78,11 +80,10 @@ class FittedMixture(DensityMixin, Clusterer):
         """Fit, and give the most probable component of each training point; as `fit(X).labels_`."""
         return self.fit(X, y, sample_weight).labels_
 
-    def _best(self, X: NDArray, n_kept: int) -> tuple[NDArray[np.int32], NDArray]:
-        """The best components of every row, and their costs."""
-        model = self._parameters()
-        points = model.embed(X, n_threads=self.n_threads)
-        return model.components(self.n_threads).best(points, n_kept)
+    def _winners(self, data: Local, model: Model) -> NDArray[np.int32]:
+        """The best component of every row."""
+        components = model.components()
+        return data.map(lambda X: components.best(model.embed(X), 1)[0][:, 0])
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """The most probable component of each row: an exact search; ties go to the lower index.
@@ -95,7 +96,9 @@ class FittedMixture(DensityMixin, Clusterer):
         -------
         labels : ndarray of shape (n_samples,), int32
         """
-        return self._best(self._validated(X, reset=False), 1)[0][:, 0]
+        data = self._opened(X)
+        with limited(self.n_threads):
+            return self._winners(data, self._parameters())
 
     def predict_proba(self, X: Any, sparse: bool = False) -> NDArray[np.float64] | csr_array:
         """The truncated posterior (5) of each row: exact EM's responsibilities where n_active_ is C.
@@ -111,14 +114,16 @@ class FittedMixture(DensityMixin, Clusterer):
         probabilities : ndarray or csr_array of shape (n_samples, n_components), float64
             Rows sum to 1.
         """
-        X = self._validated(X, reset=False)
-        H, C = self.n_active_, len(self.means_)
-        if not sparse and C == H:
-            return self._parameters().responsibilities(X, self.n_threads)
-        kept, costs = self._best(X, H)
-        scale = self._parameters().scale
-        responsibilities = kernels.posterior(costs, scale, n_threads=self.n_threads).responsibilities
-        return kept_entries(kept, responsibilities, C, sparse)
+        data = self._opened(X)
+        H, C, model = self.n_active_, len(self.means_), self._parameters()
+        components = model.components()
+
+        def kept(X: NDArray) -> NDArray[np.float64] | csr_array:
+            ids, costs = components.best(model.embed(X), H)
+            return kept_entries(ids, kernels.posterior(costs, model.scale).responsibilities, C, sparse)
+
+        with limited(self.n_threads):
+            return data.map(model.responsibilities if not sparse and C == H else kept)
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """The exact log-likelihood of each row, log Σ_c π_c N(x; μ_c, Σ_c) over all components, in nats.
@@ -131,8 +136,9 @@ class FittedMixture(DensityMixin, Clusterer):
         -------
         log_likelihood : ndarray of shape (n_samples,)
         """
-        X = self._validated(X, reset=False)
-        return self._parameters().log_likelihood(X, self.n_threads)
+        data = self._opened(X)
+        with limited(self.n_threads):
+            return data.map(self._parameters().log_likelihood)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The mean exact log-likelihood per point (or unit of weight), in nats, eq. (3).
@@ -147,8 +153,10 @@ class FittedMixture(DensityMixin, Clusterer):
         -------
         log_likelihood : float
         """
-        samples = self.score_samples(X)
-        return float(np.average(samples, weights=check_weights(sample_weight, samples)))
+        data = self._opened(X, sample_weight)
+        with limited(self.n_threads):
+            total, weight = data.each(LogLikelihood(self._parameters()))
+        return float(total / weight)
 
     def bic(self, X: Any) -> float:
         """Bayesian information criterion, −2 N L + parameters · log N, with the exact L; the lower the better."""

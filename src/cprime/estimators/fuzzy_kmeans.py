@@ -7,6 +7,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from cprime import fuzzy, kernels, storage
+from cprime.block import Block
+from cprime.estimators.nearest_center import Arrays
 from cprime.estimators.prototypes import Graded
 from cprime.estimators.validation import (
     check_auto_or_positive,
@@ -17,14 +19,13 @@ from cprime.estimators.validation import (
     check_weights,
     shown,
 )
-from cprime.execution import Chunk
 from cprime.seeding import is_given, start
 
 _LARGEST_EXPONENT = 700.0  # of e, in float64
 
 
 @storage.register
-class FuzzyKMeans(Graded):
+class FuzzyKMeans(Arrays, Graded):
     """Fuzzy k-means: memberships u_nc between 0 and 1, centers μ_c = Σ_n w_n u_nc^m x_n / Σ_n w_n u_nc^m.
 
     Lowers J_m = Σ_n w_n Σ_c u_nc^m ‖x_n − μ_c‖², whose best memberships are u_nc ∝ ‖x_n − μ_c‖^(−2/(m−1)). With
@@ -196,7 +197,7 @@ class FuzzyKMeans(Graded):
         labels, squared = kernels.nearest(X, best.centers, n_threads=self.n_threads)
         self.cluster_centers_ = best.centers
         self.labels_ = labels[:, 0]
-        self.inertia_ = Chunk(X, weights).weighted_sum(squared[:, 0])
+        self.inertia_ = Block(X, weights).weighted_sum(squared[:, 0])
         self.m_ = best.rule.m if isinstance(best.rule, fuzzy.Power) else 1.0
         self.regularization_ = best.rule.constant if isinstance(best.rule, fuzzy.Entropy) else None
         self.n_active_ = n_active

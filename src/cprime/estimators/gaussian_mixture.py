@@ -1,6 +1,7 @@
 """Gaussian mixtures: each point keeps its C′ best components, from k-means (C′ = 1) to exact EM (C′ = C)."""
 
 import warnings
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, Self
 
@@ -10,6 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from cprime import em, storage
+from cprime._random import Key
+from cprime._threads import limited
 from cprime.estimators.fitted_mixture import FittedMixture
 from cprime.estimators.kmeans import KMeans
 from cprime.estimators.mixture_parameters import (
@@ -21,16 +24,14 @@ from cprime.estimators.mixture_parameters import (
 from cprime.estimators.validation import (
     check_decay,
     check_mixture,
-    check_weights,
     resolve_init,
     resolve_n_active,
+    resolve_regroup,
     resolve_search,
-    resolve_warmup,
 )
-from cprime.execution import InMemory
-from cprime.model import TiedSpherical
-from cprime.search import FullSearch
-from cprime.seeding import Start
+from cprime.execution import Local
+from cprime.model import Model
+from cprime.search import Full, Search
 
 _KMEANS_ITERATIONS = 30  # at most, of the k-means that a mixture starts from
 
@@ -55,19 +56,16 @@ class GaussianMixture(FittedMixture):
         C′, the components a point keeps, 1 … C. None is all of them: exact EM. "auto" is exact EM up to 16
         components and 5 above. With assignment="hard" what a point keeps serves the search alone; None and "auto" are
         then 1.
-    search : {"auto", "full", "bounded", "graph", "exact", "estimated"}, default="auto"
+    search : str or object of cprime.search, default="auto"
         Which components a point looks at before it keeps C′ of them: "full" is all; "exact" and "estimated" are
         var-GMM-X and -S of Forster & Lücke, "graph" renews its lists only where points move. "auto" is "graph" from 256
         components and 2²⁵ evaluations an iteration where C′ < C, else "full". "bounded", for C′ = 1, finds what "full"
-        does; of Gaussians that share one variance it skips what bounds on distances exclude.
+        does; of Gaussians that share one variance it skips what bounds on distances exclude. The objects `Full`,
+        `Bounded`, `Graph` and `Papers` of `cprime.search` have the options of each.
     n_neighbors : int or "auto", default="auto"
-        G, the length of a component's neighbor list, itself among them. "auto" is 16 for "exact" and "estimated";
-        "graph" begins with 33 and doubles them once if an exact search of a sample shows that they miss more than
-        0.7 % of J.
-    n_explore : int, default=1
-        Random components that a point looks at besides, in "exact" and "estimated".
-    n_warmup : int or "auto", default="auto"
-        E-steps before the first M-step in a partial search. "auto" is 25 with init_sets="random", else 0.
+        G, the length of a component's neighbor list, itself among them, of the search that a string names, if it has
+        lists. "auto" is 16 for "exact" and "estimated"; "graph" begins with 65, for "tied" and "tied_spherical" with
+        33, which it doubles once if an exact search of a sample shows that they miss more than 0.7 % of the cost.
     assignment : {"soft", "hard", "posterior"}, default="soft"
         What the kept components are given: "soft" is the truncated posterior (5); "hard" gives all to the best one,
         which is classification EM, and with weights="equal" the K-means of Kearns et al. for any densities;
@@ -96,10 +94,8 @@ class GaussianMixture(FittedMixture):
         weight so far. 1 counts all points alike, less forgets what was long ago.
     warm_start : bool, default=False
         Whether `fit` starts from the parameters of the fit before.
-    init_sets : {"two-level", "random"}, default="two-level"
-        How "exact" and "estimated" begin: from what a two-level search finds for each point, or from random sets.
-    certificate_size, certificate_seed : int, default=1000 and 0
-        Points searched exactly after a partial search, for `certificate_`, and the seed of their choice; 0 is none.
+    certificate : int, default=1000
+        Points searched exactly after a partial search, for `certificate_`; 0 is none.
     n_threads : int or None, default=None
         Threads to use; None is every processor that the process may use. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -171,10 +167,8 @@ class GaussianMixture(FittedMixture):
         covariance_type: str = "full",
         weights: str = "free",
         n_active: int | str | None = "auto",
-        search: str = "auto",
+        search: str | Search = "auto",
         n_neighbors: int | str = "auto",
-        n_explore: int = 1,
-        n_warmup: int | str = "auto",
         assignment: str = "soft",
         init_params: Any = "auto",
         n_init: int = 1,
@@ -186,9 +180,7 @@ class GaussianMixture(FittedMixture):
         precisions_init: Any = None,
         learning_decay: float = 1.0,
         warm_start: bool = False,
-        init_sets: str = "two-level",
-        certificate_size: int = 1000,
-        certificate_seed: int = 0,
+        certificate: int = 1000,
         n_threads: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -199,8 +191,6 @@ class GaussianMixture(FittedMixture):
         self.n_active = n_active
         self.search = search
         self.n_neighbors = n_neighbors
-        self.n_explore = n_explore
-        self.n_warmup = n_warmup
         self.assignment = assignment
         self.init_params = init_params
         self.n_init = n_init
@@ -212,9 +202,7 @@ class GaussianMixture(FittedMixture):
         self.precisions_init = precisions_init
         self.learning_decay = learning_decay
         self.warm_start = warm_start
-        self.init_sets = init_sets
-        self.certificate_size = certificate_size
-        self.certificate_seed = certificate_seed
+        self.certificate = certificate
         self.n_threads = n_threads
         self.random_state = random_state
         self.verbose = verbose
@@ -241,28 +229,26 @@ class GaussianMixture(FittedMixture):
             If an argument is out of its range or not supported, or there are fewer points than components.
         """
         check_mixture(self)
-        C = self.n_components
-        n_active = resolve_n_active(self.n_active, C, self.assignment)
-        X = self._validated(X, reset=True)
-        if len(X) < C:
-            raise ValueError(f"n_samples={len(X)} should be >= n_components={C}.")
-        weights = check_weights(sample_weight, X)
-        random_state = check_random_state(self.random_state)
-        search = resolve_search(self, C, n_active, len(X), random_state)
-        settings = self._settings(
-            n_active,
-            search,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            assignment=self.assignment,
-            n_warmup=resolve_warmup(self, search),
-            random_state=random_state,
-            callback=self._callback,
-        )
-        init, given = self._start(X)
-        fit = self._best_run(X, weights, init, given.first_model, settings, random_state)
-        self._set_fitted(fit, settings)
+        data = self._opened(X, sample_weight, reset=True)
+        key = Key(int(check_random_state(self.random_state).randint(2**31)))
+        with limited(self.n_threads):
+            plan, (init, given) = self._plan(data), self._start(data)
+            fit = self._best_run(data, init, given.first_model, plan, key)
+        self._set_fitted(fit, plan.n_kept)
         return self
+
+    def _plan(self, data: Local) -> em.Plan:
+        """How such data are fitted."""
+        n_active = resolve_n_active(self.n_active, self.n_components, self.assignment)
+        search = resolve_search(self, self.n_components, n_active, data.n_points)
+        finds_variance = (
+            self.covariance_type == "tied_spherical"
+            and self.weights == "equal"
+            and self.precisions_init is None
+            and not (self.warm_start and hasattr(self, "means_"))
+        )
+        rule = em.MixtureRule(self.max_iter, self.tol, n_active, self.assignment, finds_variance)
+        return em.Plan(n_active, search, rule, resolve_regroup(search, data, False), self._callback)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Move the parameters by one batch of points: stepwise EM (Cappé & Moulines 2009).
@@ -291,38 +277,33 @@ class GaussianMixture(FittedMixture):
         if not first:
             self._check_goes_on("partial_fit")
         n_active = resolve_n_active(self.n_active, C, self.assignment)
-        X = self._validated(X, reset=first)
-        if first and len(X) < C:
-            raise ValueError(f"n_samples={len(X)} should be >= n_components={C}.")
-        weights = check_weights(sample_weight, X)
-        random_state = check_random_state(self.random_state)
-        search = FullSearch()
-        settings = self._settings(n_active, search, assignment=self.assignment, random_state=random_state)
-        data = InMemory(X, weights, self.n_threads)
+        data = self._opened(X, sample_weight, reset=first)
         counts, rows = (np.zeros(C), em.history([])) if first else (self.counts_, self.history_)
-        if first:
-            init, given = self._start(X)
-            start = self._centers(X, weights, resolve_init(init, search), random_state)
-            model = given.first_model(data, start, settings)
-            if isinstance(model, TiedSpherical) and np.isnan(model.variance):
-                data.begin()
-                model = em.with_hard_variance(data, model, settings)
-        else:
-            model = self._parameters(self.reg_covar)
-        data.begin()
-        components = model.components(self.n_threads)
-        self.labels_ = components.best(model.embed(X, n_threads=self.n_threads), 1)[0][:, 0]
-        new, counts, found = em.mixture_step(model, counts, data, settings, decay)
+        key = Key(int(check_random_state(self.random_state).randint(2**31)), iteration=len(rows))
+        rule = em.MixtureRule(1, 0.0, n_active, self.assignment)
+        with limited(self.n_threads):
+            model = self._first_batch(data, key) if first else self._parameters(self.reg_covar)
+            self.labels_ = self._winners(data, model)
+            data.begin(keep=False)
+            new, counts, totals = em.mixture_step(model, counts, data, rule, decay, key)
+        found = totals.statistics
         bound = em.free_energy(model, found)
-        row = ("online", bound, found.quantization_error, found.n_distances, found.n_moved, perf_counter() - begin)
+        row = ("online", bound, found.quantization_error, totals.n_distances, totals.n_moved, perf_counter() - begin)
         self._set_parameters(new, counts, np.concatenate([rows, em.history([row])]), n_active)
         self.lower_bound_, self.converged_ = bound, False
         self.neighbors_ = self.certificate_ = None
         return self
 
-    def _start(self, X: NDArray) -> tuple[Any, Given]:
+    def _first_batch(self, data: Local, key: Key) -> Model:
+        """The parameters that a first batch starts from."""
+        init, given = self._start(data)
+        init = resolve_init(init, self.n_components, data.n_points, data.whole() is not None)
+        model = given.first_model(data, self._centers(data, init, key), True)
+        return em.begin(data, model, replace(self._plan(data), search=Full()), key).model
+
+    def _start(self, data: Local) -> tuple[Any, Given]:
         """Where the means start, and what else is given."""
-        C, D = self.n_components, X.shape[1]
+        C, D = self.n_components, data.n_features
         covariance_type, reg_covar, free = self.covariance_type, self.reg_covar, self.weights == "free"
         if self.warm_start and hasattr(self, "means_"):
             self._check_goes_on("warm_start")
@@ -336,28 +317,23 @@ class GaussianMixture(FittedMixture):
         means = self.means_init is not None
         init = self.init_params
         if means:
-            init = check_means_init(self.means_init, X, C)
+            init = check_means_init(self.means_init, data, C)
         if isinstance(init, str) and init == "auto" and covariance_type != "tied_spherical":
             init = "kmeans"
         return init, Given(covariance_type, reg_covar, means, weights if free else None, covariances, free)
 
-    def _centers(self, X: NDArray, weights: NDArray | None, init: Any, random_state: np.random.RandomState) -> Start:
+    def _centers(self, data: Local, init: Any, key: Key) -> NDArray:
         if not (isinstance(init, str) and init == "kmeans"):
             init = "random" if isinstance(init, str) and init == "random_from_data" else init
-            return super()._centers(X, weights, init, random_state)
-        k_means = KMeans(
-            self.n_components,
-            max_iter=_KMEANS_ITERATIONS,
-            certificate_size=0,
-            n_threads=self.n_threads,
-            random_state=random_state.randint(2**31),
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # a start need not have converged
-            k_means.fit(X, sample_weight=weights)
-        return Start(k_means.cluster_centers_, k_means.labels_)
+            return super()._centers(data, init, key)
+        k_means = KMeans(self.n_components, max_iter=_KMEANS_ITERATIONS)
+        init = resolve_init("auto", self.n_components, data.n_points, data.whole() is not None)
+        model = k_means._first_model(data, super()._centers(data, init, key), False)
+        centers = em.run(data, model, k_means._plan(data), key).model.centers
+        data.begin(keep=True)
+        return centers
 
-    def _set_fitted(self, fit: em.Fit, settings: em.Settings) -> None:
+    def _set_fitted(self, fit: em.Fit, n_active: int) -> None:
         if not fit.converged and self.assignment != "posterior":
             warnings.warn(
                 f"The fit did not converge in max_iter={self.max_iter} iterations: try more of them, a larger tol, or "
@@ -366,6 +342,6 @@ class GaussianMixture(FittedMixture):
                 stacklevel=3,
             )
         assert fit.statistics is not None
-        self._set_parameters(fit.model, fit.statistics.counts, em.history(fit.history), settings.n_active)
+        self._set_parameters(fit.model, fit.statistics.counts, em.history(fit.rows), n_active)
         self.lower_bound_ = fit.lower_bound
         self.converged_ = fit.converged

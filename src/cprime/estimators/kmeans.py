@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from cprime import em, storage
+from cprime import em, kernels, storage
+from cprime._random import Key
+from cprime._threads import limited
 from cprime.estimators.base import Clusterer
 from cprime.estimators.nearest_center import NearestCenter
 from cprime.estimators.validation import (
@@ -18,20 +20,17 @@ from cprime.estimators.validation import (
     check_decay,
     check_integer,
     check_real,
-    check_weights,
     resolve_exchange,
     resolve_init,
     resolve_regroup,
     resolve_search,
-    resolve_warmup,
 )
-from cprime.execution import Chunk, InMemory
+from cprime.execution import Local
 from cprime.model import Model, TiedSpherical
 from cprime.model.tied_spherical import variance_floor
 from cprime.model.unit import UnitCenters, unit_rows
-from cprime.search import FullSearch
-from cprime.search.approximate import approximately_nearest
-from cprime.seeding import Start
+from cprime.neighbors import Near
+from cprime.search import Full, Search
 
 
 @storage.register
@@ -48,26 +47,24 @@ class KMeans(NearestCenter, Clusterer):
     init : {"auto", "k-means++", "random", "afk-mc2", "two-level"}, array-like, fitted estimator or callable
         Where to start, by default "auto": greedy k-means++, distinct random rows, the AFK-MC² chain, rows spread over
         coarse cells, given centers of shape (n_clusters, n_features), those of a fitted estimator, or a function of
-        (X, n_clusters, random_state). "auto" is "two-level" for a partial search and "k-means++" for the full one.
+        (X, n_clusters, random_state). "auto" is "two-level" from 256 clusters and 2²⁵ evaluations an iteration, and for
+        data that are not in memory, else "k-means++". The start does not depend on the search.
     n_init : int, default=1
         Number of starts; the one of least J is kept. From given centers there is one.
     max_iter : int, default=300
         Most iterations of one start.
     tol : float, default=1e-4
         A start has converged once J changes by no more than this share of it, or no point moves.
-    search : {"auto", "full", "bounded", "graph", "exact", "estimated"}, default="auto"
+    search : str or object of cprime.search, default="auto"
         Which centers a point looks at: "full" is all of them (Lloyd's algorithm); "bounded" those that bounds on
         distances, kept from iteration to iteration, do not exclude, with the same result; "graph" the neighbors of its
         own; "exact" and "estimated" are var-k-means-X and -S of Forster & Lücke. "auto" is "graph" from 256 clusters
         and 2²⁵ evaluations an iteration; below, "bounded" in up to 4 dimensions from 32 clusters and 2²¹ evaluations,
-        else "full".
+        else "full". The objects `Full`, `Bounded`, `Graph` and `Papers` of `cprime.search` have the options of each.
     n_neighbors : int or "auto", default="auto"
-        G, the length of a center's neighbor list, itself among them. "auto" is 16 for "exact" and "estimated"; "graph"
-        begins with 33 and doubles them once if an exact search of a sample shows that they miss more than 0.7 % of J.
-    n_explore : int, default=1
-        Random centers that a point looks at besides, in "exact" and "estimated".
-    n_warmup : int or "auto", default="auto"
-        E-steps before the first M-step in a partial search. "auto" is 25 with init_sets="random", else 0.
+        G, the length of a center's neighbor list, itself among them, of the search that a string names, if it has
+        lists. "auto" is 16 for "exact" and "estimated"; "graph" begins with 33 and doubles them once if an exact search
+        of a sample shows that they miss more than 0.7 % of J.
     metric : {"euclidean", "cosine"}, default="euclidean"
         "cosine" is spherical k-means: rows are scaled to length 1 (a copy; rows of zeros are an error) and so are the
         centers. J is then 2 Σ_n w_n (1 − cos(x_n, μ)), and `transform` gives cosine distances.
@@ -77,22 +74,12 @@ class KMeans(NearestCenter, Clusterer):
     epsilon : float, default=0.0
         Laziness of lazy-k-means: a point moves only to a center that is nearer by the factor 1 + epsilon (eq. 21).
         0 is k-means. `labels_` and `predict` give the nearest center that the search finds.
-    exchange : bool or "auto", default="auto"
-        Whether the fit begins with exchange steps (Hartigan), which count on both centers following a point: they
-        end in better optima, and plain steps follow until convergence. "auto" is True for search="graph" with
-        epsilon=0, the only one that has them.
-    init_sets : {"two-level", "random"}, default="two-level"
-        How "exact" and "estimated" begin: from the center that a two-level search finds for each point, or from
-        random sets and lists as in the papers.
-    regroup : bool or "auto", default="auto"
-        Whether a partial search works on a copy of X in which the points of a cluster lie together: faster, for twice
-        the memory. "auto" is True for search="graph" and a copy of at most 4 GiB. X itself is never changed.
-    certificate_size, certificate_seed : int, default=1000 and 0
-        Points searched exactly after a partial search, for `certificate_`, and the seed of their choice; 0 is none.
+    certificate : int, default=1000
+        Points searched exactly after a partial search, for `certificate_`; 0 is none.
     n_threads : int or None, default=None
         Threads to use; None is every processor that the process may use. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Source of the random numbers of the start.
+        Source of the random numbers: of the start, and of samples that are searched exactly.
     verbose : int, default=0
         1 shows the library's log of every iteration on standard error.
 
@@ -151,43 +138,31 @@ class KMeans(NearestCenter, Clusterer):
         self,
         n_clusters: int = 8,
         *,
+        search: str | Search = "auto",
+        n_neighbors: int | str = "auto",
         init: Any = "auto",
         n_init: int = 1,
         max_iter: int = 300,
         tol: float = 1e-4,
-        search: str = "auto",
-        n_neighbors: int | str = "auto",
-        n_explore: int = 1,
-        n_warmup: int | str = "auto",
         metric: str = "euclidean",
-        learning_decay: float = 1.0,
         epsilon: float = 0.0,
-        exchange: bool | str = "auto",
-        init_sets: str = "two-level",
-        regroup: bool | str = "auto",
-        certificate_size: int = 1000,
-        certificate_seed: int = 0,
+        learning_decay: float = 1.0,
+        certificate: int = 1000,
         n_threads: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
+        self.search = search
+        self.n_neighbors = n_neighbors
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
-        self.search = search
-        self.n_neighbors = n_neighbors
-        self.n_explore = n_explore
-        self.n_warmup = n_warmup
         self.metric = metric
-        self.learning_decay = learning_decay
         self.epsilon = epsilon
-        self.exchange = exchange
-        self.init_sets = init_sets
-        self.regroup = regroup
-        self.certificate_size = certificate_size
-        self.certificate_seed = certificate_seed
+        self.learning_decay = learning_decay
+        self.certificate = certificate
         self.n_threads = n_threads
         self.random_state = random_state
         self.verbose = verbose
@@ -214,26 +189,12 @@ class KMeans(NearestCenter, Clusterer):
             If an argument is out of its range, or there are fewer points than clusters.
         """
         check_common(self)
-        C = check_integer(self.n_clusters, "n_clusters", 1)
-        epsilon = check_real(self.epsilon, "epsilon", 0.0)
-        X = self._checked(X, C)
-        weights = check_weights(sample_weight, X)
-        random_state = check_random_state(self.random_state)
-        search = resolve_search(self, C, 1, len(X), random_state, X.shape[1])
-        settings = self._settings(
-            1,
-            search,
-            k_means=True,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            n_warmup=resolve_warmup(self, search),
-            epsilon=epsilon,
-            exchange=resolve_exchange(self.exchange, search, epsilon, self.metric),
-            regroup=resolve_regroup(self.regroup, search, X),
-            callback=self._callback,
-        )
-        fit = self._best_run(X, weights, self.init, self._first_model, settings, random_state)
-        n_found = len(np.unique(self.labels_))
+        check_integer(self.n_clusters, "n_clusters", 1)
+        data = self._opened(X, sample_weight, reset=True)
+        key = Key(int(check_random_state(self.random_state).randint(2**31)))
+        with limited(self.n_threads):
+            fit = self._best_run(data, self.init, self._first_model, self._plan(data), key)
+        C, n_found = self.n_clusters, len(np.unique(self.labels_))
         if n_found < C:
             warnings.warn(
                 f"Number of distinct clusters ({n_found}) found smaller than n_clusters ({C}). "
@@ -242,12 +203,25 @@ class KMeans(NearestCenter, Clusterer):
                 stacklevel=2,
             )
         assert fit.statistics is not None
-        self._set_fitted(fit.model, fit.statistics.counts, em.history(fit.history))
+        self._set_fitted(fit.model, fit.statistics.counts, em.history(fit.rows))
         self.inertia_ = fit.quantization_error
         self.lower_bound_ = fit.lower_bound
         self.converged_ = fit.converged
-        self.n_relocated_ = fit.n_relocated
+        self.n_relocated_ = fit.rule.n_relocated
         return self
+
+    def _plan(self, data: Local) -> em.Plan:
+        """How such data are fitted."""
+        epsilon = check_real(self.epsilon, "epsilon", 0.0)
+        search = resolve_search(self, self.n_clusters, 1, data.n_points, data.n_features)
+        rule = em.KMeansRule(
+            self.max_iter,
+            self.tol,
+            epsilon,
+            exchange=resolve_exchange(search, epsilon, self.metric),
+            incremental=not isinstance(search, Full),
+        )
+        return em.Plan(1, search, rule, resolve_regroup(search, data, True), self._callback)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Move the centers by one batch of points: online k-means, eq. (9.5) of Bishop where a batch is one point.
@@ -273,48 +247,41 @@ class KMeans(NearestCenter, Clusterer):
         begin = perf_counter()
         check_common(self)
         C = check_integer(self.n_clusters, "n_clusters", 1)
-        decay = check_decay(self.learning_decay)
-        search, first = FullSearch(), not hasattr(self, "cluster_centers_")
-        X = self._checked(X, C) if first else self._validated(X, reset=False)
-        weights = check_weights(sample_weight, X)
-        settings = self._settings(1, search, k_means=True)
+        decay, first = check_decay(self.learning_decay), not hasattr(self, "cluster_centers_")
+        data = self._opened(X, sample_weight, reset=first)
         counts, rows = (np.zeros(C), em.history([])) if first else (self.counts_, self.history_)
-        if first:
-            random_state = check_random_state(self.random_state)
-            start = self._centers(X, weights, resolve_init(self.init, search), random_state)
-            model = self._first_model(None, start, settings)
-        else:
-            model = self._parameters()
-        chunk = Chunk(X, weights)
-        model, counts, found = em.k_means_step(model, counts, chunk, settings, decay)
-        assert chunk.kept is not None
+        key = Key(int(check_random_state(self.random_state).randint(2**31)), iteration=len(rows))
+        with limited(self.n_threads):
+            if first:
+                init = resolve_init(self.init, C, data.n_points, data.whole() is not None)
+                model = self._first_model(data, self._centers(data, init, key), True)
+                data.begin(keep=False)
+            else:
+                model = self._parameters()
+            model, counts, totals = em.k_means_step(model, counts, data, decay, key)
+        labels, found = data.labels(), totals.statistics
         J = found.quantization_error
-        self.labels_, self.inertia_ = chunk.kept[:, 0].copy(), J
+        assert labels is not None
+        self.labels_, self.inertia_ = labels, J
         self.lower_bound_ = em.hard_free_energy(model, J, found.weight)
-        row = ("online", self.lower_bound_, J, found.n_distances, found.n_moved, perf_counter() - begin)
+        row = ("online", self.lower_bound_, J, totals.n_distances, totals.n_moved, perf_counter() - begin)
         self._set_fitted(model, counts, np.concatenate([rows, em.history([row])]))
         self.converged_, self.n_relocated_ = False, 0
         self.neighbors_ = self.certificate_ = None
         return self
 
-    def _checked(self, X: Any, C: int) -> NDArray:
-        """Data to fit, at least one point for every cluster."""
+    def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Local:
         check_choice(self.metric, "metric", ("euclidean", "cosine"))
-        X = self._validated(X, reset=True)
-        if len(X) < C:
-            raise ValueError(f"n_samples={len(X)} should be >= n_clusters={C}.")
-        return X
-
-    def _validated(self, X: Any, reset: bool) -> NDArray:
-        X = super()._validated(X, reset)
-        return unit_rows(X, "X") if self.metric == "cosine" else X
+        data = super()._opened(X, sample_weight, reset)
+        return data.prepared(unit_rows) if self.metric == "cosine" else data
 
     def _model(self, centers: NDArray, variance: float, floor: float) -> TiedSpherical:
         return (UnitCenters if self.metric == "cosine" else TiedSpherical)(centers, variance, floor)
 
-    def _first_model(self, data: InMemory | None, begin: Start, settings: em.Settings) -> TiedSpherical:
+    def _first_model(self, data: Local, centers: NDArray, exact: bool) -> TiedSpherical:
         """The starting centers; σ² follows from the first E-step."""
-        centers = unit_rows(begin.centers, "init") if self.metric == "cosine" else begin.centers
+        if self.metric == "cosine":
+            centers = unit_rows(centers, "init")
         return self._model(centers, 1.0, variance_floor(centers))
 
     def _set_fitted(self, model: Model, counts: NDArray[np.float64], history: NDArray) -> None:
@@ -325,6 +292,10 @@ class KMeans(NearestCenter, Clusterer):
         self.lower_bounds_ = history["lower_bound"].tolist()
         self.n_iter_ = len(history)
         self.n_active_ = 1
+        self.__dict__.pop("_near", None)  # of the centers of before
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_near"}
 
     def _parameters(self) -> TiedSpherical:
         return self._model(self.cluster_centers_, self.variance_, variance_floor(self.cluster_centers_))
@@ -348,10 +319,19 @@ class KMeans(NearestCenter, Clusterer):
         -------
         labels : ndarray of shape (n_samples,), int32
         """
-        X = self._validated(X, reset=False)
-        if approximate:
-            return approximately_nearest(X, self.cluster_centers_, self.neighbors_, self.n_threads)[0]
-        return self._nearest(X)[0]
+        if not approximate:
+            return super().predict(X)
+        data = self._opened(X)
+        with limited(self.n_threads):
+            if not hasattr(self, "_near"):
+                self._near = Near(self.cluster_centers_, self.neighbors_)
+            return data.map(lambda X: self._near.find(X)[0])
+
+    def _distances(self, X: NDArray) -> NDArray:
+        if self.metric == "euclidean":
+            return super()._distances(X)
+        squared = kernels.min_distances(X, self.cluster_centers_)
+        return np.multiply(squared, 0.5, out=squared).T
 
     def transform(self, X: Any) -> NDArray:
         """The Euclidean distance of each row to each center, or the cosine distance 1 − cos where that is the metric.
@@ -365,7 +345,4 @@ class KMeans(NearestCenter, Clusterer):
         distances : ndarray of shape (n_samples, n_clusters)
             In data units (or 0 … 2) and of the data's dtype. An N×C array: it is what was asked for.
         """
-        if self.metric == "cosine":
-            squared = self._squared_distances(X)
-            return np.multiply(squared, 0.5, out=squared).T
         return super().transform(X)

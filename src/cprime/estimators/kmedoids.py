@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cprime import medoids, storage
+from cprime.estimators.nearest_center import Arrays
 from cprime.estimators.prototypes import Prototypes
 from cprime.estimators.validation import check_choice, check_integer, check_loop, check_weights, shown
 from cprime.seeding.sampling import draw_distinct
@@ -20,7 +21,7 @@ _OF_THE_DATA = {"seuclidean": "V", "mahalanobis": "VI"}  # metrics with a parame
 
 
 @storage.register
-class KMedoids(Prototypes):
+class KMedoids(Arrays, Prototypes):
     """k-medoids clustering: the C points of least J = Σ_n w_n min_c V(x_n, μ_c), for any dissimilarity V.
 
     Medoids are points of the data, so that V need not be a metric, nor the data vectors. The whole matrix of N×N

@@ -9,11 +9,10 @@ from sklearn.utils import check_array
 
 from cprime import em
 from cprime.estimators.validation import check_real
-from cprime.execution import InMemory
+from cprime.execution import Local
 from cprime.model import FAMILIES, Model, TiedSpherical
 from cprime.model.covariance import inverses, repaired
 from cprime.model.tied_spherical import variance_floor
-from cprime.seeding import Start
 
 
 def covariance_shape(covariance_type: str, C: int, D: int) -> tuple[int, ...]:
@@ -21,11 +20,11 @@ def covariance_shape(covariance_type: str, C: int, D: int) -> tuple[int, ...]:
     return {"tied_spherical": (), "spherical": (C,), "diag": (C, D), "tied": (D, D), "full": (C, D, D)}[covariance_type]
 
 
-def check_means_init(means_init: Any, X: NDArray, C: int) -> NDArray:
+def check_means_init(means_init: Any, data: Local, C: int) -> NDArray:
     """`means_init` in the dtype of the data; finite, of shape (C, D)."""
-    means = check_array(means_init, dtype=X.dtype, order="C", copy=True, input_name="means_init", ensure_2d=False)
-    if means.shape != (C, X.shape[1]):
-        raise ValueError(f"means_init must have shape {(C, X.shape[1])}, got {means.shape}.")
+    means = check_array(means_init, dtype=data.dtype, order="C", copy=True, input_name="means_init", ensure_2d=False)
+    if means.shape != (C, data.n_features):
+        raise ValueError(f"means_init must have shape {(C, data.n_features)}, got {means.shape}.")
     return means
 
 
@@ -107,19 +106,19 @@ class Given:
         self.covariances = covariances
         self.free = free
 
-    def first_model(self, data: InMemory, begin: Start, settings: em.Settings) -> Model:
+    def first_model(self, data: Local, start: NDArray, exact: bool) -> Model:
         """The starting parameters.
 
         Means that are given stay; others, and all covariances and weights not given, are those of the hard assignment
         to the starting means. The papers' model keeps its starting means, and finds σ² by (14) within the fit.
         """
-        C, D = begin.centers.shape
+        C, D = start.shape
         reg_covar = self.reg_covar
         if self.covariance_type == "tied_spherical":
-            reg_covar = max(reg_covar, variance_floor(begin.centers))
+            reg_covar = max(reg_covar, variance_floor(start))
             if not self.free:
-                given = np.nan if self.covariances is None else max(float(self.covariances), self.reg_covar)
-                return TiedSpherical(begin.centers, given, reg_covar)
+                given = 1.0 if self.covariances is None else max(float(self.covariances), self.reg_covar)
+                return TiedSpherical(start, given, reg_covar)
         weights = None
         if self.free:
             weights = np.full(C, 1 / C)
@@ -128,12 +127,12 @@ class Given:
             covariances = np.ones(covariance_shape(self.covariance_type, C, D))
             if self.covariance_type in ("tied", "full"):
                 covariances = covariances * np.eye(D)
-        model = make(self.covariance_type, begin.centers, covariances, reg_covar, weights)
+        model = make(self.covariance_type, start, covariances, reg_covar, weights)
         if self.means and self.covariances is not None and (self.weights is not None or not self.free):
-            return make(self.covariance_type, begin.centers, covariances, reg_covar, self.weights)
-        found: Any = em.begin(data, model, settings, begin.labels)
+            return make(self.covariance_type, start, covariances, reg_covar, self.weights)
+        found: Any = em.hard_start(data, model, exact)
         if self.means:
-            found = replace(found, centers=begin.centers)
+            found = replace(found, centers=start)
         if self.covariances is not None:
             found = make(self.covariance_type, found.centers, self.covariances, reg_covar, found.weights)
         return found if self.weights is None else replace(found, weights=self.weights)

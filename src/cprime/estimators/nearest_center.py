@@ -1,20 +1,47 @@
 """What estimators share whose labels are the nearest of their centers."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 
 from cprime import kernels
+from cprime._threads import limited
+from cprime.block import Block, Kept
 from cprime.estimators.validation import check_weights
-from cprime.execution import Chunk
+from cprime.execution import Local, local
+from cprime.kernels.native import Floats
+
+
+@dataclass(frozen=True)
+class Inertia:
+    """J of the nearest of all centers (C, D): a pass over the data."""
+
+    centers: Floats
+
+    reads: ClassVar[bool] = True
+    keeps: ClassVar[bool] = False
+
+    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, float]:
+        return None, block.weighted_sum(kernels.nearest(block.X, self.centers)[1][:, 0])
+
+
+class Arrays:
+    """Mixin: data are arrays in memory, which `_validated` lets in."""
+
+    _validated: Any
+
+    def _opened(self, X: Any, sample_weight: Any = None) -> Local:
+        X = self._validated(X, reset=False)
+        return local(X, check_weights(sample_weight, X))
 
 
 class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin):
-    """Mixin: `predict`, `transform` and `score` by `cluster_centers_`, of data that `_validated` lets in."""
+    """Mixin: `predict`, `transform` and `score` by `cluster_centers_`, of data that `_opened` lets in."""
 
-    _validated: Any
+    _opened: Any
     n_threads: int | None
     cluster_centers_: Any
 
@@ -29,13 +56,13 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
     def _nearest(self, X: NDArray) -> tuple[NDArray[np.int32], NDArray]:
         """The nearest center of each row (n,), and its squared distance (n,)."""
-        kept, distances = kernels.nearest(X, self.cluster_centers_, n_threads=self.n_threads)
+        kept, distances = kernels.nearest(X, self.cluster_centers_)
         return kept[:, 0], distances[:, 0]
 
-    def _squared_distances(self, X: Any) -> NDArray:
-        """Of each center to each row: (C, n)."""
-        X = self._validated(X, reset=False)
-        return kernels.min_distances(X, self.cluster_centers_, n_threads=self.n_threads)
+    def _distances(self, X: NDArray) -> NDArray:
+        """Of each row to each center: (n, C)."""
+        squared = kernels.min_distances(X, self.cluster_centers_)
+        return np.sqrt(squared, out=squared).T
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """The nearest center of each row; ties go to the lower index.
@@ -48,7 +75,9 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         -------
         labels : ndarray of shape (n_samples,), int32
         """
-        return self._nearest(self._validated(X, reset=False))[0]
+        data = self._opened(X)
+        with limited(self.n_threads):
+            return data.map(lambda X: self._nearest(X)[0])
 
     def transform(self, X: Any) -> NDArray:
         """The Euclidean distance of each row to each center.
@@ -62,8 +91,9 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         distances : ndarray of shape (n_samples, n_clusters)
             In data units and of the data's dtype. An N×C array: it is what was asked for.
         """
-        squared = self._squared_distances(X)
-        return np.sqrt(squared, out=squared).T
+        data = self._opened(X)
+        with limited(self.n_threads):
+            return data.map(self._distances)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """−J: minus the weighted sum of squared distances to the nearest center, in data unit².
@@ -78,5 +108,6 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         -------
         score : float
         """
-        X = self._validated(X, reset=False)
-        return -Chunk(X, check_weights(sample_weight, X)).weighted_sum(self._nearest(X)[1])
+        data = self._opened(X, sample_weight)
+        with limited(self.n_threads):
+            return -data.each(Inertia(self.cluster_centers_))

@@ -2,10 +2,12 @@
 
 from typing import Any, Self
 
-import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from cprime import em, fuzzy, storage
+from cprime._random import Key
+from cprime._threads import limited
 from cprime.estimators.base import Clusterer
 from cprime.estimators.prototypes import Graded
 from cprime.estimators.validation import (
@@ -13,14 +15,13 @@ from cprime.estimators.validation import (
     check_common,
     check_integer,
     check_n_active,
-    check_weights,
+    resolve_regroup,
     resolve_search,
-    resolve_warmup,
 )
-from cprime.execution import InMemory
+from cprime.execution import Local
 from cprime.model.stiff import Stiff
 from cprime.model.tied_spherical import variance_floor
-from cprime.seeding import Start
+from cprime.search import Search
 
 
 @storage.register
@@ -41,14 +42,10 @@ class SoftKMeans(Graded, Clusterer):
     n_active : int or None, default=None
         C′, the clusters that a point belongs to, the nearest ones; all other responsibilities are exactly 0. None is
         all: MacKay's algorithm. 1 is k-means, whatever the stiffness.
-    search : {"auto", "full", "graph", "exact", "estimated"}, default="auto"
+    search : str or object of cprime.search, default="auto"
         Which centers a point looks at before it keeps n_active of them, as in `GaussianMixture`.
     n_neighbors : int or "auto", default="auto"
         G, the length of a center's neighbor list in a partial search, itself among them.
-    n_explore : int, default=1
-        Random centers that a point looks at besides, in "exact" and "estimated".
-    n_warmup : int or "auto", default="auto"
-        E-steps before the first M-step in a partial search. "auto" is 25 with init_sets="random", else 0.
     init : {"auto", "k-means++", "random", "afk-mc2", "two-level"}, array-like, fitted estimator or callable
         Where to start, as in `KMeans`; default "auto".
     n_init : int, default=1
@@ -57,10 +54,8 @@ class SoftKMeans(Graded, Clusterer):
         Most iterations of one start.
     tol : float, default=1e-4
         A start has converged once F changes by less than this, in nats a point.
-    init_sets : {"two-level", "random"}, default="two-level"
-        How "exact" and "estimated" begin: from what a two-level search finds for each point, or from random sets.
-    certificate_size, certificate_seed : int, default=1000 and 0
-        Points searched exactly after a partial search, for `certificate_`, and the seed of their choice; 0 is none.
+    certificate : int, default=1000
+        Points searched exactly after a partial search, for `certificate_`; 0 is none.
     n_threads : int or None, default=None
         Threads to use; None is every processor that the process may use. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -123,17 +118,13 @@ class SoftKMeans(Graded, Clusterer):
         *,
         stiffness: float | str = "auto",
         n_active: int | None = None,
-        search: str = "auto",
+        search: str | Search = "auto",
         n_neighbors: int | str = "auto",
-        n_explore: int = 1,
-        n_warmup: int | str = "auto",
         init: Any = "auto",
         n_init: int = 1,
         max_iter: int = 300,
         tol: float = 1e-4,
-        init_sets: str = "two-level",
-        certificate_size: int = 1000,
-        certificate_seed: int = 0,
+        certificate: int = 1000,
         n_threads: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -143,15 +134,11 @@ class SoftKMeans(Graded, Clusterer):
         self.n_active = n_active
         self.search = search
         self.n_neighbors = n_neighbors
-        self.n_explore = n_explore
-        self.n_warmup = n_warmup
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
-        self.init_sets = init_sets
-        self.certificate_size = certificate_size
-        self.certificate_seed = certificate_seed
+        self.certificate = certificate
         self.n_threads = n_threads
         self.random_state = random_state
         self.verbose = verbose
@@ -181,31 +168,24 @@ class SoftKMeans(Graded, Clusterer):
         C = check_integer(self.n_clusters, "n_clusters", 1)
         n_active = check_n_active(self.n_active, C)
         stiffness = check_auto_or_positive(self.stiffness, "stiffness")
-        variance = np.nan if stiffness is None else 0.5 / stiffness
-        X = self._validated(X, reset=True)
-        weights = check_weights(sample_weight, X)
-        random_state = check_random_state(self.random_state)
-        search = resolve_search(self, C, n_active, len(X), random_state)
-        settings = self._settings(
-            n_active,
-            search,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            n_warmup=resolve_warmup(self, search),
-            callback=self._callback,
-        )
+        data = self._opened(X, sample_weight, reset=True)
+        key = Key(int(check_random_state(self.random_state).randint(2**31)))
+        search = resolve_search(self, C, n_active, data.n_points)
+        rule = em.MixtureRule(self.max_iter, self.tol, n_active, finds_variance=stiffness is None)
+        plan = em.Plan(n_active, search, rule, resolve_regroup(search, data, False), self._callback)
 
-        def first_model(data: InMemory, begin: Start, settings: em.Settings) -> Stiff:
-            return Stiff(begin.centers, variance, variance_floor(begin.centers))
+        def first_model(data: Local, centers: NDArray, exact: bool) -> Stiff:
+            return Stiff(centers, 1.0 if stiffness is None else 0.5 / stiffness, variance_floor(centers))
 
-        fit = self._best_run(X, weights, self.init, first_model, settings, random_state)
+        with limited(self.n_threads):
+            fit = self._best_run(data, self.init, first_model, plan, key)
         self.cluster_centers_ = fit.model.centers
         self.variance_ = float(fit.model.covariances)
         self.stiffness_ = 0.5 / self.variance_
         self.inertia_ = fit.quantization_error
         self.n_active_ = n_active
         self.lower_bound_ = fit.lower_bound
-        self.history_ = em.history(fit.history)
+        self.history_ = em.history(fit.rows)
         self.lower_bounds_ = self.history_["lower_bound"].tolist()
         self.converged_ = fit.converged
         self.n_iter_ = fit.n_iter

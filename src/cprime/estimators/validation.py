@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_scalar, validate_data
 
 from cprime._threads import resolve_threads
-from cprime.search import BoundedSearch, EstimatedSearch, ExactSearch, FullSearch, GraphSearch, Search
+from cprime.execution import Local
+from cprime.search import Bounded, Full, Graph, Papers, Search
+from cprime.sources import Source, is_source_like, open_data
 
 MIXTURE_STARTS = ("auto", "kmeans", "k-means++", "random", "random_from_data", "afk-mc2", "two-level")
 COVARIANCE_TYPES = ("tied_spherical", "spherical", "diag", "tied", "full")
@@ -22,9 +24,7 @@ EXACT_AUTO, KEPT_AUTO = 16, 5
 PARTIAL_COMPONENTS, PARTIAL_EVALUATIONS = 256, 2**25
 # Below, k-means goes by bounds in so few dimensions, from so many components and so many evaluations an iteration.
 BOUNDED_FEATURES, BOUNDED_COMPONENTS, BOUNDED_EVALUATIONS = 4, 32, 2**21
-PAPER_NEIGHBORS = 16  # G of the papers' searches with n_neighbors="auto"
-RANDOM_WARMUP = 25
-LARGEST_COPY = 4 * 2**30  # bytes of X that regroup="auto" copies
+LARGEST_COPY = 4 * 2**30  # bytes of a chunk that is regrouped by default
 SEARCHES = ("auto", "full", "bounded", "exact", "estimated", "graph")
 
 
@@ -108,14 +108,7 @@ def check_common(estimator: Any) -> None:
         check_choice(estimator.n_neighbors, "n_neighbors", ("auto",))
     else:
         check_integer(estimator.n_neighbors, "n_neighbors", 2)
-    check_choice(estimator.init_sets, "init_sets", ("two-level", "random"))
-    check_integer(estimator.certificate_size, "certificate_size", 0)
-    check_integer(estimator.certificate_seed, "certificate_seed", 0)
-    check_integer(estimator.n_explore, "n_explore", 0)
-    if isinstance(estimator.n_warmup, str):
-        check_choice(estimator.n_warmup, "n_warmup", ("auto",))
-    else:
-        check_integer(estimator.n_warmup, "n_warmup", 0)
+    check_integer(estimator.certificate, "certificate", 0)
     resolve_threads(estimator.n_threads)
 
 
@@ -165,80 +158,113 @@ def check_weights(sample_weight: Any, X: NDArray) -> NDArray[np.float64] | None:
 
 
 def resolve_search(
-    estimator: Any,
-    n_components: int,
-    n_active: int,
-    n_points: int,
-    random_state: np.random.RandomState,
-    n_features: int | None = None,
+    estimator: Any, n_components: int, n_active: int, n_points: int, n_features: int | None = None
 ) -> Search:
-    """The search object that the arguments ask for.
+    """The search that the arguments ask for.
 
     "auto" is the graph search where there are many components and the exact search is not cheap anyway. Below, it is
     the bounded search where `n_features`, given for k-means, are few: a point then has few centers around it, so that
     its bounds last, while the dense products of the full search are short and do not pay.
     """
-    name = check_choice(estimator.search, "search", SEARCHES)
-    many = n_components >= PARTIAL_COMPONENTS and n_components * n_points >= PARTIAL_EVALUATIONS
+    search, given = estimator.search, None if estimator.n_neighbors == "auto" else int(estimator.n_neighbors)
+    if not isinstance(search, str):
+        if not isinstance(search, Full | Bounded | Graph | Papers):
+            raise TypeError(f"search must be one of {list(SEARCHES)} or an object of cprime.search, got {search!r}.")
+        if given is not None:
+            raise ValueError(f"n_neighbors={given} has no effect beside search={search!r}: give it to that.")
+    else:
+        check_choice(search, "search", SEARCHES)
+        if given is not None and search in ("full", "bounded"):
+            raise ValueError(f"n_neighbors={given} has no effect with search={search!r}, which has no lists.")
+        search = _search_of(search, given, n_components, n_active, n_points, n_features)
+    if isinstance(search, Bounded) and n_active != 1:
+        raise ValueError(f"search='bounded' needs n_active=1, got {n_active}.")
+    if n_components == 1:
+        return Full()
+    if not search.exact and n_active == n_components:
+        raise ValueError(
+            f"search={estimator.search!r} needs n_active < n_components, got {n_active} of {n_components}; exact EM "
+            "looks at all."
+        )
+    return search
+
+
+def _search_of(
+    name: str, n_neighbors: int | None, n_components: int, n_active: int, n_points: int, n_features: int | None
+) -> Search:
+    """The search by its name."""
     if name == "auto":
         low = n_features is not None and n_features <= BOUNDED_FEATURES
         enough = n_components >= BOUNDED_COMPONENTS and n_components * n_points >= BOUNDED_EVALUATIONS
         exact = "bounded" if low and enough else "full"
-        name = "graph" if many and n_active < n_components else exact
-    if name == "full" or n_components == 1:
-        return FullSearch()
-    if name == "bounded":
-        if n_active != 1:
-            raise ValueError(f"search='bounded' needs n_active=1, got {n_active}.")
-        return BoundedSearch(estimator.n_threads)
-    if n_active == n_components:
-        raise ValueError(
-            f"search={name!r} needs n_active < n_components, got {n_active} of {n_components}; exact EM looks at all."
-        )
-    seed = int(random_state.randint(2**31))
-    given = None if estimator.n_neighbors == "auto" else int(estimator.n_neighbors)
+        name = "graph" if are_many(n_components, n_points) and n_active < n_components else exact
     if name == "graph":
-        return GraphSearch(given, seed, estimator.n_threads)
-    kind = ExactSearch if name == "exact" else EstimatedSearch
-    return kind(given or PAPER_NEIGHBORS, estimator.n_explore, estimator.init_sets, seed, estimator.n_threads)
+        return Graph(n_neighbors)
+    if name in ("exact", "estimated"):
+        return Papers(name) if n_neighbors is None else Papers(name, n_neighbors=n_neighbors)
+    return Full() if name == "full" else Bounded()
 
 
-def resolve_exchange(exchange: Any, search: Search, epsilon: float, metric: str) -> bool:
+def are_many(n_components: int, n_points: int) -> bool:
+    """Whether there are so many components that looking at all of them is not cheap."""
+    return n_components >= PARTIAL_COMPONENTS and n_components * n_points >= PARTIAL_EVALUATIONS
+
+
+def resolve_exchange(search: Search, epsilon: float, metric: str) -> bool:
     """Whether a k-means fit begins with exchange steps, whose factors are those of means."""
-    possible = isinstance(search, GraphSearch) and epsilon == 0 and metric == "euclidean"
-    if isinstance(exchange, str):
-        check_choice(exchange, "exchange", ("auto",))
-        return possible
-    if not isinstance(exchange, bool | np.bool_):
-        raise TypeError(f"exchange must be a bool or 'auto', got {exchange!r}.")
-    if exchange and not possible:
-        raise ValueError("exchange=True needs search='graph', epsilon=0 and metric='euclidean'.")
-    return bool(exchange)
+    if not isinstance(search, Graph):
+        return False
+    possible = epsilon == 0 and metric == "euclidean"
+    if search.exchange and not possible:
+        raise ValueError(f"exchange=True needs epsilon=0 and metric='euclidean', got {epsilon} and {metric!r}.")
+    return possible if search.exchange is None else bool(search.exchange)
 
 
-def resolve_regroup(regroup: Any, search: Search, X: NDArray) -> bool:
-    """Whether a partial search may copy X into the order of its components."""
-    if isinstance(regroup, str):
-        check_choice(regroup, "regroup", ("auto",))
-        return isinstance(search, GraphSearch) and X.nbytes <= LARGEST_COPY
-    if not isinstance(regroup, bool | np.bool_):
-        raise TypeError(f"regroup must be a bool or 'auto', got {regroup!r}.")
-    return bool(regroup) and not search.exact
+def resolve_regroup(search: Search, data: Local, by_default: bool) -> bool:
+    """Whether a partial search may copy chunks into the order of their components."""
+    if not isinstance(search, Graph):
+        return False
+    if search.regroup is None:
+        return by_default and max(data.sizes) * data.n_features * data.dtype.itemsize <= LARGEST_COPY
+    return bool(search.regroup)
 
 
-def resolve_warmup(estimator: Any, search: Search) -> int:
-    """E-steps before the first M-step: by default none, unless the papers' random sets have to find their places."""
-    if estimator.n_warmup != "auto":
-        return int(estimator.n_warmup)
-    papers = isinstance(search, ExactSearch | EstimatedSearch)
-    return RANDOM_WARMUP if papers and estimator.init_sets == "random" else 0
-
-
-def resolve_init(init: Any, search: Search) -> Any:
-    """The start that "auto" means: in two levels for a partial search, else k-means++."""
+def resolve_init(init: Any, n_components: int, n_points: int, in_memory: bool) -> Any:
+    """The start that "auto" means: in two levels for many components and for data on disk, else k-means++."""
     if isinstance(init, str) and init == "auto":
-        return "k-means++" if search.exact else "two-level"
+        return "two-level" if are_many(n_components, n_points) or not in_memory else "k-means++"
     return init
+
+
+def opened(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] | None = None) -> Local:
+    """Data of any kind, as the estimators take them: an array in memory as one chunk, a source chunk by chunk.
+
+    dtype: as `validated` has it
+    """
+    if not is_source_like(X):
+        X = validated(estimator, X, dtype)
+        return Local(open_data(X).with_weights(check_weights(sample_weight, X)), checked=True)
+    if dtype is not None:
+        check_is_fitted(estimator)
+    source: Source = open_data(X)
+    if sample_weight is not None:
+        source = source.with_weights(sample_weight)
+    names = None if source.columns is None else np.array(source.columns, dtype=object)
+    if dtype is None:
+        estimator.n_features_in_ = source.n_features
+        estimator.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            estimator.feature_names_in_ = names
+        return Local(source)
+    known = getattr(estimator, "feature_names_in_", None)
+    if known is not None and names is not None and set(known) <= set(names):
+        source = source.select(list(known))
+    if source.n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {source.n_features} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input."
+        )
+    return Local(source.as_type(dtype()))
 
 
 @contextmanager

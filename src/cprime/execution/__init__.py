@@ -1,5 +1,6 @@
-"""Where the data live: maps an E-step over chunks and merges their statistics in a fixed order."""
+"""Where the data live: a pass computes a job on every chunk and merges the parts in a fixed order."""
 
-from cprime.execution.memory import Chunk, InMemory
+from cprime.execution.base import Data, Job, Taken
+from cprime.execution.local import Local, local
 
-__all__ = ["Chunk", "InMemory"]
+__all__ = ["Data", "Job", "Local", "Taken", "local"]

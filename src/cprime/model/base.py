@@ -6,15 +6,16 @@ members of `Model`, and its name in `FAMILIES`. Everything above asks for these 
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cprime import kernels
+from cprime.block import Block, Kept
 from cprime.kernels.native import Floats
-from cprime.search import Chunk, Components
+from cprime.model.components import Centers, GaussianCosts
 from cprime.statistics import Statistics
 
 logger = logging.getLogger("cprime")
@@ -36,10 +37,35 @@ class Scatter:
 
     def __add__(self, other: Self) -> Self:
         weight = self.weight + other.weight
+        if weight == 0:
+            return self
         shift = other.mean - self.mean
         between = np.outer(shift, shift) if np.ndim(self.squares) else float(shift @ shift)
         squares = self.squares + other.squares + between * (self.weight * other.weight / weight)
         return replace(self, mean=self.mean + shift * (other.weight / weight), squares=squares, weight=weight)
+
+
+@dataclass(frozen=True)
+class ScatterOf:
+    """The scatter of all points about their weighted mean, its "trace" or the "matrix": a pass over the data."""
+
+    shape: str
+
+    reads: ClassVar[bool] = True
+    keeps: ClassVar[bool] = False
+
+    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, Scatter]:
+        X, weight, full = block.X, block.sample_weight, self.shape == "matrix"
+        group = np.zeros((len(X), 1), dtype=np.int32)
+        counts, sums = kernels.accumulate(X, group, None, weight, n_components=1)
+        # about the mean as X's dtype has it, corrected for what that has lost
+        mean = sums / np.maximum(counts, np.finfo(np.float64).tiny)
+        near = mean.astype(X.dtype)
+        _, _, second = kernels.moments(X, near, group, None, weight, full=full)
+        lost = (mean - near)[0]
+        if full:
+            return None, Scatter(mean[0], second[0] - counts[0] * np.outer(lost, lost), counts[0])
+        return None, Scatter(mean[0], float(second.sum() - counts[0] * np.square(lost).sum()), counts[0])
 
 
 class Model(Protocol):
@@ -83,20 +109,20 @@ class Model(Protocol):
         """Which total scatter of the data the M-step asks for: "trace", "matrix" or None."""
         ...
 
-    def embed(self, X: Floats, before: Floats | None = None, n_threads: int | None = None) -> Floats:
+    def embed(self, X: Floats, before: Floats | None = None) -> Floats:
         """X as the components are compared with it; `before` is what the last call gave for this X."""
         ...
 
-    def components(self, n_threads: int | None = None) -> Components:
+    def components(self) -> Centers | GaussianCosts:
         """What a search looks at."""
         ...
 
-    def expect_all(self, chunk: Chunk, n_threads: int | None = None) -> Statistics:
+    def expect_all(self, block: Block) -> Statistics:
         """The exact E-step over all components of embedded points."""
         ...
 
     def sums(
-        self, chunk: Chunk, kept: NDArray, q: NDArray | None, cost: float, n_threads: int | None = None
+        self, block: Block, kept: NDArray, q: NDArray | None, cost: float
     ) -> tuple[NDArray, NDArray, NDArray | float]:
         """counts, sums and squares of `Statistics`; cost: Σ w q cost of what is kept."""
         ...
@@ -109,11 +135,11 @@ class Model(Protocol):
         """The sums, of weight 1, whose M-step gives these parameters; shares (C,): Σ w q by component, of sum 1."""
         ...
 
-    def log_likelihood(self, X: Floats, n_threads: int | None = None) -> NDArray[np.float64]:
+    def log_likelihood(self, X: Floats) -> NDArray[np.float64]:
         """log Σ_c p(c, x) of every row over all components [nats]: (n,)."""
         ...
 
-    def responsibilities(self, X: Floats, n_threads: int | None = None) -> NDArray[np.float64]:
+    def responsibilities(self, X: Floats) -> NDArray[np.float64]:
         """p(c | x) over all components: (n, C)."""
         ...
 
@@ -126,6 +152,10 @@ class Means:
     """Base of models that have a mean for every component."""
 
     centers: Floats
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The parameters, without what has been made of them."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
     @property
     def n_components(self) -> int:
@@ -153,32 +183,32 @@ def n_weights(weights: Weights) -> int:
     return 0 if weights is None else len(weights) - 1
 
 
-def winner_error(chunk: Chunk, centers: Floats, labels: NDArray[np.int32], n_threads: int | None) -> float:
+def winner_error(block: Block, centers: Floats, labels: NDArray[np.int32]) -> float:
     """J = Σ_n w_n ‖x_n − μ_label(n)‖² [data unit²]."""
     no_lists = np.empty((len(centers), 0), dtype=np.int32)
-    return chunk.weighted_sum(kernels.reassign(chunk.X, centers, no_lists, labels, n_threads=n_threads)[1])
+    return block.weighted_sum(kernels.reassign(block.X, centers, no_lists, labels)[1])
 
 
 def expect_gaussians(
-    chunk: Chunk,
+    block: Block,
+    points: Floats,
     gaussians: kernels.Gaussians,
     centers: Floats,
     sums: Callable[[kernels.Responses], tuple[NDArray, NDArray | float]],
-    n_threads: int | None,
 ) -> Statistics:
     """The exact E-step by `kernels.respond`; sums: from its moments to the sums and squares of `Statistics`."""
-    found = kernels.respond(chunk.points, gaussians, chunk.sample_weight, n_threads=n_threads)
-    log_sum, cost = chunk.weighted_sum(found.log_sum), chunk.weighted_sum(found.mean)
+    found = kernels.respond(points, gaussians, block.sample_weight)
+    log_sum, cost = block.weighted_sum(found.log_sum), block.weighted_sum(found.mean)
     total, squares = sums(found)
     return Statistics(
         counts=found.counts,
         sums=total,
-        weight=chunk.weight,
+        weight=block.weight,
         squares=squares,
         log_sum=log_sum,
         entropy=log_sum + 0.5 * cost,
-        quantization_error=winner_error(chunk, centers, found.labels, n_threads),
-        n_distances=len(chunk.X) * len(centers),
+        quantization_error=winner_error(block, centers, found.labels),
+        n_distances=len(block.X) * len(centers),
         n_moved=0,
     )
 
@@ -186,7 +216,7 @@ def expect_gaussians(
 def statistics_of(shares: NDArray[np.float64], centers: Floats, squares: NDArray[np.float64] | float) -> Statistics:
     """Sums of weight 1 with these means and squares about them."""
     sums = shares[:, np.newaxis] * centers.astype(np.float64)
-    return Statistics(shares, sums, 1.0, squares, 0.0, 0.0, 0.0, 0, 0)
+    return Statistics(shares, sums, 1.0, squares)
 
 
 def means_of(statistics: Statistics, centers: Floats) -> NDArray[np.float64]:

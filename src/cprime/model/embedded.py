@@ -5,20 +5,23 @@ scale, less the least of these.
 """
 
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cprime import kernels
+from cprime.block import Block
 from cprime.kernels.native import Floats
 from cprime.model.base import Means, Weights, log_weights
-from cprime.search import Centers, Chunk
+from cprime.model.components import Centers
 
 
 class Embedded(Means):
     """Base of the models; a subclass says how points and centers are embedded."""
 
     weights: Weights
+    _steady: ClassVar[bool] = True  # whether points are embedded alike whatever the parameters
 
     @property
     def scale(self) -> float:
@@ -35,7 +38,7 @@ class Embedded(Means):
         """The centers among the embedded points."""
         raise NotImplementedError
 
-    def embed(self, X: Floats, before: Floats | None = None, n_threads: int | None = None) -> Floats:
+    def embed(self, X: Floats, before: Floats | None = None) -> Floats:
         raise NotImplementedError
 
     @cached_property
@@ -51,23 +54,21 @@ class Embedded(Means):
         factors = np.full_like(self._embedded, np.sqrt(-2 * self.scale))
         return kernels.Gaussians(self._embedded, factors, np.zeros(self.n_components))
 
-    def components(self, n_threads: int | None = None) -> Centers:
-        return Centers(self._embedded, n_threads)
+    def components(self) -> Centers:
+        return Centers(self._embedded, self._steady)
 
     def sums(
-        self, chunk: Chunk, kept: NDArray, q: NDArray | None, cost: float, n_threads: int | None = None
+        self, block: Block, kept: NDArray, q: NDArray | None, cost: float
     ) -> tuple[NDArray, NDArray, NDArray | float]:
-        counts, sums = kernels.accumulate(
-            chunk.X, kept, q, chunk.sample_weight, n_components=self.n_components, n_threads=n_threads
-        )
+        counts, sums = kernels.accumulate(block.X, kept, q, block.sample_weight, n_components=self.n_components)
         if self._handicap is not None:
             cost -= float((counts * np.square(self._handicap)).sum())
         return counts, sums, cost
 
-    def log_likelihood(self, X: Floats, n_threads: int | None = None) -> NDArray[np.float64]:
-        points = self.embed(X, n_threads=n_threads)
-        return self.log_scale + kernels.respond(points, self._gaussians, moments=False, n_threads=n_threads).log_sum
+    def log_likelihood(self, X: Floats) -> NDArray[np.float64]:
+        points = self.embed(X)
+        return self.log_scale + kernels.respond(points, self._gaussians, moments=False).log_sum
 
-    def responsibilities(self, X: Floats, n_threads: int | None = None) -> NDArray[np.float64]:
-        points = self.embed(X, n_threads=n_threads)
-        return kernels.responsibilities(points, self._gaussians, n_threads=n_threads)
+    def responsibilities(self, X: Floats) -> NDArray[np.float64]:
+        points = self.embed(X)
+        return kernels.responsibilities(points, self._gaussians)

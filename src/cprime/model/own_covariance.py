@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime import kernels
+from cprime.block import Block
 from cprime.kernels.native import Floats
 from cprime.model.base import (
     Means,
@@ -21,7 +22,7 @@ from cprime.model.base import (
     new_weights,
     statistics_of,
 )
-from cprime.search import Chunk, GaussianCosts
+from cprime.model.components import GaussianCosts
 from cprime.statistics import Statistics
 
 
@@ -82,27 +83,25 @@ class OwnCovariance(Means):
         offsets = self._offsets - self._offsets.min()
         return kernels.Gaussians(self.centers, self._factors[0].astype(dtype), offsets.astype(dtype))
 
-    def embed(self, X: Floats, before: Floats | None = None, n_threads: int | None = None) -> Floats:
+    def embed(self, X: Floats, before: Floats | None = None) -> Floats:
         return X
 
-    def components(self, n_threads: int | None = None) -> GaussianCosts:
-        return GaussianCosts(self.gaussians, self._spread(), n_threads)
+    def components(self) -> GaussianCosts:
+        return GaussianCosts(self.gaussians, self._spread())
 
-    def expect_all(self, chunk: Chunk, n_threads: int | None = None) -> Statistics:
+    def expect_all(self, block: Block) -> Statistics:
         return expect_gaussians(
-            chunk,
+            block,
+            block.embedded(self.embed),
             self.gaussians,
             self.centers,
             lambda found: (found.first + found.counts[:, np.newaxis] * self.centers, found.second),
-            n_threads,
         )
 
     def sums(
-        self, chunk: Chunk, kept: NDArray, q: NDArray | None, cost: float, n_threads: int | None = None
+        self, block: Block, kept: NDArray, q: NDArray | None, cost: float
     ) -> tuple[NDArray, NDArray, NDArray | float]:
-        counts, first, second = kernels.moments(
-            chunk.X, self.centers, kept, q, chunk.sample_weight, full=self.full, n_threads=n_threads
-        )
+        counts, first, second = kernels.moments(block.X, self.centers, kept, q, block.sample_weight, full=self.full)
         return counts, first + counts[:, np.newaxis] * self.centers, second
 
     def maximise(self, statistics: Statistics, scatter: Scatter | None = None) -> Self:
@@ -130,8 +129,8 @@ class OwnCovariance(Means):
         squares = shares.reshape(-1, *[1] * (extent.ndim - 1)) * extent
         return statistics_of(shares, self.centers, squares), None
 
-    def log_likelihood(self, X: Floats, n_threads: int | None = None) -> NDArray[np.float64]:
-        return self.log_scale + kernels.respond(X, self.gaussians, moments=False, n_threads=n_threads).log_sum
+    def log_likelihood(self, X: Floats) -> NDArray[np.float64]:
+        return self.log_scale + kernels.respond(X, self.gaussians, moments=False).log_sum
 
-    def responsibilities(self, X: Floats, n_threads: int | None = None) -> NDArray[np.float64]:
-        return kernels.responsibilities(X, self.gaussians, n_threads=n_threads)
+    def responsibilities(self, X: Floats) -> NDArray[np.float64]:
+        return kernels.responsibilities(X, self.gaussians)

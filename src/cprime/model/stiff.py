@@ -5,22 +5,22 @@
 Owns only that σ² stays; all else is `TiedSpherical`.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Self
 
+from cprime.model.base import Scatter
 from cprime.model.tied_spherical import TiedSpherical
+from cprime.statistics import Statistics
 
 
 @dataclass(frozen=True)
 class Stiff(TiedSpherical):
-    """Parameters Θ, of which M-steps change the centers alone; a variance that is not a number is found once."""
+    """Parameters Θ, of which M-steps change the centers alone."""
 
     @property
     def n_parameters(self) -> int:
         """Free parameters: C·D coordinates."""
         return self.centers.size
 
-    def with_variance(self, mean_square: float) -> Self:
-        """The same parameters; σ² = mean_square / D (14) only where there is none yet."""
-        return super().with_variance(mean_square) if math.isnan(self.variance) else self
+    def maximise(self, statistics: Statistics, scatter: Scatter | None = None) -> Self:
+        return self.recentred(statistics, scatter)[0]

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime import kernels
+from cprime.block import Block
 from cprime.kernels.native import Floats
 from cprime.model.base import (
     Scatter,
@@ -26,7 +27,6 @@ from cprime.model.base import (
 )
 from cprime.model.covariance import inverses, repaired
 from cprime.model.embedded import Embedded
-from cprime.search import Chunk
 from cprime.statistics import Statistics
 
 
@@ -45,6 +45,7 @@ class Tied(Embedded):
 
     scatter_shape = "matrix"
     scale = -0.5
+    _steady = False
 
     @property
     def n_parameters(self) -> int:
@@ -81,21 +82,21 @@ class Tied(Embedded):
             self.n_features * math.log(2 * math.pi) + log_determinant
         )
 
-    def embed(self, X: Floats, before: Floats | None = None, n_threads: int | None = None) -> Floats:
+    def embed(self, X: Floats, before: Floats | None = None) -> Floats:
         dtype = self.centers.dtype
-        return kernels.products(X, self._whitening.astype(dtype), self._origin.astype(dtype), n_threads=n_threads)
+        return kernels.products(X, self._whitening.astype(dtype), self._origin.astype(dtype))
 
-    def expect_all(self, chunk: Chunk, n_threads: int | None = None) -> Statistics:
+    def expect_all(self, block: Block) -> Statistics:
         D = self.n_features
         return expect_gaussians(
-            chunk,
+            block,
+            block.embedded(self.embed),
             self._gaussians,
             self.centers,
             lambda found: (
                 found.first[:, :D] @ self._lower.T + found.counts[:, np.newaxis] * self.centers,
                 float(found.second[:, :D].sum()),
             ),
-            n_threads,
         )
 
     def maximise(self, statistics: Statistics, scatter: Scatter | None = None) -> Self:

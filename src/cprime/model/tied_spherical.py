@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime import kernels
+from cprime.block import Block
 from cprime.kernels.native import Floats
 from cprime.model.base import (
     Scatter,
@@ -25,7 +26,6 @@ from cprime.model.base import (
     statistics_of,
 )
 from cprime.model.embedded import Embedded
-from cprime.search import Chunk
 from cprime.statistics import Statistics
 
 
@@ -71,29 +71,28 @@ class TiedSpherical(Embedded):
             return self.centers
         return np.column_stack([self.centers, self._handicap.astype(self.centers.dtype)])
 
-    def embed(self, X: Floats, before: Floats | None = None, n_threads: int | None = None) -> Floats:
+    def embed(self, X: Floats, before: Floats | None = None) -> Floats:
         if self._handicap is None:
             return X
         if before is not None and before.shape[1] == self.n_features + 1:
             return before
         return np.column_stack([X, np.zeros(len(X), dtype=X.dtype)])
 
-    def expect_all(self, chunk: Chunk, n_threads: int | None = None) -> Statistics:
+    def expect_all(self, block: Block) -> Statistics:
         if self._handicap is not None:
             D = self.n_features
             return expect_gaussians(
-                chunk,
+                block,
+                block.embedded(self.embed),
                 self._gaussians,
                 self.centers,
                 lambda found: (
                     found.first[:, :D] + found.counts[:, np.newaxis] * self.centers,
                     float(found.second[:, :D].sum()),
                 ),
-                n_threads,
             )
-        exact = kernels.expect_all(chunk.X, self.centers, self.variance, chunk.sample_weight, n_threads=n_threads)
-        n_distances = len(chunk.X) * self.n_components
-        return Statistics(**exact._asdict(), weight=chunk.weight, n_distances=n_distances, n_moved=0)
+        exact = kernels.expect_all(block.X, self.centers, self.variance, block.sample_weight)
+        return Statistics(**exact._asdict(), weight=block.weight)
 
     def with_variance(self, mean_square: float) -> Self:
         """The same centres with σ² = mean_square / D, `mean_square` being a mean of squared distances (14)."""
@@ -121,10 +120,10 @@ class TiedSpherical(Embedded):
         between = float((shares * np.square(self.centers - mean).sum(axis=1)).sum())
         return statistics_of(shares, self.centers, within), Scatter(mean, within + between, 1.0)
 
-    def log_likelihood(self, X: Floats, n_threads: int | None = None) -> NDArray[np.float64]:
+    def log_likelihood(self, X: Floats) -> NDArray[np.float64]:
         if self._handicap is None:
-            return self.log_scale + kernels.log_sum_exp(X, self.centers, self.variance, n_threads=n_threads)
-        return super().log_likelihood(X, n_threads)
+            return self.log_scale + kernels.log_sum_exp(X, self.centers, self.variance)
+        return super().log_likelihood(X)
 
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
         return normal * math.sqrt(self.variance)

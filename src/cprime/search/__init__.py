@@ -1,24 +1,24 @@
-"""Which components a point looks at before it keeps the best: one file a search."""
+"""Which components a point looks at before it keeps the best: one file a search.
 
-from cprime.search.base import Factors, Search
-from cprime.search.bounded import BoundedSearch
-from cprime.search.chunk import Chunk
-from cprime.search.components import Centers, Components, GaussianCosts
-from cprime.search.estimated import EstimatedSearch
-from cprime.search.exact import ExactSearch
-from cprime.search.full import FullSearch
-from cprime.search.graph import GraphSearch
+`Full`, `Bounded`, `Graph` and `Papers` are values that estimators take as `search`; strings are their shorthands.
+"""
+
+from cprime.search.base import Components, Factors, Found, Look, Sample, Search, Seen
+from cprime.search.bounded import Bounded
+from cprime.search.full import Full
+from cprime.search.graph import Graph
+from cprime.search.papers import Papers
 
 __all__ = [
-    "BoundedSearch",
-    "Centers",
-    "Chunk",
+    "Bounded",
     "Components",
-    "EstimatedSearch",
-    "ExactSearch",
     "Factors",
-    "FullSearch",
-    "GaussianCosts",
-    "GraphSearch",
+    "Found",
+    "Full",
+    "Graph",
+    "Look",
+    "Papers",
+    "Sample",
     "Search",
+    "Seen",
 ]

@@ -3,21 +3,24 @@
 Most points are nearer to their center than any other center can have come, which the triangle inequality tells from how
 far centers have moved (Elkan 2003, Hamerly 2010, Drake & Hamerly 2012, Newling & Fleuret 2016). A point costs one
 distance then, and a look at all centers only where its bounds have worn out. Memory is of the order N. What is found is
-what `FullSearch` finds, bit for bit.
+what `Full` finds, bit for bit. Of Gaussians whose costs are no distances between points that stay where they are,
+nothing can be remembered: it then looks at all, as `Full` does.
 """
 
-from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cprime import kernels
+from cprime._random import Key
+from cprime.block import Block, Kept
 from cprime.kernels import Bounds, Moves
 from cprime.kernels.native import Floats
-from cprime.search.base import Factors
-from cprime.search.chunk import Chunk, Remembered
-from cprime.search.components import Centers, Components
-from cprime.search.lists import without_self
+from cprime.neighbors import without_self
+from cprime.search.base import Components, Factors, Found, Look, Sample, Seen, Value
+from cprime.search.full import LookAtAll
 
 _OTHERS = 3  # centers of a point that have a bound of their own
 _CALM = 0.15  # share of points that may move in an iteration for bounds to be worth beginning
@@ -26,86 +29,113 @@ _LOW = 4  # dimensions in which few centers are near one
 _UP = 1 + 1e-6  # more than the rounding of a sum of squares in double
 
 
-class BoundedSearch:
+@dataclass(frozen=True)
+class LookAndCompare:
+    """A look at all that says how many points have moved, by which bounds begin."""
+
+    def __call__(self, block: Block, points: Floats, kept: Kept | None, components: Components, n_kept: int) -> Found:
+        found = LookAtAll()(block, points, kept, components, n_kept)
+        n = len(points)
+        heavy = block.count()
+        gone = heavy if kept is None else block.count(found.kept.winners != kept.winners)
+        return found._replace(seen=Seen(n, heavy, gone))
+
+
+@dataclass(frozen=True)
+class LookWithinBounds:
+    """Bounds as far as they reach; others (C, 3): the centers that a point without bounds begins with, by its own."""
+
+    moves: Moves
+    others: NDArray[np.int32]
+
+    def __call__(self, block: Block, points: Floats, kept: Kept | None, components: Components, n_kept: int) -> Found:
+        assert kept is not None
+        if kept.bounds is None:
+            others = self.others[kept.winners]
+            nothing = np.zeros(others.shape, dtype=points.dtype), np.zeros(len(points), dtype=points.dtype)
+            bounds = Bounds(kept.winners.copy(), others, *nothing)
+        else:
+            bounds = Bounds(*(array.copy() for array in kept.bounds))
+        distances, n_distances = kernels.nearest_bounded(points, components.centers, bounds, self.moves)
+        after = Kept(bounds.labels[:, np.newaxis], distances[:, np.newaxis], bounds)
+        return Found(after, n_distances, Seen(len(points), block.count()))
+
+
+@dataclass(frozen=True)
+class BoundedState:
+    """calm: whether bounds have begun    centers (C, D), neighbors (C, G): of the last pass, the nearest of each"""
+
+    calm: bool = False
+    n_points: int = 0
+    centers: Floats | None = None
+    neighbors: NDArray[np.int32] | None = None
+    moves: Moves | None = None
+
+
+@dataclass(frozen=True)
+class Bounded(Value):
     """The exact search by bounds. The first iterations, in which many points move, look at all C."""
 
-    exact = True
+    exact: ClassVar[bool] = True
+    keeps_winners: ClassVar[bool] = False
+    warmup: ClassVar[int] = 0
 
-    def __init__(self, n_threads: int | None = None):
-        self.n_threads = n_threads
-        self._lists: NDArray[np.int32] | None = None
+    def begin(self, components: Components, n_kept: int, placed: bool, key: Key) -> tuple[BoundedState, Look | None]:
+        return BoundedState(), None
 
-    def start(self, chunks: Sequence[Chunk], components: Components, n_kept: int) -> None:
-        self._lists = None
-        for chunk in chunks:
-            chunk.remembered = None
-
-    def refresh(self, components: Components) -> None:
-        """Bounds know themselves of which centers they are."""
-
-    def find(
-        self, chunk: Chunk, components: Components, n_kept: int, factors: Factors | None = None
-    ) -> tuple[NDArray, Floats, int]:
-        if factors is not None:
-            raise ValueError("the bounded search compares plain distances, got factors")
+    def refresh(self, state: BoundedState, components: Components) -> BoundedState:
+        if not state.calm:
+            return state
+        assert state.centers is not None
         centers = components.centers
-        if n_kept > 1 or len(centers) == 1 or not isinstance(components, Centers):
-            kept, costs = components.best(chunk.points, n_kept, hint=chunk.kept)
-            return kept, costs, len(chunk.points) * len(centers)
-        if chunk.remembered is None:
-            return self._find_all(chunk, components)
-        bounds, before = chunk.remembered
-        drift = np.sqrt(np.square(centers.astype(np.float64) - before).sum(axis=1)) * _UP
-        moves = self._moves(centers, len(chunk.points), _rounded_up(drift, centers.dtype))
-        distances, n_evaluations = kernels.nearest_bounded(
-            chunk.points, centers, bounds, moves, n_threads=self.n_threads
-        )
-        chunk.remembered = Remembered(bounds, centers)
-        return bounds.labels[:, np.newaxis].copy(), distances[:, np.newaxis], n_evaluations
+        drift = np.sqrt(np.square(centers.astype(np.float64) - state.centers).sum(axis=1)) * _UP
+        lists, squared = _neighbors(centers, state.n_points, state.neighbors)
+        return replace(state, neighbors=lists, moves=_moves(centers, lists, squared, _rounded_up(drift, centers.dtype)))
 
-    def _find_all(self, chunk: Chunk, components: Centers) -> tuple[NDArray, Floats, int]:
-        """As the full search; bounds begin once few points move."""
-        centers, n = components.centers, len(chunk.points)
-        kept, distances = components.best(chunk.points, 1, hint=chunk.kept)
-        if chunk.kept is not None and np.count_nonzero(kept != chunk.kept) <= _CALM * n:
-            lists, _ = self._neighbors(centers, n)
-            labels = kept[:, 0].copy()
-            others = np.ascontiguousarray(without_self(lists)[:, :_OTHERS][labels])
-            nothing = np.zeros(others.shape, dtype=centers.dtype), np.zeros(n, dtype=centers.dtype)
-            chunk.remembered = Remembered(Bounds(labels, others, *nothing), centers)
-        return kept, distances, n * len(centers)
+    def look(self, state: BoundedState, components: Components, factors: Factors | None, key: Key) -> Look:
+        if state.moves is None:
+            return LookAndCompare() if components.steady else LookAtAll()
+        assert state.neighbors is not None
+        return LookWithinBounds(state.moves, np.ascontiguousarray(without_self(state.neighbors)[:, :_OTHERS]))
 
-    def _neighbors(self, centers: Floats, n_points: int) -> tuple[NDArray[np.int32], Floats]:
-        """The nearest centers of each, itself among them, and their squared distances, in rising order: (C, G).
+    def learn(
+        self, state: BoundedState, look: Look, components: Components, seen: Seen, sample: Sample, key: Key
+    ) -> tuple[BoundedState, int]:
+        calm = components.steady and len(components.centers) > 1 and seen.n_gone <= _CALM * seen.n_heavy
+        return replace(state, calm=calm, n_points=seen.n_points, centers=components.centers), 0
 
-        All C of them where C² is small beside what is done for the points.
-        """
-        C, D = centers.shape
-        G = min(_FEW if D <= _LOW else _MANY, C)
-        if G == C or (D > _LOW and n_points > C * C):
-            squared = kernels.min_distances(centers, centers, n_threads=self.n_threads)
-            order = np.argsort(squared, axis=1)
-            return order.astype(np.int32), np.take_along_axis(squared, order, axis=1)
-        self._lists, squared = kernels.nearest(centers, centers, G, hint=self._lists, n_threads=self.n_threads)
-        return self._lists, squared
-
-    def _moves(self, centers: Floats, n: int, drift: Floats) -> Moves:
-        """What moves of `drift` (C,) do to bounds; see `kernels.Moves`."""
-        lists, squared = self._neighbors(centers, n)
-        C, G = lists.shape
-        reach, spread = np.empty((2, C, G + 1), dtype=centers.dtype)
-        share = 1 - (centers.shape[1] + 12) * np.finfo(centers.dtype).eps
-        reach[:, :G] = np.sqrt(squared) * share
-        reach[:, G] = np.inf
-        moved = np.where(lists == np.arange(C)[:, np.newaxis], -np.inf, drift[lists])
-        spread[:, 0], spread[:, 1:] = -np.inf, np.maximum.accumulate(moved, axis=1)
-        most = drift.argmax()
-        spread[:, G] = drift[most]
-        spread[most, G] = np.delete(drift, most).max()
-        return Moves(drift, reach, spread)
-
-    def lists(self) -> None:
+    def neighbors(self, state: BoundedState) -> None:
         return None
+
+
+def _neighbors(centers: Floats, n_points: int, before: NDArray[np.int32] | None) -> tuple[NDArray[np.int32], Floats]:
+    """The nearest centers of each, itself among them, and their squared distances, in rising order: (C, G).
+
+    All C of them where C² is small beside what is done for the points.
+    """
+    C, D = centers.shape
+    G = min(_FEW if D <= _LOW else _MANY, C)
+    if G == C or (D > _LOW and n_points > C * C):
+        squared = kernels.min_distances(centers, centers)
+        order = np.argsort(squared, axis=1)
+        return order.astype(np.int32), np.take_along_axis(squared, order, axis=1)
+    hint = before if before is not None and before.shape[1] == G else None
+    return kernels.nearest(centers, centers, G, hint=hint)
+
+
+def _moves(centers: Floats, lists: NDArray[np.int32], squared: Floats, drift: Floats) -> Moves:
+    """What moves of `drift` (C,) do to bounds; see `kernels.Moves`."""
+    C, G = lists.shape
+    reach, spread = np.empty((2, C, G + 1), dtype=centers.dtype)
+    share = 1 - (centers.shape[1] + 12) * np.finfo(centers.dtype).eps
+    reach[:, :G] = np.sqrt(squared) * share
+    reach[:, G] = np.inf
+    moved = np.where(lists == np.arange(C)[:, np.newaxis], -np.inf, drift[lists])
+    spread[:, 0], spread[:, 1:] = -np.inf, np.maximum.accumulate(moved, axis=1)
+    most = drift.argmax()
+    spread[:, G] = drift[most]
+    spread[most, G] = np.delete(drift, most).max()
+    return Moves(drift, reach, spread)
 
 
 def _rounded_up(values: NDArray[np.float64], dtype: np.dtype) -> Floats:

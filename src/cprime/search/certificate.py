@@ -5,39 +5,28 @@ from typing import Any
 import numpy as np
 
 from cprime import kernels
-from cprime.search.chunk import Chunk
-from cprime.search.components import Components
+from cprime.block import Kept
+from cprime.kernels.native import Floats
+from cprime.search.base import Components
 
 _Z = 1.959963984540054  # of a 95 % interval
 
 
-def certify(
-    found: Chunk,
-    components: Components,
-    scale: float | None,
-    size: int,
-    seed: int,
-) -> dict[str, Any]:
+def certify(points: Floats, kept: Kept, components: Components, scale: float | None) -> dict[str, Any]:
     """Compares what was found for a sample of the points with the truth.
 
-    found: points, what each keeps and at what costs    size: points to sample, at most n
-    scale: what makes a cost a log-probability, None for k-means
+    points (m, D), and what each keeps    scale: what makes a cost a log-probability, None for k-means
 
     Returns a dictionary: n_points; agreement, the share of points whose winner is the best of all C, with its
     Wilson interval; and for k-means relative_excess, by how much J is above that of exact winners as a
     share of it, for mixtures shortfall, by how much F falls short of that of the exact K(n) [nats a point], each with
     an interval. All intervals are at 95 %, over the sampling of points.
     """
-    points, kept, distances = found.points, found.kept, found.distances
-    assert kept is not None
-    assert distances is not None
-    rng = np.random.RandomState(seed)
-    m = min(size, len(points))
-    rows = np.sort(rng.choice(len(points), m, replace=False))
-    seen = distances[rows].astype(np.float64)
-    nearest, truth = components.best(points[rows], kept.shape[1])
+    assert kept.costs is not None
+    m, seen = len(points), kept.costs.astype(np.float64)
+    nearest, truth = components.best(points, kept.ids.shape[1])
     # As good as the nearest counts: equal distances, or the same component where rounding differs.
-    agrees = (kept[rows, 0] == nearest[:, 0]) | (distances[rows, 0] <= truth[:, 0])
+    agrees = (kept.winners == nearest[:, 0]) | (kept.costs[:, 0] <= truth[:, 0])
     p = float(agrees.mean())
     middle, width = p + _Z**2 / (2 * m), _Z * np.sqrt(p * (1 - p) / m + (_Z / (2 * m)) ** 2)
     result: dict[str, Any] = {

@@ -1,33 +1,44 @@
 """Every point looks at all C components: Cor. 1 of [L] holds, K(n) are the best there are."""
 
-from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
-from numpy.typing import NDArray
-
+from cprime._random import Key
+from cprime.block import Block, Kept
 from cprime.kernels.native import Floats
-from cprime.search.base import Factors
-from cprime.search.chunk import Chunk
-from cprime.search.components import Components
+from cprime.search.base import Components, Factors, Found, Look, Sample, Seen, Value
 
 
-class FullSearch:
-    """The exact search, N·C evaluations an iteration; what was found before only makes it faster."""
+@dataclass(frozen=True)
+class LookAtAll:
+    """N·C evaluations; what was found before only makes them faster."""
 
-    exact = True
+    def __call__(self, block: Block, points: Floats, kept: Kept | None, components: Components, n_kept: int) -> Found:
+        found = components.best(points, n_kept, hint=None if kept is None else kept.ids)
+        return Found(Kept(*found), len(points) * len(components.centers), Seen(len(points), block.count()))
 
-    def start(self, chunks: Sequence[Chunk], components: Components, n_kept: int) -> None:
-        """Nothing is needed."""
 
-    def refresh(self, components: Components) -> None:
-        """There are no lists."""
+@dataclass(frozen=True)
+class Full(Value):
+    """The exact search over all components: Lloyd's algorithm where a point keeps one."""
 
-    def find(
-        self, chunk: Chunk, components: Components, n_kept: int, factors: Factors | None = None
-    ) -> tuple[NDArray, Floats, int]:
-        if factors is not None:
-            raise ValueError("the full search compares plain distances, got factors")
-        kept, costs = components.best(chunk.points, n_kept, hint=chunk.kept)
-        return kept, costs, len(chunk.points) * len(components.centers)
+    exact: ClassVar[bool] = True
+    keeps_winners: ClassVar[bool] = False
+    warmup: ClassVar[int] = 0
 
-    def lists(self) -> None:
+    def begin(self, components: Components, n_kept: int, placed: bool, key: Key) -> tuple[None, Look | None]:
+        return None, None
+
+    def refresh(self, state: None, components: Components) -> None:
+        return None
+
+    def look(self, state: None, components: Components, factors: Factors | None, key: Key) -> Look:
+        return LookAtAll()
+
+    def learn(
+        self, state: None, look: Look, components: Components, seen: Seen, sample: Sample, key: Key
+    ) -> tuple[None, int]:
+        return None, 0
+
+    def neighbors(self, state: None) -> None:
         return None

@@ -8,19 +8,17 @@ exactly, and doubles the lists while what the search misses costs more than a sm
 """
 
 import logging
-from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime import kernels
+from cprime._random import Key, Purpose
+from cprime.block import Block, Kept
 from cprime.kernels.native import Floats
-from cprime.search.base import Factors
-from cprime.search.cells import Cells
-from cprime.search.chunk import Chunk
-from cprime.search.components import Centers, Components
-from cprime.search.lists import refined_lists, with_self, without_self
+from cprime.neighbors import Cells, refined_lists, with_self, without_self
+from cprime.search.base import Components, Factors, Found, Look, Sample, Seen, Value, checked_count
 
 logger = logging.getLogger("cprime")
 
@@ -32,153 +30,215 @@ _MISSED = 0.007  # share of J that a search may miss before its lists are double
 _FIRST_NEIGHBORS, _MOST_NEIGHBORS = 33, 65  # the component itself, and one or two tiles; Gaussians begin with two
 
 
-class _Seen(NamedTuple):
-    """What the last E-step looked at."""
+@dataclass(frozen=True)
+class LookInCells:
+    """First kept sets: of a point without any the component that its cells offer, and what is near that."""
+
+    cells: Cells | None
+    lists: NDArray[np.int32]
+
+    def __call__(self, block: Block, points: Floats, kept: Kept | None, components: Components, n_kept: int) -> Found:
+        if kept is None:
+            assert self.cells is not None
+            kept = Kept(self.cells.find(points)[0][:, np.newaxis])
+        if n_kept > 1:
+            kept = Kept(components.keep(points, self.lists, kept.ids, n_kept)[0])
+        return Found(kept, 0, Seen(len(points), block.count()))
+
+
+@dataclass(frozen=True)
+class LookAround:
+    """The neighbours of one kept component, and all that is kept.
+
+    lists (C, G − 1): neighbours    active (C,): components whose points have anything new to look at, None for all
+    turn: which of several kept components leads
+    """
+
+    lists: NDArray[np.int32]
+    factors: Factors | None
+    active: NDArray[np.bool_] | None
+    turn: int
+
+    def __call__(self, block: Block, points: Floats, kept: Kept | None, components: Components, n_kept: int) -> Found:
+        assert kept is not None
+        before, C = kept.winners, len(components.centers)
+        looked_at = 1 + (self.lists >= 0).sum(axis=1)
+        if n_kept > 1:
+            after = Kept(*components.keep(points, self.lists, self._led(kept.ids), n_kept))
+            evaluations = len(before) * (n_kept - 1)
+        else:
+            active = self.active if kept.costs is not None else None
+            known = None if active is None or kept.costs is None else kept.costs[:, 0]
+            labels, costs = self._reassigned(block, points, before, components, active, known)
+            after, evaluations = Kept(labels[:, np.newaxis], costs[:, np.newaxis]), 0
+            if active is not None:
+                looked_at *= active
+        gone = after.winners != before
+        touched = np.zeros(C, dtype=bool)
+        touched[before[gone]] = touched[after.winners[gone]] = True
+        evaluations += int(np.bincount(before, minlength=C) @ looked_at)
+        seen = Seen(len(before), block.count(), block.count(gone), np.flatnonzero(touched).astype(np.int32))
+        return Found(after, evaluations, seen)
+
+    def _reassigned(
+        self,
+        block: Block,
+        points: Floats,
+        before: NDArray[np.int32],
+        components: Components,
+        active: NDArray[np.bool_] | None,
+        known: Floats | None,
+    ) -> tuple[NDArray[np.int32], Floats]:
+        """The winners; rows of weight 0 count for nothing in the share of points that an exchange may take away."""
+        heavy = slice(None) if self.factors is None or block.count() == len(block) else block.sample_weight > 0
+        if isinstance(heavy, slice):
+            return components.reassign(points, self.lists, before, self.factors, active, known)
+        labels, costs = components.reassign(points, self.lists, before)
+        labels[heavy], costs[heavy] = components.reassign(
+            points[heavy], self.lists, before[heavy], self.factors, active, None if known is None else known[heavy]
+        )
+        return labels, costs
+
+    def _led(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
+        """K(n) with the component first whose neighbours are looked at: the best one, and every other time another."""
+        turn, other = divmod(self.turn, 2)
+        place = 1 + turn % max(ids.shape[1] - 1, 1)
+        if not other or place >= ids.shape[1]:
+            return ids
+        led = ids.copy()
+        led[:, [0, place]] = led[:, [place, 0]]
+        missing = led[:, 0] < 0
+        led[missing] = ids[missing]
+        return led
+
+
+@dataclass(frozen=True)
+class Last:
+    """What a pass saw, centers (C, D) and factors, and the components that have won or lost by it, (m,)."""
 
     centers: Floats
     factors: Factors | None
-    lists: NDArray[np.int32]
+    touched: NDArray[np.int32]
 
 
-class GraphSearch:
-    """Neighbours of the winner, and what is kept already.
+@dataclass(frozen=True)
+class GraphState:
+    """What the search knows.
 
-    n_neighbors: G, or None to begin with one tile of neighbours and let the audit decide
+    lists (C, G − 1)    moved: share of the points that have changed their winner since the lists were made
+    iteration: passes so far    last: what the last pass with these lists saw and did
     """
 
-    exact = False
+    n_neighbors: int
+    lists: NDArray[np.int32]
+    moved: float = 0.0
+    iteration: int = 0
+    last: Last | None = None
 
-    def __init__(self, n_neighbors: int | None, random_state: int = 0, n_threads: int | None = None):
-        self.given = n_neighbors
-        self.n_neighbors = 0
-        self.n_threads = n_threads
-        self.rng = np.random.RandomState(random_state)
-        self._lists: NDArray[np.int32] | None = None
-        self._moved = 0.0
-        self._iteration = 0
-        self._seen: _Seen | None = None
-        self._touched = np.zeros(0, dtype=bool)
 
-    def start(self, chunks: Sequence[Chunk], components: Components, n_kept: int) -> None:
-        centers = components.centers
-        self._iteration, self._moved, self._seen = 0, 0.0, None
-        self._touched = np.zeros(len(centers), dtype=bool)
-        cells = None
-        if len(centers) > _EXACT_LISTS or any(chunk.kept is None for chunk in chunks):
-            cells = Cells(centers, self.n_threads)
-        first = _FIRST_NEIGHBORS if isinstance(components, Centers) else _MOST_NEIGHBORS
-        self.n_neighbors = max(min(self.given or first, len(centers)), n_kept)
-        if cells is not None and len(centers) > _EXACT_LISTS:
-            lists = without_self(cells.lists(self.n_neighbors))
-            self._lists = refined_lists(centers, lists, self.n_neighbors, self.n_threads)
-        else:
-            self._lists = components.lists(self.n_neighbors)
-        for chunk in chunks:
-            if chunk.kept is None:
-                assert cells is not None
-                chunk.kept = cells.find(chunk.points)[0][:, np.newaxis]
-            if n_kept > 1:
-                chunk.kept, _ = components.keep(chunk.points, self._lists, chunk.kept, n_kept)
+@dataclass(frozen=True)
+class Graph(Value):
+    """Neighbours of the winner, and what is kept already: O(N G D) an iteration.
 
-    def refresh(self, components: Components) -> None:
-        if self._moved < _STALE:
-            return
-        assert self._lists is not None
-        if len(components.centers) <= _EXACT_LISTS:
-            self._lists = components.lists(self.n_neighbors, self._lists)
-        else:
-            self._lists = refined_lists(components.centers, self._lists, self.n_neighbors, self.n_threads)
-        self._moved = 0.0
+    Parameters
+    ----------
+    n_neighbors : int or None, default=None
+        G, the length of a component's neighbor list, itself among them. None begins with 33 for k-means and mixtures of
+        one covariance, with 65 for others, and doubles 33 once if an exact search of a sample of points shows that
+        the lists miss more than 0.7 % of J.
+    exchange : bool or None, default=None
+        Whether k-means begins with exchange steps (Hartigan), which count on both centers following a point: they end
+        in better optima, and plain steps follow until convergence. None is True where that is possible: Euclidean
+        k-means with epsilon=0.
+    regroup : bool or None, default=None
+        Whether the fit works on a copy of each chunk in which the points of a component lie together: faster, for twice
+        the memory. None is True for k-means with chunks of at most 4 GiB. The data are never changed.
+    """
 
-    def find(
-        self, chunk: Chunk, components: Components, n_kept: int, factors: Factors | None = None
-    ) -> tuple[NDArray, Floats, int]:
-        assert chunk.kept is not None
-        assert self._lists is not None
-        centers = components.centers
-        before = chunk.kept[:, 0]
-        looked_at = 1 + (self._lists >= 0).sum(axis=1)
-        if n_kept > 1 or not isinstance(components, Centers):
-            previous = self._led(chunk.kept)
-            kept, distances = components.keep(chunk.points, self._lists, previous, n_kept)
-            evaluations = len(before) * (n_kept - 1)
-        else:
-            active = self._stirred(chunk, centers, factors)
-            inside, outside = factors or (None, None)
-            labels, nearest = kernels.reassign(
-                chunk.points,
-                centers,
-                self._lists,
-                before,
-                inside,
-                outside,
-                active=active,
-                known=None if active is None or chunk.distances is None else chunk.distances[:, 0],
-                n_threads=self.n_threads,
-            )
-            kept, distances, evaluations = labels[:, np.newaxis], nearest[:, np.newaxis], 0
-            if active is not None:
-                looked_at *= active
-        self._touched[:] = False
-        gone = kept[:, 0] != before
-        self._touched[before[gone]] = self._touched[kept[gone, 0]] = True
-        evaluations += int(np.bincount(before, minlength=len(centers)) @ looked_at)
-        self._moved += np.count_nonzero(gone) / len(gone)
-        self._iteration += 1
-        if self._iteration in _AUDITS and self.given is None and self.n_neighbors < min(_MOST_NEIGHBORS, len(centers)):
-            evaluations += self._audit(chunk.points, kept[:, 0], components)
-        return kept, distances, evaluations
+    n_neighbors: int | None = None
+    exchange: bool | None = None
+    regroup: bool | None = None
 
-    def _led(self, kept: NDArray[np.int32]) -> NDArray[np.int32]:
-        """K(n) with the component first whose neighbours are looked at: the best one, and every other time another."""
-        turn, other = divmod(self._iteration, 2)
-        place = 1 + turn % max(kept.shape[1] - 1, 1)
-        if not other or place >= kept.shape[1]:
-            return kept
-        led = kept.copy()
-        led[:, [0, place]] = led[:, [place, 0]]
-        missing = led[:, 0] < 0
-        led[missing] = kept[missing]
-        return led
+    exact: ClassVar[bool] = False
+    keeps_winners: ClassVar[bool] = True
+    warmup: ClassVar[int] = 0
 
-    def _stirred(self, chunk: Chunk, centers: Floats, factors: Factors | None) -> NDArray[np.bool_] | None:
-        """Components whose points have anything new to look at, None for all.
+    def __post_init__(self) -> None:
+        if self.n_neighbors is not None:
+            checked_count(self.n_neighbors, "n_neighbors", 2)
+        for name in ("exchange", "regroup"):
+            if not isinstance(getattr(self, name), bool | np.bool_ | None):
+                raise TypeError(f"{name} must be a bool or None, got {getattr(self, name)!r}.")
 
-        A point stays where it is as long as its component, that one's neighbours, their factors and the list are those
-        of the last E-step, and the component has won and lost nothing since.
-        """
-        assert self._lists is not None
-        now = _Seen(centers, factors, self._lists)
-        last, self._seen = self._seen, now
-        if (
-            last is None
-            or chunk.distances is None
-            or last.lists is not now.lists
-            or (last.factors is None) != (factors is None)
-        ):
-            return None
-        changed = self._touched | (centers != last.centers).any(axis=1)
-        if factors is not None and last.factors is not None:
-            changed |= (factors.inside != last.factors.inside) | (factors.outside != last.factors.outside)
-        if changed.all():
-            return None
-        return changed | np.append(changed, False)[self._lists].any(axis=1)  # −1 is the one appended
-
-    def _audit(self, points: Floats, labels: NDArray[np.int32], components: Components) -> int:
-        """Doubles the lists if a sample of points shows that they miss too much; returns its evaluations."""
-        assert self._lists is not None
+    def begin(self, components: Components, n_kept: int, placed: bool, key: Key) -> tuple[GraphState, Look | None]:
         C = len(components.centers)
-        rows = np.sort(self.rng.choice(len(points), min(_AUDIT_POINTS, len(points)), replace=False))
-        sample, label = points[rows], labels[rows, np.newaxis]
-        found = components.among(sample, self._lists, label, 1)
-        _, truth = components.best(sample, 1, hint=found.kept)
-        excess = float((found.distances.astype(np.float64) - truth).sum())
-        if excess > _MISSED * components.scale_of(truth):
-            self.n_neighbors = min(2 * self.n_neighbors - 1, _MOST_NEIGHBORS, C)
-            self._moved = 1.0
-            logger.info("audit: lists miss more than %g of J, now %d neighbours", _MISSED, self.n_neighbors)
-        return len(rows) * C
+        cells = Cells(components.centers) if C > _EXACT_LISTS or not placed else None
+        first = _FIRST_NEIGHBORS if components.squared_distances else _MOST_NEIGHBORS
+        n_neighbors = max(min(self.n_neighbors or first, C), n_kept)
+        if cells is not None and C > _EXACT_LISTS:
+            lists = refined_lists(components.centers, without_self(cells.lists(n_neighbors)), n_neighbors)
+        else:
+            lists = components.lists(n_neighbors)
+        look = None if placed and n_kept == 1 else LookInCells(cells, lists)
+        return GraphState(n_neighbors, lists), look
 
-    def lists(self) -> NDArray[np.int32]:
-        assert self._lists is not None
-        return with_self(self._lists)
+    def refresh(self, state: GraphState, components: Components) -> GraphState:
+        if state.moved < _STALE:
+            return state
+        if len(components.centers) <= _EXACT_LISTS:
+            lists = components.lists(state.n_neighbors, state.lists)
+        else:
+            lists = refined_lists(components.centers, state.lists, state.n_neighbors)
+        return replace(state, lists=lists, moved=0.0, last=None)
+
+    def look(self, state: GraphState, components: Components, factors: Factors | None, key: Key) -> LookAround:
+        return LookAround(state.lists, factors, _stirred(state, components, factors), state.iteration)
+
+    def learn(
+        self, state: GraphState, look: LookAround, components: Components, seen: Seen, sample: Sample, key: Key
+    ) -> tuple[GraphState, int]:
+        assert seen.touched is not None
+        state = replace(
+            state,
+            moved=state.moved + seen.n_gone / seen.n_heavy,
+            iteration=state.iteration + 1,
+            last=Last(components.centers, look.factors, seen.touched),
+        )
+        most = min(_MOST_NEIGHBORS, len(components.centers))
+        if state.iteration not in _AUDITS or self.n_neighbors is not None or state.n_neighbors >= most:
+            return state, 0
+        m = min(_AUDIT_POINTS, seen.n_points)
+        rows = np.sort(key.generator(Purpose.AUDIT).choice(seen.n_points, m, replace=False))
+        if _misses(components, state.lists, *sample(rows)):
+            state = replace(state, n_neighbors=min(2 * state.n_neighbors - 1, most), moved=1.0)
+            logger.info("audit: lists miss more than %g of J, now %d neighbours", _MISSED, state.n_neighbors)
+        return state, m * len(components.centers)
+
+    def neighbors(self, state: GraphState) -> NDArray[np.int32]:
+        return with_self(state.lists)
+
+
+def _stirred(state: GraphState, components: Components, factors: Factors | None) -> NDArray[np.bool_] | None:
+    """Components whose points have anything new to look at, None for all.
+
+    A point stays where it is as long as its component, that one's neighbours, their factors and the list are those
+    of the last pass, and the component has won and lost nothing since.
+    """
+    last = state.last
+    if last is None or (last.factors is None) != (factors is None):
+        return None
+    changed = components.changed(last.centers)
+    changed[last.touched] = True
+    if factors is not None and last.factors is not None:
+        changed |= (factors.inside != last.factors.inside) | (factors.outside != last.factors.outside)
+    if changed.all():
+        return None
+    return changed | np.append(changed, False)[state.lists].any(axis=1)  # −1 is the one appended
+
+
+def _misses(components: Components, lists: NDArray[np.int32], points: Floats, kept: Kept) -> bool:
+    """Whether the lists of what points keep miss too much of what an exact search finds."""
+    found = components.among(points, lists, np.ascontiguousarray(kept.ids[:, :1]), 1)
+    _, truth = components.best(points, 1, hint=found.kept)
+    excess = float((found.distances.astype(np.float64) - truth).sum())
+    return excess > _MISSED * components.scale_of(truth)

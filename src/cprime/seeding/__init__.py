@@ -15,14 +15,18 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
+from cprime._random import Key
+from cprime._threads import limited
+from cprime.execution import Data, local
 from cprime.seeding.afk_mc2 import afk_mc2, choose_by_afk_mc2
-from cprime.seeding.given import ACCEPTED, given_centers, is_given
+from cprime.seeding.given import ACCEPTED, METHODS, given_centers, in_memory, is_given
+from cprime.seeding.keys import SmallestKeys
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus, kmeans_plusplus
-from cprime.seeding.random_rows import choose_random_rows, random_rows
-from cprime.seeding.sampling import gather
+from cprime.seeding.random_rows import random_rows
+from cprime.seeding.sampling import draw_distinct, gather
 from cprime.seeding.two_level import choose_by_two_levels, two_level
 
-__all__ = ["Start", "afk_mc2", "is_given", "kmeans_plusplus", "random_rows", "seed", "start", "two_level"]
+__all__ = ["Start", "afk_mc2", "is_given", "kmeans_plusplus", "place", "random_rows", "seed", "start", "two_level"]
 
 
 class Start(NamedTuple):
@@ -102,18 +106,32 @@ def start(
     chain_length: int = 20,
 ) -> Start:
     """As `seed`, with a near center of every point where the method has found one."""
-    rng = check_random_state(random_state)
+    data = local(X, sample_weight)
+    with limited(n_threads):
+        centers = place(data, n_clusters, init, check_random_state(random_state), chain_length)
+    return Start(centers, data.labels())
+
+
+def place(
+    data: Data,
+    n_clusters: int,
+    init: str | ArrayLike | BaseEstimator | Callable[..., ArrayLike],
+    rng: np.random.RandomState,
+    chain_length: int = 20,
+) -> NDArray:
+    """Starting centers (C, D) of data anywhere; points then keep a near one, where the method finds it on the way."""
+    data.begin(keep=False)
     if not isinstance(init, str):
-        return Start(given_centers(X, n_clusters, init, rng), None)
-    if init == "random":
-        indices = choose_random_rows(X, n_clusters, sample_weight, rng)
-    elif init == "k-means++":
-        indices = choose_by_kmeans_plusplus(X, n_clusters, sample_weight, rng, n_threads=n_threads)
-    elif init == "afk-mc2":
-        indices = choose_by_afk_mc2(X, n_clusters, sample_weight, rng, chain_length, n_threads)
-    elif init == "two-level":
-        indices, labels = choose_by_two_levels(X, n_clusters, sample_weight, rng, n_threads)
-        return Start(gather(X, indices), labels)
-    else:
+        return given_centers(data, n_clusters, init, rng)
+    if init not in METHODS:
         raise ValueError(f"init should be {ACCEPTED}, got {init!r} instead.")
-    return Start(gather(X, indices), None)
+    if init == "two-level":
+        return data.take(choose_by_two_levels(data, n_clusters, rng)).X
+    if init == "random" and not data.weighted:
+        return data.take(draw_distinct(data.n_points, n_clusters, None, rng)).X
+    if init == "random":
+        return data.take(data.each(SmallestKeys(Key(int(rng.randint(2**31))), n_clusters)).rows).X
+    X, weights = in_memory(data, f"init={init!r}")
+    if init == "k-means++":
+        return gather(X, choose_by_kmeans_plusplus(X, n_clusters, weights, rng))
+    return gather(X, choose_by_afk_mc2(X, n_clusters, weights, rng, chain_length))

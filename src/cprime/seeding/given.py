@@ -11,19 +11,33 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import _is_arraylike_not_scalar, check_array
 
+from cprime.execution import Data
+from cprime.kernels.native import Floats
+
 
 def is_given(init: Any) -> bool:
     """Tell whether `init` is itself a set of centers, so that every start from it is the same."""
     return _is_estimator(init) or _is_arraylike_not_scalar(init)
 
 
+def in_memory(data: Data, what: str) -> tuple[Floats, NDArray[np.float64] | None]:
+    """X and the weights, for what needs them as one array in memory; else ValueError."""
+    whole = data.whole()
+    if whole is None:
+        raise ValueError(
+            f"{what} needs the data as one chunk in memory, got {data.n_points} rows in {len(data.sizes)} chunk(s) "
+            "that are read: use 'two-level' or 'random', or give the centers."
+        )
+    return whole
+
+
 def given_centers(
-    X: NDArray,
+    data: Data,
     n_clusters: int,
     init: ArrayLike | BaseEstimator | Callable[..., ArrayLike],
     random_state: np.random.RandomState,
 ) -> NDArray:
-    """Copy the centers that `init` holds or returns; (C, D), C-contiguous, in the dtype of X.
+    """Copy the centers that `init` holds or returns; (C, D), C-contiguous, in the dtype of the data.
 
     Weights play no part here. Raises ValueError for a shape that does not fit or values that are not finite,
     NotFittedError for an estimator without centers, and TypeError for anything else.
@@ -34,22 +48,23 @@ def given_centers(
     elif _is_arraylike_not_scalar(init):
         centers = init
     elif callable(init):
-        centers = init(X, n_clusters, random_state=random_state)
+        centers = init(in_memory(data, "init as a callable")[0], n_clusters, random_state=random_state)
     else:
         raise TypeError(f"init should be {ACCEPTED}, got {init!r} of type {type(init).__name__} instead.")
-    centers = check_array(centers, dtype=X.dtype, order="C", copy=True, input_name="init")
+    centers = check_array(centers, dtype=data.dtype, order="C", copy=True, input_name="init")
     if centers.shape[0] != n_clusters:
         raise ValueError(
             f"The shape of the initial centers {centers.shape} does not match the number of clusters {n_clusters}."
         )
-    if centers.shape[1] != X.shape[1]:
+    if centers.shape[1] != data.n_features:
         raise ValueError(
             f"The shape of the initial centers {centers.shape} does not match the number of features of "
-            f"the data {X.shape[1]}."
+            f"the data {data.n_features}."
         )
     return centers
 
 
+METHODS = ("k-means++", "random", "afk-mc2", "two-level")
 ACCEPTED = (
     "'k-means++', 'random', 'afk-mc2', 'two-level', an array of shape (n_clusters, n_features), a fitted "
     "estimator with "

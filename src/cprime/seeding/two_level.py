@@ -9,14 +9,21 @@ the centers by greedy D² sampling, as in k-means++. O(N √C D) in all.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cprime._random import Key, Purpose
+from cprime._threads import limited
+from cprime.block import Block, Kept
+from cprime.execution import Data, local
 from cprime.kernels import grouped_order, spread_out
 from cprime.kernels.native import Floats
-from cprime.search.cells import Cells, choose_from, coarse_centers, nearest_of_few, table
-from cprime.seeding.sampling import complete, draw_distinct, gather
+from cprime.neighbors import SAMPLE_PER_CELL, choose_from, coarse_centers, nearest_of_few, table
+from cprime.seeding.keys import Heavy, SmallestKeys
+from cprime.seeding.sampling import complete, gather
 from cprime.seeding.validation import check_data, warn_of_duplicates
 
 _CANDIDATES = 4  # rows drawn for each center, of which one is taken
@@ -68,62 +75,170 @@ def two_level(
         If some of the chosen rows are equal.
     """
     data, weights, rng = check_data(X, n_clusters, sample_weight, random_state)
-    indices, _ = choose_by_two_levels(data, n_clusters, weights, rng, n_threads)
+    with limited(n_threads):
+        indices = choose_by_two_levels(local(data, weights), n_clusters, rng)
     centers = gather(data, indices)
     warn_of_duplicates(centers)
     return centers, indices
 
 
-def choose_by_two_levels(
-    X: Floats, n_clusters: int, sample_weight: NDArray | None, rng: np.random.RandomState, n_threads: int | None
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Rows to start from (C,), and for every point of X the nearest of those in its own cell (N,)."""
-    weights = np.ones(len(X)) if sample_weight is None else sample_weight
-    if np.count_nonzero(weights) < n_clusters:  # all rows of weight, and then some of the others
-        indices = complete(np.flatnonzero(weights), len(X), n_clusters, None, rng)
-        return indices, Cells(gather(X, indices), n_threads).find(X)[0]
-    n_cells = math.isqrt(n_clusters - 1) + 1
-    heavy = X if sample_weight is None else X[draw_distinct(len(X), min(len(X), 128 * n_cells), weights, rng)]
-    cells = coarse_centers(heavy, n_cells, rng, n_threads)
-    cell, squared = nearest_of_few(X, cells, n_threads)
-    distortion = np.bincount(cell, weights * squared, len(cells))
-    mass = np.bincount(cell, weights, len(cells))
-    available = np.bincount(cell[weights > 0], minlength=len(cells))
-    share = _shares(distortion, _spread(X, weights), available, n_clusters)
+def choose_by_two_levels(data: Data, n_clusters: int, rng: np.random.RandomState) -> NDArray[np.int64]:
+    """Rows to start from (C,); what points keep is then the nearest of those in their own cell.
 
+    Two passes read the data, to find the cells of the points and these labels.
+    """
+    key = Key(int(rng.randint(2**31)))
+    heavy = data.each(Heavy(n_clusters)) if data.weighted else None
+    if heavy is not None and heavy.n < n_clusters:  # all rows of weight, and then some of the others
+        indices = complete(heavy.rows, data.n_points, n_clusters, None, rng)
+        _label(data, np.zeros((1, data.n_features), dtype=data.dtype), data.take(indices).X, np.zeros(n_clusters, int))
+        return indices
+    n_cells = math.isqrt(n_clusters - 1) + 1
+    sample = data.take(_sampled(data, min(data.n_points, SAMPLE_PER_CELL * n_cells), rng, key))
+    cells = coarse_centers(sample.X, n_cells, rng)
+    coarse = data.each(InCells(cells))
+    data.commit()
+    spread = _spread(sample.X, np.ones(len(sample.X))) * coarse.mass.sum() / len(sample.X)
+    share = _shares(coarse.distortion, spread, coarse.available, n_clusters)
+
+    mass, distortion = coarse.mass.copy(), coarse.distortion.copy()
     mass[mass == 0] = distortion[distortion == 0] = 1.0  # of cells where nothing, or no distance, is to be shared
-    chance = weights * (0.5 / mass[cell] + 0.5 * squared / distortion[cell])
-    with np.errstate(divide="ignore"):
-        key = np.log(rng.standard_exponential(len(X))) - np.log(chance)  # the smallest are such a draw
-    members = np.split(
-        grouped_order(cell, len(cells), n_threads=n_threads), np.cumsum(np.bincount(cell, minlength=len(cells)))[:-1]
-    )
-    drawn, n_chosen = [], []
-    for rows, n in zip(members, share, strict=True):
-        m = min(_CANDIDATES * int(n), int(np.isfinite(key[rows]).sum()))
-        if m:
-            rows = np.sort(rows[np.argpartition(key[rows], m - 1)[:m]])
-            n_blocks = -(-m // _MOST_CANDIDATES)  # the work grows with the square of a block
-            drawn += np.array_split(rows, n_blocks)
+    drawn = data.each(Candidates(key, mass, distortion, _CANDIDATES * share))
+    groups, n_chosen = [], []
+    for rows, n in zip(np.split(np.arange(len(drawn.rows)), np.cumsum(drawn.counts)[:-1]), share, strict=True):
+        if len(rows):
+            n_blocks = -(-len(rows) // _MOST_CANDIDATES)  # the work grows with the square of a block
+            groups += np.array_split(rows, n_blocks)
             n_chosen += [len(block) for block in np.array_split(np.arange(n), n_blocks)]
-    candidates = np.concatenate(drawn)
-    offsets = np.cumsum([0] + [len(rows) for rows in drawn])
-    chosen = spread_out(
-        gather(X, candidates),
-        offsets,
-        weights[candidates] / chance[candidates],
-        np.array(n_chosen),
-        rng.uniform(size=(n_clusters, _TRIALS)),
-        n_threads=n_threads,
+    offsets = np.cumsum([0] + [len(rows) for rows in groups])
+    candidates = data.take(drawn.rows).X
+    uniform = rng.uniform(size=(n_clusters, _TRIALS))
+    chosen = np.repeat(offsets[:-1], n_chosen) + spread_out(
+        candidates, offsets, drawn.ratios, np.array(n_chosen), uniform
     )
-    indices = np.sort(candidates[np.repeat(offsets[:-1], n_chosen) + chosen])
-    indices = indices[np.argsort(cell[indices], kind="stable")]
-    owner = np.repeat(np.arange(len(cells)), share)
+    owner = np.repeat(np.arange(len(cells)), drawn.counts)
+    chosen = chosen[np.lexsort((drawn.rows[chosen], owner[chosen]))]
+    _label(data, cells, candidates[chosen], owner[chosen])
+    return drawn.rows[chosen]
+
+
+def _sampled(data: Data, n: int, rng: np.random.RandomState, key: Key) -> NDArray[np.int64]:
+    """Rows drawn with the probabilities of their weights: (n,), in their order where these are equal."""
+    if data.weighted:
+        return data.each(SmallestKeys(key, n)).rows
+    return np.sort(rng.choice(data.n_points, n, replace=False)) if n < data.n_points else np.arange(data.n_points)
+
+
+def _label(data: Data, cells: Floats, centers: Floats, owner: NDArray) -> None:
+    """Points keep the nearest of the centers of their own cell; owner (C,): the cell of each center."""
     offered = table(owner, len(cells))
-    inhabited = offered[:, 0] >= 0
-    offered[~inhabited, 0] = 0  # a cell without points of weight has no center of its own
-    labels, _ = choose_from(X, cell, cells, X[indices], offered, n_threads)
-    return indices.astype(np.int64), labels
+    offered[offered[:, 0] < 0, 0] = 0  # a cell without points of weight has no center of its own
+    data.each(Labelled(cells, centers, offered))
+    data.commit()
+
+
+@dataclass(frozen=True)
+class Coarse:
+    """Of each cell: Σ w_n d(x, cell)², Σ w_n, and how many points have a weight."""
+
+    distortion: NDArray[np.float64]
+    mass: NDArray[np.float64]
+    available: NDArray[np.int64]
+
+    def __add__(self, other: Coarse) -> Coarse:
+        return Coarse(self.distortion + other.distortion, self.mass + other.mass, self.available + other.available)
+
+
+@dataclass(frozen=True)
+class InCells:
+    """The nearest cell of every point."""
+
+    cells: Floats
+
+    reads: ClassVar[bool] = True
+    keeps: ClassVar[bool] = True
+
+    def __call__(self, block: Block, kept: Kept | None) -> tuple[Kept, Coarse]:
+        cell, squared = nearest_of_few(block.X, self.cells)
+        n, weights = len(self.cells), block.sample_weight
+        distortion = np.bincount(cell, squared if weights is None else weights * squared, n)
+        mass = np.bincount(cell, weights, n).astype(np.float64)
+        available = np.bincount(cell if weights is None else cell[weights > 0], minlength=n)
+        return Kept(cell[:, np.newaxis], squared[:, np.newaxis]), Coarse(distortion, mass, available)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Candidates cell after cell, in the order of their rows; counts (n_cells,): how many each cell has.
+
+    rows (m,)    keys (m,): the smaller, the sooner drawn    ratios (m,): weight over chance    most (n_cells,)
+    """
+
+    counts: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    keys: NDArray[np.float64]
+    ratios: NDArray[np.float64]
+    most: NDArray[np.int64]
+
+    def __add__(self, other: Drawn) -> Drawn:
+        cells = np.arange(len(self.counts))
+        cell = np.concatenate([np.repeat(cells, self.counts), np.repeat(cells, other.counts)])
+        rows, keys, ratios = (
+            np.concatenate([getattr(self, name), getattr(other, name)]) for name in ("rows", "keys", "ratios")
+        )
+        first = np.lexsort((rows, keys, cell))
+        counts = self.counts + other.counts
+        rank = np.arange(len(first)) - np.repeat(np.cumsum(counts) - counts, counts)
+        first = first[rank < self.most[cell[first]]]
+        first = first[np.lexsort((rows[first], cell[first]))]
+        return Drawn(np.minimum(counts, self.most), rows[first], keys[first], ratios[first], self.most)
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Rows drawn in each cell with chance ½ w / mass + ½ w d² / distortion, most (n_cells,) of them."""
+
+    key: Key
+    mass: NDArray[np.float64]
+    distortion: NDArray[np.float64]
+    most: NDArray[np.int64]
+
+    reads: ClassVar[bool] = False
+    keeps: ClassVar[bool] = False
+
+    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, Drawn]:
+        assert kept is not None
+        assert kept.costs is not None
+        cell, n_cells = np.ascontiguousarray(kept.winners), len(self.mass)
+        ratio = 0.5 / self.mass[cell] + 0.5 * kept.costs[:, 0] / self.distortion[cell]
+        chance = ratio if block.sample_weight is None else block.sample_weight * ratio
+        with np.errstate(divide="ignore"):  # the smallest keys are such a draw
+            keys = np.log(-np.log1p(-block.uniform(self.key, Purpose.SEEDING))) - np.log(chance)
+        ends = np.cumsum(np.bincount(cell, minlength=n_cells))[:-1]
+        drawn = []
+        for places, most in zip(np.split(grouped_order(cell, n_cells), ends), self.most, strict=True):
+            m = min(int(most), int(np.isfinite(keys[places]).sum()))
+            drawn.append(np.sort(places[np.argpartition(keys[places], m - 1)[:m]]) if m else places[:0])
+        places = np.concatenate(drawn)
+        counts = np.array([len(one) for one in drawn])
+        return None, Drawn(counts, block.rows(places), keys[places], 1 / ratio[places], self.most)
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Of every point the nearest of the centers that its cell is offered."""
+
+    cells: Floats
+    centers: Floats
+    offered: NDArray[np.int32]
+
+    reads: ClassVar[bool] = True
+    keeps: ClassVar[bool] = True
+
+    def __call__(self, block: Block, kept: Kept | None) -> tuple[Kept, int]:
+        cell = np.zeros(len(block), dtype=np.int32) if kept is None else np.ascontiguousarray(kept.winners)
+        labels, _ = choose_from(block.X, cell, self.cells, self.centers, self.offered)
+        return Kept(labels[:, np.newaxis]), len(block)
 
 
 def _spread(X: Floats, weights: NDArray) -> float:

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime import kernels
-from cprime._threads import resolve_threads
+from cprime._threads import limited, resolve_threads
+from cprime.block import Block
 from cprime.estimators import GaussianMixture, KMeans
 from cprime.estimators.base import Clusterer
 from cprime.estimators.nearest_center import NearestCenter
-from cprime.estimators.validation import check_integer, check_real, check_weights, shown
-from cprime.execution import Chunk
+from cprime.estimators.validation import check_integer, check_real, check_weights, shown, validated
 from cprime.model import TiedSpherical
 from cprime.selection.bisection import Cell, cells, union
 from cprime.selection.criteria import bic, share_gain
@@ -66,7 +66,7 @@ class Splitter(NearestCenter, Clusterer):
             If an argument is out of its range, or there are fewer points than `min_clusters`.
         """
         self._check()
-        X = self._validated(X, reset=True)
+        X = validated(self, X)
         weights = check_weights(sample_weight, X)
         if len(X) < self.min_clusters:
             raise ValueError(f"n_samples={len(X)} should be >= min_clusters={self.min_clusters}.")
@@ -74,8 +74,9 @@ class Splitter(NearestCenter, Clusterer):
         data = Cell(X, counted) if counted.all() else Cell(X[counted > 0], counted[counted > 0])
         with shown(self.verbose):
             self._search(data)
-        self.labels_, distances = self._nearest(X)
-        self.inertia_ = Chunk(X, weights).weighted_sum(distances)
+        with limited(self.n_threads):
+            self.labels_, distances = self._nearest(X)
+        self.inertia_ = Block(X, weights).weighted_sum(distances)
         self.n_clusters_ = len(self.cluster_centers_)
         return self
 

@@ -11,10 +11,9 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples
 
-from cprime import kernels
 from cprime.estimators import GaussianMixture, KMeans
+from cprime.estimators.nearest_center import Inertia
 from cprime.estimators.validation import check_choice, check_integer, check_real, check_weights
-from cprime.execution import Chunk
 from cprime.seeding import is_given
 from cprime.selection.criteria import aic, bic
 from cprime.selection.fits import Mixture, centers_of, size_of, start_from
@@ -30,6 +29,11 @@ class Data(NamedTuple):
 
     X: Any
     weights: NDArray[np.float64] | None
+
+    @property
+    def weight(self) -> float:
+        """Σ w_n."""
+        return float(_num_samples(self.X) if self.weights is None else self.weights.sum())
 
     def part(self, rows: NDArray) -> "Data":
         return Data(_safe_indexing(self.X, rows), None if self.weights is None else self.weights[rows])
@@ -185,22 +189,19 @@ def _free_energy(fit: Mixture) -> float:
 
 def _measured(fit: Mixture, data: Data, criteria: Sequence[str]) -> dict[str, Any]:
     """What `Sweep` has of one fit."""
-    X = fit._validated(data.X, reset=False)
-    chunk = Chunk(X, data.weights)
     exact = "bic" in criteria or "aic" in criteria
     L = fit.bounds(data.X, data.weights).log_likelihood if exact else np.nan
-    F, W, n_parameters = float(fit.lower_bound_), chunk.weight, fit._parameters().n_parameters
+    F, W, n_parameters = float(fit.lower_bound_), data.weight, fit._parameters().n_parameters
     values = {
         "bic": bic(L, W, n_parameters),
         "aic": aic(L, W, n_parameters),
         "free_energy_bic": bic(F, W, n_parameters),
     }
-    distances = kernels.nearest(X, centers_of(fit), n_threads=fit.n_threads)[1][:, 0]
     return {
         **{name: value if name in criteria else np.nan for name, value in values.items()},
         "log_likelihood": L,
         "free_energy": F,
-        "inertia": chunk.weighted_sum(distances),
+        "inertia": fit._opened(data.X, data.weights).each(Inertia(centers_of(fit))),
         "n_parameters": n_parameters,
         "weight": W,
         "converged": bool(fit.converged_),

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime import kernels
+from cprime._random import Key, Purpose
 from cprime.kernels.native import Floats
 
 _BLOCK = 65536  # rows at a time
@@ -38,18 +39,14 @@ def with_self(lists: NDArray[np.int32]) -> NDArray[np.int32]:
     return np.column_stack([np.arange(len(lists), dtype=np.int32), lists])
 
 
-def exact_lists(
-    centers: Floats, n_neighbors: int, n_threads: int | None, previous: NDArray[np.int32] | None = None
-) -> NDArray[np.int32]:
+def exact_lists(centers: Floats, n_neighbors: int, previous: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
     """The nearest components of each by all C² distances [F Alg. 1]: (C, min(n_neighbors, C) − 1)."""
     n = min(n_neighbors, len(centers))
     hint = None if previous is None or previous.shape[1] != n - 1 or (previous < 0).any() else with_self(previous)
-    return without_self(kernels.nearest(centers, centers, n, hint=hint, n_threads=n_threads)[0])
+    return without_self(kernels.nearest(centers, centers, n, hint=hint)[0])
 
 
-def refined_lists(
-    centers: Floats, lists: NDArray[np.int32], n_neighbors: int, n_threads: int | None
-) -> NDArray[np.int32]:
+def refined_lists(centers: Floats, lists: NDArray[np.int32], n_neighbors: int) -> NDArray[np.int32]:
     """The nearest components of each among its neighbours and the nearest of theirs: O(C G² D) at most, not C²."""
     n = min(n_neighbors, len(centers))
     expanded = np.ascontiguousarray(lists[:, :_EXPANDED])
@@ -57,7 +54,7 @@ def refined_lists(
     for begin, end in _blocks(len(lists)):
         near = np.column_stack([np.arange(begin, end, dtype=np.int32), expanded[begin:end]])
         rest = np.ascontiguousarray(lists[begin:end, _EXPANDED:])
-        found = kernels.nearest_among(centers[begin:end], centers, expanded, near, n, rest, n_threads=n_threads)
+        found = kernels.nearest_among(centers[begin:end], centers, expanded, near, n, rest)
         out[begin:end] = without_self(found.kept, begin)
     return out
 
@@ -79,19 +76,28 @@ def least_lists(values: Callable[[int, int], NDArray], n_components: int, n_neig
     return out
 
 
-def random_lists(n_components: int, n_neighbors: int, rng: np.random.RandomState) -> NDArray[np.int32]:
+def random_lists(n_components: int, n_neighbors: int, key: Key) -> NDArray[np.int32]:
     """Random lists without the component itself, the papers' start: (C, min(n_neighbors, C) − 1)."""
     n = min(n_neighbors, n_components) - 1
-    step = random_sets(n_components, n_components - 1, n, rng) + 1
+
+    def uniform(column: int) -> NDArray[np.float64]:
+        return key.uniform(Purpose.LISTS, 0, n_components, column)
+
+    step = random_sets(n_components, n_components - 1, n, uniform) + 1
     own = np.arange(n_components, dtype=np.int32)[:, np.newaxis]
     return ((own + step) % n_components).astype(np.int32)
 
 
-def random_sets(n_rows: int, n_components: int, size: int, rng: np.random.RandomState) -> NDArray[np.int32]:
-    """`size` distinct components for every row, at random: (n_rows, size) int32, by Floyd's algorithm."""
+def random_sets(
+    n_rows: int, n_components: int, size: int, uniform: Callable[[int], NDArray[np.float64]]
+) -> NDArray[np.int32]:
+    """`size` distinct components for every row, at random: (n_rows, size) int32, by Floyd's algorithm.
+
+    uniform: from the number of a column to numbers in [0, 1) for all rows
+    """
     out = np.empty((n_rows, size), dtype=np.int32)
     for i, last in enumerate(range(n_components - size, n_components)):
-        drawn = rng.randint(0, last + 1, n_rows).astype(np.int32)
+        drawn = (uniform(i) * (last + 1)).astype(np.int32)
         taken = (out[:, :i] == drawn[:, np.newaxis]).any(axis=1)
         out[:, i] = np.where(taken, last, drawn)
     return out

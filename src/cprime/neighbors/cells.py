@@ -12,30 +12,28 @@ from numpy.typing import NDArray
 from cprime.kernels import accumulate, nearest, nearest_among, reassign
 from cprime.kernels.native import Floats
 
-_SAMPLE_PER_CELL = 128
+SAMPLE_PER_CELL = 128
 _ITERATIONS = 6
 _NEAR = 8  # cells around its own that a point is searched in
 _NEAR_OF_LISTS = 32  # cells around its own that a component's neighbours are searched in
 
 
-def coarse_centers(X: Floats, n_cells: int, rng: np.random.RandomState, n_threads: int | None) -> Floats:
+def coarse_centers(sample: Floats, n_cells: int, rng: np.random.RandomState) -> Floats:
     """Centres of at most `n_cells` cells: a few iterations of k-means on a sample of rows, empty ones dropped."""
-    n = min(len(X), n_cells * _SAMPLE_PER_CELL)
-    sample = X[np.sort(rng.choice(len(X), n, replace=False))] if n < len(X) else X
-    centers = sample[rng.choice(n, min(n_cells, n), replace=False)].copy()
+    centers = sample[rng.choice(len(sample), min(n_cells, len(sample)), replace=False)].copy()
     for _ in range(_ITERATIONS):
-        kept, _ = nearest(sample, centers, n_threads=n_threads)
-        counts, sums = accumulate(sample, kept, n_components=len(centers), n_threads=n_threads)
+        kept, _ = nearest(sample, centers)
+        counts, sums = accumulate(sample, kept, n_components=len(centers))
         held = counts > 0
-        centers = (sums[held] / counts[held, np.newaxis]).astype(X.dtype)
+        centers = (sums[held] / counts[held, np.newaxis]).astype(sample.dtype)
     return centers
 
 
-def nearest_of_few(X: Floats, centers: Floats, n_threads: int | None) -> tuple[NDArray[np.int32], Floats]:
+def nearest_of_few(X: Floats, centers: Floats) -> tuple[NDArray[np.int32], Floats]:
     """The nearest of a few centres for every row (n,), and its squared distance (n,)."""
     everywhere = np.zeros(len(X), dtype=np.int32)
     offered = np.arange(len(centers), dtype=np.int32)[np.newaxis]
-    return choose_from(X, everywhere, centers.mean(axis=0, keepdims=True), centers, offered, n_threads)
+    return choose_from(X, everywhere, centers.mean(axis=0, keepdims=True), centers, offered)
 
 
 def choose_from(
@@ -44,7 +42,6 @@ def choose_from(
     origins: Floats,
     centers: Floats,
     offered: NDArray[np.int32],
-    n_threads: int | None,
 ) -> tuple[NDArray[np.int32], Floats]:
     """For every row the nearest of the centres that its group is offered.
 
@@ -55,14 +52,12 @@ def choose_from(
     inside = np.ones(n_groups + len(centers), dtype=X.dtype)
     inside[:n_groups] = np.finfo(X.dtype).max ** 0.5  # nobody stays at an origin
     lists = np.where(offered < 0, np.int32(-1), offered + np.int32(n_groups))
-    labels, distances = reassign(
-        X, np.concatenate([origins, centers]), lists, group, inside, share=1.0, n_threads=n_threads
-    )
+    labels, distances = reassign(X, np.concatenate([origins, centers]), lists, group, inside, share=1.0)
     stayed = labels < n_groups  # a row that lies on its origin goes where the origin would
     if stayed.any():
         used, place = np.unique(group[stayed], return_inverse=True)
         no_lists = np.empty((len(centers), 0), dtype=np.int32)
-        found = nearest_among(origins[used], centers, no_lists, offered[used], 1, n_threads=n_threads)
+        found = nearest_among(origins[used], centers, no_lists, offered[used], 1)
         labels[stayed] = n_groups + found.kept[place, 0]
         distances[stayed] = np.square(X[stayed] - centers[labels[stayed] - n_groups]).sum(axis=1)
     return labels - np.int32(n_groups), distances
@@ -81,12 +76,14 @@ def table(groups: NDArray, n_groups: int) -> NDArray[np.int32]:
 class Cells:
     """Coarse cells over the components' centres, and for each cell the components of the cells nearest to it."""
 
-    def __init__(self, centers: Floats, n_threads: int | None):
+    def __init__(self, centers: Floats):
         self.centers = centers
-        self.n_threads = n_threads
         rng = np.random.RandomState(0)  # the cells serve a search; where they lie changes its time and recall only
-        coarse = coarse_centers(centers, math.isqrt(len(centers) - 1) + 1, rng, n_threads)
-        cell, _ = nearest_of_few(centers, coarse, n_threads)
+        C, n_cells = len(centers), math.isqrt(len(centers) - 1) + 1
+        few = n_cells * SAMPLE_PER_CELL < C
+        sample = centers[np.sort(rng.choice(C, n_cells * SAMPLE_PER_CELL, replace=False))] if few else centers
+        coarse = coarse_centers(sample, n_cells, rng)
+        cell, _ = nearest_of_few(centers, coarse)
         used, places = np.unique(cell, return_inverse=True)
         self.coarse = coarse[used]
         self.members = table(places, len(used))
@@ -94,7 +91,7 @@ class Cells:
 
     def _near(self, n_near: int) -> NDArray[np.int32]:
         """The cells nearest to each, itself first: (n_cells, ≤ n_near)."""
-        return nearest(self.coarse, self.coarse, min(n_near, len(self.coarse)), n_threads=self.n_threads)[0]
+        return nearest(self.coarse, self.coarse, min(n_near, len(self.coarse)))[0]
 
     def _offered(self, n_near: int) -> NDArray[np.int32]:
         """The components of the cells nearest to each: (n_cells, the most of them), −1 behind the last."""
@@ -111,8 +108,8 @@ class Cells:
 
     def find(self, X: Floats) -> tuple[NDArray[np.int32], Floats]:
         """For every row the nearest component of its cell and the cells near that: ids (n,), squared distances (n,)."""
-        cell, _ = nearest_of_few(X, self.coarse, self.n_threads)
-        return choose_from(X, cell, self.coarse, self.centers, self.offered, self.n_threads)
+        cell, _ = nearest_of_few(X, self.coarse)
+        return choose_from(X, cell, self.coarse, self.centers, self.offered)
 
     def lists(self, n_neighbors: int) -> NDArray[np.int32]:
         """Approximate neighbours of every component, itself among them: (C, n_neighbors), −1 where a cell has fewer."""
@@ -120,6 +117,6 @@ class Cells:
         for members, near in zip(self.members, self._near(_NEAR_OF_LISTS), strict=True):
             members, offered = members[members >= 0], self._components(near)
             n = min(n_neighbors, len(offered))
-            kept, _ = nearest(self.centers[members], self.centers[offered], n, n_threads=self.n_threads)
+            kept, _ = nearest(self.centers[members], self.centers[offered], n)
             out[members, :n] = offered[kept]
         return out

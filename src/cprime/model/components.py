@@ -1,76 +1,53 @@
 """What a search compares points with: centres, by squared distances, or Gaussians, by costs −2 log p(c, x) (31).
 
-Both offer the same verbs, so that a search is written once. Points are the rows that a model makes of the data for
-this (`Chunk.points`); `centers` lie among them.
+Both offer the verbs of `search.Components`, so that a search is written once.
 """
-
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cprime import kernels
+from cprime.kernels import Found
 from cprime.kernels.arguments import Floats
-from cprime.kernels.native_local import Found
-from cprime.search.lists import exact_lists, least_lists, refined_lists
+from cprime.neighbors import exact_lists, least_lists, refined_lists
 
 _CLOSED_FORM = 32768  # most components whose lists come from all C² values
 
 
-class Components(Protocol):
-    """C components and the verbs of a search; costs are any numbers of which the least is the best."""
-
-    centers: Floats  # (C, D), where components lie among the points
-
-    def best(self, points: Floats, n_kept: int, hint: NDArray[np.int32] | None = None) -> tuple[NDArray, Floats]:
-        """The n_kept best of all for every point, by (cost, id): (n, H) int32, and their costs."""
-        ...
-
-    def keep(
-        self, points: Floats, lists: NDArray[np.int32], previous: NDArray[np.int32], n_kept: int
-    ) -> tuple[NDArray, Floats]:
-        """The n_kept best of K(n) and of the list of the first in K(n)."""
-        ...
-
-    def among(
-        self,
-        points: Floats,
-        lists: NDArray[np.int32],
-        previous: NDArray[np.int32],
-        n_kept: int,
-        extra: NDArray[np.int32] | None = None,
-        evidence: bool = False,
-    ) -> Found:
-        """The n_kept best of K(n), of the lists of all in K(n), and of extra ones."""
-        ...
-
-    def lists(self, n_neighbors: int, previous: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
-        """The neighbours of every component, itself left out: (C, min(n_neighbors, C) − 1)."""
-        ...
-
-    def dissimilarity(self, costs: Floats) -> NDArray:
-        """What is averaged over the points that a component wins to find its neighbours (8)."""
-        ...
-
-    def scale_of(self, costs: Floats) -> float:
-        """What an excess over the least possible costs (n,) is compared with: their sum, or what it would be."""
-        ...
-
-
 class Centers:
-    """Centres; the cost is the squared distance."""
+    """Centres; the cost is the squared distance.
 
-    def __init__(self, centers: Floats, n_threads: int | None = None):
+    steady: whether the points that they are compared with are those of before, whatever an M-step has done
+    """
+
+    squared_distances = True
+
+    def __init__(self, centers: Floats, steady: bool = True):
         self.centers = centers
-        self.n_threads = n_threads
+        self.steady = steady
+
+    def changed(self, before: Floats) -> NDArray[np.bool_]:
+        return (self.centers != before).any(axis=1)
+
+    def reassign(
+        self,
+        points: Floats,
+        lists: NDArray[np.int32],
+        winners: NDArray[np.int32],
+        factors: tuple[NDArray, NDArray] | None = None,
+        active: NDArray[np.bool_] | None = None,
+        known: Floats | None = None,
+    ) -> tuple[NDArray[np.int32], Floats]:
+        inside, outside = factors or (None, None)
+        return kernels.reassign(points, self.centers, lists, winners, inside, outside, active=active, known=known)
 
     def best(self, points: Floats, n_kept: int, hint: NDArray[np.int32] | None = None) -> tuple[NDArray, Floats]:
-        return kernels.nearest(points, self.centers, n_kept, hint=hint, n_threads=self.n_threads)
+        return kernels.nearest(points, self.centers, n_kept, hint=hint)
 
     def keep(
         self, points: Floats, lists: NDArray[np.int32], previous: NDArray[np.int32], n_kept: int
     ) -> tuple[NDArray, Floats]:
-        return kernels.keep_nearest(points, self.centers, lists, previous, n_kept, n_threads=self.n_threads)
+        return kernels.keep_nearest(points, self.centers, lists, previous, n_kept)
 
     def among(
         self,
@@ -81,12 +58,10 @@ class Centers:
         extra: NDArray[np.int32] | None = None,
         evidence: bool = False,
     ) -> Found:
-        return kernels.nearest_among(
-            points, self.centers, lists, previous, n_kept, extra, evidence=evidence, n_threads=self.n_threads
-        )
+        return kernels.nearest_among(points, self.centers, lists, previous, n_kept, extra, evidence=evidence)
 
     def lists(self, n_neighbors: int, previous: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
-        return exact_lists(self.centers, n_neighbors, self.n_threads, previous)
+        return exact_lists(self.centers, n_neighbors, previous)
 
     def dissimilarity(self, costs: Floats) -> NDArray:
         return np.sqrt(costs, dtype=np.float64)
@@ -101,22 +76,39 @@ class GaussianCosts:
     covariances: (C, D) variances or (C, D, D)
     """
 
-    def __init__(self, gaussians: kernels.Gaussians, covariances: NDArray[np.float64], n_threads: int | None = None):
+    squared_distances = False
+    steady = False
+
+    def __init__(self, gaussians: kernels.Gaussians, covariances: NDArray[np.float64]):
         self.gaussians = gaussians
         self.covariances = covariances
-        self.n_threads = n_threads
 
     @property
     def centers(self) -> Floats:
         return self.gaussians.means
 
+    def changed(self, before: Floats) -> NDArray[np.bool_]:
+        return np.ones(len(self.centers), dtype=bool)
+
+    def reassign(
+        self,
+        points: Floats,
+        lists: NDArray[np.int32],
+        winners: NDArray[np.int32],
+        factors: tuple[NDArray, NDArray] | None = None,
+        active: NDArray[np.bool_] | None = None,
+        known: Floats | None = None,
+    ) -> tuple[NDArray[np.int32], Floats]:
+        kept, costs = kernels.keep_best(points, self.gaussians, lists, winners[:, np.newaxis], 1)
+        return kept[:, 0], costs[:, 0]
+
     def best(self, points: Floats, n_kept: int, hint: NDArray[np.int32] | None = None) -> tuple[NDArray, Floats]:
-        return kernels.best(points, self.gaussians, n_kept, n_threads=self.n_threads)
+        return kernels.best(points, self.gaussians, n_kept)
 
     def keep(
         self, points: Floats, lists: NDArray[np.int32], previous: NDArray[np.int32], n_kept: int
     ) -> tuple[NDArray, Floats]:
-        return kernels.keep_best(points, self.gaussians, lists, previous, n_kept, n_threads=self.n_threads)
+        return kernels.keep_best(points, self.gaussians, lists, previous, n_kept)
 
     def among(
         self,
@@ -127,9 +119,7 @@ class GaussianCosts:
         extra: NDArray[np.int32] | None = None,
         evidence: bool = False,
     ) -> Found:
-        return kernels.best_among(
-            points, self.gaussians, lists, previous, n_kept, extra, evidence=evidence, n_threads=self.n_threads
-        )
+        return kernels.best_among(points, self.gaussians, lists, previous, n_kept, extra, evidence=evidence)
 
     def lists(self, n_neighbors: int, previous: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
         """By the mean cost of c̃ for what c generates, i.e. by KL(c‖c̃) − log π_c̃ up to a constant, in closed form.
@@ -140,8 +130,8 @@ class GaussianCosts:
         C = len(self.centers)
         if C > _CLOSED_FORM:
             if previous is None:
-                return exact_lists(self.centers, n_neighbors, self.n_threads)
-            return refined_lists(self.centers, previous, n_neighbors, self.n_threads)
+                return exact_lists(self.centers, n_neighbors)
+            return refined_lists(self.centers, previous, n_neighbors)
         means = self.centers.astype(np.float64)
         means -= means.mean(axis=0)
         factors = self.gaussians.factors.astype(np.float64)
@@ -156,9 +146,7 @@ class GaussianCosts:
         constants = self.gaussians.offsets + (pulls * means).sum(axis=1)
         left = np.column_stack([moments.reshape(C, -1), means, np.ones(C)])
         right = np.column_stack([precisions.reshape(C, -1), -2 * pulls, constants])
-        return least_lists(
-            lambda begin, end: kernels.products(left[begin:end], right, n_threads=self.n_threads), C, n_neighbors
-        )
+        return least_lists(lambda begin, end: kernels.products(left[begin:end], right), C, n_neighbors)
 
     def dissimilarity(self, costs: Floats) -> NDArray:
         return costs.astype(np.float64)

@@ -1,0 +1,52 @@
+"""Random numbers by counter: a draw is a function of what it is for and of the row it is for, never of order.
+
+A fit has one seed. The numbers for row n of the data are the same however the rows are cut into chunks, whichever chunk
+comes first, and however often one is computed (Salmon et al. 2011, Philox).
+"""
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+_WORDS = 4  # that one value of the counter gives
+
+
+class Purpose(IntEnum):
+    """What numbers are drawn for; each has a stream of its own."""
+
+    START = 1
+    SEEDING = 2
+    AUDIT = 3
+    CERTIFICATE = 4
+    EXPLORE = 5
+    POSTERIOR = 6
+    SETS = 7
+    LISTS = 8
+
+
+class Key(NamedTuple):
+    """Where in a fit numbers are drawn: the fit's seed, which of its starts, and which pass over the data."""
+
+    seed: int
+    run: int = 0
+    iteration: int = 0
+
+    def uniform(self, purpose: Purpose, first: int, n: int, column: int = 0) -> NDArray[np.float64]:
+        """Numbers in [0, 1) for rows first … first + n − 1 of the data: (n,); each column has others."""
+        begin, skip = divmod(first, _WORDS)
+        raw = self._philox(purpose, begin, column).random_raw(n + skip)[skip:]
+        return (raw >> np.uint64(11)) * 2.0**-53
+
+    def generator(self, purpose: Purpose) -> np.random.Generator:
+        """A generator for what is not drawn row by row."""
+        return np.random.Generator(self._philox(purpose))
+
+    def random_state(self, purpose: Purpose) -> np.random.RandomState:
+        """The same for what takes NumPy's older generator, as functions of scikit-learn do."""
+        return np.random.RandomState(self._philox(purpose).random_raw(8).astype(np.uint32))
+
+    def _philox(self, purpose: Purpose, begin: int = 0, column: int = 0) -> np.random.Philox:
+        counter = np.array([begin, column, self.iteration, self.run], dtype=np.uint64)
+        return np.random.Philox(counter=counter, key=np.array([self.seed, purpose], dtype=np.uint64))

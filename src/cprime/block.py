@@ -1,0 +1,88 @@
+"""Some of the points, as an E-step sees them, and what these keep from one iteration to the next.
+
+Both are values: a pass over the data makes new ones. Knows nothing of models and searches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime._random import Key, Purpose
+from cprime.kernels import Bounds
+from cprime.kernels.native import Floats
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What n points keep, in the order of their block's rows.
+
+    ids (n, H) int32: K(n), best first    costs (n, H): their squared distances, or in general their costs
+    bounds: what a search by bounds knows of the points
+    """
+
+    ids: NDArray[np.int32]
+    costs: Floats | None = None
+    bounds: Bounds | None = None
+
+    @property
+    def winners(self) -> NDArray[np.int32]:
+        """The best component of each point: (n,)."""
+        return self.ids[:, 0]
+
+    def at(self, places: NDArray) -> Kept:
+        """Of some of the points, without bounds."""
+        return Kept(self.ids[places], None if self.costs is None else self.costs[places])
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows `first` … `first + n − 1` of the data, or these in another order.
+
+    X (n, D)    sample_weight (n,) float64, or None for 1 each
+    order (n,): which of them each row is, None where they are as they come
+    """
+
+    X: Floats
+    sample_weight: NDArray[np.float64] | None = None
+    first: int = 0
+    order: NDArray[np.int64] | None = None
+    _points: dict[int, Floats] = field(default_factory=dict, repr=False, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    @property
+    def weight(self) -> float:
+        """Σ w_n."""
+        return float(len(self.X)) if self.sample_weight is None else float(self.sample_weight.sum())
+
+    def count(self, mask: NDArray[np.bool_] | None = None) -> int:
+        """How many of the points, or of those of a mask (n,), have a positive weight."""
+        if self.sample_weight is None:
+            return len(self.X) if mask is None else int(np.count_nonzero(mask))
+        heavy = self.sample_weight > 0
+        return int(np.count_nonzero(heavy if mask is None else heavy & mask))
+
+    def weighted_sum(self, values: NDArray) -> float:
+        """Σ_n w_n values_n in float64."""
+        if self.sample_weight is None:
+            return float(values.sum(dtype=np.float64))
+        return float((self.sample_weight * values).sum())  # not a BLAS product, whose bits depend on its threads
+
+    def embedded(self, embed: Callable[[Floats, Floats | None], Floats]) -> Floats:
+        """X as the components are compared with it; `embed` is given what it has made of this block before."""
+        self._points[0] = embed(self.X, self._points.get(0))
+        return self._points[0]
+
+    def uniform(self, key: Key, purpose: Purpose, column: int = 0) -> NDArray[np.float64]:
+        """A number in [0, 1) for every row: (n,)."""
+        numbers = key.uniform(purpose, self.first, len(self), column)
+        return numbers if self.order is None else numbers[self.order]
+
+    def rows(self, places: NDArray) -> NDArray[np.int64]:
+        """The numbers that rows at these places have among all data."""
+        return self.first + (places if self.order is None else self.order[places])

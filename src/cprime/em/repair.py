@@ -1,0 +1,96 @@
+"""Empty clusters of a k-means: each is put on a point of its own, the farthest from their winners first."""
+
+import logging
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.block import Block, Kept
+from cprime.execution import Data
+from cprime.kernels.native import Floats
+from cprime.model import TiedSpherical
+from cprime.statistics import Statistics
+
+logger = logging.getLogger("cprime")
+
+
+@dataclass(frozen=True)
+class Far:
+    """Points by (distance, row), the farthest first, `n` at most: rows among all data, winners, squared distances."""
+
+    n: int
+    rows: NDArray[np.int64]
+    winners: NDArray[np.int32]
+    distances: Floats
+
+    def __add__(self, other: "Far") -> "Far":
+        rows, winners, distances = (
+            np.concatenate([getattr(self, name), getattr(other, name)]) for name in ("rows", "winners", "distances")
+        )
+        first = np.lexsort((rows, -distances))[: self.n]
+        return Far(self.n, rows[first], winners[first], distances[first])
+
+
+@dataclass(frozen=True)
+class Farthest:
+    """The n points of positive weight farthest from their winner, squares above `beyond`, and not all it wins.
+
+    alone (C,): components that win a single point
+    """
+
+    n: int
+    beyond: float
+    alone: NDArray[np.bool_]
+
+    reads: ClassVar[bool] = False
+    keeps: ClassVar[bool] = False
+
+    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, Far]:
+        assert kept is not None
+        assert kept.costs is not None
+        distances = np.where(self.alone[kept.winners], 0, kept.costs[:, 0])
+        if block.sample_weight is not None:
+            distances = np.where(block.sample_weight > 0, distances, 0)
+        bar = np.partition(distances, -self.n)[-self.n] if self.n < len(distances) else distances.min()
+        places = np.flatnonzero((distances >= bar) & (distances > self.beyond))
+        places = places[np.lexsort((block.rows(places), -distances[places]))][: self.n]
+        return None, Far(self.n, block.rows(places), kept.winners[places], kept.costs[places, 0])
+
+
+def relocate_empty(
+    data: Data, model: TiedSpherical, statistics: Statistics, members: NDArray[np.int64]
+) -> tuple[TiedSpherical, Statistics, int]:
+    """Puts each empty component on a point of its own; returns what is then true and how many were moved.
+
+    The point leaves its winner's sums and squares, so J falls. A component is never emptied for another's sake.
+    members (C,): points of positive weight by winner
+    """
+    empty = np.flatnonzero(statistics.counts == 0)
+    if not len(empty):
+        return model, statistics, 0
+    resolution = 4 * model.n_features * model.variance_floor  # a mean of equal points may be so far from them
+    far = data.each(Farthest(len(empty), resolution, members == 1))
+    taken = data.take(far.rows)
+    centers, members = model.centers.copy(), members.copy()
+    counts, sums, squares = statistics.counts.copy(), statistics.sums.copy(), float(statistics.squares)
+    places = []
+    for component, i in zip(empty, range(len(far.rows)), strict=False):
+        winner, weight = far.winners[i], 1.0 if taken.sample_weight is None else taken.sample_weight[i]
+        if members[winner] == 1:
+            continue
+        members[winner] -= 1
+        moment = weight * taken.X[i].astype(np.float64)
+        sums[winner] -= moment
+        counts[winner] -= weight
+        sums[component], counts[component], centers[component] = moment, weight, taken.X[i]
+        squares -= weight * float(far.distances[i])
+        places.append((far.rows[i], component))
+    if not places:
+        return model, statistics, 0
+    rows, components = (np.array(column) for column in zip(*places, strict=True))
+    data.edit(rows, components.astype(np.int32))
+    logger.info("%d empty cluster(s) moved to the farthest points", len(places))
+    statistics = replace(statistics, counts=counts, sums=sums, squares=squares)
+    return replace(model, centers=centers), statistics, len(places)

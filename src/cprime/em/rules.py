@@ -1,0 +1,325 @@
+"""What differs between a k-means and a mixture: what an E-step is asked for, what follows from it, and when it ends.
+
+A rule is a value; what it knows in a run is another, which the loop carries. `judge` is given what a pass has found and
+says whether it counts and which parameters follow.
+"""
+
+import logging
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime import kernels
+from cprime._random import Key
+from cprime.block import Block, Kept
+from cprime.em.assignment import Assignment, Drawn, Hard, Soft, Winners
+from cprime.em.expectation import EStep, ExactEStep, Totals
+from cprime.em.repair import relocate_empty
+from cprime.em.state import free_energy
+from cprime.execution import Data
+from cprime.model import Model, Scatter, TiedSpherical
+from cprime.model.base import ScatterOf
+from cprime.search import Factors, Look
+from cprime.statistics import Statistics
+
+logger = logging.getLogger("cprime")
+
+_EXCHANGE_TOL = 8  # an exchange goes on while an iteration of it lowers J by more than this many times `tol`
+_FEW = 0.25  # share of the points that may have moved for sums to be those of before, corrected for them
+_HEAVY = 64.0  # by how much a component may have lost weight for its sums to be corrected still
+
+
+class Step(NamedTuple):
+    """What follows from a pass.
+
+    model, state: from here on    accept: whether the pass counts    converged, done: whether the run is at its end
+    bound, J: of the record    statistics: of the pass
+    """
+
+    model: Model
+    state: Any
+    accept: bool
+    converged: bool
+    done: bool
+    bound: float
+    J: float
+    statistics: Statistics
+
+
+class Rule(Protocol):
+    """A k-means, or a mixture."""
+
+    max_iter: int
+
+    @property
+    def finds_variance(self) -> bool:
+        """Whether the first σ² is that of points with the nearest start (14)."""
+        ...
+
+    def begin(self, model: Model, data: Data) -> Any:
+        """What it knows before the first pass."""
+        ...
+
+    def factors(self, model: Model, state: Any) -> Factors | None:
+        """What the next pass multiplies distances by."""
+        ...
+
+    def propose(self, model: Model, state: Any, look: Look, key: Key, last: bool) -> EStep | ExactEStep:
+        """The next pass; the last one sees the parameters that are returned."""
+        ...
+
+    def judge(self, model: Model, state: Any, totals: Totals, data: Data) -> Step:
+        """What follows from a pass."""
+        ...
+
+    def warm(self, model: Model, state: Any, totals: Totals) -> Step:
+        """What follows from a pass before the first M-step, or from the last one: no M-step."""
+        ...
+
+    def needs_last(self, step: Step) -> bool:
+        """Whether what is kept is not yet of the parameters that are returned."""
+        ...
+
+    def judged(self, kept: Kept) -> Kept:
+        """What counts in F of what points keep."""
+        ...
+
+    def scale(self, model: Model) -> float | None:
+        """What makes a cost a log-probability; None where only J counts."""
+        ...
+
+
+def exchange_factors(counts: NDArray, weight: float, dtype: np.dtype) -> Factors:
+    """What makes an E-step an exchange: how J changes when a point moves *and both centres follow it*.
+
+    A point of weight w that leaves c lowers J by W_c/(W_c − w) ‖x − μ_c‖², and raises it by W_b/(W_b + w) ‖x − μ_b‖²
+    where it arrives (Hartigan 1975; Hartigan & Wong 1979). In terms of F (15) that is the best K for parameters that
+    are maximised along with it, so its optima are optima of k-means, but fewer of them. `weight` is the mean weight of
+    a point.
+    """
+    inside = counts / np.maximum(counts - weight, 1e-3 * weight)
+    outside = np.maximum(counts, 1e-3 * weight) / (counts + weight)
+    return Factors(inside.astype(dtype), outside.astype(dtype))
+
+
+def hard_free_energy(model: TiedSpherical, J: float, weight: float) -> float:
+    """F (15) of a partition of error J, for σ² of (14) [nats per unit of weight]."""
+    model = model.with_variance(J / weight)
+    return model.log_scale + model.scale * J / weight
+
+
+@dataclass(frozen=True)
+class Accumulated:
+    """The sums of all points by winner, anew."""
+
+    n_components: int
+
+    reads: ClassVar[bool] = True
+    keeps: ClassVar[bool] = False
+
+    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, NDArray[np.float64]]:
+        assert kept is not None
+        ids = kept.ids[:, :1]
+        return None, kernels.accumulate(block.X, ids, None, block.sample_weight, n_components=self.n_components)[1]
+
+
+@dataclass(frozen=True)
+class KMeansState:
+    """J of the last iteration, whether there has been an M-step, and whether the next pass is an exchange.
+
+    counts (C,), n_heavy: of the last pass    sums (C, D): Σ w_n x_n by winner, None if they are to be made anew
+    peak (C,): the most that each component has weighed since they were    few: whether few points moved last
+    """
+
+    last: float = math.inf
+    n_steps: int = 0
+    stepped: bool = False
+    exchanging: bool = False
+    settled: bool = False
+    n_relocated: int = 0
+    counts: NDArray[np.float64] | None = None
+    n_heavy: int = 0
+    sums: NDArray[np.float64] | None = None
+    peak: NDArray[np.float64] | None = None
+    few: bool = False
+
+
+@dataclass(frozen=True)
+class KMeansRule:
+    """k-means: σ² follows J by (14) within the E-step, and it stops on J or on no move.
+
+    tol: relative change of J    epsilon: laziness of lazy-k-means (21)    exchange: whether it begins with exchanges
+    incremental: whether sums may be those of before, corrected for what has moved
+    """
+
+    max_iter: int
+    tol: float
+    epsilon: float = 0.0
+    exchange: bool = False
+    incremental: bool = False
+
+    finds_variance: ClassVar[bool] = False
+
+    def begin(self, model: TiedSpherical, data: Data) -> KMeansState:
+        return KMeansState(exchanging=self.exchange)
+
+    def factors(self, model: TiedSpherical, state: KMeansState) -> Factors | None:
+        if not state.exchanging or state.counts is None:
+            return None
+        return exchange_factors(state.counts, float(state.counts.sum()) / state.n_heavy, model.centers.dtype)
+
+    def propose(self, model: TiedSpherical, state: KMeansState, look: Look, key: Key, last: bool) -> EStep:
+        moves = self.incremental and state.few and state.sums is not None
+        return EStep(model, look, 1, Winners(moves), 0.0 if last else self.epsilon)
+
+    def warm(self, model: TiedSpherical, state: KMeansState, totals: Totals) -> Step:
+        model, statistics = _with_own_variance(model, totals.statistics)
+        bound, J = free_energy(model, statistics), statistics.quantization_error
+        return Step(model, state, True, False, False, bound, J, statistics)
+
+    def judge(self, model: TiedSpherical, state: KMeansState, totals: Totals, data: Data) -> Step:
+        assert totals.members is not None
+        model, statistics = _with_own_variance(model, totals.statistics)
+        statistics, peak = self._with_sums(state, totals, statistics, data)
+        bound, J = free_energy(model, statistics), statistics.quantization_error
+        unmoved = state.stepped and totals.n_moved == 0
+        settled = unmoved and bool(statistics.counts.all())  # an M-step changes nothing
+        n_steps, new, relocated, sums = state.n_steps + 1, model, 0, statistics.sums
+        if not settled:
+            new, repaired, relocated = relocate_empty(data, model, statistics, totals.members)
+            new, squares = new.recentred(repaired)
+            if state.exchanging and squares > state.last:
+                logger.info("the exchange would not lower J; plain steps from here")
+                back = replace(state, exchanging=False, n_steps=n_steps)
+                return Step(model, back, False, False, n_steps >= self.max_iter, bound, J, statistics)
+            new = new.with_variance(squares / statistics.weight)
+            if state.exchanging:  # an exchange is judged with both centres having followed the point
+                bound, J = hard_free_energy(model, squares, statistics.weight), squares
+            statistics = repaired
+        change = abs(state.last - J) / (J if J > 0 else 1.0)
+        exchanging, converged = state.exchanging, False
+        if relocated:
+            pass  # a cluster has begun anew
+        elif exchanging:
+            exchanging = not unmoved and change > _EXCHANGE_TOL * self.tol
+        else:
+            converged = unmoved or change <= self.tol
+        after = KMeansState(
+            last=J,
+            n_steps=n_steps,
+            stepped=state.stepped or not settled,
+            exchanging=exchanging,
+            settled=settled,
+            n_relocated=state.n_relocated + relocated,
+            counts=statistics.counts,
+            n_heavy=totals.seen.n_heavy,
+            sums=None if relocated else sums,
+            peak=peak,
+            few=totals.n_moved <= _FEW * totals.seen.n_heavy,
+        )
+        return Step(new, after, True, converged, converged or n_steps >= self.max_iter, bound, J, statistics)
+
+    def needs_last(self, step: Step) -> bool:
+        return not (step.converged and step.state.settled) or self.epsilon > 0
+
+    def judged(self, kept: Kept) -> Kept:
+        return kept
+
+    def scale(self, model: Model) -> None:
+        return None
+
+    def _with_sums(
+        self, state: KMeansState, totals: Totals, statistics: Statistics, data: Data
+    ) -> tuple[Statistics, NDArray[np.float64]]:
+        """Statistics with all sums, and the peaks of their counts."""
+        counts = statistics.counts
+        if totals.movers is None:
+            return statistics, counts
+        assert state.sums is not None
+        assert state.peak is not None
+        peak = np.maximum(state.peak, counts)
+        if ((peak > _HEAVY * counts) & (counts > 0)).any():  # what has left would leave its rounding behind
+            return replace(statistics, sums=data.each(Accumulated(len(counts)))), counts
+        sums = state.sums.copy()
+        sums[totals.movers.ids] += totals.movers.sums
+        sums[counts == 0] = 0.0
+        return replace(statistics, sums=sums), peak
+
+
+def _with_own_variance(model: TiedSpherical, statistics: Statistics) -> tuple[TiedSpherical, Statistics]:
+    """σ² follows at once from J (14), which makes F what (15) says."""
+    J = statistics.quantization_error
+    model = model.with_variance(J / statistics.weight)
+    return model, replace(statistics, log_sum=model.scale * J)
+
+
+@dataclass(frozen=True)
+class MixtureState:
+    """F of the last iteration, and whether there has been an M-step; scatter of the data, as the model asks for it."""
+
+    scatter: Scatter | None
+    last: float = math.inf
+    n_steps: int = 0
+    stepped: bool = False
+
+
+@dataclass(frozen=True)
+class MixtureRule:
+    """A mixture, which stops on F.
+
+    tol: absolute change of F [nats a point]    n_kept: C′    assignment: "soft", "hard" or "posterior"
+    finds_variance: whether the first σ² is that of the points with their nearest start (14)
+    """
+
+    max_iter: int
+    tol: float
+    n_kept: int
+    assignment: str = "soft"
+    finds_variance: bool = False
+
+    def begin(self, model: Model, data: Data) -> MixtureState:
+        shape = model.scatter_shape
+        return MixtureState(None if shape is None else data.each(ScatterOf(shape)))
+
+    def factors(self, model: Model, state: MixtureState) -> None:
+        return None
+
+    def propose(self, model: Model, state: MixtureState, look: Look, key: Key, last: bool) -> EStep | ExactEStep:
+        assignment = assignment_of(self.assignment, key)
+        if self.n_kept == len(model.centers) > 1:
+            return ExactEStep(model, assignment)
+        return EStep(model, look, self.n_kept, assignment)
+
+    def warm(self, model: Model, state: MixtureState, totals: Totals) -> Step:
+        statistics = totals.statistics
+        bound, J = free_energy(model, statistics), statistics.quantization_error
+        return Step(model, state, True, False, False, bound, J, statistics)
+
+    def judge(self, model: Model, state: MixtureState, totals: Totals, data: Data) -> Step:
+        statistics = totals.statistics
+        bound, J = free_energy(model, statistics), statistics.quantization_error
+        unmoved = self.assignment == "hard" and state.stepped and totals.n_moved == 0
+        drawn = self.assignment == "posterior"  # draws go on for as long as they are asked for
+        converged = not drawn and (unmoved or abs(state.last - bound) < self.tol)
+        after = replace(state, last=bound, n_steps=state.n_steps + 1, stepped=True)
+        done = converged or after.n_steps >= self.max_iter
+        return Step(model.maximise(statistics, state.scatter), after, True, converged, done, bound, J, statistics)
+
+    def needs_last(self, step: Step) -> bool:
+        return True
+
+    def judged(self, kept: Kept) -> Kept:
+        if self.assignment != "hard":
+            return kept
+        return Kept(kept.ids[:, :1], None if kept.costs is None else kept.costs[:, :1])
+
+    def scale(self, model: Model) -> float:
+        return model.scale
+
+
+def assignment_of(name: str, key: Key) -> Assignment:
+    """By its name."""
+    return {"soft": Soft(), "hard": Hard(), "posterior": Drawn(key)}[name]

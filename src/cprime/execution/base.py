@@ -1,0 +1,89 @@
+"""What an execution offers to the loop, and what the loop asks of it: jobs.
+
+A job is a frozen, picklable value that is called with a block of points and what these keep, and changes neither. So it
+may run anywhere, in any order, and twice. What its parts are merged to depends on `sizes`, the rows of chunks, alone.
+"""
+
+from typing import NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.block import Block, Kept
+from cprime.kernels.native import Floats
+from cprime.statistics import Additive
+
+P_co = TypeVar("P_co", bound=Additive, covariant=True)
+P = TypeVar("P", bound=Additive)
+
+
+class Job(Protocol[P_co]):
+    """One pass over the data: what points keep after it, and an additive part."""
+
+    reads: bool  # whether it needs the rows; else its block has no columns
+    keeps: bool  # whether what it returns is what points keep from now on
+
+    def __call__(self, block: Block, kept: Kept | None) -> tuple[Kept | None, P_co]: ...
+
+
+class Taken(NamedTuple):
+    """A few rows of the data, in the order asked for: X (m, D), weights (m,) or None, and what they keep."""
+
+    X: Floats
+    sample_weight: NDArray[np.float64] | None
+    kept: Kept | None
+
+
+class Data(Protocol):
+    """All points, in chunks; what they keep has two generations, of before the last pass and of after it."""
+
+    sizes: tuple[int, ...]
+    n_features: int
+    dtype: np.dtype
+    weighted: bool
+
+    @property
+    def n_points(self) -> int:
+        """N."""
+        ...
+
+    @property
+    def placed(self) -> bool:
+        """Whether points keep anything."""
+        ...
+
+    def each(self, job: Job[P]) -> P:
+        """The only pass over the data: the merged parts of a job; what points keep is then the new generation."""
+        ...
+
+    def commit(self) -> None:
+        """Forgets the generation of before the last pass."""
+        ...
+
+    def rollback(self) -> None:
+        """Goes back to it."""
+        ...
+
+    def begin(self, keep: bool) -> None:
+        """Before a fit: forgets what points keep, but for their winners if these are to be kept; ends a regrouping."""
+        ...
+
+    def regroup(self, n_components: int) -> None:
+        """Puts the points of each chunk in the order of their winners, so that passes read memory in order."""
+        ...
+
+    def take(self, rows: NDArray[np.int64]) -> Taken:
+        """A few rows by their numbers among all."""
+        ...
+
+    def edit(self, rows: NDArray[np.int64], components: NDArray[np.int32]) -> None:
+        """Puts a few points into components, onto their centres."""
+        ...
+
+    def labels(self) -> NDArray[np.int32] | None:
+        """The winners, in the order in which the points came: (N,); None where nothing is kept."""
+        ...
+
+    def whole(self) -> tuple[Floats, NDArray[np.float64] | None] | None:
+        """X and the weights, where all are one chunk in memory; else None."""
+        ...

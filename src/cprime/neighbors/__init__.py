@@ -1,0 +1,30 @@
+"""Who is near whom among components: lists of neighbours, and cells over centres that nothing is known of."""
+
+from cprime.neighbors.cells import SAMPLE_PER_CELL, Cells, choose_from, coarse_centers, nearest_of_few, table
+from cprime.neighbors.lists import (
+    exact_lists,
+    least_lists,
+    random_lists,
+    random_sets,
+    refined_lists,
+    with_self,
+    without_self,
+)
+from cprime.neighbors.near import Near
+
+__all__ = [
+    "SAMPLE_PER_CELL",
+    "Cells",
+    "Near",
+    "choose_from",
+    "coarse_centers",
+    "exact_lists",
+    "least_lists",
+    "nearest_of_few",
+    "random_lists",
+    "random_sets",
+    "refined_lists",
+    "table",
+    "with_self",
+    "without_self",
+]

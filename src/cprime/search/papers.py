@@ -1,0 +1,195 @@
+"""The papers' searches: a point looks at the lists of all that it keeps, and at some random components [F Alg. 1, 2].
+
+Lists are "exact", from all C² distances between centres, O(N C′ G D + C² D); or "estimated" from distances already
+computed, O(N C′ G D): with c_o(n) the nearest component of n and I_c the points that c wins, the distance of c and c̃ is
+the mean of ‖x_n − μ_c̃‖ over the n ∈ I_c that have looked at c̃ (8), each of its weight; G_c are the G of least estimate,
+c itself first. For Gaussians of their own covariances the mean is that of the costs, −2 log p(c̃, x_n).
+"""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from cprime import kernels
+from cprime._random import Key, Purpose
+from cprime.block import Block, Kept
+from cprime.kernels.native import Floats
+from cprime.neighbors import Cells, random_lists, random_sets, with_self, without_self
+from cprime.search.base import Components, Factors, Found, Look, Sample, Seen, Value, checked_count
+from cprime.statistics import merge
+
+_VALUES = 2**22  # evaluations at a time of which evidence is made
+_RANDOM_WARMUP = 25  # E-steps that random sets need to find their places
+
+
+@dataclass(frozen=True)
+class LookInSets:
+    """First kept sets at random: the papers' start."""
+
+    key: Key
+
+    def __call__(self, block: Block, points: Floats, kept: Kept | None, components: Components, n_kept: int) -> Found:
+        C = len(components.centers)
+        ids = random_sets(len(points), C, n_kept, lambda i: block.uniform(self.key, Purpose.SETS, i))
+        return Found(Kept(ids), 0, Seen(len(points), block.count()))
+
+
+@dataclass(frozen=True)
+class LookInCells:
+    """First kept sets: the component that its cells offer to each point, and what is near that."""
+
+    cells: Cells
+    lists: NDArray[np.int32]
+
+    def __call__(self, block: Block, points: Floats, kept: Kept | None, components: Components, n_kept: int) -> Found:
+        ids = self.cells.find(points)[0][:, np.newaxis] if kept is None else kept.ids[:, :1]
+        if n_kept > 1:
+            ids = components.among(points, self.lists, ids, n_kept).kept
+            short = np.flatnonzero(ids[:, -1] < 0)  # where there are fewer than n_kept in the cells around
+            if len(short):
+                ids[short] = components.best(points[short], n_kept)[0]
+        return Found(Kept(ids), 0, Seen(len(points), block.count()))
+
+
+@dataclass(frozen=True)
+class LookAmong:
+    """G(n) = ⋃_{c ∈ K(n)} G_c and some random components; K(n) becomes the best of them."""
+
+    lists: NDArray[np.int32]
+    n_explore: int
+    key: Key
+    evidence: bool
+
+    def __call__(self, block: Block, points: Floats, kept: Kept | None, components: Components, n_kept: int) -> Found:
+        assert kept is not None
+        n, C = len(points), len(components.centers)
+        extra = np.empty((n, self.n_explore), dtype=np.int32)
+        for i in range(self.n_explore):
+            extra[:, i] = block.uniform(self.key, Purpose.EXPLORE, i) * C
+        if not self.evidence:
+            found = components.among(points, self.lists, kept.ids, n_kept, extra)
+            return Found(
+                Kept(found.kept, found.distances), int(found.counts.sum(dtype=np.int64)), Seen(n, block.count())
+            )
+        after = Kept(np.empty((n, n_kept), dtype=np.int32), np.empty((n, n_kept), dtype=points.dtype))
+        assert after.costs is not None
+        n_distances, parts = 0, []
+        step = max(1, _VALUES // (kept.ids.shape[1] * (self.lists.shape[1] + 1) + self.n_explore))
+        for begin in range(0, n, step):
+            rows = slice(begin, begin + step)
+            found = components.among(points[rows], self.lists, kept.ids[rows], n_kept, extra[rows], evidence=True)
+            after.ids[rows], after.costs[rows] = found.kept, found.distances
+            n_distances += int(found.counts.sum(dtype=np.int64))
+            weight = None if block.sample_weight is None else block.sample_weight[rows]
+            parts.append(_evidence(found, weight, components))
+        return Found(after, n_distances, Seen(n, block.count(), evidence=merge(parts)))
+
+
+def _evidence(found: kernels.Found, sample_weight: NDArray[np.float64] | None, components: Components) -> csr_array:
+    """What evaluations say of who is near whom; see `Seen`."""
+    assert found.evaluated is not None
+    assert found.evaluations is not None
+    C = len(components.centers)
+    seen = kernels.evidence(
+        np.ascontiguousarray(found.kept[:, 0]),
+        found.evaluated,
+        components.dissimilarity(found.evaluations),
+        sample_weight,
+        n_components=C,
+    )
+    return csr_array((seen.sums + 1j * seen.weights, seen.indices, seen.indptr), shape=(C, C))
+
+
+@dataclass(frozen=True)
+class PapersState:
+    """lists (C, G − 1)    evidence: of the last pass, as `Seen` has it"""
+
+    lists: NDArray[np.int32]
+    evidence: csr_array | None = None
+
+
+@dataclass(frozen=True)
+class Papers(Value):
+    """var-GMM-X and -S, with C′ = 1 var-k-means-X and -S, of Forster & Lücke.
+
+    Parameters
+    ----------
+    lists : {"exact", "estimated"}, default="exact"
+        Neighbor lists from all distances between centers (X), or estimated from those that E-steps compute (S).
+    n_neighbors : int, default=16
+        G, the length of a component's neighbor list, itself among them.
+    n_explore : int, default=1
+        Random components that a point looks at besides.
+    start : {"two-level", "random"}, default="two-level"
+        From the component that a two-level search finds for each point, or from random sets and lists as in the papers.
+    n_warmup : int or None, default=None
+        E-steps before the first M-step; None is 25 with start="random", else 0.
+    """
+
+    lists: str = "exact"
+    n_neighbors: int = 16
+    n_explore: int = 1
+    start: str = "two-level"
+    n_warmup: int | None = None
+
+    exact: ClassVar[bool] = False
+    keeps_winners: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        for name, choices in (("lists", ("exact", "estimated")), ("start", ("two-level", "random"))):
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name} must be one of {list(choices)}, got {getattr(self, name)!r}.")
+        checked_count(self.n_neighbors, "n_neighbors", 2)
+        checked_count(self.n_explore, "n_explore", 0)
+        if self.n_warmup is not None:
+            checked_count(self.n_warmup, "n_warmup", 0)
+
+    @property
+    def warmup(self) -> int:
+        if self.n_warmup is None:
+            return _RANDOM_WARMUP if self.start == "random" else 0
+        return self.n_warmup
+
+    def begin(self, components: Components, n_kept: int, placed: bool, key: Key) -> tuple[PapersState, Look | None]:
+        C = len(components.centers)
+        if self.start == "random":
+            return PapersState(random_lists(C, self.n_neighbors, key)), LookInSets(key)
+        cells = Cells(components.centers)
+        lists = without_self(cells.lists(min(max(self.n_neighbors, n_kept), C)))
+        return PapersState(lists), LookInCells(cells, lists)
+
+    def refresh(self, state: PapersState, components: Components) -> PapersState:
+        if self.lists == "exact":
+            return replace(state, lists=components.lists(self.n_neighbors, state.lists))
+        if state.evidence is None:
+            return state
+        return PapersState(_estimated_lists(state.evidence, self.n_neighbors))
+
+    def look(self, state: PapersState, components: Components, factors: Factors | None, key: Key) -> Look:
+        return LookAmong(state.lists, self.n_explore, key, evidence=self.lists == "estimated")
+
+    def learn(
+        self, state: PapersState, look: Look, components: Components, seen: Seen, sample: Sample, key: Key
+    ) -> tuple[PapersState, int]:
+        return replace(state, evidence=seen.evidence), 0
+
+    def neighbors(self, state: PapersState) -> NDArray[np.int32]:
+        return with_self(state.lists)
+
+
+def _estimated_lists(evidence: csr_array, n_neighbors: int) -> NDArray[np.int32]:
+    """The components of least mean for each (8), itself left out: (C, min(n_neighbors, C) − 1), −1 behind the last."""
+    C = evidence.shape[0]
+    G = min(n_neighbors, C)
+    mean = evidence.data.real / evidence.data.imag
+    row = np.repeat(np.arange(C), np.diff(evidence.indptr))
+    mean[row == evidence.indices] = -np.inf  # d_cc = 0, and first
+    order = np.lexsort((evidence.indices, mean, row))
+    rank = np.arange(len(order)) - evidence.indptr[row]
+    first = rank < G
+    lists = np.full((C, G), -1, dtype=np.int32)
+    lists[row[first], rank[first]] = evidence.indices[order][first]
+    return without_self(lists)

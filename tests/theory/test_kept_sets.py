@@ -8,6 +8,7 @@ from theory_data import (
     DTYPES,
     bound_of,
     clustered,
+    e_step,
     free_energy,
     log_likelihood,
     model_of,
@@ -15,13 +16,11 @@ from theory_data import (
     random_weights,
     resolution,
     responsibilities,
-    settings_of,
     squared_distances,
     truncated_posterior,
 )
 
-from cprime import em
-from cprime.execution import Chunk
+from cprime.block import Kept
 
 RELATIVE = {np.float32: 2e-6, np.float64: 1e-14}
 
@@ -87,11 +86,10 @@ def test_corollary_1_bound_is_maximal_iff_the_nearest_are_kept(n_active):
 def test_e_step_keeps_the_nearest_whatever_was_kept_before(dtype):
     X, centers, variance = example(80, 4, 9, dtype)
     for n_active in (1, 3, 8):
-        chunk = Chunk(X, None)
-        chunk.kept = np.argsort(np.random.default_rng(1).random((80, 9)), axis=1)[:, :n_active].astype(np.int32)
-        statistics = em.expect(chunk, model_of(centers, variance), settings_of(n_active))
-        assert np.array_equal(chunk.kept, nearest_sets(X, centers, n_active))
-        assert statistics.n_distances == 80 * 9
+        before = np.argsort(np.random.default_rng(1).random((80, 9)), axis=1)[:, :n_active].astype(np.int32)
+        kept, totals = e_step(X, model_of(centers, variance), n_active, before=Kept(before))
+        assert np.array_equal(kept.ids, nearest_sets(X, centers, n_active))
+        assert totals.n_distances == 80 * 9
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

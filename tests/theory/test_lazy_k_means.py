@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from theory_data import DTYPES, clustered, model_of, random_weights, settings_of, squared_distances
+from theory_data import DTYPES, clustered, e_step, model_of, random_weights, squared_distances
 
-from cprime import KMeans, em
-from cprime.execution import Chunk
+from cprime import KMeans
 
 
 def lazy(X, centers, epsilon, n_iter, weight):
@@ -76,20 +75,19 @@ def test_labels_and_error_of_the_fit_are_those_of_the_nearest_centers():
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_e_step_moves_exactly_the_points_of_21_and_raises_the_bound(dtype, epsilon):
     X = clustered(300, 3, dtype, seed=6, spread=1.0)
-    chunk = Chunk(X, None)
-    settings = settings_of(1, epsilon=epsilon)
-    em.expect(chunk, model_of(X[:9], 1.0), settings)
-    before = chunk.kept[:, 0].copy()
+    first, _ = e_step(X, model_of(X[:9], 1.0), 1, epsilon=epsilon)
+    before = first.winners.copy()
     new = model_of(X[20:29], 1.0)
-    statistics = em.expect(chunk, new, settings)
-    after = chunk.kept[:, 0]
+    kept, totals = e_step(X, new, 1, before=first, epsilon=epsilon)
+    after = kept.winners
+    assert np.array_equal(first.winners, before)
     distances = np.sqrt(squared_distances(X, new.centers))
     rows = np.arange(300)
     nearest = distances.argmin(axis=1)
     expected = np.where((1 + epsilon) * distances[rows, nearest] < distances[rows, before], nearest, before)
     assert np.array_equal(after, expected)
-    assert statistics.n_moved == np.count_nonzero(after != before)
-    assert 0 < statistics.n_moved < 300
-    np.testing.assert_allclose(chunk.distances[:, 0], np.square(distances[rows, after]), rtol=1e-5)
+    assert totals.n_moved == np.count_nonzero(after != before)
+    assert 0 < totals.n_moved < 300
+    np.testing.assert_allclose(kept.costs[:, 0], np.square(distances[rows, after]), rtol=1e-5)
     stayed = -0.5 * np.square(distances[rows, before]).sum()
-    assert statistics.log_sum > stayed
+    assert totals.statistics.log_sum > stayed

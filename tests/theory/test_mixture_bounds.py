@@ -5,17 +5,16 @@ import pytest
 from theory_data import (
     DTYPES,
     clustered,
+    e_step,
     model_of,
     nearest_sets,
     random_weights,
     responsibilities,
-    settings_of,
     squared_distances,
     truncated_posterior,
 )
 
 from cprime import GaussianMixture, em
-from cprime.execution import Chunk
 
 EQUAL = {"covariance_type": "tied_spherical", "weights": "equal"}
 N, D, C = 240, 3, 6
@@ -58,7 +57,7 @@ def test_proposition_4_before_convergence_has_one_term_more(dtype, n_active, var
     X = clustered(N, D, dtype, seed=7)
     weight = random_weights(N)
     model = model_of(X[:C], variance)
-    statistics = em.expect(Chunk(X, weight), model, settings_of(n_active))
+    statistics = e_step(X, model, n_active, weight)[1].statistics
     q = truncated_posterior(X, X[:C], variance, nearest_sets(X, X[:C], n_active))
     new = np.average((q * squared_distances(X, X[:C])).sum(axis=1), weights=weight) / D
     entropy = entropy_of(q, weight)
@@ -77,7 +76,7 @@ def test_m_step_maximises_the_bound_of_fixed_posteriors(n_active):
     """Σ q log p + H(q) of an E-step's q is greatest at (6), where it is (20) with the new variance."""
     X = clustered(N, D, seed=8)
     model = model_of(X[:C], 1.5)
-    statistics = em.expect(Chunk(X, None), model, settings_of(n_active))
+    statistics = e_step(X, model, n_active)[1].statistics
     new, (_, squares) = model.maximise(statistics), model.recentred(statistics)
     q = truncated_posterior(X, X[:C], 1.5, nearest_sets(X, X[:C], n_active))
 
@@ -88,7 +87,7 @@ def test_m_step_maximises_the_bound_of_fixed_posteriors(n_active):
     assert squares == pytest.approx((q * squared_distances(X, new.centers)).sum(), rel=1e-12)
     best = expected(new.centers, new.variance)
     assert best == pytest.approx(of_20(new.variance, entropy_of(q, None)), rel=1e-12)
-    assert em.free_energy(new, em.expect(Chunk(X, None), new, settings_of(n_active))) > best
+    assert em.free_energy(new, e_step(X, new, n_active)[1].statistics) > best
     for step in np.random.default_rng(0).standard_normal((5, C, D)):
         assert expected(new.centers + 1e-3 * step, new.variance) < best
     for factor in (0.9, 0.999, 1.001, 1.1):

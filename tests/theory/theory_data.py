@@ -1,14 +1,16 @@
 """Formulas of the papers in plain NumPy and float64, data to try them on, and E-steps on kept sets of one's choice."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import logsumexp
 
 from cprime import em
-from cprime.execution import Chunk
+from cprime._random import Key
+from cprime._threads import limited
+from cprime.block import Block, Kept
 from cprime.model import TiedSpherical
-from cprime.search import FullSearch
+from cprime.search import Found, Full, Seen
 
 DTYPES = (np.float32, np.float64)
 
@@ -96,16 +98,16 @@ def k_means_c_prime(X, centers, variance, n_active, n_iter, weight=None):
 
 @dataclass
 class Given:
-    """A search that finds the kept sets it was made with, whatever the distances."""
+    """A look that finds the kept sets it was made with, whatever the distances."""
 
-    kept: np.ndarray
-    exact = False
+    ids: np.ndarray
 
-    def find(self, chunk, components, n_kept, factors=None):
-        distances = np.take_along_axis(squared_distances(chunk.X, components.centers), self.kept, axis=1)
+    def __call__(self, block, points, kept, components, n_kept):
+        distances = np.take_along_axis(squared_distances(points, components.centers), self.ids, axis=1)
         order = np.argsort(distances, axis=1, kind="stable")
-        kept = np.take_along_axis(self.kept, order, axis=1).astype(np.int32)
-        return kept, np.take_along_axis(distances, order, axis=1).astype(chunk.X.dtype), kept.size
+        ids = np.take_along_axis(self.ids, order, axis=1).astype(np.int32)
+        found = Kept(ids, np.take_along_axis(distances, order, axis=1).astype(points.dtype))
+        return Found(found, ids.size, Seen(len(points), block.count()))
 
 
 def model_of(centers, variance):
@@ -113,13 +115,22 @@ def model_of(centers, variance):
     return TiedSpherical(np.asarray(centers), float(variance), 0.0)
 
 
-def settings_of(n_active, search=None, **changes):
-    """Settings of a soft E-step in one thread."""
-    given = {"k_means": False, "max_iter": 1, "tol": 0.0, "n_threads": 1}
-    return em.Settings(n_active=n_active, search=search or FullSearch(), **(given | changes))
+def e_step(X, model, n_active, weight=None, look=None, before=None, epsilon=0.0):
+    """A soft E-step in one thread, by the full search unless a look is given: what points keep, and the totals."""
+    key = Key(0)
+    look = look or Full().look(None, model.components(), None, key)
+    step = em.MixtureRule(1, 0.0, n_active).propose(model, None, look, key, False)
+    with limited(1):
+        return (replace(step, epsilon=epsilon) if epsilon else step)(Block(X, weight), before)
 
 
 def bound_of(X, model, n_active, kept=None, weight=None):
     """F as the library's E-step gives it, for kept sets (n, n_active) or, without them, the nearest components."""
-    settings = settings_of(n_active, None if kept is None else Given(np.asarray(kept)))
-    return em.free_energy(model, em.expect(Chunk(X, weight), model, settings))
+    if kept is None:
+        _, totals = e_step(X, model, n_active, weight)
+    else:  # of any size, that of all components among them
+        key = Key(0)
+        _, totals = em.EStep(model, Given(np.asarray(kept)), n_active, em.assignment_of("soft", key))(
+            Block(X, weight), None
+        )
+    return em.free_energy(model, totals.statistics)

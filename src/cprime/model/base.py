@@ -208,8 +208,6 @@ def expect_gaussians(
         log_sum=log_sum,
         entropy=log_sum + 0.5 * cost,
         quantization_error=winner_error(block, centers, found.labels),
-        n_distances=len(block.X) * len(centers),
-        n_moved=0,
     )
 
 

@@ -33,11 +33,11 @@ def mixture(X, **params):
 
 
 def partial_kmeans(X):
-    return kmeans(X, search="graph", n_neighbors=4, certificate_size=50)
+    return kmeans(X, search="graph", n_neighbors=4, certificate=50)
 
 
 def partial_mixture(X):
-    return mixture(X, search="estimated", n_neighbors=4, certificate_size=50)
+    return mixture(X, search="estimated", n_neighbors=4, certificate=50)
 
 
 def assert_same(a, b):

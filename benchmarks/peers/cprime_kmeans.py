@@ -27,8 +27,10 @@ def lloyd(task: Task, **settings: Any) -> Fitted:
     return fit(task, init=task.start, search="full", **settings)
 
 
-def graph(task: Task, **settings: Any) -> Fitted:
-    return fit(task, init=task.start, search="graph", **settings)
+def graph(task: Task, n_neighbors: int | None = None, exchange: bool | None = None, **settings: Any) -> Fitted:
+    from cprime.search import Graph
+
+    return fit(task, init=task.start, search=Graph(n_neighbors, exchange=exchange), **settings)
 
 
 def _steps(n: int) -> Settings:

@@ -1,18 +1,19 @@
 """k-means, Gaussian mixtures and everything between them, at any number of clusters.
 
 `KMeans`, `GaussianMixture` and their relatives are scikit-learn estimators; the rooms beside them can be used alone;
-`load` brings back what an estimator's `save` wrote. C′ ("C prime") is the number of components that a point keeps: 1 is
-k-means, all C is exact EM.
+`open_data` opens files that are read chunk by chunk, and `load` brings back what an estimator's `save` wrote. C′ ("C
+prime") is the number of components that a point keeps: 1 is k-means, all C is exact EM.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cprime import coresets, datasets, plots, seeding, selection, theory
+    from cprime import coresets, datasets, plots, search, seeding, selection, theory
     from cprime.estimators import Bounds, FuzzyKMeans, GaussianMixture, KMeans, KMeans1D, KMedoids, SoftKMeans
     from cprime.loading import load
     from cprime.selection import GMeans, XMeans
+    from cprime.sources import open_data
 
 __version__ = "0.1.0"
 __all__ = [
@@ -29,7 +30,9 @@ __all__ = [
     "coresets",
     "datasets",
     "load",
+    "open_data",
     "plots",
+    "search",
     "seeding",
     "selection",
     "theory",
@@ -46,8 +49,9 @@ _HOME = {
     "SoftKMeans": "cprime.estimators",
     "XMeans": "cprime.selection",
     "load": "cprime.loading",
+    "open_data": "cprime.sources",
 }
-_ROOMS = ("coresets", "datasets", "plots", "seeding", "selection", "theory")
+_ROOMS = ("coresets", "datasets", "plots", "search", "seeding", "selection", "theory")
 
 
 def __getattr__(name: str) -> object:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from cprime import GaussianMixture, KMeans
+from cprime.search import Papers
 
 pytest.importorskip("matplotlib", reason="plots need matplotlib: pip install cprime[plots]")
 from cprime.plots import ConvergenceDisplay
@@ -81,7 +82,7 @@ def test_a_trace_of_a_partial_search_begins_after_the_first_iteration(X):
 
 
 def test_the_warm_up_is_marked(X):
-    km = KMeans(20, search="estimated", init_sets="random", n_neighbors=4, n_warmup=6, random_state=0).fit(X)
+    km = KMeans(20, search=Papers("estimated", n_neighbors=4, start="random", n_warmup=6), random_state=0).fit(X)
     display = ConvergenceDisplay.from_estimator(km)
     assert display.n_warmup == 6
     assert all(axes.lines[-1].get_xdata() == [6, 6] for axes in display.axes_)

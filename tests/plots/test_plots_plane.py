@@ -7,6 +7,7 @@ from sklearn.preprocessing import scale
 
 from cprime import GaussianMixture, KMeans
 from cprime.datasets import old_faithful
+from cprime.search import Papers
 
 pytest.importorskip("matplotlib", reason="plots need matplotlib: pip install cprime[plots]")
 from cprime.plots import ClustersDisplay, SearchSpaceDisplay, StepsDisplay
@@ -184,7 +185,7 @@ def grid():
     means = 4.0 * np.array([[i, j] for i in range(6) for j in range(6)])
     points = np.repeat(means, 8, axis=0) + np.tile(0.3 * np.array([[1, 0], [-1, 0], [0, 1], [0, -1]]), (72, 1))
     gm = GaussianMixture(
-        36, covariance_type="tied_spherical", weights="equal", n_active=3, search="exact", n_neighbors=5, n_explore=0,
+        36, covariance_type="tied_spherical", weights="equal", n_active=3, search=Papers(n_neighbors=5, n_explore=0),
         means_init=means, random_state=0,
     )  # fmt: skip
     return gm.fit(points)

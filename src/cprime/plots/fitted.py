@@ -1,7 +1,8 @@
 """What the displays ask of an estimator: its centers, its covariances, and how its parameters came about."""
 
 import copy
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from cprime.estimators import GaussianMixture, KMeans
 from cprime.model import Model
+from cprime.search import Full
+
+
+@dataclass(frozen=True)
+class FromStart(Full):
+    """The full search with an E-step before the first M-step: its record has the parameters of the start."""
+
+    warmup: ClassVar[int] = 1
 
 
 def check_fitted(estimator: Any) -> None:
@@ -73,12 +82,11 @@ def standing(estimator: Any, model: Model, X: NDArray, sample_weight: Any = None
 def path(estimator: Any, X: Any, sample_weight: Any = None) -> tuple[Any, list[Model], bool]:
     """A clone fitted anew, the parameters after each of its iterations, and whether those of its start come first.
 
-    The start is known after an E-step before the first M-step, which alters nothing where a point looks at all
-    components anyway. Of several starts it is the path of the one that is kept.
+    Of several starts it is the path of the one that is kept.
     """
     refit = clone(estimator)
-    if refit.n_warmup in ("auto", 0) and getattr(estimator, "neighbors_", None) is None:
-        refit.set_params(n_warmup=1)
+    if getattr(estimator, "neighbors_", None) is None:
+        refit.set_params(search=FromStart(), n_neighbors="auto")
     runs: list[list[tuple[dict[str, Any], Model]]] = []
 
     def watch(row: dict[str, Any], model: Model) -> None:

@@ -87,7 +87,7 @@ class ResponsibilitiesDisplay:
         check_fitted(estimator)
         model = estimator._parameters()
         row = np.ascontiguousarray(check_point(x, estimator), dtype=model.centers.dtype)
-        exact = model.responsibilities(row, estimator.n_threads)[0]
+        exact = model.responsibilities(row)[0]
         return cls(exact, estimator.n_active_ if n_active is None else n_active).plot(ax, **kw)
 
     def plot(self, ax: Any = None) -> Self:

@@ -123,7 +123,7 @@ class SearchSpaceDisplay:
         centers = centers_of(estimator)
         row = np.ascontiguousarray(check_point(x, estimator), dtype=model.centers.dtype)
         lists = _lists(estimator, neighbors, len(centers))
-        found, ordered = model.components(estimator.n_threads).best(model.embed(row), len(centers))
+        found, ordered = model.components().best(model.embed(row), len(centers))
         costs = np.empty(len(centers))
         costs[found[0]] = ordered[0]
         start = found[0, : estimator.n_active_] if kept is None else _components(kept, len(centers), "kept")

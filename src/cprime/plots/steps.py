@@ -124,10 +124,7 @@ class StepsDisplay:
         """
         check_fitted(estimator)
         X = check_data(X, estimator)
-        exact = clone(estimator).set_params(search="full", n_warmup=1)
-        if isinstance(estimator, KMeans):
-            exact.set_params(exchange=False)
-        refit, models, _ = path(exact, X, sample_weight)
+        refit, models, _ = path(clone(estimator).set_params(search="full", n_neighbors="auto"), X, sample_weight)
         plane = project(projection, X, estimator)
         shown = _shown(len(models) - 1) if cycles is None else sorted(cycles)
         for number in shown:

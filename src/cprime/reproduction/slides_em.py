@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from cprime._random import Key
 from cprime.estimators import GaussianMixture, KMeans, KMeans1D
+from cprime.execution import local
 from cprime.reproduction import slides
 from cprime.reproduction.base import TOO_FEW, Context, Entry, Result, Row
 from cprime.reproduction.bishop import START, HalfSteps, half_steps, record, standardised
@@ -70,7 +72,6 @@ def both(X: Floats, means: Floats, context: Context) -> Both:
     """EM with full covariances and free weights, from given means (K, D), unit covariances and equal weights."""
     K, D = means.shape
     start = Parameters(np.full(K, 1 / K), means, np.tile(np.eye(D), (K, 1, 1)))
-    models: list[Any] = []
     mixture = GaussianMixture(
         K,
         n_active=None,
@@ -81,14 +82,14 @@ def both(X: Floats, means: Floats, context: Context) -> Both:
         reg_covar=0.0,
         tol=0.0,
         max_iter=N_CYCLES,
-        n_warmup=1,  # an E-step more, whose record has the parameters of the start
         n_threads=context.n_threads,
     )
+    models = [mixture._first_batch(local(X), Key(context.random_state))]
     mixture._callback = lambda _, parameters: models.append(parameters)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # it is to make so many cycles
         mixture.fit(X)
-    return Both(slides.expectation_maximisation(X, start, N_CYCLES), models, np.array(mixture.lower_bounds_[1:]))
+    return Both(slides.expectation_maximisation(X, start, N_CYCLES), models, np.array(mixture.lower_bounds_))
 
 
 def _below(quantity: str, published: str, value: float, note: str = _ROUNDED) -> Row:
@@ -217,7 +218,7 @@ def _agreement(X: Floats, runs: list[Both], context: Context) -> list[Row]:
     sums, gammas, weights, means, covariances, totals = ([0.0] for _ in range(6))
     for run in runs:
         for ours, gamma in zip(run.models, run.formulas.responsibilities, strict=False):
-            q = ours.responsibilities(X, context.n_threads)
+            q = ours.responsibilities(X)
             sums.append(np.abs(q.sum(axis=1) - 1).max())
             gammas.append(np.abs(q - gamma).max())
         for ours, theirs in zip(run.models, run.formulas.parameters, strict=True):

@@ -16,10 +16,11 @@ from cprime import GaussianMixture, KMeans, datasets, kernels, seeding
 from cprime.model import TiedSpherical
 from cprime.reproduction.base import Context
 from cprime.reproduction.data import load
+from cprime.search import Full, Papers
 
 SOURCE = "Forster & Lücke, AISTATS 2018"
 MAX_ITER = {"BIRCH": 200, "KDD": 200, "MSD": 500}  # most iterations, as in the source
-_SEARCHES = {"X": "exact", "S": "estimated", "": "full"}
+_LISTS = {"X": "exact", "S": "estimated"}
 # The source chooses the number of initial E-steps by the training error and does not print it. Random sets have to
 # find their way on a grid that is √C wide: so many times √C, by C′ > 1 and G.
 _WARMUP = {(False, 2): 1.0, (False, 5): 0.25, (True, 2): 0.5, (True, 5): 0.25}
@@ -194,24 +195,30 @@ def _fitted(setting: Setting, run: int, random_state: int, n_threads: int | None
 def _estimator(setting: Setting, first: NDArray, random_state: int, n_threads: int | None) -> Any:
     """The library's estimator for a setting."""
     options: dict[str, Any] = {
-        "search": _SEARCHES[setting.search],
+        "search": _search(setting),
         "max_iter": MAX_ITER[setting.data],
         "tol": _LEAST_RISE if setting.soft else 0.0,
-        "certificate_size": 0,
+        "certificate": 0,
         "n_threads": n_threads,
         "random_state": random_state,
     }
-    if setting.search:
-        options |= {
-            "n_neighbors": setting.G,
-            "n_explore": setting.n_explore,
-            "n_warmup": setting.n_warmup,
-            "init_sets": "random",
-        }
     if not setting.soft:
         return KMeans(setting.C, init=first, **options)
     options |= {"covariance_type": "tied_spherical", "weights": "equal", "means_init": first}
     return GaussianMixture(setting.C, n_active=setting.G if setting.search else None, **options)
+
+
+def _search(setting: Setting) -> Full | Papers:
+    """The library's search for a setting."""
+    if not setting.search:
+        return Full()
+    return Papers(
+        _LISTS[setting.search],
+        n_neighbors=setting.G,
+        n_explore=setting.n_explore,
+        start="random",
+        n_warmup=setting.n_warmup,
+    )
 
 
 def _log_likelihood(X: NDArray, centers: NDArray, variance: float, n_threads: int | None) -> float:

@@ -124,7 +124,7 @@ class Splitter(NearestCenter, Clusterer):
             "tol": self.tol,
             "n_threads": self.n_threads,
             "random_state": 0,
-            "certificate_size": 0,
+            "certificate": 0,
         } | changes
         if self.n_active == 1 or C == 1:
             return KMeans(C, init=centers, **common).fit(data.points, None, data.weights)

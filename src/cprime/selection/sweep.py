@@ -152,7 +152,9 @@ def _best_fit(
 ) -> Mixture:
     """The fit of greatest free energy from fresh starts and from the one before, after exchanges."""
     best = _run(template, data, C, rng, {"n_init": n_init})
-    X = best._validated(data.X, reset=False)
+    whole = best._opened(data.X).whole()
+    assert whole is not None
+    X = whole[0]
     weights = np.ones(len(X)) if data.weights is None else data.weights
     if before is not None:
         centers = centers_of(before)

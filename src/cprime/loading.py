@@ -1,7 +1,63 @@
-"""`load`, with every class known to it that can be stored: classes register themselves where they are defined."""
+"""`load` and `resume`, with every class known to them that can be stored: classes register where they are defined."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 import cprime.estimators
 import cprime.selection  # noqa: F401
-from cprime.storage import load
+from cprime import checkpoints
+from cprime.sources import reopened
+from cprime.storage import class_of, load
 
-__all__ = ["load"]
+__all__ = ["load", "resume"]
+
+
+def resume(folder: str | os.PathLike[str], X: Any = None, sample_weight: Any = None) -> Any:
+    """Go on with a fit that was given `checkpoint=folder` and has died, from the newest complete state.
+
+    Parameters
+    ----------
+    folder : path-like
+        The folder of the checkpoint.
+    X, sample_weight : default=None
+        The data of the fit, in the form that `fit` was given. None opens again the files that it read; arrays that were
+        in memory are in the folder, once they have been written. Data that came as an open object of another library,
+        or as a memory map, must be given.
+
+    Returns
+    -------
+    estimator
+        Fitted, to the same bits as if nothing had happened. Of a fit that had ended, its model.
+
+    Raises
+    ------
+    ValueError
+        If the folder is no checkpoint or is damaged, or the data are not those of the fit.
+    """
+    path, description = Path(folder), checkpoints.read(folder)
+    if (path / checkpoints.MODEL).exists():
+        return load(path / checkpoints.MODEL)
+    params = {
+        name.removeprefix("parameter "): value for name, value in description.items() if name.startswith("parameter ")
+    }
+    estimator = class_of(description["estimator"])(**params, checkpoint=str(path))
+    if X is None:
+        X, sample_weight = _data_of(path, description)
+    return estimator.fit(X, sample_weight=sample_weight)
+
+
+def _data_of(path: Path, description: dict[str, Any]) -> tuple[Any, Any]:
+    """What the fit read, opened again; arrays in memory as they were stored."""
+    stored = {}
+    for name in description["arrays"]:
+        if not (path / f"{name}.npy").exists():
+            raise ValueError(f"{path} cannot be resumed without X: the fit died before its arrays were stored there.")
+        stored[name] = np.load(path / f"{name}.npy", allow_pickle=False)
+    if "data" in stored:
+        return stored["data"], stored.get("weights")
+    if description["opened"] is None:
+        raise ValueError(f"{path} cannot be resumed without X: the data of the fit had no path to open again.")
+    return reopened(description["opened"]), stored.get("weights")

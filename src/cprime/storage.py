@@ -145,6 +145,13 @@ def load(path: str | os.PathLike[str]) -> Any:
     return estimator
 
 
+def class_of(name: str) -> type[BaseEstimator]:
+    """The registered class of a name; ValueError if there is none."""
+    if name not in _classes:
+        raise ValueError(f"there is no estimator {name!r} that can be stored, only {', '.join(_classes)}")
+    return _classes[name]
+
+
 def read_header(path: str | os.PathLike[str]) -> dict[str, str]:
     """The metadata of a model file: format and cprime version, class, parameters and fitted values as JSON.
 

@@ -1,24 +1,27 @@
 """What the estimators with an EM fit share: how data come in, starts, the best of several runs, bounds."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime import em
+from cprime import __version__, checkpoints, em
 from cprime._random import Key, Purpose
 from cprime._threads import limited
 from cprime.block import Block, Kept
+from cprime.checkpoints import Checkpoint, Runs
 from cprime.em.expectation import Visit
 from cprime.estimators.stored import Stored
 from cprime.estimators.validation import opened, resolve_init, shown
 from cprime.execution import Local
+from cprime.kernels import instruction_set
 from cprime.model import Model
 from cprime.search import Full, Search
 from cprime.search.certificate import certify
 from cprime.seeding import is_given, place
+from cprime.sources import Source
 
 FirstModel = Callable[[Local, NDArray, bool], Model]  # of data, starting centers, and whether the search is exact
 _ANY = Key(0)  # where nothing is drawn
@@ -53,6 +56,39 @@ class LogLikelihood:
         return None, np.array([total, block.weight])
 
 
+class Saver(NamedTuple):
+    """What the loop calls after every pass."""
+
+    checkpoint: Checkpoint
+    run: int
+    runs: Runs
+
+    def __call__(self, fit: em.Fit) -> None:
+        self.checkpoint.save(replace(self.runs, run=self.run, fit=fit))
+
+
+def stored_param(value: Any) -> Any:
+    """A constructor parameter as a checkpoint has it: starts that cannot be stored by a name of theirs."""
+    if isinstance(value, str | bool | int | float | None) or hasattr(value, "with_params"):
+        return value
+    if isinstance(value, np.random.RandomState | np.random.Generator):
+        return None
+    if is_given(value):
+        return np.asarray(getattr(value, "cluster_centers_", getattr(value, "means_", value)))
+    return f"<{getattr(value, '__qualname__', type(value).__qualname__)}>"
+
+
+def _without_file(source: Source) -> dict[str, NDArray]:
+    """The arrays of a source that another process could not open again."""
+    arrays = {}
+    if source.in_memory and source.opened_from is None:
+        arrays["data"] = source.read(0, source.n_rows)
+    if source.opened_from is None or source.opened_from["weights"] is None:
+        weights = source.weights(0, source.n_rows)
+        arrays |= {} if weights is None else {"weights": weights}
+    return arrays
+
+
 class Clusterer(Stored):
     """Base of the estimators; a subclass says which parameters it has found and how many components a point keeps."""
 
@@ -64,6 +100,7 @@ class Clusterer(Stored):
     random_state: Any
     verbose: int
     certificate: int
+    checkpoint: str | None
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name, `search__…` those of the search, which is replaced: others may hold it too."""
@@ -97,41 +134,80 @@ class Clusterer(Stored):
 
         first_model: makes the starting parameters of the data and the starting centers
         """
-        C, best = self._n_components(), None
-        init = resolve_init(init, C, data.n_points, data.whole() is not None)
+        init = resolve_init(init, self._n_components(), data.n_points, data.whole() is not None)
+        checkpoint, runs = self._checkpoint_of(data, key)
+        if checkpoint is not None:
+            key = key._replace(seed=checkpoint.description["seed"])
         with shown(self.verbose):
-            for run in range(1 if is_given(init) else self.n_init):
-                key = key._replace(run=run)
-                centers = self._centers(data, init, key)
-                fit = em.run(data, first_model(data, centers, plan.search.exact), plan, key)
-                if best is None or fit.lower_bound > best.lower_bound:
-                    best = fit
-                    self._set_found(data, fit, plan)
-        assert best is not None
-        return best
+            for run in range(runs.run, 1 if is_given(init) else self.n_init):
+                save = None if checkpoint is None else Saver(checkpoint, run, runs)
+                if runs.fit is not None:
+                    fit = em.proceed(data, runs.fit, plan, save)
+                else:
+                    centers = self._centers(data, init, key._replace(run=run))
+                    model = first_model(data, centers, plan.search.exact)
+                    fit = em.run(data, model, plan, key._replace(run=run), save)
+                if runs.best is None or fit.lower_bound > runs.best.lower_bound:
+                    runs = Runs(run + 1, None, fit, self._found(data, fit, plan))
+                else:
+                    runs = replace(runs, run=run + 1, fit=None)
+                if checkpoint is not None:
+                    checkpoint.save(runs, always=True)
+        assert runs.best is not None
+        assert runs.found is not None
+        self.labels_, self.neighbors_ = runs.found["labels"], runs.found["neighbors"]
+        self.certificate_ = runs.found["certificate"]
+        self._checkpoint = checkpoint
+        return runs.best
+
+    def _checkpoint_of(self, data: Local, key: Key) -> tuple[Checkpoint | None, Runs]:
+        """The folder that states go to, if there is one, and where a fit that has died there stood."""
+        if self.checkpoint is None:
+            return None, Runs()
+        source = data.source
+        description = {
+            "seed": key.seed,
+            "cprime_version": __version__,
+            "instruction_set": instruction_set(),
+            "estimator": type(self).__name__,
+            **{
+                f"parameter {name}": stored_param(value)
+                for name, value in self.get_params(deep=False).items()
+                if name not in ("checkpoint", "n_threads", "verbose")
+            },
+            "data": source.fingerprint().hex(),
+            "chunks": tuple(data.sizes),
+            "opened": source.opened_from,
+            "columns": None if source.columns is None else tuple(source.columns),
+        }
+        checkpoint, runs = checkpoints.opened(self.checkpoint, description, data)
+        if runs is None:
+            checkpoint.begin(_without_file(source))
+        return checkpoint, runs or Runs()
+
+    def _end_checkpoint(self) -> None:
+        """Once all is fitted: the folder keeps the model alone."""
+        checkpoint = self.__dict__.pop("_checkpoint")
+        if checkpoint is not None:
+            checkpoint.end(self.save)
 
     def _centers(self, data: Local, init: Any, key: Key) -> NDArray:
         """Where the centers start; points may then keep a near one."""
         return place(data, self._n_components(), init, key.random_state(Purpose.START))
 
-    def _set_found(self, data: Local, fit: em.Fit, plan: em.Plan) -> None:
+    def _found(self, data: Local, fit: em.Fit, plan: em.Plan) -> dict[str, Any]:
         """Labels, lists and certificate of a run that has ended."""
-        self.certificate_ = None
         if not data.placed:
             data.each(Visit(fit.model, Full().look(None, fit.model.components(), None, fit.key), 1))
-            self.labels_ = data.labels()
-            self.neighbors_ = None
-            return
-        self.labels_ = data.labels()
-        self.neighbors_ = plan.search.neighbors(fit.search)
+            return {"labels": data.labels(), "neighbors": None, "certificate": None}
+        certificate = None
         if self.certificate and not plan.search.exact:
-            rows = fit.key.generator(Purpose.CERTIFICATE).choice(
-                data.n_points, min(self.certificate, data.n_points), replace=False
-            )
+            m = min(self.certificate, data.n_points)
+            rows = fit.key.generator(Purpose.CERTIFICATE).choice(data.n_points, m, replace=False)
             points, kept = em.sampler(data, fit.model)(np.sort(rows))
-            self.certificate_ = certify(
-                points, plan.rule.judged(kept), fit.model.components(), plan.rule.scale(fit.model)
-            )
+            scale = plan.rule.scale(fit.model)
+            certificate = certify(points, plan.rule.judged(kept), fit.model.components(), scale)
+        return {"labels": data.labels(), "neighbors": plan.search.neighbors(fit.search), "certificate": certificate}
 
     def bounds(self, X: Any, sample_weight: Any = None) -> Bounds:
         """Free energy, log-likelihood, their gap and the entropy of the posteriors, for the fitted parameters.

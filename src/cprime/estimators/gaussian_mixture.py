@@ -96,6 +96,9 @@ class GaussianMixture(FittedMixture):
         Whether `fit` starts from the parameters of the fit before.
     certificate : int, default=1000
         Points searched exactly after a partial search, for `certificate_`; 0 is none.
+    checkpoint : path or None, default=None
+        A folder, new or empty, that `fit` keeps its state in: a fit that has died is gone on with by `cprime.resume`,
+        or by the same call of `fit`, and ends in the same bits. It holds the model at the end.
     n_threads : int or None, default=None
         Threads to use; None is every processor that the process may use. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -181,6 +184,7 @@ class GaussianMixture(FittedMixture):
         learning_decay: float = 1.0,
         warm_start: bool = False,
         certificate: int = 1000,
+        checkpoint: Any = None,
         n_threads: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -203,6 +207,7 @@ class GaussianMixture(FittedMixture):
         self.learning_decay = learning_decay
         self.warm_start = warm_start
         self.certificate = certificate
+        self.checkpoint = checkpoint
         self.n_threads = n_threads
         self.random_state = random_state
         self.verbose = verbose
@@ -235,6 +240,7 @@ class GaussianMixture(FittedMixture):
             plan, (init, given) = self._plan(data), self._start(data)
             fit = self._best_run(data, init, given.first_model, plan, key)
         self._set_fitted(fit, plan.n_kept)
+        self._end_checkpoint()
         return self
 
     def _plan(self, data: Local) -> em.Plan:

@@ -76,6 +76,9 @@ class KMeans(NearestCenter, Clusterer):
         0 is k-means. `labels_` and `predict` give the nearest center that the search finds.
     certificate : int, default=1000
         Points searched exactly after a partial search, for `certificate_`; 0 is none.
+    checkpoint : path or None, default=None
+        A folder, new or empty, that `fit` keeps its state in: a fit that has died is gone on with by `cprime.resume`,
+        or by the same call of `fit`, and ends in the same bits. It holds the model at the end.
     n_threads : int or None, default=None
         Threads to use; None is every processor that the process may use. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -148,6 +151,7 @@ class KMeans(NearestCenter, Clusterer):
         epsilon: float = 0.0,
         learning_decay: float = 1.0,
         certificate: int = 1000,
+        checkpoint: Any = None,
         n_threads: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -163,6 +167,7 @@ class KMeans(NearestCenter, Clusterer):
         self.epsilon = epsilon
         self.learning_decay = learning_decay
         self.certificate = certificate
+        self.checkpoint = checkpoint
         self.n_threads = n_threads
         self.random_state = random_state
         self.verbose = verbose
@@ -208,6 +213,7 @@ class KMeans(NearestCenter, Clusterer):
         self.lower_bound_ = fit.lower_bound
         self.converged_ = fit.converged
         self.n_relocated_ = fit.rule.n_relocated
+        self._end_checkpoint()
         return self
 
     def _plan(self, data: Local) -> em.Plan:

@@ -56,6 +56,9 @@ class SoftKMeans(Graded, Clusterer):
         A start has converged once F changes by less than this, in nats a point.
     certificate : int, default=1000
         Points searched exactly after a partial search, for `certificate_`; 0 is none.
+    checkpoint : path or None, default=None
+        A folder, new or empty, that `fit` keeps its state in: a fit that has died is gone on with by `cprime.resume`,
+        or by the same call of `fit`, and ends in the same bits. It holds the model at the end.
     n_threads : int or None, default=None
         Threads to use; None is every processor that the process may use. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -125,6 +128,7 @@ class SoftKMeans(Graded, Clusterer):
         max_iter: int = 300,
         tol: float = 1e-4,
         certificate: int = 1000,
+        checkpoint: Any = None,
         n_threads: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -139,6 +143,7 @@ class SoftKMeans(Graded, Clusterer):
         self.max_iter = max_iter
         self.tol = tol
         self.certificate = certificate
+        self.checkpoint = checkpoint
         self.n_threads = n_threads
         self.random_state = random_state
         self.verbose = verbose
@@ -189,6 +194,7 @@ class SoftKMeans(Graded, Clusterer):
         self.lower_bounds_ = self.history_["lower_bound"].tolist()
         self.converged_ = fit.converged
         self.n_iter_ = fit.n_iter
+        self._end_checkpoint()
         return self
 
     def _parameters(self) -> Stiff:

@@ -3,9 +3,10 @@
 Kernels use the threads, so chunks are computed one after the other, while the next one is read.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,6 +108,17 @@ class Local:
                 kept.costs[mine] = there.costs
         X = self.source.take(rows)
         return Taken(X if self._prepare is None else self._prepare(X, self.source.name), weights, kept)
+
+    def state(self) -> Iterator[dict[str, Any]]:
+        """What the points of each chunk keep, and their order: all that a pass needs besides the rows."""
+        for kept, order in zip(self._kept, self._orders, strict=True):
+            yield {"kept": kept, "order": order}
+
+    def restore(self, states: Sequence[dict[str, Any]]) -> None:
+        """Puts back what `state` has given."""
+        self._blocks, self._before = {}, None
+        self._kept = [state["kept"] for state in states]
+        self._orders = [state["order"] for state in states]
 
     def edit(self, rows: NDArray[np.int64], components: NDArray[np.int32]) -> None:
         for i, mine in self._by_chunk(rows):

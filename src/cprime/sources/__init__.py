@@ -2,6 +2,6 @@
 
 from cprime.sources.ahead import ahead
 from cprime.sources.base import Source
-from cprime.sources.opening import is_source_like, open_data
+from cprime.sources.opening import is_source_like, open_data, reopened
 
-__all__ = ["Source", "ahead", "is_source_like", "open_data"]
+__all__ = ["Source", "ahead", "is_source_like", "open_data", "reopened"]

@@ -77,6 +77,8 @@ class Source(ABC):
         self._dtype: np.dtype | None = None
         self._chunk_rows: int | None = None
         self._weights: Source | None = None
+        self._weights_spec: str | None = None
+        self._opened_with: tuple[str, str | None] | None = None
 
     @abstractmethod
     def _fill(self, begin: int, end: int, out: NDArray) -> None:
@@ -217,6 +219,24 @@ class Source(ABC):
         new = self._copy()
         new._chunk_rows = None if chunk_rows is None else int(chunk_rows)
         return new
+
+    @property
+    def opened_from(self) -> dict[str, Any] | None:
+        """What `reopened` takes to open the same rows in another process, of strings and numbers; None without a path.
+
+        Weights that came as an array are not among it.
+        """
+        if self._opened_with is None:
+            return None
+        path, key = self._opened_with
+        return {
+            "path": path,
+            "key": key,
+            "weights": self._weights_spec,
+            "columns": self._chosen,
+            "chunk_rows": self._chunk_rows,
+            "dtype": self.dtype.name,
+        }
 
     def verify(self) -> None:
         """Raise ValueError for the first file that has changed or vanished since the source was opened."""

@@ -76,6 +76,7 @@ def open_data(
         return source if chunk_rows is None else source.with_chunk_rows(chunk_rows)
     if isinstance(data, str | os.PathLike):
         source = open_path(data, key)
+        source._opened_with = (os.path.abspath(data), key)
     else:
         if key is not None:
             raise ValueError(f"key names an array of a file, got {type(data).__name__}.")
@@ -84,6 +85,14 @@ def open_data(
     if source.n_rows == 0:
         raise ValueError(f"{source.name} must have at least one row, got none")
     return source if chunk_rows is None else source.with_chunk_rows(chunk_rows)
+
+
+def reopened(spec: dict[str, Any]) -> Source:
+    """The source that `Source.opened_from` speaks of, opened anew."""
+    source = open_data(spec["path"], key=spec["key"], chunk_rows=spec["chunk_rows"])
+    if spec["weights"] is not None:
+        source = source.with_weights(spec["weights"])
+    return source.select(spec["columns"]).as_type(spec["dtype"])
 
 
 def open_path(path: str | os.PathLike, key: str | None = None, vector: bool = False) -> Source:

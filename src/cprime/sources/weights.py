@@ -15,9 +15,11 @@ IN_MEMORY = "sample_weight"  # what weights are called that have no path
 def weighted(source: Source, spec: Any) -> Source:
     """`source` with the weights that `spec` means, see `Source.with_weights`."""
     new = source._copy()
-    new._weights = None
+    new._weights = new._weights_spec = None
     if spec is None:
         return new
+    if isinstance(spec, str | os.PathLike):
+        new._weights_spec = spec if spec in (source._names or ()) else os.path.abspath(spec)  # type: ignore[assignment]
     if isinstance(spec, str) and spec in (source._names or ()):
         kept = [name for name in source.columns or () if name != spec]
         new, column = new.select(kept), new.select([spec])

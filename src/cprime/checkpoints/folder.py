@@ -1,0 +1,280 @@
+"""The folder of a checkpoint: complete states, the newest two, and the data where these have no file of their own.
+
+`fit.safetensors` says which fit the folder is of. `state-<n>/` holds what points keep, a file a chunk, and last
+`head.safetensors`, written aside and renamed: with it the state is complete. The head has checksums of the other files.
+Nothing else is touched, and a folder that holds anything else is refused.
+"""
+
+import json
+import logging
+import os
+import re
+import shutil
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+from threading import Thread
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from cprime.checkpoints.tree import decode, encode
+from cprime.em import Fit
+from cprime.execution import Local
+
+logger = logging.getLogger("cprime")
+
+FORMAT = 1
+FIT, MODEL = "fit.safetensors", "model.safetensors"
+_SHARE = 0.03  # of the time that may be spent on states
+_KEPT_STATES = 2
+_OURS = re.compile(r"state-\d{8}|fit\.safetensors|data\.npy|weights\.npy|model\.safetensors|.*\.part")
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Where a fit of several starts stands.
+
+    run: which start    fit: where that stands, None before its first pass    best: of the starts before
+    found: what that has found of the data, `labels`, `neighbors` and `certificate`
+    """
+
+    run: int = 0
+    fit: Fit | None = None
+    best: Fit | None = None
+    found: dict[str, Any] | None = None
+
+
+class Checkpoint:
+    """A folder that a fit writes its states to.
+
+    description: what the fit is, of JSON values    data: where kept sets are
+    """
+
+    def __init__(self, folder: Path, description: dict[str, Any], data: Local):
+        self.folder = folder
+        self.data = data
+        self.description = description
+        self._last = self._cost = 0.0
+        self._writer: Thread | None = None
+
+    def begin(self, arrays: dict[str, np.ndarray]) -> None:
+        """Makes the folder that of this fit, without any state; arrays: data that have no file, to be stored in it."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for path in self.folder.iterdir():
+            _remove(path)
+        tensors: dict[str, np.ndarray] = {}
+        node = encode(self.description | {"arrays": tuple(sorted(arrays))}, "fit", tensors)
+        _write_tensors(self.folder / FIT, tensors, {"format": FORMAT, "fit": node})
+        if arrays:
+            self._writer = Thread(target=_write_arrays, args=(self.folder, arrays), daemon=True)
+            self._writer.start()
+
+    def save(self, runs: Runs, always: bool = False) -> None:
+        """A new state, if the time since the last one is worth it."""
+        start = perf_counter()
+        if not always and self._last and (start - self._last) * _SHARE < self._cost:
+            return
+        states = _states(self.folder)
+        number = states[-1][0] + 1 if states else 1
+        place = self.folder / f"state-{number:08d}"
+        try:
+            shutil.rmtree(place, ignore_errors=True)
+            place.mkdir()
+            sums = {}
+            for i, kept in enumerate(self.data.state()):
+                tensors: dict[str, np.ndarray] = {}
+                node = encode(kept, "kept", tensors)
+                sums[f"{i:06d}"] = _write_tensors(place / f"{i:06d}.safetensors", tensors, {"kept": node})
+            tensors = {}
+            head = {"runs": _encoded(runs, tensors), "sums": sums, "format": FORMAT}
+            _write_tensors(place / "head.safetensors", tensors, head)
+        except OSError as error:
+            shutil.rmtree(place, ignore_errors=True)
+            raise OSError(
+                error.errno,
+                f"no state could be written to the checkpoint {self.folder} ({error.strerror}); resumed, the fit goes on "
+                "from the last one",
+            ) from error
+        for _, old in states[: 1 - _KEPT_STATES or None]:
+            shutil.rmtree(old, ignore_errors=True)
+        self._last = perf_counter()
+        self._cost = self._last - start
+
+    def end(self, write_model: Any) -> None:
+        """The fit is done: its model takes the place of all states; write_model: writes it to a path."""
+        if self._writer is not None:
+            self._writer.join()
+        write_model(self.folder / MODEL)
+        for path in self.folder.iterdir():
+            if path.name not in (MODEL, FIT):
+                _remove(path)
+
+
+def opened(folder: str | os.PathLike[str], description: dict[str, Any], data: Local) -> tuple[Checkpoint, Runs | None]:
+    """The folder for a fit, and the newest complete state if the same fit has left one there.
+
+    Raises
+    ------
+    ValueError
+        If the folder holds anything else, or states of another fit: the message names what differs.
+    """
+    path = Path(folder)
+    checkpoint = Checkpoint(path, description, data)
+    if not path.exists():
+        return checkpoint, None
+    _refuse_foreign(path)
+    if not (path / FIT).exists() or (path / MODEL).exists():
+        return checkpoint, None
+    before = _description(path)
+    for name in description:
+        if name not in ("seed", "instruction_set") and not _same(before.get(name), description[name]):
+            raise ValueError(
+                f"checkpoint={str(path)!r} is of another fit: its {name} is {_shown(before.get(name))}, "
+                f"not {_shown(description[name])}. Give another folder, or remove this one."
+            )
+    if before["instruction_set"] != description["instruction_set"]:
+        logger.warning(
+            "checkpoint %s: begun with the instruction set %s, going on with %s: last digits may differ",
+            *(path, before["instruction_set"], description["instruction_set"]),
+        )
+    description["seed"] = before["seed"]
+    return checkpoint, newest(path, data) or Runs()
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.array_equal(np.asarray(a), np.asarray(b))
+    return bool(a == b)
+
+
+def _shown(value: Any) -> str:
+    return f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else repr(value)
+
+
+def read(folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a folder's fit is; ValueError if it is no checkpoint."""
+    path = Path(folder)
+    if not path.is_dir():
+        raise ValueError(f"{folder} is not the folder of a checkpoint: there is no such folder")
+    _refuse_foreign(path)
+    if not (path / FIT).exists():
+        raise ValueError(f"{folder} is not the folder of a checkpoint: it has no {FIT}")
+    return _description(path)
+
+
+def newest(path: Path, data: Local) -> Runs | None:
+    """The newest complete state, what points keep put back into the data; None if there is none yet."""
+    for number, place in reversed(_states(path)):
+        try:
+            tensors, head = _read_tensors(place / "head.safetensors")
+            if head["format"] != FORMAT:
+                raise ValueError(f"it has format {head['format']}, this version reads {FORMAT}")
+            kept = []
+            for i in range(len(data.sizes)):
+                part, node = _read_tensors(place / f"{i:06d}.safetensors", head["sums"][f"{i:06d}"])
+                kept.append(decode(node["kept"], part))
+            runs = _decoded(head["runs"], tensors)
+        except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
+            logger.warning("checkpoint %s: state %d is not complete and is passed over: %s", path, number, error)
+            continue
+        data.restore(kept)
+        logger.info("checkpoint %s: going on from state %d", path, number)
+        return runs
+    return None
+
+
+def _encoded(runs: Runs, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
+    values = {name: getattr(runs, name) for name in ("run", "fit", "best", "found")}
+    for name in ("fit", "best"):
+        fit = values[name]
+        if fit is not None and fit.rows:  # rows of numbers, one tensor a column
+            columns = list(zip(*fit.rows, strict=True))
+            rows = {"phase": tuple(columns[0])} | {str(j): np.array(column) for j, column in enumerate(columns[1:])}
+            values[name], values[f"{name}_rows"] = replace(fit, rows=()), rows
+    return {name: encode(value, name, tensors) for name, value in values.items()}
+
+
+def _decoded(node: dict[str, Any], tensors: dict[str, np.ndarray]) -> Runs:
+    values = {name: decode(value, tensors) for name, value in node.items()}
+    for name in ("fit", "best"):
+        rows = values.pop(f"{name}_rows", None)
+        if rows is not None:
+            columns = [rows.pop("phase"), *(rows[str(j)].tolist() for j in range(len(rows)))]
+            values[name] = replace(values[name], rows=tuple(zip(*columns, strict=True)))
+    return Runs(**values)
+
+
+def _states(path: Path) -> list[tuple[int, Path]]:
+    found = [(int(place.name[6:]), place) for place in path.glob("state-*") if place.name[6:].isdecimal()]
+    return sorted(found)
+
+
+def _refuse_foreign(path: Path) -> None:
+    for found in sorted(path.iterdir()):
+        if not _OURS.fullmatch(found.name):
+            raise ValueError(
+                f"checkpoint={str(path)!r} must be a new folder or that of a checkpoint, it holds {found.name!r}."
+            )
+
+
+def _description(path: Path) -> dict[str, Any]:
+    try:
+        tensors, found = _read_tensors(path / FIT)
+        if found["format"] != FORMAT:
+            raise ValueError(f"it has format {found['format']}, this version reads {FORMAT}")
+        return decode(found["fit"], tensors)
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path / FIT} is damaged or of another version: {error}") from error
+
+
+def _write(path: Path, content: bytes) -> None:
+    """A file, whole or not at all, also when the machine dies."""
+    part = path.with_name(path.name + ".part")
+    with part.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+    place = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(place)
+    finally:
+        os.close(place)
+
+
+def _write_tensors(path: Path, tensors: dict[str, np.ndarray], values: dict[str, Any]) -> str:
+    """Returns the checksum of the file, which ends with one of its own content."""
+    content = save(tensors, metadata={"cprime": json.dumps(values)})
+    found = blake2b(content, digest_size=16).digest()
+    _write(path, content + found)
+    return found.hex()
+
+
+def _read_tensors(path: Path, expected: str | None = None) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    content = path.read_bytes()
+    content, found = content[:-16], content[-16:]
+    if blake2b(content, digest_size=16).digest() != found or (expected is not None and found.hex() != expected):
+        raise ValueError(f"{path} is damaged: its checksum is not that of its content")
+    size = int.from_bytes(content[:8], "little")
+    return load(content), json.loads(json.loads(content[8 : 8 + size])["__metadata__"]["cprime"])
+
+
+def _write_arrays(folder: Path, arrays: dict[str, np.ndarray]) -> None:
+    for name, array in arrays.items():
+        part = folder / f"{name}.npy.part"
+        with part.open("wb") as file:
+            np.save(file, array, allow_pickle=False)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(folder / f"{name}.npy")
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()

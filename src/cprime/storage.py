@@ -7,7 +7,8 @@ The header's metadata (all strings): ``format`` "cprime", ``format_version``, ``
 ``params`` (constructor parameters) and ``fitted`` (attributes ending in an underscore), the last two as
 JSON. A value is stored as it is where JSON has it; else as an object with one key that says what it is:
 ``tensor`` and ``numpy_scalar`` (the name of a tensor), ``strings`` (an array of text), ``record`` (a
-structured array, field by field), ``float`` (nan or an infinity), ``list``, ``tuple`` and ``dict``.
+structured array, field by field), ``float`` (nan or an infinity), ``search`` (its class and options),
+``list``, ``tuple`` and ``dict``.
 """
 
 import inspect
@@ -30,11 +31,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from cprime import __version__
+from cprime.search import Bounded, Full, Graph, Papers
 
 __all__ = ["FORMAT_VERSION", "load", "read_header", "register", "replacing", "save", "writable_target"]
 
 FORMAT_VERSION = 1
 _METADATA_KEYS = ("format_version", "cprime_version", "class", "params", "fitted")
+_SEARCHES: dict[str, Any] = {cls.__name__: cls for cls in (Full, Bounded, Graph, Papers)}
 _classes: dict[str, type[BaseEstimator]] = {}
 _logger = logging.getLogger(__name__)
 
@@ -327,6 +330,9 @@ def _encode(value: Any, name: str, tensors: dict[str, np.ndarray]) -> Any:
         return {"list" if isinstance(value, list) else "tuple": items}
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {"dict": {key: _encode(item, f"{name}.{key}", tensors) for key, item in value.items()}}
+    if _SEARCHES.get(type(value).__name__) is type(value):
+        options = {key: _encode(item, f"{name}.{key}", tensors) for key, item in value.get_params().items()}
+        return {"search": {"class": type(value).__name__, "options": options}}
     raise TypeError(f"{name} has a type that a model file cannot hold: {type(value)!r}")
 
 
@@ -367,12 +373,20 @@ def _decode_record(content: Any, tensors: dict[str, np.ndarray]) -> np.ndarray:
     return record
 
 
+def _decode_search(content: Any, tensors: dict[str, np.ndarray]) -> Any:
+    name = content["class"]
+    if name not in _SEARCHES:
+        raise ValueError(f"there is no search {name!r}, only {', '.join(_SEARCHES)}")
+    return _SEARCHES[name]().with_params(**_DECODERS["dict"](content["options"], tensors))
+
+
 _DECODERS: dict[str, Callable[[Any, dict[str, np.ndarray]], Any]] = {
     "tensor": lambda name, tensors: tensors[name],
     "numpy_scalar": lambda name, tensors: tensors[name][()],
     "float": lambda text, tensors: float(text),
     "strings": _decode_strings,
     "record": _decode_record,
+    "search": _decode_search,
     "list": lambda items, tensors: [_decode(item, tensors) for item in items],
     "tuple": lambda items, tensors: tuple(_decode(item, tensors) for item in items),
     "dict": lambda items, tensors: {key: _decode(item, tensors) for key, item in items.items()},

@@ -1,0 +1,71 @@
+"""Searches in model files: their class and options come back, and nothing else is made of what a file says."""
+
+import json
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+from sklearn.base import clone
+
+from cprime import KMeans, storage
+from cprime.datasets import birch
+from cprime.search import Bounded, Full, Graph, Papers
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.safetensors"
+
+
+def fitted(search):
+    return KMeans(9, search=search, n_threads=1, random_state=0).fit(birch(3, 20, random_state=0).data)
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        Full(),
+        Bounded(),
+        Graph(),
+        Graph(5, exchange=False, regroup=True),
+        Papers("estimated", n_neighbors=np.int64(5), n_explore=0, start="random", n_warmup=3),
+    ],
+)
+def test_a_search_comes_back_with_its_options(search, path):
+    fitted(search).save(path)
+    loaded = storage.load(path)
+    assert type(loaded.search) is type(search)
+    assert loaded.search == search
+    np.testing.assert_array_equal(fitted(clone(loaded).search).cluster_centers_, loaded.cluster_centers_)
+
+
+def test_a_search_that_is_none_of_the_librarys_cannot_be_stored(path):
+    class Papers(Full):
+        pass
+
+    estimator = fitted("full").set_params(search=Papers())
+    with pytest.raises(TypeError, match="search has a type that a model file cannot hold"):
+        estimator.save(path)
+    assert list(path.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("search", "message"),
+    [
+        ({"class": "Sweep", "options": {}}, "there is no search 'Sweep', only Full, Bounded, Graph, Papers"),
+        ({"class": "Graph", "options": {"n_explore": 1}}, "Invalid parameter 'n_explore' for Graph.*exchange"),
+        ({"class": "Graph", "options": {"n_neighbors": 1}}, "n_neighbors == 1, must be >= 2"),
+        ({"class": "Papers", "options": {"lists": {"pickle": "x"}}}, "pickle"),
+        ({"class": "Graph"}, "options"),
+        ({"class": ["Graph"], "options": {}}, "not a valid cprime model"),
+        ("Graph", "not a valid cprime model"),
+    ],
+)
+def test_an_unknown_search_or_option_gives_a_value_error(search, message, path):
+    fitted(Graph(5)).save(path)
+    metadata = storage.read_header(path)
+    assert json.loads(metadata["params"])["search"]["search"]["class"] == "Graph"
+    params = json.loads(metadata["params"]) | {"search": {"search": search}}
+    save_file(load_file(path), path, metadata=metadata | {"params": json.dumps(params)})
+    with pytest.raises(ValueError, match=message):
+        storage.load(path)

@@ -51,7 +51,7 @@ def start_of(X, C, family, seed=0, weights="free"):
 
 def mixture(C, family, weights="free", **changes):
     """A mixture in one thread; from a start that is given, unless `init_params` or nothing is."""
-    given = {"n_threads": 1, "random_state": 0, "tol": 0, "certificate_size": 0} | changes
+    given = {"n_threads": 1, "random_state": 0, "tol": 0, "certificate": 0} | changes
     return GaussianMixture(C, covariance_type=family, weights=weights, **given)
 
 

@@ -15,15 +15,14 @@ from cprime.checkpoints import Checkpoint, Runs
 from cprime.em.expectation import Visit
 from cprime.estimators.stored import Stored
 from cprime.estimators.validation import opened, resolve_init, shown
-from cprime.execution import Local
+from cprime.execution import Data
 from cprime.kernels import instruction_set
 from cprime.model import Model
 from cprime.search import Full, Search
 from cprime.search.certificate import certify
 from cprime.seeding import is_given, place
-from cprime.sources import Source
 
-FirstModel = Callable[[Local, NDArray, bool], Model]  # of data, starting centers, and whether the search is exact
+FirstModel = Callable[[Data, NDArray, bool], Model]  # of data, starting centers, and whether the search is exact
 _ANY = Key(0)  # where nothing is drawn
 
 
@@ -78,17 +77,6 @@ def stored_param(value: Any) -> Any:
     return f"<{getattr(value, '__qualname__', type(value).__qualname__)}>"
 
 
-def _without_file(source: Source) -> dict[str, NDArray]:
-    """The arrays of a source that another process could not open again."""
-    arrays = {}
-    if source.in_memory and source.opened_from is None:
-        arrays["data"] = source.read(0, source.n_rows)
-    if source.opened_from is None or source.opened_from["weights"] is None:
-        weights = source.weights(0, source.n_rows)
-        arrays |= {} if weights is None else {"weights": weights}
-    return arrays
-
-
 class Clusterer(Stored):
     """Base of the estimators; a subclass says which parameters it has found and how many components a point keeps."""
 
@@ -104,7 +92,7 @@ class Clusterer(Stored):
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name, `search__…` those of the search, which is replaced: others may hold it too."""
-        nested = {name.removeprefix("search__"): params.pop(name) for name in list(params) if "search__" in name}
+        nested = {name.removeprefix("search__"): params.pop(name) for name in list(params) if name[:8] == "search__"}
         super().set_params(**params)
         if nested:
             if isinstance(self.search, str):
@@ -121,7 +109,7 @@ class Clusterer(Stored):
     def _n_components(self) -> int:
         raise NotImplementedError
 
-    def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Local:
+    def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
         """Data of any kind; reset: whether they are to be fitted, of at least one point for every component."""
         data = opened(self, X, sample_weight, None if reset else lambda: self._parameters().centers.dtype)
         if reset and data.n_points < self._n_components():
@@ -129,12 +117,12 @@ class Clusterer(Stored):
             raise ValueError(f"n_samples={data.n_points} should be >= {name}={self._n_components()}.")
         return data
 
-    def _best_run(self, data: Local, init: Any, first_model: FirstModel, plan: em.Plan, key: Key) -> em.Fit:
+    def _best_run(self, data: Data, init: Any, first_model: FirstModel, plan: em.Plan, key: Key) -> em.Fit:
         """Runs from `n_init` starts; keeps the one of greatest F (least J), what it found, and its certificate.
 
         first_model: makes the starting parameters of the data and the starting centers
         """
-        init = resolve_init(init, self._n_components(), data.n_points, data.whole() is not None)
+        init = resolve_init(init, self._n_components(), data.n_points, data.in_memory)
         checkpoint, runs = self._checkpoint_of(data, key)
         if checkpoint is not None:
             key = key._replace(seed=checkpoint.description["seed"])
@@ -160,11 +148,10 @@ class Clusterer(Stored):
         self._checkpoint = checkpoint
         return runs.best
 
-    def _checkpoint_of(self, data: Local, key: Key) -> tuple[Checkpoint | None, Runs]:
+    def _checkpoint_of(self, data: Data, key: Key) -> tuple[Checkpoint | None, Runs]:
         """The folder that states go to, if there is one, and where a fit that has died there stood."""
         if self.checkpoint is None:
             return None, Runs()
-        source = data.source
         description = {
             "seed": key.seed,
             "cprime_version": __version__,
@@ -175,14 +162,13 @@ class Clusterer(Stored):
                 for name, value in self.get_params(deep=False).items()
                 if name not in ("checkpoint", "n_threads", "verbose")
             },
-            "data": source.fingerprint().hex(),
+            **data.identity(),
             "chunks": tuple(data.sizes),
-            "opened": source.opened_from,
-            "columns": None if source.columns is None else tuple(source.columns),
+            "columns": None if data.columns is None else tuple(data.columns),
         }
         checkpoint, runs = checkpoints.opened(self.checkpoint, description, data)
         if runs is None:
-            checkpoint.begin(_without_file(source))
+            checkpoint.begin(data.without_file())
         return checkpoint, runs or Runs()
 
     def _end_checkpoint(self) -> None:
@@ -191,11 +177,11 @@ class Clusterer(Stored):
         if checkpoint is not None:
             checkpoint.end(self.save)
 
-    def _centers(self, data: Local, init: Any, key: Key) -> NDArray:
+    def _centers(self, data: Data, init: Any, key: Key) -> NDArray:
         """Where the centers start; points may then keep a near one."""
         return place(data, self._n_components(), init, key.random_state(Purpose.START))
 
-    def _found(self, data: Local, fit: em.Fit, plan: em.Plan) -> dict[str, Any]:
+    def _found(self, data: Data, fit: em.Fit, plan: em.Plan) -> dict[str, Any]:
         """Labels, lists and certificate of a run that has ended."""
         if not data.placed:
             data.each(Visit(fit.model, Full().look(None, fit.model.components(), None, fit.key), 1))

@@ -24,12 +24,13 @@ from cprime.estimators.mixture_parameters import (
 from cprime.estimators.validation import (
     check_decay,
     check_mixture,
+    refuse_exchange,
     resolve_init,
     resolve_n_active,
     resolve_regroup,
     resolve_search,
 )
-from cprime.execution import Local
+from cprime.execution import Data
 from cprime.model import Model
 from cprime.search import Full, Search
 
@@ -243,10 +244,11 @@ class GaussianMixture(FittedMixture):
         self._end_checkpoint()
         return self
 
-    def _plan(self, data: Local) -> em.Plan:
+    def _plan(self, data: Data) -> em.Plan:
         """How such data are fitted."""
         n_active = resolve_n_active(self.n_active, self.n_components, self.assignment)
         search = resolve_search(self, self.n_components, n_active, data.n_points)
+        refuse_exchange(search)
         finds_variance = (
             self.covariance_type == "tied_spherical"
             and self.weights == "equal"
@@ -300,14 +302,14 @@ class GaussianMixture(FittedMixture):
         self.neighbors_ = self.certificate_ = None
         return self
 
-    def _first_batch(self, data: Local, key: Key) -> Model:
+    def _first_batch(self, data: Data, key: Key) -> Model:
         """The parameters that a first batch starts from."""
         init, given = self._start(data)
-        init = resolve_init(init, self.n_components, data.n_points, data.whole() is not None)
+        init = resolve_init(init, self.n_components, data.n_points, data.in_memory)
         model = given.first_model(data, self._centers(data, init, key), True)
         return em.begin(data, model, replace(self._plan(data), search=Full()), key).model
 
-    def _start(self, data: Local) -> tuple[Any, Given]:
+    def _start(self, data: Data) -> tuple[Any, Given]:
         """Where the means start, and what else is given."""
         C, D = self.n_components, data.n_features
         covariance_type, reg_covar, free = self.covariance_type, self.reg_covar, self.weights == "free"
@@ -328,12 +330,12 @@ class GaussianMixture(FittedMixture):
             init = "kmeans"
         return init, Given(covariance_type, reg_covar, means, weights if free else None, covariances, free)
 
-    def _centers(self, data: Local, init: Any, key: Key) -> NDArray:
+    def _centers(self, data: Data, init: Any, key: Key) -> NDArray:
         if not (isinstance(init, str) and init == "kmeans"):
             init = "random" if isinstance(init, str) and init == "random_from_data" else init
             return super()._centers(data, init, key)
         k_means = KMeans(self.n_components, max_iter=_KMEANS_ITERATIONS)
-        init = resolve_init("auto", self.n_components, data.n_points, data.whole() is not None)
+        init = resolve_init("auto", self.n_components, data.n_points, data.in_memory)
         model = k_means._first_model(data, super()._centers(data, init, key), False)
         centers = em.run(data, model, k_means._plan(data), key).model.centers
         data.begin(keep=True)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_scalar, validate_data
 
 from cprime._threads import resolve_threads
-from cprime.execution import Local
+from cprime.execution import Data, Local
 from cprime.search import Bounded, Full, Graph, Papers, Search
 from cprime.sources import Source, is_source_like, open_data
 
@@ -220,7 +220,13 @@ def resolve_exchange(search: Search, epsilon: float, metric: str) -> bool:
     return possible if search.exchange is None else bool(search.exchange)
 
 
-def resolve_regroup(search: Search, data: Local, by_default: bool) -> bool:
+def refuse_exchange(search: Search) -> None:
+    """A mixture has no exchange steps."""
+    if isinstance(search, Graph) and search.exchange:
+        raise ValueError("exchange=True has no effect on a mixture: exchange steps are those of k-means.")
+
+
+def resolve_regroup(search: Search, data: Data, by_default: bool) -> bool:
     """Whether a partial search may copy chunks into the order of their components."""
     if not isinstance(search, Graph):
         return False
@@ -236,7 +242,7 @@ def resolve_init(init: Any, n_components: int, n_points: int, in_memory: bool) -
     return init
 
 
-def opened(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] | None = None) -> Local:
+def opened(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] | None = None) -> Data:
     """Data of any kind, as the estimators take them: an array in memory as one chunk, a source chunk by chunk.
 
     dtype: as `validated` has it

@@ -8,7 +8,7 @@ exactly, and doubles the lists while what the search misses costs more than a sm
 """
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -156,6 +156,7 @@ class Graph(Value):
     """
 
     n_neighbors: int | None = None
+    _: KW_ONLY
     exchange: bool | None = None
     regroup: bool | None = None
 

@@ -6,7 +6,8 @@ the mean of ‖x_n − μ_c̃‖ over the n ∈ I_c that have looked at c̃ (8),
 c itself first. For Gaussians of their own covariances the mean is that of the costs, −2 log p(c̃, x_n).
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -19,9 +20,8 @@ from cprime.block import Block, Kept
 from cprime.kernels.native import Floats
 from cprime.neighbors import Cells, random_lists, random_sets, with_self, without_self
 from cprime.search.base import Components, Factors, Found, Look, Sample, Seen, Value, checked_count
-from cprime.statistics import merge
 
-_VALUES = 2**22  # evaluations at a time of which evidence is made
+_VALUES = 2**18  # evaluations at a time of which evidence is made
 _RANDOM_WARMUP = 25  # E-steps that random sets need to find their places
 
 
@@ -76,16 +76,34 @@ class LookAmong:
             )
         after = Kept(np.empty((n, n_kept), dtype=np.int32), np.empty((n, n_kept), dtype=points.dtype))
         assert after.costs is not None
-        n_distances, parts = 0, []
+        n_distances = 0
         step = max(1, _VALUES // (kept.ids.shape[1] * (self.lists.shape[1] + 1) + self.n_explore))
-        for begin in range(0, n, step):
-            rows = slice(begin, begin + step)
-            found = components.among(points[rows], self.lists, kept.ids[rows], n_kept, extra[rows], evidence=True)
-            after.ids[rows], after.costs[rows] = found.kept, found.distances
-            n_distances += int(found.counts.sum(dtype=np.int64))
-            weight = None if block.sample_weight is None else block.sample_weight[rows]
-            parts.append(_evidence(found, weight, components))
-        return Found(after, n_distances, Seen(n, block.count(), evidence=merge(parts)))
+
+        def parts() -> Iterator[csr_array]:
+            nonlocal n_distances
+            for begin in range(0, n, step):
+                rows = slice(begin, begin + step)
+                found = components.among(points[rows], self.lists, kept.ids[rows], n_kept, extra[rows], evidence=True)
+                after.ids[rows], after.costs[rows] = found.kept, found.distances
+                n_distances += int(found.counts.sum(dtype=np.int64))
+                weight = None if block.sample_weight is None else block.sample_weight[rows]
+                yield _evidence(found, weight, components)
+
+        evidence = _summed(parts())
+        return Found(after, n_distances, Seen(n, block.count(), evidence=evidence))
+
+
+def _summed(parts: Iterator[csr_array]) -> csr_array:
+    """The sum in a fixed order; few are alive at a time, and none is added to one that is much larger."""
+    stack: list[csr_array] = []
+    for part in parts:
+        while stack and stack[-1].nnz <= 2 * part.nnz:
+            part = stack.pop() + part
+        stack.append(part)
+    total = stack.pop()
+    while stack:
+        total = stack.pop() + total
+    return total
 
 
 def _evidence(found: kernels.Found, sample_weight: NDArray[np.float64] | None, components: Components) -> csr_array:
@@ -100,7 +118,9 @@ def _evidence(found: kernels.Found, sample_weight: NDArray[np.float64] | None, c
         sample_weight,
         n_components=C,
     )
-    return csr_array((seen.sums + 1j * seen.weights, seen.indices, seen.indptr), shape=(C, C))
+    both = np.empty(len(seen.sums), dtype=np.complex128)
+    both.real, both.imag = seen.sums, seen.weights
+    return csr_array((both, seen.indices, seen.indptr), shape=(C, C))
 
 
 @dataclass(frozen=True)
@@ -130,6 +150,7 @@ class Papers(Value):
     """
 
     lists: str = "exact"
+    _: KW_ONLY
     n_neighbors: int = 16
     n_explore: int = 1
     start: str = "two-level"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from source_formats import write_ipc, write_parquet
 
-from cprime.sources import open_data
+from cprime.sources import open_data, reopened
 
 pa = pytest.importorskip("pyarrow")
 pd = pytest.importorskip("pandas")
@@ -232,3 +232,21 @@ def test_a_series_is_no_matrix():
     for data in (pd.Series([1.0]), pl.Series([1.0])):
         with pytest.raises(ValueError, match=r"X must hold a matrix \(rows, columns\), got an array of shape \(1,\)"):
             open_data(data)
+
+
+def test_a_header_is_there_or_not_as_is_said(tmp_path):
+    (tmp_path / "t.csv").write_text("0,1\n3,4\n")
+    assert open_data(tmp_path / "t.csv").n_rows == 1
+    source = open_data(tmp_path / "t.csv", header=False)
+    assert source.columns == ["0", "1"]
+    assert np.array_equal(source.read(0, 2), [[0, 1], [3, 4]])
+    assert np.array_equal(reopened(source.opened_from).read(0, 2), [[0, 1], [3, 4]])
+    (tmp_path / "t.csv").write_text("7,8\n3,4\n")
+    for path in (tmp_path / "t.csv", tmp_path):
+        source = open_data(path, header=True)
+        assert source.columns == ["7", "8"]
+        assert np.array_equal(source.read(0, 1), [[3, 4]])
+    np.save(tmp_path / "t.npy", np.ones((2, 2)))
+    for data in (tmp_path / "t.npy", np.ones((2, 2))):
+        with pytest.raises(ValueError, match=r"header is for \.csv files, got .*(t\.npy|ndarray)"):
+            open_data(data, header=True)

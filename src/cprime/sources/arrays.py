@@ -9,7 +9,8 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.sources.base import Source, choose_array, kind_of, matrix_shape
+from cprime.sources.base import Source
+from cprime.sources.kinds import choose_array, kind_of, matrix_shape
 from cprime.sources.stamps import Stamp
 
 

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.sources.base import CHUNK_BYTES, Kind, Source
+from cprime.sources.base import CHUNK_BYTES, Source
 from cprime.sources.columns import check_names, kind_of_type, write
+from cprime.sources.kinds import Kind
 from cprime.sources.optional import require
 from cprime.sources.stamps import Stamp
 

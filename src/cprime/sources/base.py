@@ -14,10 +14,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from cprime.sources.kinds import Kind, listed, precision
 from cprime.sources.stamps import Stamp
 
 CHUNK_BYTES = 128 * 2**20
-Kind = np.dtype | str  # how a column is stored; a str names a type that is not numeric
 
 
 class Source(ABC):
@@ -78,7 +78,7 @@ class Source(ABC):
         self._chunk_rows: int | None = None
         self._weights: Source | None = None
         self._weights_spec: str | None = None
-        self._opened_with: tuple[str, str | None] | None = None
+        self._opened_with: dict[str, Any] | None = None  # arguments of `open_data`
 
     @abstractmethod
     def _fill(self, begin: int, end: int, out: NDArray) -> None:
@@ -228,10 +228,8 @@ class Source(ABC):
         """
         if self._opened_with is None:
             return None
-        path, key = self._opened_with
         return {
-            "path": path,
-            "key": key,
+            **self._opened_with,
             "weights": self._weights_spec,
             "columns": self._chosen,
             "chunk_rows": self._chunk_rows,
@@ -363,46 +361,3 @@ class Source(ABC):
     def _check_range(self, begin: int, end: int) -> None:
         if not 0 <= begin <= end <= self.n_rows:
             raise ValueError(f"rows {begin} to {end} are not among the {self.n_rows} rows of {self.name}")
-
-
-def precision(kinds: Sequence[Kind]) -> np.dtype:
-    """The narrower of float32 and float64 that holds the given types; integers of 64 bits may be rounded."""
-    numeric = {kind for kind in kinds if isinstance(kind, np.dtype)}
-    single = np.result_type(np.float32, *numeric) == np.float32
-    return np.dtype(np.float32 if single else np.float64)
-
-
-def kind_of(dtype: np.dtype) -> Kind:
-    """A NumPy type as a source keeps it: its name if it is no type of real numbers."""
-    return dtype if dtype.kind in "biuf" else str(dtype)
-
-
-def matrix_shape(name: str, shape: tuple[int, ...], vector: bool) -> tuple[int, int]:
-    """The shape of a stored array as rows and columns; only where a `vector` is looked for may it have one axis."""
-    if vector and len(shape) == 1:
-        return shape[0], 1
-    if len(shape) != 2:
-        raise ValueError(f"{name} must hold a matrix (rows, columns), got an array of shape {shape}")
-    return shape[0], shape[1]
-
-
-def choose_array(name: str, shapes: dict[str, tuple[int, ...]], key: str | None, vector: bool) -> str:
-    """Which of the named arrays of a file holds the rows: the one asked for, the only one that could, or X."""
-    if key is not None:
-        if key not in shapes:
-            raise ValueError(f"{name} has no array {key!r}; it has {listed(list(shapes))}")
-        return key
-    fitting = [key for key, shape in shapes.items() if len(shape) == 2 or (vector and len(shape) == 1)]
-    if len(fitting) == 1:
-        return fitting[0]
-    if "X" in fitting:
-        return "X"
-    if not fitting:
-        raise ValueError(f"{name} must hold a matrix (rows, columns), it has {listed(list(shapes))}")
-    raise ValueError(f"{name} has {len(fitting)} matrices: choose with key= from {listed(fitting)}")
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names for a message."""
-    shown = ", ".join(repr(name) for name in names[:12])
-    return f"{shown} and {len(names) - 12} more" if len(names) > 12 else shown or "none"

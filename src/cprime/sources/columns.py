@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.sources.base import Kind
+from cprime.sources.kinds import Kind
 
 
 def kind_of_type(kind: Any) -> Kind:

@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 
 class CsvSource(ArrowSource):
-    """A .csv file, with a header or without.
+    """A .csv file, with a header or without, by default as it looks.
 
     Choosing columns reads the file once: where its lines end, how many rows there are, and that they are numbers.
     Values have no line breaks in them. An empty value, NA and the like are missing.
@@ -26,14 +26,15 @@ class CsvSource(ArrowSource):
 
     _format = ".csv file"
 
-    def __init__(self, path: str | Path, vector: bool = False) -> None:
+    def __init__(self, path: str | Path, vector: bool = False, header: bool | None = None) -> None:
         csv = require("pyarrow.csv", str(path))
         stamp = Stamp.of(path)
         with reading(str(path), self._format), csv.open_csv(path) as reader:
             names = reader.schema.names
-        self._has_header = names == [str(j) for j in range(len(names))] or not all(map(_is_number, names))
+        counted = [str(j) for j in range(len(names))]
+        self._has_header = header if header is not None else names == counted or not all(map(_is_number, names))
         if not self._has_header:
-            names = [str(j) for j in range(len(names))]
+            names = counted
             _log.info("%s has no header: its columns are called 0 to %d", path, len(names) - 1)
         super().__init__(str(path), [np.dtype(np.float64)] * len(names), names, (), (stamp,))
         self._bytes: list[tuple[int, int]] = []  # where each piece begins and ends

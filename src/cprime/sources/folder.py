@@ -7,7 +7,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.sources.base import Kind, Source
+from cprime.sources.base import Source
+from cprime.sources.kinds import Kind
 
 
 class FolderSource(Source):

@@ -6,8 +6,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.sources.base import choose_array, kind_of, matrix_shape
 from cprime.sources.chunked import ChunkedSource
+from cprime.sources.kinds import choose_array, kind_of, matrix_shape
 from cprime.sources.optional import require
 from cprime.sources.stamps import Stamp
 

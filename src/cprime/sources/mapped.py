@@ -13,7 +13,8 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.sources.base import Source, kind_of, matrix_shape
+from cprime.sources.base import Source
+from cprime.sources.kinds import kind_of, matrix_shape
 from cprime.sources.stamps import Stamp
 
 SLAB_BYTES = 4 * 2**20

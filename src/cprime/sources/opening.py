@@ -41,7 +41,12 @@ _OBJECTS = (
 
 
 def open_data(
-    data: Any, *, columns: Sequence[str | int] | None = None, key: str | None = None, chunk_rows: int | None = None
+    data: Any,
+    *,
+    columns: Sequence[str | int] | None = None,
+    key: str | None = None,
+    chunk_rows: int | None = None,
+    header: bool | None = None,
 ) -> Source:
     """Open data for reading row by row.
 
@@ -55,6 +60,9 @@ def open_data(
         Which array of an .npz, HDF5 or Zarr file; not needed where only one fits.
     chunk_rows : int, default=None
         Rows of a chunk. By default as many as fit in 128 MiB; what is in memory is one chunk.
+    header : bool, default=None
+        Whether .csv files begin with the names of their columns; None is as it looks: if these are not all numbers, or
+        count 0, 1, 2 and so on.
 
     Returns
     -------
@@ -69,14 +77,16 @@ def open_data(
     ImportError
         If the library that reads the format is missing; the message says how to get it.
     """
+    if header is not None and not isinstance(data, str | os.PathLike):
+        raise ValueError(f"header is for .csv files, got {type(data).__name__}.")
     if isinstance(data, Source):
         source = data if columns is None else data.select(columns)
         if key is not None:
             raise ValueError(f"key names an array of a file, got an open source, {data.name}.")
         return source if chunk_rows is None else source.with_chunk_rows(chunk_rows)
     if isinstance(data, str | os.PathLike):
-        source = open_path(data, key)
-        source._opened_with = (os.path.abspath(data), key)
+        source = open_path(data, key, header=header)
+        source._opened_with = {"path": os.path.abspath(data), "key": key, "header": header}
     else:
         if key is not None:
             raise ValueError(f"key names an array of a file, got {type(data).__name__}.")
@@ -89,31 +99,35 @@ def open_data(
 
 def reopened(spec: dict[str, Any]) -> Source:
     """The source that `Source.opened_from` speaks of, opened anew."""
-    source = open_data(spec["path"], key=spec["key"], chunk_rows=spec["chunk_rows"])
+    source = open_data(spec["path"], key=spec["key"], chunk_rows=spec["chunk_rows"], header=spec["header"])
     if spec["weights"] is not None:
         source = source.with_weights(spec["weights"])
     return source.select(spec["columns"]).as_type(spec["dtype"])
 
 
-def open_path(path: str | os.PathLike, key: str | None = None, vector: bool = False) -> Source:
+def open_path(
+    path: str | os.PathLike, key: str | None = None, vector: bool = False, header: bool | None = None
+) -> Source:
     """The source of a file or folder; where a `vector` is looked for, arrays may have one axis."""
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist")
     if path.is_dir() and path.suffix.lower() != ".zarr":
         files = files_of(path, tuple(suffix for suffix in SUFFIXES if suffix not in (".npz", ".zarr")))
-        return FolderSource(path, [_open_file(file, key, vector) for file in files])
-    return _open_file(path, key, vector)
+        return FolderSource(path, [_open_file(file, key, vector, header) for file in files])
+    return _open_file(path, key, vector, header)
 
 
-def _open_file(path: Path, key: str | None, vector: bool) -> Source:
+def _open_file(path: Path, key: str | None, vector: bool, header: bool | None) -> Source:
     suffix = path.suffix.lower()
     if suffix not in _OPENERS:
         raise ValueError(f"{path} has an unknown ending {suffix!r}: expected one of {', '.join(_OPENERS)}")
     module, opener, has_keys = _OPENERS[suffix]
     if key is not None and not has_keys:
         raise ValueError(f"key names an array of a file that holds several, got {path}")
-    options: dict[str, Any] = {"key": key} if has_keys else {}
+    if header is not None and suffix != ".csv":
+        raise ValueError(f"header is for .csv files, got {path}")
+    options: dict[str, Any] = {"key": key} if has_keys else {"header": header} if suffix == ".csv" else {}
     return _opener(module, opener)(path, vector=vector, **options)
 
 

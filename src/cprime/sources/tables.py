@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime.sources.arrays import ArraySource
-from cprime.sources.base import Kind, Source, kind_of
+from cprime.sources.base import Source
 from cprime.sources.columns import check_names, kind_of_type, values_of
+from cprime.sources.kinds import Kind, kind_of
 
 
 class TableSource(ArraySource):

@@ -19,7 +19,7 @@ def weighted(source: Source, spec: Any) -> Source:
     if spec is None:
         return new
     if isinstance(spec, str | os.PathLike):
-        new._weights_spec = spec if spec in (source._names or ()) else os.path.abspath(spec)  # type: ignore[assignment]
+        new._weights_spec = spec if spec in (source._names or ()) else os.path.abspath(spec)
     if isinstance(spec, str) and spec in (source._names or ()):
         kept = [name for name in source.columns or () if name != spec]
         new, column = new.select(kept), new.select([spec])

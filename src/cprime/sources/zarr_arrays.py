@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from cprime.sources.base import choose_array, kind_of, matrix_shape
 from cprime.sources.chunked import ChunkedSource
+from cprime.sources.kinds import choose_array, kind_of, matrix_shape
 from cprime.sources.optional import require
 from cprime.sources.stamps import Stamp
 

@@ -1,0 +1,50 @@
+"""Types and shapes of what is stored: which arrays are rows of numbers, and the precision that holds them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+Kind = np.dtype | str  # how a column is stored; a str names a type that is not numeric
+
+
+def precision(kinds: Sequence[Kind]) -> np.dtype:
+    """The narrower of float32 and float64 that holds the given types; integers of 64 bits may be rounded."""
+    numeric = {kind for kind in kinds if isinstance(kind, np.dtype)}
+    single = np.result_type(np.float32, *numeric) == np.float32
+    return np.dtype(np.float32 if single else np.float64)
+
+
+def kind_of(dtype: np.dtype) -> Kind:
+    """A NumPy type as a source keeps it: its name if it is no type of real numbers."""
+    return dtype if dtype.kind in "biuf" else str(dtype)
+
+
+def matrix_shape(name: str, shape: tuple[int, ...], vector: bool) -> tuple[int, int]:
+    """The shape of a stored array as rows and columns; only where a `vector` is looked for may it have one axis."""
+    if vector and len(shape) == 1:
+        return shape[0], 1
+    if len(shape) != 2:
+        raise ValueError(f"{name} must hold a matrix (rows, columns), got an array of shape {shape}")
+    return shape[0], shape[1]
+
+
+def choose_array(name: str, shapes: dict[str, tuple[int, ...]], key: str | None, vector: bool) -> str:
+    """Which of the named arrays of a file holds the rows: the one asked for, the only one that could, or X."""
+    if key is not None:
+        if key not in shapes:
+            raise ValueError(f"{name} has no array {key!r}; it has {listed(list(shapes))}")
+        return key
+    fitting = [key for key, shape in shapes.items() if len(shape) == 2 or (vector and len(shape) == 1)]
+    if len(fitting) == 1:
+        return fitting[0]
+    if "X" in fitting:
+        return "X"
+    if not fitting:
+        raise ValueError(f"{name} must hold a matrix (rows, columns), it has {listed(list(shapes))}")
+    raise ValueError(f"{name} has {len(fitting)} matrices: choose with key= from {listed(fitting)}")
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names for a message."""
+    shown = ", ".join(repr(name) for name in names[:12])
+    return f"{shown} and {len(names) - 12} more" if len(names) > 12 else shown or "none"

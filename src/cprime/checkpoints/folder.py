@@ -23,7 +23,7 @@ from safetensors.numpy import load, save
 
 from cprime.checkpoints.tree import decode, encode
 from cprime.em import Fit
-from cprime.execution import Local
+from cprime.execution import Data
 
 logger = logging.getLogger("cprime")
 
@@ -54,7 +54,7 @@ class Checkpoint:
     description: what the fit is, of JSON values    data: where kept sets are
     """
 
-    def __init__(self, folder: Path, description: dict[str, Any], data: Local):
+    def __init__(self, folder: Path, description: dict[str, Any], data: Data):
         self.folder = folder
         self.data = data
         self.description = description
@@ -85,10 +85,10 @@ class Checkpoint:
             shutil.rmtree(place, ignore_errors=True)
             place.mkdir()
             sums = {}
-            for i, kept in enumerate(self.data.state()):
+            for i, chunk in enumerate(self.data.chunks()):
                 tensors: dict[str, np.ndarray] = {}
-                node = encode(kept, "kept", tensors)
-                sums[f"{i:06d}"] = _write_tensors(place / f"{i:06d}.safetensors", tensors, {"kept": node})
+                node = encode(chunk, "chunk", tensors)
+                sums[f"{i:06d}"] = _write_tensors(place / f"{i:06d}.safetensors", tensors, {"chunk": node})
             tensors = {}
             head = {"runs": _encoded(runs, tensors), "sums": sums, "format": FORMAT}
             _write_tensors(place / "head.safetensors", tensors, head)
@@ -96,8 +96,8 @@ class Checkpoint:
             shutil.rmtree(place, ignore_errors=True)
             raise OSError(
                 error.errno,
-                f"no state could be written to the checkpoint {self.folder} ({error.strerror}); resumed, the fit goes on "
-                "from the last one",
+                f"no state could be written to the checkpoint {self.folder} ({error.strerror}); resumed, the fit goes "
+                "on from the last one",
             ) from error
         for _, old in states[: 1 - _KEPT_STATES or None]:
             shutil.rmtree(old, ignore_errors=True)
@@ -114,7 +114,7 @@ class Checkpoint:
                 _remove(path)
 
 
-def opened(folder: str | os.PathLike[str], description: dict[str, Any], data: Local) -> tuple[Checkpoint, Runs | None]:
+def opened(folder: str | os.PathLike[str], description: dict[str, Any], data: Data) -> tuple[Checkpoint, Runs | None]:
     """The folder for a fit, and the newest complete state if the same fit has left one there.
 
     Raises
@@ -166,22 +166,22 @@ def read(folder: str | os.PathLike[str]) -> dict[str, Any]:
     return _description(path)
 
 
-def newest(path: Path, data: Local) -> Runs | None:
+def newest(path: Path, data: Data) -> Runs | None:
     """The newest complete state, what points keep put back into the data; None if there is none yet."""
     for number, place in reversed(_states(path)):
         try:
             tensors, head = _read_tensors(place / "head.safetensors")
             if head["format"] != FORMAT:
                 raise ValueError(f"it has format {head['format']}, this version reads {FORMAT}")
-            kept = []
+            chunks = []
             for i in range(len(data.sizes)):
                 part, node = _read_tensors(place / f"{i:06d}.safetensors", head["sums"][f"{i:06d}"])
-                kept.append(decode(node["kept"], part))
+                chunks.append(decode(node["chunk"], part))
             runs = _decoded(head["runs"], tensors)
         except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
             logger.warning("checkpoint %s: state %d is not complete and is passed over: %s", path, number, error)
             continue
-        data.restore(kept)
+        data.restore(chunks)
         logger.info("checkpoint %s: going on from state %d", path, number)
         return runs
     return None

@@ -14,6 +14,7 @@ from cprime._random import Key
 from cprime.block import Kept
 from cprime.em.rules import KMeansState, MixtureState
 from cprime.em.state import Fit
+from cprime.execution.chunk import Chunk
 from cprime.kernels import Bounds, Moves
 from cprime.model.stiff import Stiff
 from cprime.model.unit import UnitCenters
@@ -29,7 +30,7 @@ _CLASSES: dict[str, Any] = {
         *(model.Scatter, Stiff, UnitCenters),
         *(search.Full, search.Bounded, search.Graph, search.Papers, search.Factors),
         *(BoundedState, GraphState, Last, PapersState),
-        *(Bounds, Fit, KMeansState, Kept, Key, MixtureState, Moves, Statistics),
+        *(Bounds, Chunk, Fit, KMeansState, Kept, Key, MixtureState, Moves, Statistics),
     )
 }
 

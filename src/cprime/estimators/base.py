@@ -13,8 +13,9 @@ from cprime._threads import limited
 from cprime.block import Block, Kept
 from cprime.checkpoints import Checkpoint, Runs
 from cprime.em.expectation import Visit
+from cprime.estimators.opening import opened
 from cprime.estimators.stored import Stored
-from cprime.estimators.validation import opened, resolve_init, shown
+from cprime.estimators.validation import resolve_init, shown
 from cprime.execution import Data
 from cprime.kernels import instruction_set
 from cprime.model import Model
@@ -185,7 +186,7 @@ class Clusterer(Stored):
         """Labels, lists and certificate of a run that has ended."""
         if not data.placed:
             data.each(Visit(fit.model, Full().look(None, fit.model.components(), None, fit.key), 1))
-            return {"labels": data.labels(), "neighbors": None, "certificate": None}
+            return {"labels": self._kept_labels(data), "neighbors": None, "certificate": None}
         certificate = None
         if self.certificate and not plan.search.exact:
             m = min(self.certificate, data.n_points)
@@ -193,7 +194,16 @@ class Clusterer(Stored):
             points, kept = em.sampler(data, fit.model)(np.sort(rows))
             scale = plan.rule.scale(fit.model)
             certificate = certify(points, plan.rule.judged(kept), fit.model.components(), scale)
-        return {"labels": data.labels(), "neighbors": plan.search.neighbors(fit.search), "certificate": certificate}
+        return {
+            "labels": self._kept_labels(data),
+            "neighbors": plan.search.neighbors(fit.search),
+            "certificate": certificate,
+        }
+
+    def _kept_labels(self, data: Data) -> Any:
+        """The labels as they are, lazy of Dask's data; those of a checkpoint in memory."""
+        labels = data.labels()
+        return labels if self.checkpoint is None else np.asarray(labels)
 
     def bounds(self, X: Any, sample_weight: Any = None) -> Bounds:
         """Free energy, log-likelihood, their gap and the entropy of the posteriors, for the fitted parameters.

@@ -1,5 +1,6 @@
 """What a fitted mixture says of data: components, probabilities, densities, samples."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,20 @@ from cprime.estimators.base import Clusterer, LogLikelihood
 from cprime.estimators.entries import kept_entries
 from cprime.estimators.mixture_parameters import make, precisions
 from cprime.estimators.validation import check_integer
-from cprime.execution import Local
+from cprime.execution import Data
 from cprime.model import Model, TiedSpherical
+
+
+def _best_of(model: Model, X: NDArray) -> NDArray[np.int32]:
+    """The best component of each row: (n,)."""
+    return model.components().best(model.embed(X), 1)[0][:, 0]
+
+
+def _truncated(model: Model, n_kept: int, sparse: bool, X: NDArray) -> NDArray[np.float64] | csr_array:
+    """The truncated posterior of each row: (n, C)."""
+    ids, costs = model.components().best(model.embed(X), n_kept)
+    responsibilities = kernels.posterior(costs, model.scale).responsibilities
+    return kept_entries(ids, responsibilities, len(model.centers), sparse)
 
 
 class FittedMixture(DensityMixin, Clusterer):
@@ -80,10 +93,9 @@ class FittedMixture(DensityMixin, Clusterer):
         """Fit, and give the most probable component of each training point; as `fit(X).labels_`."""
         return self.fit(X, y, sample_weight).labels_
 
-    def _winners(self, data: Local, model: Model) -> NDArray[np.int32]:
+    def _winners(self, data: Data, model: Model) -> NDArray[np.int32]:
         """The best component of every row."""
-        components = model.components()
-        return data.map(lambda X: components.best(model.embed(X), 1)[0][:, 0])
+        return data.map(partial(_best_of, model), None, np.int32)
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """The most probable component of each row: an exact search; ties go to the lower index.
@@ -116,14 +128,9 @@ class FittedMixture(DensityMixin, Clusterer):
         """
         data = self._opened(X)
         H, C, model = self.n_active_, len(self.means_), self._parameters()
-        components = model.components()
-
-        def kept(X: NDArray) -> NDArray[np.float64] | csr_array:
-            ids, costs = components.best(model.embed(X), H)
-            return kept_entries(ids, kernels.posterior(costs, model.scale).responsibilities, C, sparse)
-
+        function = model.responsibilities if not sparse and C == H else partial(_truncated, model, H, sparse)
         with limited(self.n_threads):
-            return data.map(model.responsibilities if not sparse and C == H else kept)
+            return data.map(function, C, np.float64)
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """The exact log-likelihood of each row, log Σ_c π_c N(x; μ_c, Σ_c) over all components, in nats.
@@ -138,7 +145,7 @@ class FittedMixture(DensityMixin, Clusterer):
         """
         data = self._opened(X)
         with limited(self.n_threads):
-            return data.map(self._parameters().log_likelihood)
+            return data.map(self._parameters().log_likelihood, None, np.float64)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The mean exact log-likelihood per point (or unit of weight), in nats, eq. (3).

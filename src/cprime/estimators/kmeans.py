@@ -1,6 +1,7 @@
 """k-means: each point keeps its nearest component (C′ = 1)."""
 
 import warnings
+from collections.abc import Callable
 from time import perf_counter
 from typing import Any, Self
 
@@ -9,11 +10,11 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from cprime import em, kernels, storage
+from cprime import em, storage
 from cprime._random import Key
 from cprime._threads import limited
 from cprime.estimators.base import Clusterer
-from cprime.estimators.nearest_center import NearestCenter
+from cprime.estimators.nearest_center import Inhabited, NearestCenter, cosine_distances, euclidean_distances
 from cprime.estimators.validation import (
     check_choice,
     check_common,
@@ -25,7 +26,7 @@ from cprime.estimators.validation import (
     resolve_regroup,
     resolve_search,
 )
-from cprime.execution import Local
+from cprime.execution import Data
 from cprime.model import Model, TiedSpherical
 from cprime.model.tied_spherical import variance_floor
 from cprime.model.unit import UnitCenters, unit_rows
@@ -199,7 +200,7 @@ class KMeans(NearestCenter, Clusterer):
         key = Key(int(check_random_state(self.random_state).randint(2**31)))
         with limited(self.n_threads):
             fit = self._best_run(data, self.init, self._first_model, self._plan(data), key)
-        C, n_found = self.n_clusters, len(np.unique(self.labels_))
+        C, n_found = self.n_clusters, int(np.count_nonzero(data.each(Inhabited(self.n_clusters))))
         if n_found < C:
             warnings.warn(
                 f"Number of distinct clusters ({n_found}) found smaller than n_clusters ({C}). "
@@ -216,7 +217,7 @@ class KMeans(NearestCenter, Clusterer):
         self._end_checkpoint()
         return self
 
-    def _plan(self, data: Local) -> em.Plan:
+    def _plan(self, data: Data) -> em.Plan:
         """How such data are fitted."""
         epsilon = check_real(self.epsilon, "epsilon", 0.0)
         search = resolve_search(self, self.n_clusters, 1, data.n_points, data.n_features)
@@ -259,7 +260,7 @@ class KMeans(NearestCenter, Clusterer):
         key = Key(int(check_random_state(self.random_state).randint(2**31)), iteration=len(rows))
         with limited(self.n_threads):
             if first:
-                init = resolve_init(self.init, C, data.n_points, data.whole() is not None)
+                init = resolve_init(self.init, C, data.n_points, data.in_memory)
                 model = self._first_model(data, self._centers(data, init, key), True)
                 data.begin(keep=False)
             else:
@@ -276,7 +277,7 @@ class KMeans(NearestCenter, Clusterer):
         self.neighbors_ = self.certificate_ = None
         return self
 
-    def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Local:
+    def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
         check_choice(self.metric, "metric", ("euclidean", "cosine"))
         data = super()._opened(X, sample_weight, reset)
         return data.prepared(unit_rows) if self.metric == "cosine" else data
@@ -284,7 +285,7 @@ class KMeans(NearestCenter, Clusterer):
     def _model(self, centers: NDArray, variance: float, floor: float) -> TiedSpherical:
         return (UnitCenters if self.metric == "cosine" else TiedSpherical)(centers, variance, floor)
 
-    def _first_model(self, data: Local, centers: NDArray, exact: bool) -> TiedSpherical:
+    def _first_model(self, data: Data, centers: NDArray, exact: bool) -> TiedSpherical:
         """The starting centers; σ² follows from the first E-step."""
         if self.metric == "cosine":
             centers = unit_rows(centers, "init")
@@ -331,13 +332,11 @@ class KMeans(NearestCenter, Clusterer):
         with limited(self.n_threads):
             if not hasattr(self, "_near"):
                 self._near = Near(self.cluster_centers_, self.neighbors_)
-            return data.map(lambda X: self._near.find(X)[0])
+            return data.map(self._near.labels, None, np.int32)
 
-    def _distances(self, X: NDArray) -> NDArray:
-        if self.metric == "euclidean":
-            return super()._distances(X)
-        squared = kernels.min_distances(X, self.cluster_centers_)
-        return np.multiply(squared, 0.5, out=squared).T
+    @property
+    def _distances_to(self) -> Callable[[NDArray, NDArray], NDArray]:
+        return euclidean_distances if self.metric == "euclidean" else cosine_distances
 
     def transform(self, X: Any) -> NDArray:
         """The Euclidean distance of each row to each center, or the cosine distance 1 − cos where that is the metric.

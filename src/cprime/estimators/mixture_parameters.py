@@ -9,7 +9,7 @@ from sklearn.utils import check_array
 
 from cprime import em
 from cprime.estimators.validation import check_real
-from cprime.execution import Local
+from cprime.execution import Data
 from cprime.model import FAMILIES, Model, TiedSpherical
 from cprime.model.covariance import inverses, repaired
 from cprime.model.tied_spherical import variance_floor
@@ -20,7 +20,7 @@ def covariance_shape(covariance_type: str, C: int, D: int) -> tuple[int, ...]:
     return {"tied_spherical": (), "spherical": (C,), "diag": (C, D), "tied": (D, D), "full": (C, D, D)}[covariance_type]
 
 
-def check_means_init(means_init: Any, data: Local, C: int) -> NDArray:
+def check_means_init(means_init: Any, data: Data, C: int) -> NDArray:
     """`means_init` in the dtype of the data; finite, of shape (C, D)."""
     means = check_array(means_init, dtype=data.dtype, order="C", copy=True, input_name="means_init", ensure_2d=False)
     if means.shape != (C, data.n_features):
@@ -106,7 +106,7 @@ class Given:
         self.covariances = covariances
         self.free = free
 
-    def first_model(self, data: Local, start: NDArray, exact: bool) -> Model:
+    def first_model(self, data: Data, start: NDArray, exact: bool) -> Model:
         """The starting parameters.
 
         Means that are given stay; others, and all covariances and weights not given, are those of the hard assignment

@@ -1,6 +1,7 @@
 """What estimators share whose labels are the nearest of their centers."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +12,7 @@ from cprime import kernels
 from cprime._threads import limited
 from cprime.block import Block, Kept
 from cprime.estimators.validation import check_weights
-from cprime.execution import Local, local
+from cprime.execution import Data, local
 from cprime.kernels.native import Floats
 
 
@@ -28,12 +29,43 @@ class Inertia:
         return None, block.weighted_sum(kernels.nearest(block.X, self.centers)[1][:, 0])
 
 
+@dataclass(frozen=True)
+class Inhabited:
+    """How many points each of n components wins: a pass over what they keep."""
+
+    n: int
+
+    reads: ClassVar[bool] = False
+    keeps: ClassVar[bool] = False
+
+    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, NDArray[np.int64]]:
+        assert kept is not None
+        return None, np.bincount(kept.winners, minlength=self.n)
+
+
+def nearest_labels(centers: Floats, X: Floats) -> NDArray[np.int32]:
+    """The nearest center of each row: (n,)."""
+    return kernels.nearest(X, centers)[0][:, 0]
+
+
+def euclidean_distances(centers: Floats, X: Floats) -> Floats:
+    """Of each row to each center: (n, C)."""
+    squared = kernels.min_distances(X, centers)
+    return np.sqrt(squared, out=squared).T
+
+
+def cosine_distances(centers: Floats, X: Floats) -> Floats:
+    """1 − cos of each row of length 1 to each center of length 1: (n, C)."""
+    squared = kernels.min_distances(X, centers)
+    return np.multiply(squared, 0.5, out=squared).T
+
+
 class Arrays:
     """Mixin: data are arrays in memory, which `_validated` lets in."""
 
     _validated: Any
 
-    def _opened(self, X: Any, sample_weight: Any = None) -> Local:
+    def _opened(self, X: Any, sample_weight: Any = None) -> Data:
         X = self._validated(X, reset=False)
         return local(X, check_weights(sample_weight, X))
 
@@ -59,10 +91,7 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         kept, distances = kernels.nearest(X, self.cluster_centers_)
         return kept[:, 0], distances[:, 0]
 
-    def _distances(self, X: NDArray) -> NDArray:
-        """Of each row to each center: (n, C)."""
-        squared = kernels.min_distances(X, self.cluster_centers_)
-        return np.sqrt(squared, out=squared).T
+    _distances_to = staticmethod(euclidean_distances)
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """The nearest center of each row; ties go to the lower index.
@@ -77,7 +106,7 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         """
         data = self._opened(X)
         with limited(self.n_threads):
-            return data.map(lambda X: self._nearest(X)[0])
+            return data.map(partial(nearest_labels, self.cluster_centers_), None, np.int32)
 
     def transform(self, X: Any) -> NDArray:
         """The Euclidean distance of each row to each center.
@@ -93,7 +122,7 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         """
         data = self._opened(X)
         with limited(self.n_threads):
-            return data.map(self._distances)
+            return data.map(partial(self._distances_to, self.cluster_centers_), len(self.cluster_centers_), data.dtype)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """−J: minus the weighted sum of squared distances to the nearest center, in data unit².

@@ -18,7 +18,7 @@ from cprime.estimators.validation import (
     resolve_regroup,
     resolve_search,
 )
-from cprime.execution import Local
+from cprime.execution import Data
 from cprime.model.stiff import Stiff
 from cprime.model.tied_spherical import variance_floor
 from cprime.search import Search
@@ -179,7 +179,7 @@ class SoftKMeans(Graded, Clusterer):
         rule = em.MixtureRule(self.max_iter, self.tol, n_active, finds_variance=stiffness is None)
         plan = em.Plan(n_active, search, rule, resolve_regroup(search, data, False), self._callback)
 
-        def first_model(data: Local, centers: NDArray, exact: bool) -> Stiff:
+        def first_model(data: Data, centers: NDArray, exact: bool) -> Stiff:
             return Stiff(centers, 1.0 if stiffness is None else 0.5 / stiffness, variance_floor(centers))
 
         with limited(self.n_threads):

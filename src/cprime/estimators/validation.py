@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_scalar, validate_data
 
 from cprime._threads import resolve_threads
-from cprime.execution import Data, Local
+from cprime.execution import Data
 from cprime.search import Bounded, Full, Graph, Papers, Search
-from cprime.sources import Source, is_source_like, open_data
 
 MIXTURE_STARTS = ("auto", "kmeans", "k-means++", "random", "random_from_data", "afk-mc2", "two-level")
 COVARIANCE_TYPES = ("tied_spherical", "spherical", "diag", "tied", "full")
@@ -240,37 +239,6 @@ def resolve_init(init: Any, n_components: int, n_points: int, in_memory: bool) -
     if isinstance(init, str) and init == "auto":
         return "two-level" if are_many(n_components, n_points) or not in_memory else "k-means++"
     return init
-
-
-def opened(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] | None = None) -> Data:
-    """Data of any kind, as the estimators take them: an array in memory as one chunk, a source chunk by chunk.
-
-    dtype: as `validated` has it
-    """
-    if not is_source_like(X):
-        X = validated(estimator, X, dtype)
-        return Local(open_data(X).with_weights(check_weights(sample_weight, X)), checked=True)
-    if dtype is not None:
-        check_is_fitted(estimator)
-    source: Source = open_data(X)
-    if sample_weight is not None:
-        source = source.with_weights(sample_weight)
-    names = None if source.columns is None else np.array(source.columns, dtype=object)
-    if dtype is None:
-        estimator.n_features_in_ = source.n_features
-        estimator.__dict__.pop("feature_names_in_", None)
-        if names is not None:
-            estimator.feature_names_in_ = names
-        return Local(source)
-    known = getattr(estimator, "feature_names_in_", None)
-    if known is not None and names is not None and set(known) <= set(names):
-        source = source.select(list(known))
-    if source.n_features != estimator.n_features_in_:
-        raise ValueError(
-            f"X has {source.n_features} features, but {type(estimator).__name__} is expecting "
-            f"{estimator.n_features_in_} features as input."
-        )
-    return Local(source.as_type(dtype()))
 
 
 @contextmanager

@@ -4,12 +4,14 @@ A job is a frozen, picklable value that is called with a block of points and wha
 may run anywhere, in any order, and twice. What its parts are merged to depends on `sizes`, the rows of chunks, alone.
 """
 
-from typing import NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cprime.block import Block, Kept
+from cprime.execution.chunk import Chunk
 from cprime.kernels.native import Floats
 from cprime.statistics import Additive
 
@@ -37,14 +39,16 @@ class Taken(NamedTuple):
 class Data(Protocol):
     """All points, in chunks; what they keep has two generations, of before the last pass and of after it."""
 
-    sizes: tuple[int, ...]
+    sizes: tuple[int, ...]  # points of each chunk
+    n_points: int  # N
     n_features: int
     dtype: np.dtype
+    columns: list[str] | None
     weighted: bool
 
     @property
-    def n_points(self) -> int:
-        """N."""
+    def in_memory(self) -> bool:
+        """Whether all are one chunk in memory."""
         ...
 
     @property
@@ -80,8 +84,28 @@ class Data(Protocol):
         """Puts a few points into components, onto their centres."""
         ...
 
-    def labels(self) -> NDArray[np.int32] | None:
-        """The winners, in the order in which the points came: (N,); None where nothing is kept."""
+    def labels(self) -> Any:
+        """The winners, in the order in which the points came: (N,) int32; None where nothing is kept."""
+        ...
+
+    def map(self, function: Callable[[Floats], Any], width: int | None, dtype: Any) -> Any:
+        """What a function makes of every block of rows, as one array (N,) or (N, width)."""
+        ...
+
+    def chunks(self) -> Iterator[Chunk]:
+        """What the points of each chunk keep: all that a pass needs besides the rows."""
+        ...
+
+    def restore(self, chunks: Sequence[Chunk]) -> None:
+        """Puts back what `chunks` has given."""
+        ...
+
+    def identity(self) -> dict[str, Any]:
+        """What tells other data from these, and how another process opens them, as "data" and "opened"."""
+        ...
+
+    def without_file(self) -> dict[str, NDArray]:
+        """The arrays that another process could not open again: "data" and "weights"."""
         ...
 
     def whole(self) -> tuple[Floats, NDArray[np.float64] | None] | None:

@@ -22,6 +22,10 @@ class Near:
         self.cells = Cells(centers)
         self.lists = without_self(self.cells.lists(min(_NEIGHBORS, len(centers))) if lists is None else lists)
 
+    def labels(self, X: Floats) -> NDArray[np.int32]:
+        """A near component of every row: (n,)."""
+        return self.find(X)[0]
+
     def find(self, X: Floats) -> tuple[NDArray[np.int32], Floats]:
         """A near component of every row and its squared distance: O(N (√C + G) D)."""
         labels, distances = self.cells.find(X)

@@ -1,0 +1,72 @@
+"""Data of any kind as the estimators take them: arrays and tables in memory, sources, Dask collections."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from cprime.estimators.validation import check_weights, validated
+from cprime.execution import Data, Local
+from cprime.sources import is_source_like, open_data
+
+
+def opened(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] | None = None) -> Data:
+    """An array in memory as one chunk, a source chunk by chunk, a Dask collection on its cluster.
+
+    dtype: what a fitted estimator's data are turned into, None where it is being fitted
+    """
+    if dtype is not None:
+        check_is_fitted(estimator)
+    if type(X).__module__.partition(".")[0] == "dask":
+        return _distributed(estimator, X, sample_weight, dtype)
+    if not is_source_like(X):
+        X = validated(estimator, X, dtype)
+        return Local(open_data(X).with_weights(check_weights(sample_weight, X)), checked=True)
+    source = open_data(X)
+    if sample_weight is not None:
+        source = source.with_weights(sample_weight)
+    if dtype is None:
+        _learn_features(estimator, source.n_features, source.columns)
+        return Local(source)
+    if source.columns is not None:
+        source = source.select(_known(estimator, source.columns))
+    _check_features(estimator, source.n_features)
+    return Local(source.as_type(dtype()))
+
+
+def _distributed(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] | None) -> Data:
+    """A Dask array or dataframe; without a client its chunks are computed here, one after the other."""
+    from cprime.execution.dask_collections import collected
+
+    columns = list(X.columns) if hasattr(X, "columns") else None
+    if columns is not None and dtype is not None:
+        X = X[_known(estimator, columns)]
+    data = collected(X, sample_weight, None if dtype is None else dtype(), columns)
+    if dtype is None:
+        _learn_features(estimator, data.n_features, columns)
+    else:
+        _check_features(estimator, data.n_features)
+    return data
+
+
+def _learn_features(estimator: Any, n_features: int, columns: list[str] | None) -> None:
+    estimator.n_features_in_ = n_features
+    estimator.__dict__.pop("feature_names_in_", None)
+    if columns is not None and all(isinstance(name, str) for name in columns):
+        estimator.feature_names_in_ = np.array(columns, dtype=object)
+
+
+def _known(estimator: Any, columns: list[str]) -> list[str]:
+    """The columns that the estimator was fitted on, where it knows their names and all are there."""
+    known: NDArray | None = getattr(estimator, "feature_names_in_", None)
+    return columns if known is None or not set(known) <= set(columns) else list(known)
+
+
+def _check_features(estimator: Any, n_features: int) -> None:
+    if n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {n_features} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
+            "features as input."
+        )

@@ -1,0 +1,92 @@
+"""What the points of one chunk keep, and the order that they lie in: a value, the same wherever the chunk is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime import kernels
+from cprime.block import Block, Kept
+from cprime.kernels.native import Floats
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """kept: in the order of the block's rows    order (n,): which of the chunk's rows each is, None as they come"""
+
+    kept: Kept | None = None
+    order: NDArray[np.int64] | None = None
+
+    def block(self, X: Floats, sample_weight: NDArray[np.float64] | None, first: int) -> Block:
+        """The rows of the chunk, given as they come, in its order; first: the number of the first among all."""
+        if self.order is None:
+            return Block(X, sample_weight, first)
+        X = kernels.gather(X, self.order) if X.shape[1] else X
+        return Block(X, None if sample_weight is None else sample_weight[self.order], first, self.order)
+
+    def begun(self, n: int, keep: bool) -> Chunk:
+        """As it came, with nothing kept, or with the winners of its n points alone."""
+        if not keep or self.kept is None:
+            return Chunk()
+        return Chunk(Kept(self.at(np.arange(n)).ids[:, :1].copy()))
+
+    def regrouped(self, n_components: int) -> Chunk:
+        """In the order of the winners."""
+        assert self.kept is not None
+        order = kernels.grouped_order(np.ascontiguousarray(self.kept.winners), n_components)
+        return Chunk(self.kept.at(order), order if self.order is None else self.order[order])
+
+    def at(self, rows: NDArray[np.int64]) -> Kept:
+        """What rows keep, by their numbers in the chunk."""
+        assert self.kept is not None
+        return self.kept.at(self._places(rows))
+
+    def edited(self, rows: NDArray[np.int64], components: NDArray[np.int32]) -> Chunk:
+        """With some rows put into components, at no cost."""
+        assert self.kept is not None
+        assert self.kept.costs is not None
+        ids, costs, places = self.kept.ids.copy(), self.kept.costs.copy(), self._places(rows)
+        ids[places, 0], costs[places, 0] = components, 0
+        return replace(self, kept=replace(self.kept, ids=ids, costs=costs))
+
+    def labels(self) -> NDArray[np.int32]:
+        """The winners in the order in which the points came: (n,)."""
+        assert self.kept is not None
+        out = np.empty(len(self.kept.ids), dtype=np.int32)
+        out[slice(None) if self.order is None else self.order] = self.kept.winners
+        return out
+
+    def _places(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where rows lie."""
+        if self.order is None:
+            return rows
+        places = np.empty(len(self.order), dtype=np.int64)
+        places[self.order] = np.arange(len(self.order))
+        return places[rows]
+
+
+def taken(kept: list[tuple[NDArray[np.intp], Kept]], n: int) -> Kept | None:
+    """What n rows keep, of parts and where these belong; None where nothing is kept."""
+    if not kept:
+        return None
+    _, one = kept[0]
+    costs = None if one.costs is None else np.empty((n, one.ids.shape[1]), one.costs.dtype)
+    out = Kept(np.empty((n, one.ids.shape[1]), dtype=np.int32), costs)
+    for place, part in kept:
+        out.ids[place] = part.ids
+        if out.costs is not None:
+            out.costs[place] = part.costs
+    return out
+
+
+def by_chunk(sizes: tuple[int, ...], rows: NDArray[np.int64]) -> list[tuple[int, NDArray[np.intp], NDArray[np.int64]]]:
+    """For every chunk that has any of the rows: its number, which of them, and their numbers in it."""
+    ends = np.cumsum(sizes)
+    chunk = np.searchsorted(ends, rows, side="right")
+    found = []
+    for i in np.unique(chunk):
+        mine = np.flatnonzero(chunk == i)
+        found.append((int(i), mine, rows[mine] - (ends[i] - sizes[i])))
+    return found

@@ -1,0 +1,106 @@
+"""Dask arrays and dataframes as data: on the cluster of the current client, or computed here chunk by chunk."""
+
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.execution.base import Data
+from cprime.execution.local import Local
+from cprime.sources import Source
+
+
+def collected(X: Any, sample_weight: Any, dtype: Any, columns: list[str] | None) -> Data:
+    """Data of a Dask array or dataframe, on the cluster of the current client, if there is one.
+
+    dtype: None is float32 or float64 as the collection has it, float64 for anything else
+    """
+    rows = _as_array(X, "X")
+    if rows.ndim != 2 or 0 in rows.shape:
+        raise ValueError(f"X must have rows and columns, got a Dask collection of shape {rows.shape}.")
+    if rows.dtype.kind not in "biuf":
+        raise ValueError(f"X must hold numbers, got a Dask collection of {rows.dtype}.")
+    if rows.numblocks[1] > 1:
+        rows = rows.rechunk({1: -1})
+    if dtype is None:
+        dtype = np.float32 if rows.dtype == np.float32 else np.float64
+    weights = None if sample_weight is None else _weights(sample_weight, rows)
+    rows, weights = _without_empty(rows, weights)
+    client = _current_client()
+    if client is not None:
+        from cprime.execution.distributed import Distributed
+
+        return Distributed(rows, weights, dtype, client, columns)
+    return Local(DaskSource(rows, weights, dtype, columns))
+
+
+def _as_array(X: Any, name: str) -> Any:
+    """A Dask array with chunks of known sizes."""
+    if hasattr(X, "to_dask_array"):
+        return X.to_dask_array(lengths=True)
+    if np.isnan(X.shape[0]):
+        X = X.copy()
+        X.compute_chunk_sizes()
+    return X
+
+
+def _weights(sample_weight: Any, rows: Any) -> Any:
+    """Weights in the chunks of the rows."""
+    import dask.array as da
+
+    if type(sample_weight).__module__.partition(".")[0] == "dask":
+        weights = _as_array(sample_weight, "sample_weight")
+    else:
+        weights = da.from_array(np.asarray(sample_weight, dtype=np.float64), chunks=-1)
+    if weights.shape != (rows.shape[0],):
+        raise ValueError(f"sample_weight must have the shape ({rows.shape[0]},), got {weights.shape}.")
+    return weights.rechunk((rows.chunks[0],))
+
+
+def _without_empty(rows: Any, weights: Any) -> tuple[Any, Any]:
+    """The chunks that have rows."""
+    import dask.array as da
+
+    full = [i for i, n in enumerate(rows.chunks[0]) if n]
+    if len(full) == rows.numblocks[0]:
+        return rows, weights
+    rows = da.concatenate([rows.blocks[i] for i in full])
+    return rows, None if weights is None else da.concatenate([weights.blocks[i] for i in full])
+
+
+def _current_client() -> Any:
+    try:
+        from distributed import default_client
+    except ImportError:
+        return None
+    try:
+        return default_client()
+    except ValueError:
+        return None
+
+
+class DaskSource(Source):
+    """Chunks of a Dask array, computed by Dask's own schedulers as they are read."""
+
+    def __init__(self, rows: Any, weights: Any, dtype: Any, columns: list[str] | None):
+        super().__init__("X", rows.shape[0], (np.dtype(dtype),) * rows.shape[1], columns)
+        self._rows, self._chunk_sizes = rows, tuple(int(n) for n in rows.chunks[0])
+        if weights is not None:
+            self._weights = self.with_weights(weights.compute())._weights
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return self._chunk_sizes
+
+    def _fill(self, begin: int, end: int, out: NDArray) -> None:
+        out[...] = self._rows[begin:end].compute()
+
+    def _gather(self, rows: NDArray[np.int64], out: NDArray) -> None:
+        out[...] = self._rows[rows].compute()
+
+    def _identity(self) -> bytes:
+        found = blake2b(digest_size=32)
+        for block in self._rows.blocks:
+            found.update(np.ascontiguousarray(block.compute()))
+        return found.digest()

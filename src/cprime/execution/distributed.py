@@ -1,0 +1,251 @@
+"""Data of a Dask array or dataframe: the same jobs, on the workers of a cluster.
+
+Chunks are handed out in groups, runs of a power of two of them, so that the parts of a group are merged as they are
+everywhere, and tasks are few. A group's rows stay where the cluster holds them, with what its points keep; a job
+travels as the result of a task, its part comes back merged by tasks in the fixed pairs. Whatever a lost worker held
+follows again from tasks, the jobs since the last cut of their lineage among them: it costs time, never the result.
+"""
+
+import shutil
+import tempfile
+import uuid
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.execution import tasks
+from cprime.execution.base import Job, P, Taken
+from cprime.execution.chunk import Chunk, by_chunk, taken
+from cprime.execution.local import Prepare
+from cprime.kernels.native import Floats
+
+_GROUPS_A_THREAD = 4  # at least, where there are so many chunks
+_FAN_IN = 8  # parts that a task merges; a power of two
+_CUT = 8  # passes after which what points keep is written down, so that a lost one is not computed from the start
+
+
+class Distributed:
+    """The chunks of a Dask array, on the cluster of the current client."""
+
+    in_memory = False
+
+    def __init__(self, X: Any, sample_weight: Any, dtype: Any, client: Any, columns: list[str] | None = None):
+        self.client = client
+        self.columns = columns
+        self.n_features = int(X.shape[1])
+        self.dtype = np.dtype(dtype)
+        self.weighted = sample_weight is not None
+        self._X = X
+        self._prepare: Prepare | None = None
+        self._name = f"cprime-{uuid.uuid4().hex[:12]}"
+        self._n_tasks = 0
+        self.sizes = tuple(int(n) for n in X.chunks[0])
+        self.n_points = sum(self.sizes)
+        self._scratch = _scratch(client)
+        n_threads = max(1, sum(client.nthreads().values()))
+        self._step = 1
+        while 2 * self._step * _GROUPS_A_THREAD * n_threads <= len(self.sizes):
+            self._step *= 2
+        self._groups = [
+            tuple(range(begin, min(begin + self._step, len(self.sizes))))
+            for begin in range(0, len(self.sizes), self._step)
+        ]
+        self._weight = sample_weight
+        self._blocks: list[Any] | None = None
+        self._ordered: list[Any] | None = None
+        self._kept: list[Any] | None = None
+        self._before: list[Any] | None = None
+        self._passes = 0
+
+    def prepared(self, prepare: Prepare) -> "Distributed":
+        """The same data with all rows as a function makes them."""
+        self._prepare = prepare
+        return self
+
+    @property
+    def placed(self) -> bool:
+        return self._kept is not None
+
+    def each(self, job: Job[P]) -> P:
+        sent = self._submit("job", tasks.as_it_is, job)
+        blocks = self._ordered or self._given
+        kept = self._kept or [None] * len(blocks)
+        done = [
+            self._submit("pass", tasks.apply, sent, group, before) for group, before in zip(blocks, kept, strict=True)
+        ]
+        parts = [self._submit("part", tasks.second, one) for one in done] if job.keeps else done
+        if job.keeps:
+            after = [self._submit("kept", tasks.first, one) for one in done]
+        while len(parts) > 1:
+            parts = [
+                self._submit("merge", tasks.merged, parts[begin : begin + _FAN_IN])
+                for begin in range(0, len(parts), _FAN_IN)
+            ]
+        total = parts[0].result()
+        if job.keeps:
+            self._before, self._kept = self._kept, after
+            self._passes += 1
+            if self._passes % _CUT == 0:
+                self._kept = self._cut(self._kept)
+        return total
+
+    def commit(self) -> None:
+        self._before = None
+
+    def rollback(self) -> None:
+        self._kept, self._before = self._before, None
+
+    def begin(self, keep: bool) -> None:
+        if self._kept is not None:
+            sizes = [[self.sizes[i] for i in group] for group in self._groups]
+            begun = [
+                self._submit("begin", tasks.begun, kept, n, keep) for kept, n in zip(self._kept, sizes, strict=True)
+            ]
+            self._kept = begun if keep else None
+        self._before = self._ordered = None
+
+    def regroup(self, n_components: int) -> None:
+        assert self._kept is not None
+        self._kept = [self._submit("regroup", tasks.regrouped, kept, n_components) for kept in self._kept]
+        self._ordered = [
+            self._submit("ordered", tasks.in_order, blocks, kept)
+            for blocks, kept in zip(self._given, self._kept, strict=True)
+        ]
+
+    def take(self, rows: NDArray[np.int64]) -> Taken:
+        X = np.empty((len(rows), self.n_features), dtype=self.dtype)
+        weights, kept = np.empty(len(rows)) if self.weighted else None, []
+        for mine, future in self._from_groups("take", tasks.taken, rows):
+            x, w, k = future.result()
+            X[mine] = x
+            if weights is not None:
+                weights[mine] = w
+            if k is not None:
+                kept.append((mine, k))
+        return Taken(X, weights, taken(kept, len(rows)))
+
+    def edit(self, rows: NDArray[np.int64], components: NDArray[np.int32]) -> None:
+        assert self._kept is not None
+        kept = list(self._kept)
+        for g, chunks in self._by_group(rows).items():
+            changes = [(i, inside, components[mine]) for i, mine, inside in chunks]
+            kept[g] = self._submit("edit", tasks.edited, kept[g], changes)
+        self._kept = kept
+
+    def labels(self) -> Any:
+        """The winners as a Dask array of int32, in the chunks of the data."""
+        if self._kept is None:
+            return None
+        import dask.array as da
+        from dask.delayed import delayed
+
+        chunks = [
+            da.from_delayed(delayed(tasks.labels)(kept, i), (self.sizes[group[i]],), np.int32)
+            for group, kept in zip(self._groups, self._kept, strict=True)
+            for i in range(len(group))
+        ]
+        return self.client.persist(da.concatenate(chunks))
+
+    def map(self, function: Callable[[Floats], Any], width: int | None, dtype: Any) -> Any:
+        """What a function makes of every block of rows, as a Dask array that is computed when it is asked for."""
+        drop, chunks = (1, None) if width is None else (None, (self._X.chunks[0], (width,)))
+        return self._X.map_blocks(
+            tasks.Mapped(function, self.dtype, self._prepare),
+            dtype=dtype,
+            drop_axis=drop,
+            chunks=chunks,
+            meta=np.empty((0,) if width is None else (0, width), dtype=dtype),
+        )
+
+    def chunks(self) -> Iterator[Chunk]:
+        for kept, group in zip(self._kept or [None] * len(self._groups), self._groups, strict=True):
+            yield from [Chunk()] * len(group) if kept is None else kept.result()
+
+    def restore(self, chunks: Sequence[Chunk]) -> None:
+        self._before = self._ordered = None
+        if chunks[0].kept is None:
+            self._kept = None
+            return
+        self._kept = [self._submit("restore", tasks.as_it_is, [chunks[i] for i in group]) for group in self._groups]
+        if chunks[0].order is not None:
+            self._ordered = [
+                self._submit("ordered", tasks.in_order, blocks, kept)
+                for blocks, kept in zip(self._given, self._kept, strict=True)
+            ]
+
+    def identity(self) -> dict[str, Any]:
+        found = [self._submit("hash", tasks.hashes, blocks) for blocks in self._given]
+        whole = blake2b(b"".join(b"".join(future.result()) for future in found), digest_size=32)
+        return {"data": whole.hexdigest(), "opened": None}
+
+    def without_file(self) -> dict[str, NDArray]:
+        return {}
+
+    def whole(self) -> None:
+        return None
+
+    @property
+    def _given(self) -> list[Any]:
+        """The blocks of every group, as they come."""
+        if self._blocks is None:
+            from dask.delayed import delayed
+
+            ends = np.cumsum(self.sizes)
+            rows = self._X.to_delayed()[:, 0]
+            weights = None if self._weight is None else self._weight.to_delayed()
+            groups = []
+            for group in self._groups:
+                first = int(ends[group[0]] - self.sizes[group[0]])
+                args = [rows[i] for i in group], None if weights is None else [weights[i] for i in group]
+                groups.append(delayed(tasks.made, pure=False)(*args, first, self.dtype, self._prepare, self._name))
+            self._blocks = self.client.compute(groups)
+        return self._blocks
+
+    def _submit(self, what: str, function: Callable[..., Any], *args: Any) -> Any:
+        self._n_tasks += 1
+        return self.client.submit(function, *args, key=f"{self._name}-{what}-{self._n_tasks}", pure=False)
+
+    def _by_group(self, rows: NDArray[np.int64]) -> dict[int, list[tuple[int, NDArray, NDArray]]]:
+        """For every group that has any of the rows: chunk in the group, which of the rows, their numbers in it."""
+        found: dict[int, list[tuple[int, NDArray, NDArray]]] = {}
+        for i, mine, inside in by_chunk(self.sizes, rows):
+            found.setdefault(i // self._step, []).append((i % self._step, mine, inside))
+        return found
+
+    def _from_groups(self, what: str, function: Callable[..., Any], rows: NDArray) -> list[tuple[NDArray, Any]]:
+        """What a function gives for rows, with which of them each part is of."""
+        found = []
+        for g, chunks in self._by_group(rows).items():
+            kept = None if self._kept is None else self._kept[g]
+            inside = [(i, places) for i, _, places in chunks]
+            mine = np.concatenate([mine for _, mine, _ in chunks])
+            found.append((mine, self._submit(what, function, self._given[g], kept, inside)))
+        return found
+
+    def _cut(self, kept: list[Any]) -> list[Any]:
+        """The same, read from files that all workers see; without such a folder, as they are."""
+        if self._scratch is None:
+            return kept
+        paths = [self._scratch / f"{self._passes}-{g}.npz" for g in range(len(kept))]
+        written = [self._submit("write", tasks.written, one, str(path)) for one, path in zip(kept, paths, strict=True)]
+        for future in written:
+            future.result()
+        cut = [self._submit("read", tasks.read, str(path)) for path in paths]
+        for path in self._scratch.glob(f"{self._passes - 2 * _CUT}-*"):
+            path.unlink(missing_ok=True)
+        return cut
+
+
+def _scratch(client: Any) -> Path | None:
+    """A folder that goes with the client, if all workers are on this machine and see it."""
+    hosts = {worker["host"] for worker in client.scheduler_info(n_workers=-1)["workers"].values()}
+    if not hosts <= {"127.0.0.1", "localhost", "::1"}:
+        return None
+    folder = Path(tempfile.mkdtemp(prefix="cprime-"))
+    weakref.finalize(client, shutil.rmtree, folder, True)
+    return folder

@@ -1,0 +1,153 @@
+"""What the workers of a cluster do with a group of chunks: functions of values, which a task may call twice."""
+
+import os
+from collections.abc import Callable
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime._threads import limited
+from cprime.block import Block, Kept
+from cprime.execution import chunk as chunk_of
+from cprime.execution.base import Job, P
+from cprime.execution.chunk import Chunk
+from cprime.execution.local import Prepare
+from cprime.kernels import Bounds
+from cprime.kernels.native import Floats
+from cprime.statistics import merge
+
+
+class Mapped:
+    """A function of checked, prepared rows, for blocks of any dtype."""
+
+    def __init__(self, function: Callable[[Floats], Any], dtype: np.dtype, prepare: Prepare | None):
+        self.function, self.dtype, self.prepare = function, dtype, prepare
+
+    def __call__(self, X: Any) -> Any:
+        with limited(1):
+            return self.function(as_rows(X, self.dtype, self.prepare, "X", 0))
+
+
+def as_rows(X: Any, dtype: np.dtype, prepare: Prepare | None, name: str, first: int) -> Floats:
+    X = np.ascontiguousarray(X, dtype=dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        bad = not np.isfinite(X.sum()) and ~np.isfinite(X).all(axis=1)
+    if np.any(bad):
+        row = int(np.flatnonzero(bad)[0])
+        raise ValueError(f"X: row {first + row} holds NaN or infinity; values must be finite.")
+    return X if prepare is None else prepare(X, name)
+
+
+def made(
+    rows: list[Any], weights: list[Any] | None, first: int, dtype: np.dtype, prepare: Prepare | None, name: str
+) -> list[Block]:
+    blocks = []
+    for i, X in enumerate(rows):
+        w = None if weights is None else np.ascontiguousarray(weights[i], dtype=np.float64)
+        if w is not None and not (np.isfinite(w) & (w >= 0)).all():
+            raise ValueError(f"sample_weight must be finite and not negative, got others from row {first} on.")
+        blocks.append(Block(as_rows(X, dtype, prepare, "X", first), w, first))
+        first += len(X)
+    return blocks
+
+
+def as_it_is(value: Any) -> Any:
+    return value
+
+
+def first(pair: tuple[Any, Any]) -> Any:
+    return pair[0]
+
+
+def second(pair: tuple[Any, Any]) -> Any:
+    return pair[1]
+
+
+def merged(parts: list[Any]) -> Any:
+    return merge(parts)
+
+
+def apply(job: Job[P], blocks: list[Block], chunks: list[Chunk] | None) -> Any:
+    """A job on a group: what its points keep then, and the merged part; the part alone where nothing new is kept."""
+    after, parts = [], []
+    with limited(1):  # a worker runs a task a thread
+        for block, chunk in zip(blocks, chunks or [Chunk()] * len(blocks), strict=True):
+            kept, part = job(Block(block.X, block.sample_weight, block.first, block.order), chunk.kept)
+            after.append(Chunk(kept, chunk.order))
+            parts.append(part)
+    return (after, merge(parts)) if job.keeps else merge(parts)
+
+
+def begun(chunks: list[Chunk], sizes: list[int], keep: bool) -> list[Chunk]:
+    return [chunk.begun(n, keep) for chunk, n in zip(chunks, sizes, strict=True)]
+
+
+def regrouped(chunks: list[Chunk], n_components: int) -> list[Chunk]:
+    with limited(1):
+        return [chunk.regrouped(n_components) for chunk in chunks]
+
+
+def in_order(blocks: list[Block], chunks: list[Chunk]) -> list[Block]:
+    with limited(1):
+        return [
+            chunk.block(block.X, block.sample_weight, block.first) for block, chunk in zip(blocks, chunks, strict=True)
+        ]
+
+
+def taken(blocks: list[Block], chunks: list[Chunk] | None, inside: list[tuple[int, NDArray]]) -> Any:
+    X = np.concatenate([blocks[i].X[rows] for i, rows in inside])
+    weights = None
+    if blocks[0].sample_weight is not None:
+        weights = np.concatenate([blocks[i].sample_weight[rows] for i, rows in inside])  # type: ignore[index]
+    if chunks is None or chunks[0].kept is None:
+        return X, weights, None
+    ends = np.cumsum([0] + [len(rows) for _, rows in inside])
+    parts = [(np.arange(ends[j], ends[j + 1]), chunks[i].at(rows)) for j, (i, rows) in enumerate(inside)]
+    return X, weights, chunk_of.taken(parts, len(X))
+
+
+def edited(chunks: list[Chunk], changes: list[tuple[int, NDArray, NDArray]]) -> list[Chunk]:
+    chunks = list(chunks)
+    for i, rows, components in changes:
+        chunks[i] = chunks[i].edited(rows, components)
+    return chunks
+
+
+def labels(chunks: list[Chunk], i: int) -> NDArray[np.int32]:
+    return chunks[i].labels()
+
+
+def hashes(blocks: list[Block]) -> list[bytes]:
+    out = []
+    for block in blocks:
+        found = blake2b(np.ascontiguousarray(block.X), digest_size=32)
+        found.update(b"" if block.sample_weight is None else np.ascontiguousarray(block.sample_weight))
+        out.append(found.digest())
+    return out
+
+
+def written(chunks: list[Chunk], path: str) -> str:
+    """What a group keeps as a file, whole or not at all: a worker may die on the way, and another do it again."""
+    arrays = {}
+    for i, chunk in enumerate(chunks):
+        assert chunk.kept is not None
+        parts = {"ids": chunk.kept.ids, "costs": chunk.kept.costs, "order": chunk.order}
+        parts |= dict(zip(("b0", "b1", "b2", "b3"), chunk.kept.bounds or (), strict=False))
+        arrays |= {f"{i}-{name}": array for name, array in parts.items() if array is not None}
+    part = f"{path}.{os.getpid()}"
+    with open(part, "wb") as file:
+        np.savez(file, **arrays)
+    os.replace(part, path)
+    return path
+
+
+def read(path: str) -> list[Chunk]:
+    chunks = []
+    with np.load(path, allow_pickle=False) as arrays:
+        for i in range(1 + max(int(name.split("-")[0]) for name in arrays.files)):
+            parts = {name.split("-")[1]: arrays[name] for name in arrays.files if name.startswith(f"{i}-")}
+            bounds = Bounds(*(parts[f"b{j}"] for j in range(4))) if "b0" in parts else None
+            chunks.append(Chunk(Kept(parts["ids"], parts.get("costs"), bounds), parts.get("order")))
+    return chunks

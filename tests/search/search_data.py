@@ -3,11 +3,17 @@
 import numpy as np
 
 from cprime import GaussianMixture, KMeans
+from cprime._random import Key
+from cprime.block import Block
 from cprime.kernels import native, native_local
+from cprime.search import Graph, Papers
 
 DTYPES = (np.float32, np.float64)
 PARTIAL = ("graph", "exact", "estimated")
 THREADS = (1, 3, 8)
+KEY = Key(0)
+PAPERS = ("n_neighbors", "n_explore", "start", "n_warmup")
+OPTIONS = (*PAPERS, "exchange", "regroup")  # of searches
 
 
 def clustered(n, D, dtype=np.float64, seed=0, n_clusters=20, spread=4.0):
@@ -23,15 +29,56 @@ def random_weights(n, seed=1):
     return rng.exponential(size=n) * (rng.random(n) > 0.2)
 
 
+def search_of(name, options):
+    """The search of a name with those of the options that it has, which are taken from `options`; else the name."""
+    own = {"graph": ("n_neighbors", "exchange", "regroup"), "exact": PAPERS, "estimated": PAPERS}.get(name, ())
+    given = {option: options.pop(option) for option in OPTIONS if option in options}
+    given = {option: value for option, value in given.items() if option in own and value != "auto"}
+    if not given:
+        return name
+    return Graph(**given) if name == "graph" else Papers(name, **given)
+
+
 def kmeans(C, search, **changes):
-    return KMeans(C, search=search, **({"n_threads": 1, "random_state": 0} | changes))
+    """A k-means by a search; options of other searches count for nothing."""
+    changes = {"n_threads": 1, "random_state": 0} | changes
+    return KMeans(C, search=search_of(search, changes), **changes)
 
 
 def mixture(C, search, n_active=3, **changes):
+    """A mixture of the papers' model by a search; options of other searches count for nothing."""
     given = {"n_threads": 1, "random_state": 0, "max_iter": 300} | changes
+    search = search_of(search, given)
     return GaussianMixture(
         C, covariance_type="tied_spherical", weights="equal", n_active=n_active, search=search, **given
     )
+
+
+class Passes:
+    """A search that goes over the same points again and again, with no M-step between unless one is made."""
+
+    def __init__(self, search, X, components, n_kept=1, sample_weight=None, key=KEY):
+        self.search, self.block, self.n_kept, self.key = search, Block(X, sample_weight), n_kept, key
+        self.state, look = search.begin(components, n_kept, False, key)
+        self.kept = look(self.block, X, None, components, n_kept).kept
+
+    def lists(self):
+        return self.search.neighbors(self.state)
+
+    def refresh(self, components):
+        self.state = self.search.refresh(self.state, components)
+
+    def find(self, components):
+        """One pass, of which the search learns; returns what it has found."""
+        self.key = self.key._replace(iteration=self.key.iteration + 1)
+        look = self.search.look(self.state, components, None, self.key)
+        found = look(self.block, self.block.X, self.kept, components, self.n_kept)
+        self.kept = found.kept
+        self.state, _ = self.search.learn(self.state, look, components, found.seen, self._sample, self.key)
+        return found
+
+    def _sample(self, rows):
+        return self.block.X[rows], self.kept.at(rows)
 
 
 def start_of(estimator):

@@ -18,8 +18,10 @@ from search_data import (
 )
 
 import cprime
-from cprime import KMeans
+from cprime import KMeans, em
+from cprime.estimators.validation import resolve_search
 from cprime.kernels import nearest
+from cprime.search import Full, Graph
 
 MAKERS = {
     "k-means": kmeans,
@@ -43,7 +45,7 @@ def test_lists_of_all_components_give_the_full_search(make, search):
     for seed in range(3):
         X = clustered(400, 3, seed=seed)
         weight = random_weights(400) if seed == 1 else None
-        given = {"tol": 0 if make is kmeans else 1e-6, "certificate_size": 0}
+        given = {"tol": 0 if make is kmeans else 1e-6, "certificate": 0}
         probe = plain(make, 25, "full", **given)
         given[start_of(probe)] = X[:25]
         full = plain(make, 25, "full", **given).fit(X, sample_weight=weight)
@@ -84,7 +86,7 @@ def test_any_number_of_threads_gives_the_same_bits(make, search):
 def test_an_integer_weight_is_a_repeat(make, search):
     X = clustered(400, 3)
     repeats = np.random.default_rng(0).integers(0, 4, size=400)
-    given = {"n_neighbors": 5, "n_explore": 0, "tol": 1e-7, "certificate_size": 0}
+    given = {"n_neighbors": 5, "n_explore": 0, "tol": 1e-7, "certificate": 0}
     given[start_of(make(25, search))] = X[repeats > 0][:25]
     weighted = make(25, search, **given).fit(X, sample_weight=repeats)
     index = np.repeat(np.arange(400), repeats)
@@ -100,7 +102,7 @@ def test_an_integer_weight_is_a_repeat(make, search):
 def test_points_without_weight_change_nothing_for_the_others(make, search):
     X = np.vstack([clustered(300, 2), 1e3 + clustered(100, 2)])
     weight = np.repeat([1.0, 0.0], [300, 100])
-    given = {start_of(make(20, search)): X[:20], "n_neighbors": 5, "n_explore": 0, "certificate_size": 0}
+    given = {start_of(make(20, search)): X[:20], "n_neighbors": 5, "n_explore": 0, "certificate": 0}
     with_them = make(20, search, **given).fit(X, sample_weight=weight)
     assert np.abs(centers_of(with_them)).max() < 100
     assert with_them.labels_[300:].max() < 20
@@ -108,16 +110,25 @@ def test_points_without_weight_change_nothing_for_the_others(make, search):
 
 @make_any
 @search_any
-def test_the_best_of_several_starts_is_kept(make, search):
-    X = clustered(600, 2)
+def test_the_best_of_several_starts_is_kept(make, search, monkeypatch):
+    X, singles, run = clustered(600, 2), [], em.run
+
+    def recorded(data, model, plan, key, *rest):
+        fit = run(data, model, plan, key, *rest)
+        singles.append((fit.lower_bound, fit.model.centers, data.labels(), plan.search.neighbors(fit.search)))
+        return fit
+
+    first = make(30, search, n_neighbors=5, n_explore=0).fit(X)
+    monkeypatch.setattr(em, "run", recorded)
     several = make(30, search, n_neighbors=5, n_init=4, n_explore=0).fit(X)
-    state = np.random.RandomState(0)
-    singles = [make(30, search, n_neighbors=5, n_explore=0, random_state=state).fit(X) for _ in range(4)]
-    best = max(singles, key=lambda fit: fit.lower_bound_)
-    assert len({fit.lower_bound_ for fit in singles}) > 1
-    np.testing.assert_array_equal(centers_of(several), centers_of(best))
-    np.testing.assert_array_equal(several.labels_, best.labels_)
-    np.testing.assert_array_equal(several.neighbors_, best.neighbors_)
+    assert len(singles) == 4
+    assert len({bound for bound, *_ in singles}) > 1
+    bound, centers, labels, lists = max(singles, key=lambda single: single[0])
+    assert several.lower_bound_ == bound
+    np.testing.assert_array_equal(centers_of(several), centers)
+    np.testing.assert_array_equal(several.labels_, labels)
+    np.testing.assert_array_equal(several.neighbors_, lists)
+    np.testing.assert_array_equal(centers_of(first), singles[0][1])
 
 
 @search_any
@@ -148,7 +159,7 @@ def test_evaluations_of_an_iteration_do_not_depend_on_the_number_of_components(m
     kept = {"k-means": 1, "mixture, C'=1": 1, "mixture, C'=3": 3}[next(n for n, m in MAKERS.items() if m is make)]
     least = []
     for C in (100, 200, 400):
-        fit = make(C, search, n_neighbors=G, n_explore=n_explore, max_iter=8, certificate_size=0).fit(X)
+        fit = make(C, search, n_neighbors=G, n_explore=n_explore, max_iter=8, certificate=0).fit(X)
         n_distances = fit.history_["n_distances"]
         if kept <= G:
             assert n_distances.max() <= 1500 * (kept * G + n_explore)
@@ -161,11 +172,11 @@ def test_evaluations_of_an_iteration_do_not_depend_on_the_number_of_components(m
 def test_evaluations_of_the_graph_search_count_lists_and_audits():
     X = clustered(2000, 3, n_clusters=60)
     for C in (100, 200, 400):
-        fit = kmeans(C, "graph", n_neighbors=8, certificate_size=0).fit(X)
+        fit = kmeans(C, "graph", n_neighbors=8, certificate=0).fit(X)
         assert fit.history_["n_distances"][0] == fit.history_["n_distances"].max() == 2000 * 8
-        soft = mixture(C, "graph", 3, n_neighbors=8, n_explore=1, max_iter=5, certificate_size=0).fit(X)
+        soft = mixture(C, "graph", 3, n_neighbors=8, n_explore=1, max_iter=5, certificate=0).fit(X)
         assert soft.history_["n_distances"].max() <= 2000 * (3 * 8 + 1)
-    audited = kmeans(400, "graph", tol=0, certificate_size=0).fit(X).history_["n_distances"]
+    audited = kmeans(400, "graph", tol=0, certificate=0).fit(X).history_["n_distances"]
     assert audited[0] == 2000 * 33
     extra = audited[audited > 2000 * 129]
     assert len(extra) >= 1
@@ -175,25 +186,26 @@ def test_evaluations_of_the_graph_search_count_lists_and_audits():
 def test_nothing_is_of_order_c_squared_in_the_estimated_search(monkeypatch):
     N = C = 14400
     X = clustered(N, 2, n_clusters=400)
-    fit = kmeans(C, "estimated", n_neighbors=4, n_explore=0, init=X[:C], max_iter=3, certificate_size=0)
+    fit = kmeans(C, "estimated", n_neighbors=4, n_explore=0, init=X[:C], max_iter=3, certificate=0)
     total = counted(monkeypatch, lambda: fit.fit(X))
     iterations = fit.history_["n_distances"].sum()
     assert iterations <= (fit.n_iter_) * 4 * N
     root = np.sqrt(C)
     start = (N + C) * (1 + 12) * root + 6 * C * root + 9 * C + 40 * C * root  # lists are found among 32 cells
     assert total <= start + iterations + 4 * N < C**2
-    exact = kmeans(C, "exact", n_neighbors=4, n_explore=0, init=X[:C], max_iter=3, certificate_size=0)
+    exact = kmeans(C, "exact", n_neighbors=4, n_explore=0, init=X[:C], max_iter=3, certificate=0)
     assert counted(monkeypatch, lambda: exact.fit(X)) > C**2
 
 
+@duplicates
 @not_converged
 @make_any
 @search_any
 def test_the_counts_of_the_history_are_those_of_the_kernels(make, search, monkeypatch):
     """The evaluations of iterations differ by what one more iteration asks of the kernels; lists are not among them."""
-    monkeypatch.setattr("cprime.search.graph.GraphSearch._stirred", lambda *_: None)  # every component is visited
+    monkeypatch.setattr("cprime.search.graph._stirred", lambda *_: None)  # every component is visited
     X = clustered(900, 3)
-    given = {"n_neighbors": 5, "tol": 0, "init_sets": "random", "n_warmup": 0, "certificate_size": 0}
+    given = {"n_neighbors": 5, "tol": 0, "start": "random", "n_warmup": 0, "certificate": 0}
     given |= {start_of(make(30, search)): X[:30], **({"exchange": False} if make is kmeans else {})}
     asked, recorded = [], []
     for n in (2, 3):
@@ -210,8 +222,8 @@ def test_the_counts_of_the_history_are_those_of_the_kernels(make, search, monkey
 @not_converged
 @make_any
 @search_any
-@pytest.mark.parametrize("init_sets", ["two-level", "random"])
-def test_degenerate_data(make, search, init_sets):
+@pytest.mark.parametrize("start", ["two-level", "random"])
+def test_degenerate_data(make, search, start):
     cases = {
         "all equal": (np.full((40, 3), 1.1), 7),
         "few distinct": (np.repeat(clustered(6, 2), 15, axis=0), 12),
@@ -225,7 +237,7 @@ def test_degenerate_data(make, search, init_sets):
     }
     for name, (X, C) in cases.items():
         for init in ("two-level", "random"):
-            fit = make(C, search, init_sets=init_sets, max_iter=30, n_neighbors=8)
+            fit = make(C, search, start=start, max_iter=30, n_neighbors=8)
             fit.set_params(**{start_of(fit): init}).fit(X)
             assert np.isfinite(centers_of(fit)).all(), name
             assert np.isfinite(fit.lower_bound_), name
@@ -234,7 +246,7 @@ def test_degenerate_data(make, search, init_sets):
             assert fit.labels_.max() < C, name
             if name == "all equal":
                 np.testing.assert_allclose(centers_of(fit), 1.1, rtol=1e-12)
-            if name == "C = N" and make is kmeans and init_sets == "two-level":
+            if name == "C = N" and make is kmeans and start == "two-level":
                 assert fit.inertia_ == 0
 
 
@@ -267,8 +279,8 @@ def test_exchange_ends_in_better_optima_on_average():
 def test_regrouping_changes_the_order_of_sums_only(regroup):
     X, weight = clustered(800, 3), random_weights(800)
     before = X.copy()
-    fit = kmeans(30, "exact", n_neighbors=6, n_explore=0, regroup=regroup, init=X[:30], tol=0).fit(X, None, weight)
-    other = kmeans(30, "exact", n_neighbors=6, n_explore=0, regroup=False, init=X[:30], tol=0).fit(X, None, weight)
+    fit = kmeans(30, "graph", n_neighbors=6, regroup=regroup, init=X[:30], tol=0).fit(X, None, weight)
+    other = kmeans(30, "graph", n_neighbors=6, regroup=False, init=X[:30], tol=0).fit(X, None, weight)
     np.testing.assert_array_equal(X, before)
     np.testing.assert_array_equal(fit.labels_, other.labels_)
     np.testing.assert_allclose(fit.cluster_centers_, other.cluster_centers_, rtol=0, atol=1e-9)
@@ -278,7 +290,7 @@ def test_regrouping_changes_the_order_of_sums_only(regroup):
 @pytest.mark.parametrize("size", [1, 200, 700, 5000])
 def test_the_certificate_of_k_means(search, size):
     X = clustered(700, 2, n_clusters=60)
-    fit = kmeans(60, search, n_neighbors=2, n_explore=0, max_iter=3, certificate_size=size, certificate_seed=3).fit(X)
+    fit = kmeans(60, search, n_neighbors=2, n_explore=0, max_iter=3, certificate=size).fit(X)
     certificate = fit.certificate_
     squared = squared_distances(X, fit.cluster_centers_)
     own, best = squared[np.arange(700), fit.labels_], squared.min(axis=1)
@@ -292,7 +304,7 @@ def test_the_certificate_of_k_means(search, size):
         assert certificate["relative_excess"] == pytest.approx((own - best).sum() / best.sum(), abs=1e-9)
     if size == 200:
         assert low <= np.mean(own <= best) <= high
-        other = kmeans(60, search, n_neighbors=2, n_explore=0, max_iter=3, certificate_size=200).fit(X)
+        other = kmeans(60, search, n_neighbors=2, n_explore=0, max_iter=3, certificate=300).fit(X)
         np.testing.assert_array_equal(other.labels_, fit.labels_)
 
 
@@ -300,7 +312,7 @@ def test_the_certificate_of_k_means(search, size):
 @search_any
 def test_the_certificate_of_a_mixture(search):
     X = clustered(700, 2, n_clusters=60)
-    fit = mixture(60, search, 3, n_neighbors=2, n_explore=0, max_iter=2, certificate_size=10_000).fit(X)
+    fit = mixture(60, search, 3, n_neighbors=2, n_explore=0, max_iter=2, certificate=10_000).fit(X)
     nearest_bound = fit.bounds(X).free_energy
     certificate = fit.certificate_
     assert set(certificate) == {"n_points", "agreement", "agreement_interval", "shortfall", "shortfall_interval"}
@@ -311,7 +323,7 @@ def test_the_certificate_of_a_mixture(search):
 @make_any
 def test_there_is_no_certificate_where_none_is_needed_or_wanted(make):
     X = clustered(200, 2)
-    assert make(20, "graph", certificate_size=0).fit(X).certificate_ is None
+    assert make(20, "graph", certificate=0).fit(X).certificate_ is None
     full = make(20, "full").fit(X)
     assert full.certificate_ is None
     assert full.neighbors_ is None
@@ -339,21 +351,14 @@ def test_an_approximate_prediction_mostly_agrees(search, C):
     ],
 )
 def test_the_automatic_search(n, C, partial):
-    from cprime.estimators.validation import resolve_search
-    from cprime.search import FullSearch, GraphSearch
-
-    assert type(resolve_search(KMeans(C), C, 1, n, np.random.RandomState(0))) is (
-        GraphSearch if partial else FullSearch
-    )
-    assert type(resolve_search(mixture(C, "auto"), C, 3, n, np.random.RandomState(0))) is (
-        GraphSearch if partial else FullSearch
-    )
-    assert type(resolve_search(mixture(C, "auto"), C, C, n, np.random.RandomState(0))) is FullSearch
+    assert resolve_search(KMeans(C), C, 1, n) == (Graph() if partial else Full())
+    assert resolve_search(mixture(C, "auto"), C, 3, n) == (Graph() if partial else Full())
+    assert resolve_search(mixture(C, "auto"), C, C, n) == Full()
 
 
 def test_the_automatic_search_is_seen_in_the_fit():
     X = np.random.default_rng(0).standard_normal((2**25 // 2048, 2)).astype(np.float32)
-    fit = KMeans(2048, max_iter=1, n_threads=1, random_state=0, certificate_size=10).fit(X)
+    fit = KMeans(2048, max_iter=1, n_threads=1, random_state=0, certificate=10).fit(X)
     assert fit.neighbors_.shape == (2048, 33)
     assert fit.certificate_["n_points"] == 10
     small = KMeans(200, max_iter=1, n_threads=1, random_state=0).fit(X[:2000])

@@ -1,46 +1,40 @@
 """The graph search: when its lists are renewed and grow, beyond the sizes of exact lists too, and predictions by it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from cprime.search.approximate import approximately_nearest
-from cprime.search.cells import Cells
-from cprime.search.lists import exact_lists, with_self
-from search_data import DTYPES, clustered, kmeans, mixture, random_weights, squared_distances
+from search_data import DTYPES, Passes, clustered, kmeans, mixture, random_weights, squared_distances
 
 from cprime import kernels
-from cprime.search import Centers, Chunk, GraphSearch, graph
-
-
-def begun(X, centers, n_neighbors=6, n_kept=1):
-    search, chunk = GraphSearch(n_neighbors, n_threads=1), Chunk(X)
-    search.start([chunk], Centers(centers, 1), n_kept)
-    return search, chunk
+from cprime.model.components import Centers
+from cprime.neighbors import Cells, Near, exact_lists, with_self
+from cprime.search import Graph, graph
 
 
 @pytest.mark.parametrize("n_kept", [1, 3])
 def test_lists_are_renewed_where_points_have_moved_and_only_then(n_kept):
-    X, centers = clustered(500, 2), clustered(40, 2, seed=1)
-    other = clustered(40, 2, seed=2)
-    search, chunk = begun(X, centers, n_kept=n_kept)
-    first = search.lists()
-    np.testing.assert_array_equal(first, with_self(exact_lists(centers, 6, 1)))
-    for _ in range(20):
-        chunk.kept, chunk.distances, _ = search.find(chunk, Centers(centers, 1), n_kept)
-    search.find(chunk, Centers(centers, 1), n_kept)
-    search._moved = 0.0
-    assert (search.find(chunk, Centers(centers, 1), n_kept)[0] == chunk.kept).all()
-    search.refresh(Centers(other, 1))
-    np.testing.assert_array_equal(search.lists(), first)
-    search.find(chunk, Centers(other, 1), n_kept)  # most points move
-    search.refresh(Centers(other, 1))
-    np.testing.assert_array_equal(search.lists(), with_self(exact_lists(other, 6, 1)))
+    X, centers, other = clustered(500, 2), Centers(clustered(40, 2, seed=1)), Centers(clustered(40, 2, seed=2))
+    passes = Passes(Graph(6), X, centers, n_kept)
+    first = passes.lists()
+    np.testing.assert_array_equal(first, with_self(exact_lists(centers.centers, 6)))
+    for _ in range(21):
+        passes.find(centers)
+    passes.state = replace(passes.state, moved=0.0)
+    before = passes.kept.ids
+    assert (passes.find(centers).kept.ids == before).all()
+    passes.refresh(other)
+    np.testing.assert_array_equal(passes.lists(), first)
+    passes.find(other)  # most points move
+    passes.refresh(other)
+    np.testing.assert_array_equal(passes.lists(), with_self(exact_lists(other.centers, 6)))
 
 
 def test_kept_sets_begin_with_the_nearest():
     X, centers = clustered(500, 2), clustered(40, 2, seed=1)
     for n_kept in (1, 4):
-        _, chunk = begun(X, centers, 20, n_kept)
-        np.testing.assert_array_equal(chunk.kept, kernels.nearest(X, centers, n_kept)[0])
+        kept = Passes(Graph(20), X, Centers(centers), n_kept).kept
+        np.testing.assert_array_equal(kept.ids, kernels.nearest(X, centers, n_kept)[0])
 
 
 def test_lists_grow_where_the_audit_says_that_they_miss_much(monkeypatch):
@@ -67,7 +61,7 @@ def test_beyond_the_size_of_exact_lists(monkeypatch):
     squared = squared_distances(X, fit.cluster_centers_)
     assert fit.inertia_ == pytest.approx(squared[np.arange(1500), fit.labels_].sum(), rel=1e-9)
     assert fit.certificate_["agreement"] > 0.95
-    truth = exact_lists(fit.cluster_centers_, 10, 1)
+    truth = exact_lists(fit.cluster_centers_, 10)
     listed = [len(set(a) & set(b)) for a, b in zip(fit.neighbors_.tolist(), truth.tolist(), strict=True)]
     assert np.mean(listed) / 9 > 0.9
     for data, C in ((np.ones((50, 2)), 20), (np.repeat(clustered(9, 2), 8, axis=0), 30), (clustered(60, 1), 60)):
@@ -82,9 +76,9 @@ def test_beyond_the_size_of_exact_lists(monkeypatch):
 def test_steps_along_the_lists_find_nearer_components_than_cells_alone(dtype):
     X = np.random.default_rng(0).standard_normal((2400, 12)).astype(dtype)
     X, centers = X[:1500], X[1500:]
-    for lists in (None, with_self(exact_lists(centers, 20, 1))):
-        labels, distances = approximately_nearest(X, centers, lists, 1)
-        _, by_cells = Cells(centers, 1).find(X)
+    for lists in (None, with_self(exact_lists(centers, 20))):
+        labels, distances = Near(centers, lists).find(X)
+        _, by_cells = Cells(centers).find(X)
         _, truth = kernels.nearest(X, centers)
         squared = squared_distances(X, centers)[np.arange(1500), labels]
         np.testing.assert_allclose(distances, squared, rtol=1e-4 if dtype == np.float32 else 1e-9)

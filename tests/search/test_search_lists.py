@@ -2,13 +2,31 @@
 
 import numpy as np
 import pytest
-from cprime.search.cells import Cells, choose_from, coarse_centers, nearest_of_few, table
-from cprime.search.lists import exact_lists, random_lists, random_sets, refined_lists, with_self, without_self
-from search_data import DTYPES, clustered, squared_distances
+from search_data import DTYPES, KEY, Passes, clustered, squared_distances
 
 from cprime import kernels
+from cprime._random import Key, Purpose
 from cprime.kernels import reference
-from cprime.search import Centers, Chunk, EstimatedSearch, ExactSearch
+from cprime.model.components import Centers
+from cprime.neighbors import (
+    Cells,
+    choose_from,
+    coarse_centers,
+    exact_lists,
+    nearest_of_few,
+    random_lists,
+    random_sets,
+    refined_lists,
+    table,
+    with_self,
+    without_self,
+)
+from cprime.search import Papers
+
+
+def numbers(n, key=KEY, purpose=Purpose.SETS):
+    """What gives a column of random numbers for n rows."""
+    return lambda column: key.uniform(purpose, 0, n, column)
 
 
 def nearest_others(centers, n):
@@ -22,16 +40,16 @@ def nearest_others(centers, n):
 @pytest.mark.parametrize(("C", "G"), [(2, 2), (30, 2), (30, 7), (30, 30), (30, 99), (200, 33)])
 def test_exact_lists_are_the_nearest_others(C, G, dtype):
     centers = clustered(C, 4, dtype)
-    lists = exact_lists(centers, G, 1)
+    lists = exact_lists(centers, G)
     assert lists.dtype == np.int32
     np.testing.assert_array_equal(lists, nearest_others(centers, min(G, C) - 1))
     moved = centers + dtype(0.3) * clustered(C, 4, dtype, seed=1)
-    np.testing.assert_array_equal(exact_lists(moved, G, 1, lists), exact_lists(moved, G, 1))
+    np.testing.assert_array_equal(exact_lists(moved, G, lists), exact_lists(moved, G))
     np.testing.assert_array_equal(with_self(lists)[:, 0], np.arange(C))
 
 
 def test_exact_lists_of_equal_centers_have_no_component_itself():
-    lists = exact_lists(np.ones((20, 3)), 5, 1)
+    lists = exact_lists(np.ones((20, 3)), 5)
     assert (lists >= 0).all()
     assert (lists != np.arange(20)[:, np.newaxis]).all()
     assert all(len(set(row)) == 4 for row in lists.tolist())
@@ -46,14 +64,14 @@ def test_without_self_closes_the_gap():
 def test_refined_lists_get_better_until_they_are_nearly_exact():
     centers = clustered(400, 3)
     truth = nearest_others(centers, 15)
-    lists = random_lists(400, 16, np.random.RandomState(0))
+    lists = random_lists(400, 16, Key(0))
 
     def found(lists):
         return np.mean([len(set(a) & set(b)) for a, b in zip(lists.tolist(), truth.tolist(), strict=True)]) / 15
 
     shares = [found(lists)]
     for _ in range(7):
-        lists = refined_lists(centers, lists, 16, 1)
+        lists = refined_lists(centers, lists, 16)
         assert (lists != np.arange(400)[:, np.newaxis]).all()
         shares.append(found(lists))
     assert (np.diff(shares) >= 0).all()
@@ -63,8 +81,8 @@ def test_refined_lists_get_better_until_they_are_nearly_exact():
 
 def test_refined_lists_choose_among_neighbours_and_theirs():
     centers = clustered(60, 2)
-    lists = random_lists(60, 4, np.random.RandomState(0))
-    refined = refined_lists(centers, lists, 6, 1)
+    lists = random_lists(60, 4, Key(0))
+    refined = refined_lists(centers, lists, 6)
     between = squared_distances(centers, centers)
     for c in range(60):
         offered = sorted({*lists[c], *lists[lists[c]].ravel()} - {c}, key=lambda b: (between[c, b], b))
@@ -73,7 +91,7 @@ def test_refined_lists_choose_among_neighbours_and_theirs():
 
 @pytest.mark.parametrize(("C", "size"), [(1, 1), (7, 7), (7, 3), (50, 1), (50, 49)])
 def test_random_sets_are_distinct(C, size):
-    sets = random_sets(500, C, size, np.random.RandomState(0))
+    sets = random_sets(500, C, size, numbers(500))
     assert sets.dtype == np.int32
     assert sets.shape == (500, size)
     assert sets.min() >= 0
@@ -82,7 +100,7 @@ def test_random_sets_are_distinct(C, size):
 
 
 def test_random_sets_are_uniform_over_sets():
-    sets = np.sort(random_sets(30_000, 6, 3, np.random.RandomState(0)), axis=1)
+    sets = np.sort(random_sets(30_000, 6, 3, numbers(30_000)), axis=1)
     _, counts = np.unique(sets, axis=0, return_counts=True)
     assert len(counts) == 20
     assert np.abs(counts - 1500).max() < 5 * np.sqrt(1500)
@@ -90,7 +108,7 @@ def test_random_sets_are_uniform_over_sets():
 
 @pytest.mark.parametrize(("C", "G"), [(2, 2), (9, 9), (9, 4), (9, 20)])
 def test_random_lists_are_others(C, G):
-    lists = np.concatenate([random_lists(C, G, np.random.RandomState(seed)) for seed in range(200)])
+    lists = np.concatenate([random_lists(C, G, Key(seed)) for seed in range(200)])
     assert lists.shape == (200 * C, min(G, C) - 1)
     own = np.tile(np.arange(C), 200)
     assert (lists != own[:, np.newaxis]).all()
@@ -111,7 +129,7 @@ def test_choose_from_is_the_nearest_that_is_offered(dtype):
     group = rng.integers(5, size=300).astype(np.int32)
     offered = np.array([rng.permutation(40)[:9] for _ in range(5)], dtype=np.int32)
     offered[2, 4:] = -1
-    labels, distances = choose_from(X, group, origins, centers, offered, 1)
+    labels, distances = choose_from(X, group, origins, centers, offered)
     truth = np.where(offered[group] < 0, np.inf, squared_distances(X, centers)[np.arange(300)[:, None], offered[group]])
     np.testing.assert_array_equal(labels, offered[group, truth.argmin(axis=1)])
     np.testing.assert_allclose(distances, truth.min(axis=1), rtol=1e-5 if dtype == np.float32 else 1e-12)
@@ -122,7 +140,7 @@ def test_rows_on_the_middle_of_their_group_are_no_exception(dtype):
     """The nearest of few is exact for all rows, those included which lie where products are taken from."""
     centers = np.array([[-3.0], [-1.0], [1.5], [2.5]], dtype=dtype)
     X = np.array([[0.0], [-3.0], [2.5], [1e-12]], dtype=dtype)  # the mean of the centers is 0
-    labels, distances = nearest_of_few(X, centers, 1)
+    labels, distances = nearest_of_few(X, centers)
     np.testing.assert_array_equal(labels, [1, 0, 3, 1])
     np.testing.assert_allclose(distances, [1, 0, 0, 1], rtol=1e-6)
 
@@ -131,7 +149,7 @@ def test_rows_on_the_middle_of_their_group_are_no_exception(dtype):
 @pytest.mark.parametrize("C", [1, 2, 5, 64, 700])
 def test_cells_find_a_near_component(C, dtype):
     centers, X = clustered(C, 3, dtype), clustered(1500, 3, dtype, seed=1)
-    cells = Cells(centers, 1)
+    cells = Cells(centers)
     members = cells.members[cells.members >= 0]
     np.testing.assert_array_equal(np.sort(members), np.arange(C))
     labels, distances = cells.find(X)
@@ -154,7 +172,7 @@ def test_cells_find_a_near_component(C, dtype):
 def test_cells_over_duplicates(n_distinct):
     centers = np.repeat(clustered(n_distinct, 2), 10, axis=0)
     X = np.repeat(centers, 3, axis=0)
-    labels, distances = Cells(centers, 1).find(X)
+    labels, distances = Cells(centers).find(X)
     assert distances.max() == 0
     np.testing.assert_array_equal(centers[labels], X)
 
@@ -162,10 +180,10 @@ def test_cells_over_duplicates(n_distinct):
 def test_coarse_centers_lower_the_error_of_random_rows():
     X = clustered(2000, 4)
     rows = X[np.random.default_rng(0).permutation(2000)[:30]]
-    coarse = coarse_centers(X, 30, np.random.RandomState(0), 1)
+    coarse = coarse_centers(X, 30, np.random.RandomState(0))
     assert len(coarse) <= 30
     assert kernels.nearest(X, coarse)[1].sum() < 0.8 * kernels.nearest(X, rows)[1].sum()
-    assert len(coarse_centers(np.ones((50, 2)), 7, np.random.RandomState(0), 1)) == 1
+    assert len(coarse_centers(np.ones((50, 2)), 7, np.random.RandomState(0))) == 1
 
 
 def estimated_lists(evaluated, evaluations, winners, weights, C, G):
@@ -189,46 +207,43 @@ def estimated_lists(evaluated, evaluations, winners, weights, C, G):
 def test_estimated_lists_are_those_of_equation_8(dtype, n_kept, weighted):
     X, centers = clustered(300, 2, dtype), clustered(25, 2, dtype, seed=1)
     weights = np.random.default_rng(0).integers(0, 4, size=300).astype(float) if weighted else np.ones(300)
-    chunk = Chunk(X, weights if weighted else None)
-    search = EstimatedSearch(5, 2, "random", 0, 1)
-    search.start([chunk], Centers(centers, 1), n_kept)
+    components, key = Centers(centers), Key(5)
+    search = Papers("estimated", n_neighbors=5, n_explore=2, start="random")
+    passes = Passes(search, X, components, n_kept, weights if weighted else None, key)
     # The reference looks where the search looks, drawing the same random components.
-    rng = np.random.RandomState(0)
-    lists = random_lists(25, 5, rng)
-    previous = random_sets(300, 25, n_kept, rng)
-    for _ in range(3):
-        extra = rng.randint(0, 25, (300, 2)).astype(np.int32)
-        found = reference.nearest_among(X, centers, lists, previous, n_kept, extra, evidence=True)
-        kept, distances, n_distances = search.find(chunk, Centers(centers, 1), n_kept)
-        np.testing.assert_array_equal(kept, found.kept)
-        assert n_distances == found.counts.sum()
-        chunk.kept, chunk.distances = kept, distances
-        search.refresh(Centers(centers, 1))
-        lists = estimated_lists(found.evaluated, found.evaluations, found.kept[:, 0], weights, 25, 5).astype(np.int32)
-        np.testing.assert_array_equal(search.lists(), with_self(lists))
-        previous = found.kept
+    lists = random_lists(25, 5, key)
+    previous = random_sets(300, 25, n_kept, numbers(300, key))
+    for iteration in (1, 2, 3):
+        explore = numbers(300, key._replace(iteration=iteration), Purpose.EXPLORE)
+        extra = np.column_stack([explore(column) * 25 for column in range(2)]).astype(np.int32)
+        reached = reference.nearest_among(X, centers, lists, previous, n_kept, extra, evidence=True)
+        found = passes.find(components)
+        np.testing.assert_array_equal(found.kept.ids, reached.kept)
+        assert found.n_distances == reached.counts.sum()
+        passes.refresh(components)
+        winners = reached.kept[:, 0]
+        lists = estimated_lists(reached.evaluated, reached.evaluations, winners, weights, 25, 5).astype(np.int32)
+        np.testing.assert_array_equal(passes.lists(), with_self(lists))
+        previous = reached.kept
 
 
 def test_exact_search_has_exact_lists_after_a_refresh():
     X, centers = clustered(300, 2), clustered(25, 2, seed=1)
-    for sets in ("random", "two-level"):
-        chunk = Chunk(X)
-        search = ExactSearch(5, 0, sets, 0, 1)
-        search.start([chunk], Centers(centers, 1), 2)
-        assert chunk.kept.shape == (300, 2)
-        search.refresh(Centers(centers, 1))
-        np.testing.assert_array_equal(search.lists(), with_self(nearest_others(centers, 4)))
+    for start in ("random", "two-level"):
+        passes = Passes(Papers("exact", n_neighbors=5, n_explore=0, start=start), X, Centers(centers), 2)
+        assert passes.kept.ids.shape == (300, 2)
+        passes.refresh(Centers(centers))
+        np.testing.assert_array_equal(passes.lists(), with_self(nearest_others(centers, 4)))
 
 
-def test_a_new_start_forgets_the_evidence_of_the_last():
+def test_a_new_start_knows_no_evidence_of_the_last():
     X, centers = clustered(300, 2), clustered(25, 2, seed=1)
-    search, chunk = EstimatedSearch(5, 0, "two-level", 0, 1), Chunk(X)
-    search.start([chunk], Centers(centers, 1), 1)
-    first = search.lists()
-    search.find(chunk, Centers(centers, 1), 1)
-    chunk.kept = None
-    search.start([chunk], Centers(centers[::-1].copy(), 1), 1)
-    began = search.lists()
-    search.refresh(Centers(centers[::-1].copy(), 1))
-    np.testing.assert_array_equal(search.lists(), began)
+    search, turned = Papers("estimated", n_neighbors=5, n_explore=0), Centers(centers[::-1].copy())
+    passes = Passes(search, X, Centers(centers))
+    first = passes.lists()
+    passes.find(Centers(centers))
+    again = Passes(search, X, turned)
+    began = again.lists()
+    again.refresh(turned)
+    np.testing.assert_array_equal(again.lists(), began)
     assert (began != first).any()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cprime import KMeans, kernels
-from cprime.search import graph
+from cprime.search import Graph, graph
 
 
 def data(n=3000, D=3, n_groups=60, seed=0):
@@ -16,9 +16,9 @@ def data(n=3000, D=3, n_groups=60, seed=0):
 @pytest.mark.parametrize("seed", range(4))
 def test_the_result_is_that_of_visiting_all(exchange, seed, monkeypatch):
     X = data(seed=seed)
-    settings = {"search": "graph", "exchange": exchange, "tol": 0.0, "random_state": seed, "n_neighbors": 9}
+    settings = {"search": Graph(9, exchange=exchange), "tol": 0.0, "random_state": seed}
     skipping = KMeans(80, **settings).fit(X)
-    monkeypatch.setattr(graph.GraphSearch, "_stirred", lambda *_: None)
+    monkeypatch.setattr(graph, "_stirred", lambda *_: None)
     visiting = KMeans(80, **settings).fit(X)
     np.testing.assert_array_equal(skipping.cluster_centers_, visiting.cluster_centers_)
     np.testing.assert_array_equal(skipping.labels_, visiting.labels_)

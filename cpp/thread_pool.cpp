@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -17,6 +18,23 @@
 namespace cprime {
 namespace {
 
+void (*poll_function)() = nullptr;
+
+// The clock of one calling thread's polls.
+class Poll {
+  public:
+    void operator()() {
+        const auto now = std::chrono::steady_clock::now();
+        if (poll_function == nullptr || now - last_ < std::chrono::milliseconds(100))
+            return;
+        last_ = now;
+        poll_function();
+    }
+
+  private:
+    std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
 struct Job {
     const std::function<void(std::size_t)> *task;
     std::size_t n_tasks;
@@ -30,13 +48,16 @@ struct Job {
     Job(const std::function<void(std::size_t)> *task_, std::size_t n_tasks_, int helpers)
         : task(task_), n_tasks(n_tasks_), helpers_wanted(helpers) {}
 
-    void work(std::mutex &mutex) {
+    void work(std::mutex &mutex, bool calling) {
+        Poll poll;
         for (;;) {
             const std::size_t i = next.fetch_add(1, std::memory_order_relaxed);
             if (i >= n_tasks || failed.load(std::memory_order_relaxed))
                 return;
             try {
                 (*task)(i);
+                if (calling)
+                    poll();
             } catch (...) {
                 const std::lock_guard<std::mutex> lock(mutex);
                 if (!failed.exchange(true))
@@ -57,7 +78,7 @@ class Pool {
             jobs_.push_back(&job);
         }
         wake_.notify_all();
-        job.work(mutex_);
+        job.work(mutex_, true);
         std::unique_lock<std::mutex> lock(mutex_);
         std::erase(jobs_, &job);
         job.left.wait(lock, [&] { return job.helpers_inside == 0; });
@@ -85,7 +106,7 @@ class Pool {
             --job->helpers_wanted;
             ++job->helpers_inside;
             lock.unlock();
-            job->work(mutex_);
+            job->work(mutex_, false);
             lock.lock();
             if (--job->helpers_inside == 0)
                 job->left.notify_all();
@@ -115,11 +136,16 @@ Pool &the_pool() {
 
 } // namespace
 
+void set_poll(void (*poll)()) { poll_function = poll; }
+
 void parallel_for(std::size_t n_tasks, int n_threads, const std::function<void(std::size_t)> &task) {
     n_threads = static_cast<int>(std::min<std::size_t>(std::max(n_threads, 1), n_tasks));
     if (n_threads <= 1) {
-        for (std::size_t i = 0; i < n_tasks; ++i)
+        Poll poll;
+        for (std::size_t i = 0; i < n_tasks; ++i) {
             task(i);
+            poll();
+        }
         return;
     }
     the_pool().run(n_tasks, n_threads, task);

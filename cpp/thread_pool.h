@@ -10,4 +10,7 @@ namespace cprime {
 // Safe from several threads at once and in a forked child; the first exception of a task is rethrown.
 void parallel_for(std::size_t n_tasks, int n_threads, const std::function<void(std::size_t)> &task);
 
+// What the calling thread calls between tasks, every tenth of a second; if it throws, the call ends with that.
+void set_poll(void (*poll)());
+
 } // namespace cprime

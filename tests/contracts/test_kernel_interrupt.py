@@ -1,0 +1,54 @@
+"""A signal that arrives while a kernel works is handled then, not when it has ended."""
+
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from cprime import kernels
+
+
+class Interrupted(Exception):
+    pass
+
+
+@pytest.fixture
+def alarm():
+    """Raises in the main thread after a while."""
+
+    def interrupt(signum, frame):
+        raise Interrupted
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    yield lambda seconds: signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_a_kernel_ends_when_a_signal_handler_raises(alarm, n_threads):
+    rng = np.random.default_rng(0)
+    X, centers = rng.standard_normal((200_000, 64)), rng.standard_normal((20_000, 64))
+    begin = time.perf_counter()
+    alarm(0.3)
+    with pytest.raises(Interrupted):
+        kernels.nearest(X, centers, n_threads=n_threads)
+    assert time.perf_counter() - begin < 2  # the whole takes many times that
+    kept, _ = kernels.nearest(X[:100], centers[:50], n_threads=n_threads)
+    assert kept.shape == (100, 1)
+
+
+def test_a_kernel_in_another_thread_is_not_disturbed(alarm):
+    rng = np.random.default_rng(0)
+    X, centers = rng.standard_normal((60_000, 32)), rng.standard_normal((4_000, 32))
+    expected, _ = kernels.nearest(X, centers)
+    found = []
+    thread = threading.Thread(target=lambda: found.append(kernels.nearest(X, centers, n_threads=1)[0]))
+    thread.start()
+    alarm(0.05)
+    with pytest.raises(Interrupted):
+        time.sleep(5)
+    thread.join()
+    assert np.array_equal(found[0], expected)

@@ -4,6 +4,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from cprime import GaussianMixture
+from cprime.search import Graph, Papers
 
 FAMILIES = ("tied_spherical", "spherical", "diag", "tied", "full")
 OF_SKLEARN = ("spherical", "diag", "tied", "full")
@@ -52,6 +53,10 @@ def start_of(X, C, family, seed=0, weights="free"):
 def mixture(C, family, weights="free", **changes):
     """A mixture in one thread; from a start that is given, unless `init_params` or nothing is."""
     given = {"n_threads": 1, "random_state": 0, "tol": 0, "certificate": 0} | changes
+    if "n_explore" in given:  # the graph search explores nothing
+        options = {"n_neighbors": given.pop("n_neighbors"), "n_explore": given.pop("n_explore")}
+        search = given["search"]
+        given["search"] = Graph(options["n_neighbors"]) if search == "graph" else Papers(search, **options)
     return GaussianMixture(C, covariance_type=family, weights=weights, **given)
 
 

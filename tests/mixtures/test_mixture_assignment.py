@@ -16,9 +16,11 @@ from mixture_data import (
 )
 from scipy.special import logsumexp
 
-from cprime import em, kernels
-from cprime.execution import InMemory
-from cprime.search import FullSearch
+from cprime import em, kernels, search
+from cprime._random import Key
+from cprime._threads import limited
+from cprime.block import Block
+from cprime.model.base import ScatterOf
 
 pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
 N, D, C = 240, 3, 5
@@ -31,17 +33,13 @@ def model_of(X, family, weights):
     return mixture(C, family, weights, max_iter=2, **start_of(X, C, family, weights=weights)).fit(X)._parameters()
 
 
-def settings_of(n_active, **changes):
-    return em.Settings(
-        n_active, FullSearch(), **({"k_means": False, "max_iter": 1, "tol": 0.0, "n_threads": 1} | changes)
-    )
-
-
-def expected(X, model, settings, sample_weight=None):
-    """One E-step."""
-    data = InMemory(X, sample_weight, 1)
-    data.begin()
-    return em.expect(data.chunks[0], model, settings), data
+def expected(X, model, n_active, sample_weight=None, assignment="soft", iteration=0):
+    """The statistics of one E-step in one thread."""
+    key = Key(0, iteration=iteration)
+    look = search.Full().look(None, model.components(), None, key)
+    step = em.MixtureRule(1, 0.0, n_active, assignment).propose(model, None, look, key, False)
+    with limited(1):
+        return step(Block(X, sample_weight), None)[1].statistics
 
 
 @every_family
@@ -50,17 +48,16 @@ def expected(X, model, settings, sample_weight=None):
 def test_keeping_all_by_the_truncated_path_is_exact_em(family, weights, weighted):
     X, w = clustered(N, D), random_weights(N) if weighted else None
     model = model_of(X, family, weights)
-    exact, data = expected(X, model, settings_of(C), w)
-    (chunk,) = data.chunks
-    kept, costs = model.components(1).best(chunk.points, C)
+    exact, block = expected(X, model, C, w), Block(X, w)
+    kept, costs = model.components().best(block.embedded(model.embed), C)
     posterior = kernels.posterior(costs, model.scale)
-    cost = chunk.weighted_sum(posterior.mean)
-    counts, sums, squares = model.sums(chunk, kept, posterior.responsibilities, cost, 1)
+    cost = block.weighted_sum(posterior.mean)
+    counts, sums, squares = model.sums(block, kept, posterior.responsibilities, cost)
     np.testing.assert_allclose(counts, exact.counts, rtol=1e-10)
     np.testing.assert_allclose(sums, exact.sums, rtol=1e-9, atol=1e-9)
     if family != "tied":  # whose M-step takes the scatter of all points instead
         np.testing.assert_allclose(squares, exact.squares, rtol=1e-9, atol=1e-8)
-    assert chunk.weighted_sum(posterior.log_sum) == pytest.approx(exact.log_sum, rel=1e-11)
+    assert block.weighted_sum(posterior.log_sum) == pytest.approx(exact.log_sum, rel=1e-11)
     joint = joint_of(mixture_of(model, family, weights), X)
     r = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
     w = np.ones(N) if w is None else w
@@ -119,10 +116,8 @@ def test_points_without_weight_change_nothing_for_the_others(family, n_active):
 def test_draws_from_the_posterior_are_right_on_average(family, n_active):
     X, w = clustered(N, D), random_weights(N)
     model = model_of(X, family, "free")
-    soft, _ = expected(X, model, settings_of(n_active), w)
-    state, n_draws = np.random.RandomState(0), 400
-    drawn = settings_of(n_active, assignment="posterior", random_state=state)
-    draws = [expected(X, model, drawn, w)[0] for _ in range(n_draws)]
+    soft, n_draws = expected(X, model, n_active, w), 400
+    draws = [expected(X, model, n_active, w, "posterior", iteration) for iteration in range(n_draws)]
     for name in ("counts", "sums", *(["squares"] if family != "tied" else [])):  # tied takes the scatter instead
         values = np.array([getattr(draw, name) for draw in draws])
         error = 5 * values.std(axis=0) / np.sqrt(n_draws) + 1e-9 * np.abs(getattr(soft, name)).max()
@@ -133,7 +128,8 @@ def test_draws_from_the_posterior_are_right_on_average(family, n_active):
         assert draw.entropy == pytest.approx(soft.entropy, rel=1e-8)
         assert draw.quantization_error == pytest.approx(soft.quantization_error, rel=1e-10)
         assert draw.counts.sum() == pytest.approx(w.sum())
-        new = model.maximise(draw, InMemory(X, w, 1).scatter(model.scatter_shape))
+        shape = model.scatter_shape
+        new = model.maximise(draw, None if shape is None else ScatterOf(shape)(Block(X, w), None)[1])
         assert np.isfinite(new.centers).all()
         assert (np.linalg.eigvalsh(matrices(family, new.covariances, C, D)) > 0).all()
 
@@ -165,7 +161,7 @@ def test_threads_change_no_bit(family, assignment, search, n_active):
             "search": search,
             "n_active": n_active,
             "max_iter": 3,
-            "certificate_size": 50,
+            "certificate": 50,
         }
         fits = [mixture(9, family, n_threads=t, **given).fit(X, sample_weight=w) for t in THREADS]
         first, *others = [outcome(fit) for fit in fits]

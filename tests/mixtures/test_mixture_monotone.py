@@ -31,7 +31,8 @@ def test_without_anything_added_to_the_variances(family, weights, assignment, se
         X = clustered(N, D, seed=seed)
         weight = random_weights(N) if seed else None
         gm = mixture(C, family, weights, n_active=n_active, search=search, assignment=assignment, reg_covar=0)
-        gm.set_params(max_iter=15, n_neighbors=4, random_state=seed).fit(X, sample_weight=weight)
+        gm.set_params(max_iter=15, n_neighbors="auto" if search == "full" else 4, random_state=seed)
+        gm.set_params(init_params="random").fit(X, sample_weight=weight)
         bounds = bounds_of(gm)
         assert np.isfinite(bounds).all()
         assert (np.diff(bounds) >= -1e-9).all()
@@ -115,10 +116,8 @@ def test_lists_of_all_components_give_the_full_search(family, assignment):
     given = {"n_active": 3, "assignment": assignment, "max_iter": 10} | start
     full = mixture(12, family, search="full", **given).fit(X)
     for search in ("graph", "exact", "estimated"):
-        partial = mixture(12, family, search=search, n_neighbors=12, n_explore=0, **given)
-        if search == "estimated":
-            partial.set_params(n_explore=30)
-        partial.fit(X)
+        n_explore = 30 if search == "estimated" else 0
+        partial = mixture(12, family, search=search, n_neighbors=12, n_explore=n_explore, **given).fit(X)
         assert partial.neighbors_.shape == (12, 12)
         np.testing.assert_array_equal(partial.labels_, full.labels_)
         np.testing.assert_allclose(partial.means_, full.means_, atol=1e-8)

@@ -2,16 +2,45 @@
 
 import numpy as np
 import pytest
-from cprime.search.lists import with_self
 from mixture_data import FAMILIES, WEIGHTS, best_sets, clustered, joint_of, mixture, start_of, truncated
 
+from cprime._random import Key, Purpose
+from cprime.block import Block
 from cprime.kernels.reference_local import gaussian_costs
 from cprime.model import Diag, Full, Spherical
-from cprime.search import Chunk, EstimatedSearch, ExactSearch, GraphSearch
+from cprime.neighbors import with_self
+from cprime.search import Graph, Papers
 
 pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
 GENERAL = ("spherical", "diag", "full")
 CLASSES = {"spherical": Spherical, "diag": Diag, "full": Full}
+
+
+class Passes:
+    """A search that goes over the same points again and again, with no M-step between."""
+
+    def __init__(self, search, X, components, n_kept):
+        self.search, self.block, self.n_kept, self.key = search, Block(X), n_kept, Key(0)
+        self.state, look = search.begin(components, n_kept, False, self.key)
+        self.kept = look(self.block, X, None, components, n_kept).kept
+
+    def lists(self):
+        return self.search.neighbors(self.state)
+
+    def refresh(self, components):
+        self.state = self.search.refresh(self.state, components)
+
+    def find(self, components):
+        """One pass, of which the search learns; returns what it has found."""
+        self.key = self.key._replace(iteration=self.key.iteration + 1)
+        look = self.search.look(self.state, components, None, self.key)
+        found = look(self.block, self.block.X, self.kept, components, self.n_kept)
+        self.kept = found.kept
+        self.state, _ = self.search.learn(self.state, look, components, found.seen, self._sample, self.key)
+        return found
+
+    def _sample(self, rows):
+        return self.block.X[rows], self.kept.at(rows)
 
 
 def model_of(family, C=12, D=3, seed=0, dtype=np.float64, weights="free"):
@@ -59,7 +88,7 @@ def test_lists_are_by_the_mean_cost_of_what_a_component_generates(family, weight
     """In closed form, against Monte Carlo: E_c[−2 log p(c̃, x)], which is 2 KL(c‖c̃) − 2 log π_c̃ and a constant."""
     model = model_of(family, weights=weights)
     C, D = model.centers.shape
-    lists = model.components(1).lists(C)
+    lists = model.components().lists(C)
     assert lists.shape == (C, C - 1)
     state, n = np.random.RandomState(0), 40_000
     for c in range(C):
@@ -89,7 +118,7 @@ def test_lists_are_the_least_of_all_pairs(family, dtype, G):
                 mean[c, b] = (
                     float(model.gaussians.offsets[b]) + np.trace(precision @ spread[c]) + step @ precision @ step
                 )
-    lists = model.components(1).lists(G)
+    lists = model.components().lists(G)
     assert lists.shape == (C, min(G, C) - 1)
     assert lists.dtype == np.int32
     np.testing.assert_array_equal(lists, np.argsort(mean, axis=1)[:, : min(G, C) - 1])
@@ -100,47 +129,44 @@ def test_lists_are_the_least_of_all_pairs(family, dtype, G):
 def test_estimated_lists_are_by_the_mean_cost_of_the_points_won(family, n_kept):
     """(8), with costs for distances, over the points that c wins and that looked at c̃."""
     X, model = clustered(300, 3), model_of(family, C=15)
-    components = model.components(1)
-    search, chunk = EstimatedSearch(5, 2, "random", 0, 1), Chunk(X, None)
-    search.start([chunk], components, n_kept)
+    components = model.components()
+    passes = Passes(Papers("estimated", n_neighbors=5, n_explore=2, start="random"), X, components, n_kept)
     cost = costs_of(model, X)
     for _ in range(3):
-        state = search.rng.get_state()
-        before, lists = chunk.kept, search.lists()[:, 1:]
-        chunk.kept, chunk.distances, _ = search.find(chunk, components, n_kept)
-        extra = np.random.RandomState()
-        extra.set_state(state)
-        random = extra.randint(0, 15, (300, 2))
+        before, lists = passes.kept.ids, passes.lists()[:, 1:]
+        kept = passes.find(components).kept.ids
+        explored = [passes.key.uniform(Purpose.EXPLORE, 0, 300, column) * 15 for column in range(2)]
+        random = np.column_stack(explored).astype(int)
         seen = np.zeros((300, 15), dtype=bool)
         for n in range(300):
             for c in [*before[n], *lists[before[n]].ravel(), *random[n]]:
                 seen[n, c] |= c >= 0
         offered = np.where(seen, cost, np.inf)
-        np.testing.assert_array_equal(chunk.kept, np.argsort(offered, axis=1, kind="stable")[:, :n_kept])
-        search.refresh(components)
+        np.testing.assert_array_equal(kept, np.argsort(offered, axis=1, kind="stable")[:, :n_kept])
+        passes.refresh(components)
         for c in range(15):
-            won = chunk.kept[:, 0] == c
+            won = kept[:, 0] == c
             mean = {b: cost[won & seen[:, b], b].mean() for b in range(15) if b != c and (won & seen[:, b]).any()}
             expected = sorted(mean, key=mean.__getitem__)[:4]
-            assert search.lists()[c].tolist() == [c, *expected, *[-1] * (4 - len(expected))]
+            assert passes.lists()[c].tolist() == [c, *expected, *[-1] * (4 - len(expected))]
 
 
 @pytest.mark.parametrize("family", GENERAL)
-@pytest.mark.parametrize("make", [lambda: ExactSearch(6, 1, "two-level", 0, 1), lambda: GraphSearch(6, 0, 1)])
-def test_what_is_kept_never_gets_worse_and_costs_are_right(family, make):
+@pytest.mark.parametrize("search", [Papers("exact", n_neighbors=6), Graph(6)], ids=repr)
+def test_what_is_kept_never_gets_worse_and_costs_are_right(family, search):
     X, model = clustered(400, 3), model_of(family, C=30)
-    components, search, chunk = model.components(1), make(), Chunk(X, None)
-    search.start([chunk], components, 3)
+    components = model.components()
+    passes = Passes(search, X, components, 3)
     cost = costs_of(model, X)
-    np.testing.assert_array_equal(search.lists()[:, 0], np.arange(30))
-    last = np.take_along_axis(cost, chunk.kept, axis=1)
+    np.testing.assert_array_equal(passes.lists()[:, 0], np.arange(30))
+    last = np.take_along_axis(cost, passes.kept.ids, axis=1)
     for _ in range(4):
-        search.refresh(components)
-        if isinstance(search, ExactSearch):
-            np.testing.assert_array_equal(search.lists(), with_self(components.lists(6)))
-        chunk.kept, chunk.distances, n_distances = search.find(chunk, components, 3)
-        now = np.take_along_axis(cost, chunk.kept, axis=1)
-        np.testing.assert_allclose(chunk.distances, now, rtol=1e-9)
+        passes.refresh(components)
+        if isinstance(search, Papers):
+            np.testing.assert_array_equal(passes.lists(), with_self(components.lists(6)))
+        kept, n_distances, _ = passes.find(components)
+        now = np.take_along_axis(cost, kept.ids, axis=1)
+        np.testing.assert_allclose(kept.costs, now, rtol=1e-9)
         assert (np.diff(now, axis=1) >= 0).all()
         assert (now <= np.sort(last, axis=1) + 1e-9).all()
         assert 400 * 3 <= n_distances <= 400 * 30
@@ -151,7 +177,7 @@ def test_what_is_kept_never_gets_worse_and_costs_are_right(family, make):
 @pytest.mark.parametrize("search", ["graph", "exact", "estimated"])
 def test_the_certificate(family, search):
     X = clustered(600, 2, n_clusters=40)
-    gm = mixture(40, family, n_active=3, search=search, n_neighbors=3, n_explore=0, max_iter=2, certificate_size=10_000)
+    gm = mixture(40, family, n_active=3, search=search, n_neighbors=3, n_explore=0, max_iter=2, certificate=10_000)
     gm.fit(X)
     certificate = gm.certificate_
     assert set(certificate) == {"n_points", "agreement", "agreement_interval", "shortfall", "shortfall_interval"}
@@ -161,7 +187,7 @@ def test_the_certificate(family, search):
     low, high = certificate["agreement_interval"]
     assert 0 <= low <= certificate["agreement"] <= high <= 1
     assert gm.neighbors_.shape == (40, 3)
-    part = mixture(40, family, n_active=3, search=search, n_neighbors=3, n_explore=0, max_iter=2, certificate_size=200)
+    part = mixture(40, family, n_active=3, search=search, n_neighbors=3, n_explore=0, max_iter=2, certificate=200)
     assert part.fit(X).certificate_["n_points"] == 200
 
 

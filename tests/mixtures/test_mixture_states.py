@@ -67,9 +67,7 @@ def test_tied_covariance_far_from_the_origin():
 
 def test_certificate_of_a_hard_assignment_is_of_its_own_bound():
     X = np.random.default_rng(0).standard_normal((3000, 2))
-    gm = GaussianMixture(30, assignment="hard", n_active=3, search="graph", certificate_size=3000, random_state=0).fit(
-        X
-    )
+    gm = GaussianMixture(30, assignment="hard", n_active=3, search="graph", certificate=3000, random_state=0).fit(X)
     gap = gm.bounds(X).free_energy - gm.lower_bound_
     assert gm.certificate_["shortfall"] == pytest.approx(gap, abs=1e-9)
 

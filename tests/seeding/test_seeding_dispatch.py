@@ -76,7 +76,8 @@ def test_a_callable_is_called_as_scikit_learn_does():
         return data[:n_clusters].tolist()
 
     centers = seed(X, 4, init, random_state=state)
-    assert calls[0][0] is X
+    assert np.shares_memory(calls[0][0], X)
+    np.testing.assert_array_equal(calls[0][0], X)
     assert calls[0][1:] == (4, state)
     assert centers.dtype == np.float32
     np.testing.assert_array_equal(centers, X[:4])

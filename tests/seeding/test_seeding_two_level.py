@@ -58,15 +58,19 @@ def test_the_spread_is_that_of_the_weighted_points(dtype):
 def test_labels_are_near_centers(n_clusters, dtype, weighted):
     X = clustered(3000, 4, dtype)
     w = np.random.default_rng(0).exponential(size=3000) * (np.arange(3000) % 5 > 0) if weighted else None
-    centers, labels = start(X, n_clusters, "two-level", sample_weight=w, random_state=0, n_threads=1)
-    assert labels.dtype == np.int32
-    assert labels.shape == (3000,)
-    assert labels.min() >= 0
-    assert labels.max() < n_clusters
-    there = np.square(X.astype(float) - centers[labels].astype(float)).sum(axis=1)
-    truth = nearest(X, centers)[1][:, 0].astype(float)
-    assert there.sum() <= 1.5 * truth.sum()
-    assert np.mean(there <= truth * (1 + 1e-4)) > 0.6
+    excess, nearest_found = [], []
+    for seed in range(10):
+        centers, labels = start(X, n_clusters, "two-level", sample_weight=w, random_state=seed, n_threads=1)
+        assert labels.dtype == np.int32
+        assert labels.shape == (3000,)
+        assert labels.min() >= 0
+        assert labels.max() < n_clusters
+        there = np.square(X.astype(float) - centers[labels].astype(float)).sum(axis=1)
+        truth = nearest(X, centers)[1][:, 0].astype(float)
+        excess.append(there.sum() / truth.sum())
+        nearest_found.append(np.mean(there <= truth * (1 + 1e-4)))
+    assert np.mean(excess) <= 1.5
+    assert np.mean(nearest_found) > 0.6
 
 
 def test_no_row_without_weight_is_chosen_from_cells_of_such_rows_only():

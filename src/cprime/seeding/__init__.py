@@ -15,15 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from cprime._random import Key
 from cprime._threads import limited
 from cprime.execution import Data, local
 from cprime.seeding.afk_mc2 import afk_mc2, choose_by_afk_mc2
 from cprime.seeding.given import ACCEPTED, METHODS, given_centers, in_memory, is_given
-from cprime.seeding.keys import SmallestKeys
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus, kmeans_plusplus
-from cprime.seeding.random_rows import random_rows
-from cprime.seeding.sampling import draw_distinct, gather
+from cprime.seeding.random_rows import draw_rows, random_rows
+from cprime.seeding.sampling import gather
 from cprime.seeding.two_level import choose_by_two_levels, two_level
 
 __all__ = ["Start", "afk_mc2", "is_given", "kmeans_plusplus", "place", "random_rows", "seed", "start", "two_level"]
@@ -127,10 +125,8 @@ def place(
         raise ValueError(f"init should be {ACCEPTED}, got {init!r} instead.")
     if init == "two-level":
         return data.take(choose_by_two_levels(data, n_clusters, rng)).X
-    if init == "random" and not data.weighted:
-        return data.take(draw_distinct(data.n_points, n_clusters, None, rng)).X
     if init == "random":
-        return data.take(data.each(SmallestKeys(Key(int(rng.randint(2**31))), n_clusters)).rows).X
+        return data.take(draw_rows(data, n_clusters, rng)).X
     X, weights = in_memory(data, f"init={init!r}")
     if init == "k-means++":
         return gather(X, choose_by_kmeans_plusplus(X, n_clusters, weights, rng))

@@ -1,7 +1,7 @@
 """Draws of rows with the probabilities of their weights, in one pass over data in any number of chunks.
 
-The m smallest of E_n / w_n, with E_n standard exponential, are such a draw (Efraimidis & Spirakis 2006, A), and the
-smallest of all are among the smallest of each chunk.
+The m smallest of log E_n − log w_n, with E_n standard exponential, are such a draw (Efraimidis & Spirakis 2006, A),
+and the smallest of all are among the smallest of each chunk.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 from cprime._random import Key, Purpose
 from cprime.block import Block, Kept
+
+_LEAST = -40.0  # below the logarithm of any draw but 0
+_BEHIND = 1e4  # what keys of rows without weight have more; they keep a random order of their own
 
 
 @dataclass(frozen=True)
@@ -41,12 +44,10 @@ class SmallestKeys:
     keeps: ClassVar[bool] = False
 
     def __call__(self, block: Block, kept: Kept | None) -> tuple[None, Smallest]:
-        keys = -np.log1p(-block.uniform(self.key, Purpose.SEEDING))
-        if block.sample_weight is not None:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                weighted = keys / block.sample_weight
-            # any key of a row without weight is above those of the others, and they keep an order of their own
-            keys = np.where(block.sample_weight > 0, weighted, np.inf)
+        with np.errstate(divide="ignore"):
+            keys = np.maximum(np.log(-np.log1p(-block.uniform(self.key, Purpose.SEEDING))), _LEAST)
+            if block.sample_weight is not None:
+                keys -= np.maximum(np.log(block.sample_weight), -_BEHIND)
         m = min(self.n, len(keys))
         places = np.argpartition(keys, m - 1)[:m] if m < len(keys) else np.arange(len(keys))
         places = places[np.lexsort((block.rows(places), keys[places]))]

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cprime._random import Key
+from cprime.execution import Data, local
+from cprime.seeding.keys import SmallestKeys
 from cprime.seeding.sampling import draw_distinct, gather
 from cprime.seeding.validation import check_data, warn_of_duplicates
 
@@ -54,14 +57,21 @@ def random_rows(
         If some of the chosen rows are equal.
     """
     data, weights, rng = check_data(X, n_clusters, sample_weight, random_state)
-    indices = choose_random_rows(data, n_clusters, weights, rng)
+    indices = draw_rows(local(data, weights), n_clusters, rng)
     centers = gather(data, indices)
     warn_of_duplicates(centers)
     return centers, indices
+
+
+def draw_rows(data: Data, n_rows: int, rng: np.random.RandomState) -> NDArray[np.int64]:
+    """The same of data anywhere: distinct rows with probability proportional to weight, (n_rows,)."""
+    if data.weighted:
+        return data.each(SmallestKeys(Key(int(rng.randint(2**31))), n_rows)).rows
+    return draw_distinct(data.n_points, n_rows, None, rng)
 
 
 def choose_random_rows(
     X: NDArray, n_clusters: int, sample_weight: NDArray | None, rng: np.random.RandomState
 ) -> NDArray:
     """Choose distinct rows with probability proportional to weight; returns indices (C,) int64."""
-    return draw_distinct(len(X), n_clusters, sample_weight, rng)
+    return draw_rows(local(X, sample_weight), n_clusters, rng)

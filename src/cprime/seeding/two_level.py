@@ -213,7 +213,7 @@ class Candidates:
         ratio = 0.5 / self.mass[cell] + 0.5 * kept.costs[:, 0] / self.distortion[cell]
         chance = ratio if block.sample_weight is None else block.sample_weight * ratio
         with np.errstate(divide="ignore"):  # the smallest keys are such a draw
-            keys = np.log(-np.log1p(-block.uniform(self.key, Purpose.SEEDING))) - np.log(chance)
+            keys = np.log(-np.log1p(-block.uniform(self.key, Purpose.SEEDING, 1))) - np.log(chance)
         ends = np.cumsum(np.bincount(cell, minlength=n_cells))[:-1]
         drawn = []
         for places, most in zip(np.split(grouped_order(cell, n_cells), ends), self.most, strict=True):

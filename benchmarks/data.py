@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_iris
 
-from cprime import datasets
+from cprime import datasets, open_data
 
 FOLDER = Path(os.environ.get("CPRIME_DATA", "../shared/data"))
 
@@ -113,7 +113,7 @@ SOURCES = {
 
 
 def load(name: str) -> Data:
-    """Data by name, or from a file in any format that the command line reads.
+    """Data by name, or from a file or folder that `open_data` opens.
 
     Raises MissingData where data of a known name are not there, ValueError or OSError for what cannot be read.
     """
@@ -121,11 +121,12 @@ def load(name: str) -> Data:
         source = SOURCES[name]
         return Data(name, np.ascontiguousarray(source.load(), dtype=np.float32), source.n_clusters)
     path = Path(name)
-    if not path.suffix:
+    if not path.suffix and not path.is_dir():
         raise ValueError(f"--data must be a file or one of {', '.join(SOURCES)}, got {name!r}")
-    from cprime.cli.files import Request, read
-
-    return Data(path.name, np.ascontiguousarray(read(path, Request(dtype="float32")).X), None)
+    source = open_data(path).as_type(np.float32)
+    X = source.read(0, source.n_rows)
+    source.check_finite(X, 0)
+    return Data(path.name, np.ascontiguousarray(X), None)
 
 
 def random_start(X: NDArray, n_clusters: int, seed: int) -> NDArray:

@@ -194,7 +194,7 @@ def test_csv_without_header_and_with_counted_header(cprime, write, X, tmp_path):
     np.savetxt(source, X, delimiter=",")
     outcome = cprime("fit", source, *OPTIONS, "-q", "-o", path)
     assert "note:" in outcome.err
-    assert "without a header" in outcome.err
+    assert outcome.err.count("has no header") == 1
     np.testing.assert_array_equal(package.load(path).cluster_centers_, expected)
     np.savetxt(source, X, delimiter=",", header="0,1", comments="")
     assert cprime("fit", source, *OPTIONS, "-o", path).err == ""

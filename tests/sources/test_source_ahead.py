@@ -91,3 +91,15 @@ def test_the_thread_ends_with_the_iterator(stored, end):
         del blocks
         gc.collect()
     assert threads() == []
+
+
+@pytest.mark.parametrize("in_memory", [False, True])
+def test_who_has_watched_is_told_of_each_block_before_it_comes(in_memory, stored):
+    source, X = stored
+    told = []
+    watched = (open_data(X, chunk_rows=10) if in_memory else source).watched(lambda *rows: told.append(rows))
+    counts = [len(told) for _ in ahead(watched.select([0, 2]).as_type("float32"), ranges(103, 10))]
+    assert told == ranges(103, 10)
+    assert counts == list(range(1, 12))
+    list(ahead(source, ranges(103, 10)))
+    assert len(told) == 11

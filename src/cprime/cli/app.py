@@ -34,10 +34,19 @@ app = typer.Typer(
 
 DataPath = Annotated[
     Path,
-    typer.Argument(metavar="DATA", help="A .npy, .npz, .csv, .parquet or .feather file, a row per point."),
+    typer.Argument(
+        metavar="DATA",
+        help=(
+            "A row per point: .npy, .npz, .csv, .parquet, .feather, .arrow, .zarr, .h5, .fvecs, .bvecs, .fbin; or a "
+            "folder of such files. Larger data are read chunk by chunk."
+        ),
+    ),
 ]
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A file written by `cprime fit`.")]
-Key = Annotated[str | None, typer.Option(help="The array of an .npz file; not needed if it is X or the only one.")]
+Key = Annotated[
+    str | None,
+    typer.Option(help="The array of an .npz, .zarr or .h5 file; not needed if it is X or the only matrix."),
+]
 Columns = Annotated[
     str | None, typer.Option(metavar="A,B,…", help="Use these columns only (of an array: numbers from 0).")
 ]
@@ -49,6 +58,10 @@ Header = Annotated[
 Dtype = Annotated[
     Precision | None,
     typer.Option(help="Compute in this precision.", show_default="float32 if it holds the data exactly"),
+]
+ChunkRows = Annotated[
+    int | None,
+    typer.Option(min=1, help="Rows that are read and computed at a time.", show_default="as fit in 128 MiB"),
 ]
 Threads = Annotated[
     int | None, typer.Option(min=1, help="Threads to use.", show_default="all that the process may use")
@@ -102,7 +115,10 @@ def fit(
     search: Annotated[str | None, typer.Option(help="Which components a point looks at.", show_default="auto")] = None,
     init: Annotated[
         str | None,
-        typer.Option(help="k-means++, random, afk-mc2, or a file of centers.", show_default="k-means++"),
+        typer.Option(
+            help="k-means++, random, afk-mc2, two-level, or a file of centers.",
+            show_default="auto: two-level for many clusters, else k-means++",
+        ),
     ] = None,
     max_iter: Annotated[
         int | None,
@@ -126,10 +142,11 @@ def fit(
     drop: Drop = None,
     sample_weight: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The column (or .npz array) with a weight for each row."),
+        typer.Option(metavar="NAME", help="A weight for each row: a column, another array of the file, or a file."),
     ] = None,
     header: Header = None,
     dtype: Dtype = None,
+    chunk_rows: ChunkRows = None,
     bounds: Annotated[
         bool,
         typer.Option("--bounds", help="Compute the exact log-likelihood too: one pass over all components."),
@@ -151,7 +168,7 @@ def fit(
     from cprime.cli.fit import FitOptions
     from cprime.cli.fit import fit as run
 
-    request = Request(key, _names(columns), _names(drop) or (), sample_weight, dtype, header)
+    request = Request(key, _names(columns), _names(drop) or (), sample_weight, dtype, header, chunk_rows)
     options = FitOptions(
         model,
         k,
@@ -184,23 +201,34 @@ def predict(
     columns: Columns = None,
     drop: Drop = None,
     header: Header = None,
+    chunk_rows: ChunkRows = None,
     as_json: Json = False,
 ) -> None:
     """Write the component of each row of DATA. A table needs the columns that the model was fitted on."""
     from cprime.cli.files import Request
     from cprime.cli.predict import predict as run
 
-    request = Request(key, _names(columns), _names(drop) or (), header=header)
+    request = Request(key, _names(columns), _names(drop) or (), header=header, chunk_rows=chunk_rows)
     run(model, data, request, output, threads, as_json=as_json)
 
 
 @app.command()
 @one_line_errors
-def info(model: ModelPath, as_json: Json = False) -> None:
-    """Say what is in a model file."""
+def info(
+    path: Annotated[Path, typer.Argument(metavar="MODEL|DATA", help="A file written by `cprime fit`, or data.")],
+    key: Key = None,
+    columns: Columns = None,
+    drop: Drop = None,
+    header: Header = None,
+    chunk_rows: ChunkRows = None,
+    as_json: Json = False,
+) -> None:
+    """Say what is in a model file, or in data: rows, columns, chunks."""
+    from cprime.cli.files import Request
     from cprime.cli.info import info as run
 
-    run(model, as_json=as_json)
+    request = Request(key, _names(columns), _names(drop) or (), header=header, chunk_rows=chunk_rows)
+    run(path, request, as_json=as_json)
 
 
 @app.command()

@@ -26,6 +26,11 @@ def one_line_errors(command: F) -> F:
             handler = _Lines(level=logging.WARNING)
             logger = logging.getLogger("cprime")
             logger.addHandler(handler)
+            notes, sources = _Lines(level=logging.INFO), logging.getLogger("cprime.sources")
+            notes.addFilter(lambda record: record.levelno < logging.WARNING)
+            before = sources.level
+            sources.addHandler(notes)
+            sources.setLevel(logging.INFO)
             try:
                 command(*args, **kwargs)
             except BrokenPipeError:
@@ -34,6 +39,8 @@ def one_line_errors(command: F) -> F:
                 say("error", describe(error))
                 raise typer.Exit(1) from error
             finally:
+                sources.setLevel(before)
+                sources.removeHandler(notes)
                 logger.removeHandler(handler)
 
     return run  # type: ignore[return-value]
@@ -58,7 +65,7 @@ class _Lines(logging.Handler):
     """Log records as one line each, on whatever stderr is at that moment."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        say(record.levelname.lower(), record.getMessage())
+        say("note" if record.levelno < logging.WARNING else record.levelname.lower(), record.getMessage())
 
 
 def _show_warning(

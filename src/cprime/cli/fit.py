@@ -1,17 +1,16 @@
-"""`cprime fit`: read DATA, fit a model with a progress bar, write it, and say what came of it."""
+"""`cprime fit`: open DATA, fit a model with a progress bar, write it, and say what came of it."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
 from cprime import GaussianMixture, KMeans
-from cprime.cli.files import Data, Request, read
+from cprime.cli.files import Request, held, opened
 from cprime.cli.outputs import MODEL_SUFFIXES, check_output, print_json
 from cprime.cli.progress import FitProgress
 from cprime.cli.summary import print_summary, summary
+from cprime.sources import Source
 
 
 @dataclass(frozen=True)
@@ -34,32 +33,30 @@ class FitOptions:
     bounds: bool
 
 
-def fit(source: Path, request: Request, options: FitOptions, output: Path, *, as_json: bool, quiet: bool) -> None:
+def fit(path: Path, request: Request, options: FitOptions, output: Path, *, as_json: bool, quiet: bool) -> None:
     """Run the command. Whether the output can be written is asked before anything is read."""
-    check_output(output, MODEL_SUFFIXES, (source,))
+    check_output(output, MODEL_SUFFIXES, (path,))
     start = perf_counter()
-    data = read(source, request)
-    if options.n_components > len(data.X):
-        raise ValueError(f"-k {options.n_components} is more than the {len(data.X)} rows of {source}")
-    estimator = _estimator(options, data.X.shape[1])
+    source = opened(path, request)
+    if options.n_components > source.n_rows:
+        raise ValueError(f"-k {options.n_components} is more than the {source.n_rows} rows of {path}")
+    source = held(source)
+    estimator = _estimator(options, source.n_features)
     seconds = {"read": perf_counter() - start}
 
     start = perf_counter()
     title = "k-means" if options.model == "kmeans" else "mixture"
-    with FitProgress(title, estimator.max_iter, estimator.n_init, quiet=quiet) as progress:
+    with FitProgress(title, estimator.max_iter, estimator.n_init, source.n_rows, quiet=quiet) as progress:
         estimator._callback = progress
-        estimator.fit(data.X, sample_weight=data.sample_weight)
+        estimator.fit(source.watched(progress.rows))
     del estimator._callback
     seconds["fit"] = perf_counter() - start
-    figures = {"n_samples": len(data.X), **summary(estimator)}
+    figures = {"n_samples": source.n_rows, **summary(estimator)}
 
     if options.bounds:
         start = perf_counter()
-        figures.update(_bounds(estimator, data))
+        figures.update(_bounds(estimator, source))
         seconds["bounds"] = perf_counter() - start
-    if data.columns is not None:
-        estimator.feature_names_in_ = np.array(data.columns, dtype=object)
-        figures["columns"] = data.columns
     estimator.save(output)
 
     figures |= {"seconds": seconds, "output": output}
@@ -106,12 +103,13 @@ def _start(init: str | None, n_features: int) -> Any:
     """A start by its name, or the matrix in a file as the starting centers."""
     if init is None or not Path(init).suffix:
         return init
-    X = read(Path(init), Request()).X
-    if X.shape[1] != n_features:
-        raise ValueError(f"the centers in {init} have {X.shape[1]} columns, the data have {n_features}")
+    source = opened(Path(init), Request())
+    if source.n_features != n_features:
+        raise ValueError(f"the centers in {init} have {source.n_features} columns, the data have {n_features}")
+    X = source.read(0, source.n_rows)
+    source.check_finite(X, 0)
     return X
 
 
-def _bounds(estimator: Any, data: Data) -> dict[str, float]:
-    bounds = estimator.bounds(data.X, sample_weight=data.sample_weight)
-    return dict(bounds._asdict())
+def _bounds(estimator: Any, source: Source) -> dict[str, float]:
+    return dict(estimator.bounds(source)._asdict())

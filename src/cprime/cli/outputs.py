@@ -3,11 +3,14 @@
 import json
 import math
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from cprime.sources.optional import require
 from cprime.storage import replacing, writable_target
 
 LABEL_SUFFIXES = (".npy", ".csv", ".parquet", ".feather")
@@ -23,32 +26,54 @@ def check_output(path: Path, suffixes: tuple[str, ...], inputs: tuple[Path, ...]
             raise ValueError(f"the output {path} would replace the input")
     writable_target(path)
     if path.suffix.lower() in (".parquet", ".feather"):
-        from cprime.cli.tables import require_pyarrow
-
-        require_pyarrow()
+        require("pyarrow", str(path))
 
 
-def write_labels(path: Path, labels: np.ndarray) -> None:
-    """Labels (n,) as .npy, or as a table with the one column ``label``."""
-    suffix = path.suffix.lower()
+@contextmanager
+def label_writer(path: Path, n_rows: int) -> Iterator[Callable[[np.ndarray], None]]:
+    """What appends labels, int32, to a file that comes to be once all n_rows are written.
+
+    A .npy file has the array (n_rows,), a table the one column ``label``.
+    """
     with replacing(path) as temporary:
-        if suffix == ".npy":
-            with temporary.open("wb") as file:
-                np.save(file, labels, allow_pickle=False)
-        elif suffix == ".csv":
-            np.savetxt(temporary, labels, fmt="%d", header="label", comments="")
-        else:
-            import pyarrow as pa
+        writer = {".npy": _npy_writer, ".csv": _csv_writer}.get(path.suffix.lower(), _table_writer)
+        with writer(temporary, n_rows) as write:
+            yield write
 
-            table = pa.table({"label": labels})
-            if suffix == ".parquet":
-                from pyarrow import parquet
 
-                parquet.write_table(table, temporary)
-            else:
-                from pyarrow import feather
+@contextmanager
+def _npy_writer(path: Path, n_rows: int) -> Iterator[Callable[[np.ndarray], None]]:
+    kind = np.dtype(np.int32)
+    with path.open("wb") as file:
+        header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": (n_rows,)}
+        np.lib.format.write_array_header_1_0(file, header)
+        yield lambda labels: _append(file, labels.astype(kind, copy=False))
 
-                feather.write_feather(table, str(temporary))
+
+@contextmanager
+def _csv_writer(path: Path, n_rows: int) -> Iterator[Callable[[np.ndarray], None]]:
+    with path.open("w", encoding="ascii", newline="") as file:
+        file.write("label\n")
+        yield lambda labels: np.savetxt(file, labels, fmt="%d")
+
+
+@contextmanager
+def _table_writer(path: Path, n_rows: int) -> Iterator[Callable[[np.ndarray], None]]:
+    import pyarrow as pa
+
+    schema = pa.schema([("label", pa.int32())])
+    if path.suffix.lower() == ".parquet":
+        from pyarrow.parquet import ParquetWriter
+
+        opened = ParquetWriter(path, schema)
+    else:
+        opened = pa.ipc.new_file(str(path), schema, options=pa.ipc.IpcWriteOptions(compression="lz4"))
+    with opened as table:
+        yield lambda labels: table.write_table(pa.table({"label": labels}, schema=schema))
+
+
+def _append(file: Any, labels: np.ndarray) -> None:
+    file.write(labels.tobytes())
 
 
 def print_json(result: dict[str, Any]) -> None:

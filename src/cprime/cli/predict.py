@@ -1,44 +1,48 @@
-"""`cprime predict`: the component of each row of DATA by a stored model."""
+"""`cprime predict`: the component of each row of DATA by a stored model, chunk by chunk."""
 
-from dataclasses import replace
+from itertools import accumulate, pairwise
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 
 from cprime import load
-from cprime.cli.files import TABLE_SUFFIXES, Request, read
-from cprime.cli.outputs import LABEL_SUFFIXES, check_output, print_json, write_labels
+from cprime.cli.files import Request, opened
+from cprime.cli.outputs import LABEL_SUFFIXES, check_output, label_writer, print_json
+from cprime.cli.progress import RowsProgress
 from cprime.cli.summary import centers
+from cprime.sources import ahead
 
 
-def predict(model: Path, source: Path, request: Request, output: Path, threads: int | None, *, as_json: bool) -> None:
+def predict(model: Path, path: Path, request: Request, output: Path, threads: int | None, *, as_json: bool) -> None:
     """Run the command. A table is read in the columns of the model, and all data in its precision."""
-    check_output(output, LABEL_SUFFIXES, (model, source))
+    check_output(output, LABEL_SUFFIXES, (model, path))
     estimator = load(model)
     # The columns are matched here; the estimator is then given plain arrays, as it would be of a .npy file.
     columns = estimator.__dict__.pop("feature_names_in_", None)
-    if columns is not None and source.suffix.lower() in TABLE_SUFFIXES and request.columns is None:
-        request = replace(request, columns=tuple(columns))
-    if request.dtype is None:
-        request = replace(request, dtype=centers(estimator).dtype.name)
     if threads is not None:
         estimator.set_params(n_threads=threads)
 
-    data = read(source, request)
-    if data.X.shape[1] != estimator.n_features_in_:
+    source = opened(path, request, None if columns is None else tuple(columns)).as_type(centers(estimator).dtype)
+    if source.n_features != estimator.n_features_in_:
         raise ValueError(
-            f"{source} has {data.X.shape[1]} columns of data, but the model {model} expects {estimator.n_features_in_}"
+            f"{path} has {source.n_features} columns of data, but the model {model} expects {estimator.n_features_in_}"
         )
     start = perf_counter()
-    labels = estimator.predict(data.X)
+    counts = np.zeros(len(centers(estimator)), dtype=np.int64)
+    ranges = list(pairwise(accumulate(source.sizes, initial=0)))
+    with RowsProgress(source.n_rows) as progress, label_writer(output, source.n_rows) as write:
+        for (begin, _), X in zip(ranges, ahead(source.watched(progress.rows), ranges), strict=True):
+            source.check_finite(X, begin)
+            labels = estimator.predict(X)
+            write(labels)
+            counts += np.bincount(labels, minlength=len(counts))
+        source.verify()
     seconds = perf_counter() - start
-    write_labels(output, labels)
     if as_json:
-        counts = np.bincount(labels, minlength=len(centers(estimator)))
         print_json(
             {
-                "n_samples": len(labels),
+                "n_samples": source.n_rows,
                 "n_components": len(counts),
                 "n_components_used": int(np.count_nonzero(counts)),
                 "seconds": {"predict": seconds},

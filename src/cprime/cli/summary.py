@@ -16,6 +16,9 @@ _ROWS = {
     "n_features": "dimensions D",
     "n_components": "components C",
     "covariance_type": "covariances",
+    "n_chunks": "chunks",
+    "chunk_rows": "rows of a chunk",
+    "dtype": "computed as",
     "n_active": "kept per point C′",
     "n_iter": "iterations",
     "converged": "converged",
@@ -26,7 +29,7 @@ _ROWS = {
     "kl_gap": "gap L − F (nats/point)",
     "entropy": "entropy of posteriors (nats/point)",
     "columns": "columns",
-    "bytes": "file size (bytes)",
+    "bytes": "stored bytes",
     "seconds": "seconds",
     "output": "written to",
 }

@@ -14,7 +14,7 @@ def ahead(source: Source, ranges: Iterable[tuple[int, int]]) -> Iterator[NDArray
 
     Two buffers serve all blocks: a block holds its rows until the next one is asked for, then it may be overwritten.
     What is in memory is handed out as it is, without a thread. While blocks are fetched, nothing else may read from the
-    source (its weights may be).
+    source (its weights may be). Who has `watched` the source is told of each block when it is handed out.
 
     Parameters
     ----------
@@ -29,9 +29,13 @@ def ahead(source: Source, ranges: Iterable[tuple[int, int]]) -> Iterator[NDArray
         What `source.read(begin, end)` returns; an error in reading it is raised here. The thread has ended when the
         iterator has, is closed or is no longer referred to.
     """
+    watch = source._watch or (lambda begin, end: None)
+    block: NDArray | None
     if source.in_memory:
         for begin, end in ranges:
-            yield source.read(begin, end)
+            block = source.read(begin, end)
+            watch(begin, end)
+            yield block
         return
     buffers = [np.empty((0, source.n_features), source.dtype)] * 2
 
@@ -43,11 +47,16 @@ def ahead(source: Source, ranges: Iterable[tuple[int, int]]) -> Iterator[NDArray
         return block
 
     coming: Future[NDArray] | None = None
+    rows = (0, 0)
     with ThreadPoolExecutor(1, thread_name_prefix="cprime-ahead") as reader:
         for number, (begin, end) in enumerate(ranges):
             block = None if coming is None else coming.result()
             coming = reader.submit(fetch, number, begin, end)
             if block is not None:
+                watch(*rows)
                 yield block
+            rows = begin, end
         if coming is not None:
-            yield coming.result()
+            block = coming.result()
+            watch(*rows)
+            yield block

@@ -5,7 +5,7 @@ fetched (`_fill`) and nothing else; what is done with rows is known above.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from numbers import Integral
 from pathlib import Path
@@ -59,6 +59,7 @@ class Source(ABC):
 
     in_memory = False
     _open_files: Any = None
+    _watch: Callable[[int, int], None] | None = None
 
     def __init__(
         self,
@@ -218,6 +219,12 @@ class Source(ABC):
             raise ValueError(f"chunk_rows == {chunk_rows}, must be >= 1.")
         new = self._copy()
         new._chunk_rows = None if chunk_rows is None else int(chunk_rows)
+        return new
+
+    def watched(self, watch: Callable[[int, int], None]) -> Self:
+        """The same rows; `ahead` calls `watch` with the first row of each block, and the one after its last."""
+        new = self._copy()
+        new._watch = watch
         return new
 
     @property

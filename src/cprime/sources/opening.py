@@ -79,19 +79,15 @@ def open_data(
     """
     if header is not None and not isinstance(data, str | os.PathLike):
         raise ValueError(f"header is for .csv files, got {type(data).__name__}.")
+    if key is not None and not isinstance(data, str | os.PathLike):
+        what = f"an open source, {data.name}" if isinstance(data, Source) else type(data).__name__
+        raise ValueError(f"key names an array of a file, got {what}.")
     if isinstance(data, Source):
         source = data if columns is None else data.select(columns)
-        if key is not None:
-            raise ValueError(f"key names an array of a file, got an open source, {data.name}.")
-        return source if chunk_rows is None else source.with_chunk_rows(chunk_rows)
-    if isinstance(data, str | os.PathLike):
-        source = open_path(data, key, header=header)
-        source._opened_with = {"path": os.path.abspath(data), "key": key, "header": header}
+    elif isinstance(data, str | os.PathLike):
+        source = open_path(data, key, header=header).select(columns)
     else:
-        if key is not None:
-            raise ValueError(f"key names an array of a file, got {type(data).__name__}.")
-        source = _open_object(data)
-    source = source.select(columns)
+        source = _open_object(data).select(columns)
     if source.n_rows == 0:
         raise ValueError(f"{source.name} must have at least one row, got none")
     return source if chunk_rows is None else source.with_chunk_rows(chunk_rows)
@@ -108,8 +104,13 @@ def reopened(spec: dict[str, Any]) -> Source:
 def open_path(
     path: str | os.PathLike, key: str | None = None, vector: bool = False, header: bool | None = None
 ) -> Source:
-    """The source of a file or folder; where a `vector` is looked for, arrays may have one axis."""
-    path = Path(path)
+    """The source of a file or folder, no columns chosen; where a `vector` is looked for, arrays may have one axis."""
+    source = _open_path(Path(path), key, vector, header)
+    source._opened_with = {"path": os.path.abspath(path), "key": key, "header": header}
+    return source
+
+
+def _open_path(path: Path, key: str | None, vector: bool, header: bool | None) -> Source:
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist")
     if path.is_dir() and path.suffix.lower() != ".zarr":

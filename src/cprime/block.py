@@ -6,7 +6,7 @@ Both are values: a pass over the data makes new ones. Knows nothing of models an
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ class Kept:
     """What n points keep, in the order of their block's rows.
 
     ids (n, H) int32: K(n), best first    costs (n, H): their squared distances, or in general their costs
-    bounds: what a search by bounds knows of the points
+    bounds: what a search by bounds knows of the points; the one array that a pass may write to, since it stays true
     """
 
     ids: NDArray[np.int32]
@@ -32,6 +32,12 @@ class Kept:
     def winners(self) -> NDArray[np.int32]:
         """The best component of each point: (n,)."""
         return self.ids[:, 0]
+
+    def unshared(self) -> Kept:
+        """With bounds of its own, for who may run a pass again."""
+        if self.bounds is None:
+            return self
+        return replace(self, bounds=Bounds(*(array.copy() for array in self.bounds)))
 
     def at(self, places: NDArray) -> Kept:
         """Of some of the points, without bounds."""

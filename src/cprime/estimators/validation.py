@@ -23,7 +23,7 @@ EXACT_AUTO, KEPT_AUTO = 16, 5
 PARTIAL_COMPONENTS, PARTIAL_EVALUATIONS = 256, 2**25
 # Below, k-means goes by bounds in so few dimensions, from so many components and so many evaluations an iteration.
 BOUNDED_FEATURES, BOUNDED_COMPONENTS, BOUNDED_EVALUATIONS = 4, 32, 2**21
-LARGEST_COPY = 4 * 2**30  # bytes of a chunk that is regrouped by default
+LARGEST_COPY = 4 * 2**30  # bytes of data that are regrouped by default
 SEARCHES = ("auto", "full", "bounded", "exact", "estimated", "graph")
 
 
@@ -230,7 +230,8 @@ def resolve_regroup(search: Search, data: Data, by_default: bool) -> bool:
     if not isinstance(search, Graph):
         return False
     if search.regroup is None:
-        return by_default and max(data.sizes) * data.n_features * data.dtype.itemsize <= LARGEST_COPY
+        one = len(data.sizes) == 1  # chunks that are read are copied in each pass
+        return by_default and one and data.n_points * data.n_features * data.dtype.itemsize <= LARGEST_COPY
     return bool(search.regroup)
 
 

@@ -14,17 +14,18 @@ from cprime.kernels.native import Floats
 
 @dataclass(frozen=True)
 class Chunk:
-    """kept: in the order of the block's rows    order (n,): which of the chunk's rows each is, None as they come"""
+    """kept: in the order of the block's rows    order (n,) int32, or int64: which row each is, None as they come"""
 
     kept: Kept | None = None
-    order: NDArray[np.int64] | None = None
+    order: NDArray[np.int32] | None = None
 
     def block(self, X: Floats, sample_weight: NDArray[np.float64] | None, first: int) -> Block:
         """The rows of the chunk, given as they come, in its order; first: the number of the first among all."""
         if self.order is None:
             return Block(X, sample_weight, first)
-        X = kernels.gather(X, self.order) if X.shape[1] else X
-        return Block(X, None if sample_weight is None else sample_weight[self.order], first, self.order)
+        order = self.order.astype(np.int64)
+        X = kernels.gather(X, order) if X.shape[1] else X
+        return Block(X, None if sample_weight is None else sample_weight[order], first, order)
 
     def begun(self, n: int, keep: bool) -> Chunk:
         """As it came, with nothing kept, or with the winners of its n points alone."""
@@ -36,7 +37,9 @@ class Chunk:
         """In the order of the winners."""
         assert self.kept is not None
         order = kernels.grouped_order(np.ascontiguousarray(self.kept.winners), n_components)
-        return Chunk(self.kept.at(order), order if self.order is None else self.order[order])
+        if self.order is not None:
+            order = self.order[order]
+        return Chunk(self.kept.at(order), order.astype(np.int32 if len(order) < 2**31 else np.int64))
 
     def at(self, rows: NDArray[np.int64]) -> Kept:
         """What rows keep, by their numbers in the chunk."""

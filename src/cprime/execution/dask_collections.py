@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from cprime.execution.base import Data
 from cprime.execution.local import Local
+from cprime.execution.tasks import hashes
 from cprime.sources import Source
 
 
@@ -55,6 +56,8 @@ def _weights(sample_weight: Any, rows: Any) -> Any:
         weights = da.from_array(np.asarray(sample_weight, dtype=np.float64), chunks=-1)
     if weights.shape != (rows.shape[0],):
         raise ValueError(f"sample_weight must have the shape ({rows.shape[0]},), got {weights.shape}.")
+    if not bool((weights > 0).any()):
+        raise ValueError("sample_weight must have at least one positive entry, got none.")
     return weights.rechunk((rows.chunks[0],))
 
 
@@ -99,8 +102,12 @@ class DaskSource(Source):
     def _gather(self, rows: NDArray[np.int64], out: NDArray) -> None:
         out[...] = self._rows[rows].compute()
 
-    def _identity(self) -> bytes:
-        found = blake2b(digest_size=32)
-        for block in self._rows.blocks:
-            found.update(np.ascontiguousarray(block.compute()))
+    def fingerprint(self) -> bytes:
+        """The same as on a cluster, so that a fit may go on with one or without."""
+        found, begin = blake2b(digest_size=32), 0
+        for i, n in enumerate(self.sizes):
+            weights = self.weights(begin, begin + n)
+            rows = self._rows.blocks[i].compute()
+            found.update(b"".join(hashes([rows], None if weights is None else [weights], begin, self.dtype)))
+            begin += n
         return found.digest()

@@ -2,10 +2,14 @@
 
 Chunks are handed out in groups, runs of a power of two of them, so that the parts of a group are merged as they are
 everywhere, and tasks are few. A group's rows stay where the cluster holds them, with what its points keep; a job
-travels as the result of a task, its part comes back merged by tasks in the fixed pairs. Whatever a lost worker held
-follows again from tasks, the jobs since the last cut of their lineage among them: it costs time, never the result.
+travels with its tasks, or if it is large as the result of one; parts come back merged in the fixed pairs, by tasks until
+they are few. Whatever a lost worker held follows again from tasks, the jobs since the last cut of their lineage among
+them: it costs time, never the result.
 """
 
+import logging
+import os
+import pickle
 import shutil
 import tempfile
 import uuid
@@ -15,6 +19,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+import dask
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,10 +27,16 @@ from cprime.execution import tasks
 from cprime.execution.base import Job, P, Taken
 from cprime.execution.chunk import Chunk, by_chunk, taken
 from cprime.execution.local import Prepare
+from cprime.execution.tasks import Held
 from cprime.kernels.native import Floats
+from cprime.statistics import merge
+
+logger = logging.getLogger("cprime")
 
 _GROUPS_A_THREAD = 4  # at least, where there are so many chunks
-_FAN_IN = 8  # parts that a task merges; a power of two
+_LIGHT = 2**20  # bytes of rows below which a group is not worth its tasks, as long as there is one for every thread
+_SENT = 2**20  # bytes of a job that go along with the tasks of all groups
+_FAN_IN = 8  # parts that are merged at once; a power of two
 _CUT = 8  # passes after which what points keep is written down, so that a lost one is not computed from the start
 
 
@@ -46,11 +57,9 @@ class Distributed:
         self._n_tasks = 0
         self.sizes = tuple(int(n) for n in X.chunks[0])
         self.n_points = sum(self.sizes)
-        self._scratch = _scratch(client)
-        n_threads = max(1, sum(client.nthreads().values()))
-        self._step = 1
-        while 2 * self._step * _GROUPS_A_THREAD * n_threads <= len(self.sizes):
-            self._step *= 2
+        self._scratch: Path | None = None
+        self._cuts = True
+        self._step = self._chunks_of_a_group(max(1, sum(client.nthreads().values())))
         self._groups = [
             tuple(range(begin, min(begin + self._step, len(self.sizes))))
             for begin in range(0, len(self.sizes), self._step)
@@ -72,26 +81,23 @@ class Distributed:
         return self._kept is not None
 
     def each(self, job: Job[P]) -> P:
-        sent = self._submit("job", tasks.as_it_is, job)
-        blocks = self._ordered or self._given
-        kept = self._kept or [None] * len(blocks)
+        sent, blocks = self._sent(job), self._ordered or self._given
+        held = self._kept or [None] * len(blocks)
         done = [
-            self._submit("pass", tasks.apply, sent, group, before) for group, before in zip(blocks, kept, strict=True)
+            self._submit("pass", tasks.apply, sent, group, before) for group, before in zip(blocks, held, strict=True)
         ]
-        parts = [self._submit("part", tasks.second, one) for one in done] if job.keeps else done
-        if job.keeps:
-            after = [self._submit("kept", tasks.first, one) for one in done]
-        while len(parts) > 1:
+        parts = [self._submit("part", tasks.part, one) for one in done] if job.keeps else done
+        while len(parts) > _FAN_IN:
             parts = [
                 self._submit("merge", tasks.merged, parts[begin : begin + _FAN_IN])
                 for begin in range(0, len(parts), _FAN_IN)
             ]
-        total = parts[0].result()
+        total = merge(self.client.gather(parts))
         if job.keeps:
-            self._before, self._kept = self._kept, after
+            self._before, self._kept = self._kept, done
             self._passes += 1
             if self._passes % _CUT == 0:
-                self._kept = self._cut(self._kept)
+                self._kept = self._cut(done)
         return total
 
     def commit(self) -> None:
@@ -120,8 +126,13 @@ class Distributed:
     def take(self, rows: NDArray[np.int64]) -> Taken:
         X = np.empty((len(rows), self.n_features), dtype=self.dtype)
         weights, kept = np.empty(len(rows)) if self.weighted else None, []
-        for mine, future in self._from_groups("take", tasks.taken, rows):
-            x, w, k = future.result()
+        places, found = [], []
+        for g, chunks in self._by_group(rows).items():
+            held = None if self._kept is None else self._kept[g]
+            places.append(np.concatenate([mine for _, mine, _ in chunks]))
+            inside = [(i, rows_of) for i, _, rows_of in chunks]
+            found.append(self._submit("take", tasks.taken, self._given[g], held, inside))
+        for mine, (x, w, k) in zip(places, self.client.gather(found), strict=True):
             X[mine] = x
             if weights is not None:
                 weights[mine] = w
@@ -164,14 +175,16 @@ class Distributed:
 
     def chunks(self) -> Iterator[Chunk]:
         for kept, group in zip(self._kept or [None] * len(self._groups), self._groups, strict=True):
-            yield from [Chunk()] * len(group) if kept is None else kept.result()
+            yield from [Chunk()] * len(group) if kept is None else kept.result().chunks
 
     def restore(self, chunks: Sequence[Chunk]) -> None:
         self._before = self._ordered = None
         if chunks[0].kept is None:
             self._kept = None
             return
-        self._kept = [self._submit("restore", tasks.as_it_is, [chunks[i] for i in group]) for group in self._groups]
+        self._kept = [
+            self._submit("restore", tasks.as_it_is, Held([chunks[i] for i in group])) for group in self._groups
+        ]
         if chunks[0].order is not None:
             self._ordered = [
                 self._submit("ordered", tasks.in_order, blocks, kept)
@@ -179,8 +192,8 @@ class Distributed:
             ]
 
     def identity(self) -> dict[str, Any]:
-        found = [self._submit("hash", tasks.hashes, blocks) for blocks in self._given]
-        whole = blake2b(b"".join(b"".join(future.result()) for future in found), digest_size=32)
+        found = self.client.gather(self._from_rows(tasks.hashes, self.dtype))
+        whole = blake2b(b"".join(b"".join(group) for group in found), digest_size=32)
         return {"data": whole.hexdigest(), "opened": None}
 
     def without_file(self) -> dict[str, NDArray]:
@@ -193,18 +206,41 @@ class Distributed:
     def _given(self) -> list[Any]:
         """The blocks of every group, as they come."""
         if self._blocks is None:
-            from dask.delayed import delayed
-
-            ends = np.cumsum(self.sizes)
-            rows = self._X.to_delayed()[:, 0]
-            weights = None if self._weight is None else self._weight.to_delayed()
-            groups = []
-            for group in self._groups:
-                first = int(ends[group[0]] - self.sizes[group[0]])
-                args = [rows[i] for i in group], None if weights is None else [weights[i] for i in group]
-                groups.append(delayed(tasks.made, pure=False)(*args, first, self.dtype, self._prepare, self._name))
-            self._blocks = self.client.compute(groups)
+            self._blocks = self._from_rows(tasks.made, self.dtype, self._prepare)
         return self._blocks
+
+    def _from_rows(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+        """What a function makes of the rows of every group, its weights and the number of its first row."""
+        from dask.delayed import delayed
+
+        ends = np.cumsum(self.sizes)
+        rows = self._X.to_delayed()[:, 0]
+        weights = None if self._weight is None else self._weight.to_delayed()
+        groups = []
+        for group in self._groups:
+            first = int(ends[group[0]] - self.sizes[group[0]])
+            mine = [rows[i] for i in group], None if weights is None else [weights[i] for i in group]
+            groups.append(delayed(function, pure=False)(*mine, first, *args))
+        return self.client.compute(groups)
+
+    def _chunks_of_a_group(self, n_threads: int) -> int:
+        """A power of two: the more, the fewer tasks; the fewer, the more evenly the threads are busy."""
+        step, n_bytes = 1, self.n_points * self.n_features * self.dtype.itemsize
+        while 2 * step * n_threads <= len(self.sizes):
+            light = n_bytes * step <= _LIGHT * len(self.sizes)
+            if not light and 2 * step * _GROUPS_A_THREAD * n_threads > len(self.sizes):
+                break
+            step *= 2
+        return step
+
+    def _sent(self, job: Any) -> Any:
+        """A job as an argument of the tasks of all groups."""
+        buffers: list[Any] = []
+        n_bytes = len(pickle.dumps(job, 5, buffer_callback=buffers.append)) + sum(b.raw().nbytes for b in buffers)
+        if n_bytes * len(self._groups) <= _SENT:
+            return job
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):  # it goes there once
+            return self._submit("job", tasks.as_it_is, job)
 
     def _submit(self, what: str, function: Callable[..., Any], *args: Any) -> Any:
         self._n_tasks += 1
@@ -217,24 +253,21 @@ class Distributed:
             found.setdefault(i // self._step, []).append((i % self._step, mine, inside))
         return found
 
-    def _from_groups(self, what: str, function: Callable[..., Any], rows: NDArray) -> list[tuple[NDArray, Any]]:
-        """What a function gives for rows, with which of them each part is of."""
-        found = []
-        for g, chunks in self._by_group(rows).items():
-            kept = None if self._kept is None else self._kept[g]
-            inside = [(i, places) for i, _, places in chunks]
-            mine = np.concatenate([mine for _, mine, _ in chunks])
-            found.append((mine, self._submit(what, function, self._given[g], kept, inside)))
-        return found
-
     def _cut(self, kept: list[Any]) -> list[Any]:
         """The same, read from files that all workers see; without such a folder, as they are."""
+        if self._cuts and self._scratch is None:
+            self._scratch = _scratch(self.client)
+            self._cuts = self._scratch is not None
         if self._scratch is None:
             return kept
         paths = [self._scratch / f"{self._passes}-{g}.npz" for g in range(len(kept))]
         written = [self._submit("write", tasks.written, one, str(path)) for one, path in zip(kept, paths, strict=True)]
-        for future in written:
-            future.result()
+        try:
+            self.client.gather(written)
+        except OSError as error:
+            logger.warning("no files in %s (%s): what a lost worker held takes longer to follow", self._scratch, error)
+            self._cuts, self._scratch = False, None
+            return kept
         cut = [self._submit("read", tasks.read, str(path)) for path in paths]
         for path in self._scratch.glob(f"{self._passes - 2 * _CUT}-*"):
             path.unlink(missing_ok=True)
@@ -242,10 +275,10 @@ class Distributed:
 
 
 def _scratch(client: Any) -> Path | None:
-    """A folder that goes with the client, if all workers are on this machine and see it."""
-    hosts = {worker["host"] for worker in client.scheduler_info(n_workers=-1)["workers"].values()}
-    if not hosts <= {"127.0.0.1", "localhost", "::1"}:
-        return None
-    folder = Path(tempfile.mkdtemp(prefix="cprime-"))
+    """A folder that goes with the client, if all workers see it; Dask's "temporary-directory" says where."""
+    folder = Path(tempfile.mkdtemp(prefix="cprime-", dir=dask.config.get("temporary-directory", None)))
     weakref.finalize(client, shutil.rmtree, folder, True)
-    return folder
+    if all(client.run(os.path.isdir, str(folder)).values()):
+        return folder
+    logger.info("not all workers see %s: what a lost one held is computed from the start of the fit", folder)
+    return None

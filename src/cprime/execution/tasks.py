@@ -3,9 +3,10 @@
 import os
 from collections.abc import Callable
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from dask.sizeof import sizeof
 from numpy.typing import NDArray
 
 from cprime._threads import limited
@@ -19,15 +20,36 @@ from cprime.kernels.native import Floats
 from cprime.statistics import merge
 
 
+class Held(NamedTuple):
+    """What the points of a group keep, chunk by chunk, with the merged part of the pass that they come from."""
+
+    chunks: list[Chunk]
+    part: Any = None
+
+
+@sizeof.register(Block)
+def _(block: Block) -> int:
+    """What the cluster takes a block for when it decides where tasks run."""
+    return sum(array.nbytes for array in (block.X, block.sample_weight, block.order) if array is not None)
+
+
+@sizeof.register(Chunk)
+def _(chunk: Chunk) -> int:
+    kept = chunk.kept
+    arrays = (chunk.order,) if kept is None else (chunk.order, kept.ids, kept.costs, *(kept.bounds or ()))
+    return sum(array.nbytes for array in arrays if array is not None)
+
+
 class Mapped:
     """A function of checked, prepared rows, for blocks of any dtype."""
 
     def __init__(self, function: Callable[[Floats], Any], dtype: np.dtype, prepare: Prepare | None):
         self.function, self.dtype, self.prepare = function, dtype, prepare
 
-    def __call__(self, X: Any) -> Any:
+    def __call__(self, X: Any, block_info: Any = None) -> Any:
+        first = block_info[0]["array-location"][0][0] if block_info else 0
         with limited(1):
-            return self.function(as_rows(X, self.dtype, self.prepare, "X", 0))
+            return self.function(as_rows(X, self.dtype, self.prepare, "X", first))
 
 
 def as_rows(X: Any, dtype: np.dtype, prepare: Prepare | None, name: str, first: int) -> Floats:
@@ -41,7 +63,7 @@ def as_rows(X: Any, dtype: np.dtype, prepare: Prepare | None, name: str, first: 
 
 
 def made(
-    rows: list[Any], weights: list[Any] | None, first: int, dtype: np.dtype, prepare: Prepare | None, name: str
+    rows: list[Any], weights: list[Any] | None, first: int, dtype: np.dtype, prepare: Prepare | None
 ) -> list[Block]:
     blocks = []
     for i, X in enumerate(rows):
@@ -57,81 +79,81 @@ def as_it_is(value: Any) -> Any:
     return value
 
 
-def first(pair: tuple[Any, Any]) -> Any:
-    return pair[0]
-
-
-def second(pair: tuple[Any, Any]) -> Any:
-    return pair[1]
+def part(held: Held) -> Any:
+    return held.part
 
 
 def merged(parts: list[Any]) -> Any:
     return merge(parts)
 
 
-def apply(job: Job[P], blocks: list[Block], chunks: list[Chunk] | None) -> Any:
-    """A job on a group: what its points keep then, and the merged part; the part alone where nothing new is kept."""
+def apply(job: Job[P], blocks: list[Block], held: Held | None) -> Any:
+    """A job on a group: what its points keep then, with the merged part; the part alone where nothing new is kept."""
     after, parts = [], []
     with limited(1):  # a worker runs a task a thread
-        for block, chunk in zip(blocks, chunks or [Chunk()] * len(blocks), strict=True):
-            kept, part = job(Block(block.X, block.sample_weight, block.first, block.order), chunk.kept)
+        for block, chunk in zip(blocks, [Chunk()] * len(blocks) if held is None else held.chunks, strict=True):
+            kept, one = job(Block(block.X, block.sample_weight, block.first, block.order), chunk.kept)
             after.append(Chunk(kept, chunk.order))
-            parts.append(part)
-    return (after, merge(parts)) if job.keeps else merge(parts)
+            parts.append(one)
+    return Held(after, merge(parts)) if job.keeps else merge(parts)
 
 
-def begun(chunks: list[Chunk], sizes: list[int], keep: bool) -> list[Chunk]:
-    return [chunk.begun(n, keep) for chunk, n in zip(chunks, sizes, strict=True)]
+def begun(held: Held, sizes: list[int], keep: bool) -> Held:
+    return Held([chunk.begun(n, keep) for chunk, n in zip(held.chunks, sizes, strict=True)])
 
 
-def regrouped(chunks: list[Chunk], n_components: int) -> list[Chunk]:
+def regrouped(held: Held, n_components: int) -> Held:
     with limited(1):
-        return [chunk.regrouped(n_components) for chunk in chunks]
+        return Held([chunk.regrouped(n_components) for chunk in held.chunks])
 
 
-def in_order(blocks: list[Block], chunks: list[Chunk]) -> list[Block]:
+def in_order(blocks: list[Block], held: Held) -> list[Block]:
     with limited(1):
         return [
-            chunk.block(block.X, block.sample_weight, block.first) for block, chunk in zip(blocks, chunks, strict=True)
+            chunk.block(block.X, block.sample_weight, block.first)
+            for block, chunk in zip(blocks, held.chunks, strict=True)
         ]
 
 
-def taken(blocks: list[Block], chunks: list[Chunk] | None, inside: list[tuple[int, NDArray]]) -> Any:
+def taken(blocks: list[Block], held: Held | None, inside: list[tuple[int, NDArray]]) -> Any:
+    """Rows by chunk and their numbers there: X, weights and what they keep."""
     X = np.concatenate([blocks[i].X[rows] for i, rows in inside])
     weights = None
     if blocks[0].sample_weight is not None:
         weights = np.concatenate([blocks[i].sample_weight[rows] for i, rows in inside])  # type: ignore[index]
-    if chunks is None or chunks[0].kept is None:
+    if held is None or held.chunks[0].kept is None:
         return X, weights, None
     ends = np.cumsum([0] + [len(rows) for _, rows in inside])
-    parts = [(np.arange(ends[j], ends[j + 1]), chunks[i].at(rows)) for j, (i, rows) in enumerate(inside)]
+    parts = [(np.arange(ends[j], ends[j + 1]), held.chunks[i].at(rows)) for j, (i, rows) in enumerate(inside)]
     return X, weights, chunk_of.taken(parts, len(X))
 
 
-def edited(chunks: list[Chunk], changes: list[tuple[int, NDArray, NDArray]]) -> list[Chunk]:
-    chunks = list(chunks)
+def edited(held: Held, changes: list[tuple[int, NDArray, NDArray]]) -> Held:
+    chunks = list(held.chunks)
     for i, rows, components in changes:
         chunks[i] = chunks[i].edited(rows, components)
-    return chunks
+    return Held(chunks)
 
 
-def labels(chunks: list[Chunk], i: int) -> NDArray[np.int32]:
-    return chunks[i].labels()
+def labels(held: Held, i: int) -> NDArray[np.int32]:
+    return held.chunks[i].labels()
 
 
-def hashes(blocks: list[Block]) -> list[bytes]:
+def hashes(rows: list[Any], weights: list[Any] | None, first: int, dtype: np.dtype) -> list[bytes]:
+    """Of every chunk, what tells others from it."""
     out = []
-    for block in blocks:
-        found = blake2b(np.ascontiguousarray(block.X), digest_size=32)
-        found.update(b"" if block.sample_weight is None else np.ascontiguousarray(block.sample_weight))
+    for i, X in enumerate(rows):
+        found = blake2b(np.ascontiguousarray(X, dtype=dtype), digest_size=32)
+        if weights is not None:
+            found.update(np.ascontiguousarray(weights[i], dtype=np.float64))
         out.append(found.digest())
     return out
 
 
-def written(chunks: list[Chunk], path: str) -> str:
+def written(held: Held, path: str) -> str:
     """What a group keeps as a file, whole or not at all: a worker may die on the way, and another do it again."""
     arrays = {}
-    for i, chunk in enumerate(chunks):
+    for i, chunk in enumerate(held.chunks):
         assert chunk.kept is not None
         parts = {"ids": chunk.kept.ids, "costs": chunk.kept.costs, "order": chunk.order}
         parts |= dict(zip(("b0", "b1", "b2", "b3"), chunk.kept.bounds or (), strict=False))
@@ -143,11 +165,11 @@ def written(chunks: list[Chunk], path: str) -> str:
     return path
 
 
-def read(path: str) -> list[Chunk]:
+def read(path: str) -> Held:
     chunks = []
     with np.load(path, allow_pickle=False) as arrays:
         for i in range(1 + max(int(name.split("-")[0]) for name in arrays.files)):
             parts = {name.split("-")[1]: arrays[name] for name in arrays.files if name.startswith(f"{i}-")}
             bounds = Bounds(*(parts[f"b{j}"] for j in range(4))) if "b0" in parts else None
             chunks.append(Chunk(Kept(parts["ids"], parts.get("costs"), bounds), parts.get("order")))
-    return chunks
+    return Held(chunks)

@@ -55,9 +55,9 @@ class LookWithinBounds:
             nothing = np.zeros(others.shape, dtype=points.dtype), np.zeros(len(points), dtype=points.dtype)
             bounds = Bounds(kept.winners.copy(), others, *nothing)
         else:
-            bounds = Bounds(*(array.copy() for array in kept.bounds))
+            bounds = kept.bounds  # renewed in place: they hold whatever becomes of the pass
         distances, n_distances = kernels.nearest_bounded(points, components.centers, bounds, self.moves)
-        after = Kept(bounds.labels[:, np.newaxis], distances[:, np.newaxis], bounds)
+        after = Kept(bounds.labels[:, np.newaxis].copy(), distances[:, np.newaxis], bounds)
         return Found(after, n_distances, Seen(len(points), block.count()))
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from cprime import KMeans, load
+from cprime.search import Graph
 
 
 def directions(n=2000, D=8, dtype=np.float32, seed=0, n_clusters=20):
@@ -38,7 +39,8 @@ def test_centers_are_unit_and_labels_those_of_greatest_cosine(search, dtype):
 def test_bound_never_falls_and_agrees_with_plain_iterations(search):
     X = directions(dtype=np.float64)
     start = X[:20].copy()
-    km = KMeans(20, metric="cosine", init=start, search=search, tol=0, exchange=False).fit(X)
+    value = Graph(exchange=False) if search == "graph" else search
+    km = KMeans(20, metric="cosine", init=start, search=value, tol=0).fit(X)
     assert np.diff(km.lower_bounds_).min() > -1e-9
     if search == "full":
         U, centers = unit(X), unit(start)
@@ -85,5 +87,5 @@ def test_what_has_no_direction_is_refused():
         KMeans(2, metric="cosine", init=np.zeros((2, 8))).fit(directions(100))
     with pytest.raises(ValueError, match="metric must be one of"):
         KMeans(2, metric="manhattan").fit(directions(100))
-    with pytest.raises(ValueError, match="exchange=True needs"):
-        KMeans(2, metric="cosine", search="graph", exchange=True).fit(directions(100))
+    with pytest.raises(ValueError, match="exchange=True needs epsilon=0 and metric='euclidean'"):
+        KMeans(2, metric="cosine", search=Graph(exchange=True)).fit(directions(100))

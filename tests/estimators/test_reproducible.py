@@ -7,7 +7,7 @@ import pytest
 from estimator_data import DTYPES, MAKERS, centers_of, clustered, mixture, outcome
 from threadpoolctl import threadpool_limits
 
-from cprime import KMeans
+from cprime import KMeans, em
 
 NOT_CONVERGED = pytest.mark.filterwarnings("ignore:The fit did not converge")
 
@@ -67,17 +67,23 @@ def test_a_generator_moves_on_from_fit_to_fit():
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
-def test_the_best_of_several_starts_is_kept(make):
+def test_the_best_of_several_starts_is_kept(make, monkeypatch):
     X = clustered(400, 2, n_clusters=12)
-    name = "init" if isinstance(make(12), KMeans) else "init_params"
-    generator = np.random.RandomState(4)
-    single = [make(12, random_state=generator, **{name: "random"}).fit(X) for _ in range(6)]
-    best = make(12, random_state=np.random.RandomState(4), n_init=6, **{name: "random"}).fit(X)
-    quality = [-fit.inertia_ if isinstance(fit, KMeans) else fit.lower_bound_ for fit in single]
+    given = {"random_state": 3, ("init" if isinstance(make(12), KMeans) else "init_params"): "random"}
+    alone, runs, run = make(12, **given).fit(X), [], em.run
+    monkeypatch.setattr(em, "run", lambda *arguments: runs.append(run(*arguments)) or runs[-1])
+    best = make(12, n_init=6, **given).fit(X)
+    quality = [-fit.quantization_error if isinstance(best, KMeans) else fit.lower_bound for fit in runs]
+    assert len(quality) == 6
     assert len(set(quality)) > 2
-    winner = single[int(np.argmax(quality))]
     assert int(np.argmax(quality)) not in (0, 5)
-    assert outcome(best) == outcome(winner)
+    winner = runs[int(np.argmax(quality))]
+    assert np.array_equal(centers_of(best), winner.model.centers)
+    assert np.array_equal(best.labels_, best.predict(X))
+    assert best.lower_bound_ == winner.lower_bound
+    assert best.n_iter_ == winner.n_iter
+    assert np.array_equal(centers_of(alone), runs[0].model.centers)
+    assert alone.lower_bound_ == runs[0].lower_bound
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())

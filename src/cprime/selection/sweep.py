@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,13 +19,15 @@ from cprime.selection.criteria import aic, bic
 from cprime.selection.fits import Mixture, centers_of, size_of, start_from
 from cprime.selection.results import Sweep
 from cprime.selection.starts import exchanged, extended
+from cprime.sources import Source, is_source_like, open_data
 
+_SAMPLE = 2**17  # rows of data that are read, from which better starts are made
 CRITERIA = ("bic", "aic", "free_energy_bic")
 _logger = logging.getLogger(__name__)
 
 
 class Data(NamedTuple):
-    """Rows as they came, array or table, and their weights (n,) float64 or None."""
+    """Rows as they came, array or table, and their weights (n,) float64 or None; or a source, which has its own."""
 
     X: Any
     weights: NDArray[np.float64] | None
@@ -33,9 +35,14 @@ class Data(NamedTuple):
     @property
     def weight(self) -> float:
         """Σ w_n."""
+        if isinstance(self.X, Source):
+            weights = self.X.weights(0, len(self.X))
+            return float(len(self.X) if weights is None else weights.sum())
         return float(_num_samples(self.X) if self.weights is None else self.weights.sum())
 
     def part(self, rows: NDArray) -> "Data":
+        if isinstance(self.X, Source):
+            return Data(self.X.subset(rows), None)
         return Data(_safe_indexing(self.X, rows), None if self.weights is None else self.weights[rows])
 
 
@@ -56,6 +63,8 @@ def sweep(
     before with new centers where points are far (D² sampling). From there, the pair of components that is best as one
     and the component that is best as two are exchanged, as long as the free energy rises. So one bad local optimum
     does not decide.
+
+    Of data that are read from files, new centers and exchanges are found among 2¹⁷ rows at random; fits see all rows.
 
     With `holdout`, that is done without the points held out, which the fit is then measured on; and one further run on
     all data goes on from there. What is returned beside `held_out` is of all data.
@@ -105,7 +114,11 @@ def sweep(
         check_choice(criterion, "criteria", CRITERIA)
     check_integer(n_init, "n_init", 1)
     rng = check_random_state(random_state)
-    data = Data(X, None if sample_weight is None else check_weights(sample_weight, X))
+    if is_source_like(X):
+        source = open_data(X)
+        data = Data(source if sample_weight is None else source.with_weights(sample_weight), None)
+    else:
+        data = Data(X, None if sample_weight is None else check_weights(sample_weight, X))
     seen, held_out = _divided(data, holdout, rng)
     rows: list[dict[str, Any]] = []
     fit: Mixture | None = None
@@ -152,16 +165,13 @@ def _best_fit(
 ) -> Mixture:
     """The fit of greatest free energy from fresh starts and from the one before, after exchanges."""
     best = _run(template, data, C, rng, {"n_init": n_init})
-    whole = best._opened(data.X).whole()
-    assert whole is not None
-    X = whole[0]
-    weights = np.ones(len(X)) if data.weights is None else data.weights
+    X, weights, labels = _in_memory(best, data, rng)
     if before is not None:
         centers = centers_of(before)
         more = extended(X, centers, C - len(centers), weights, rng, template.n_threads)
         best = max(best, _run(template, data, C, rng, start_from(template, more)), key=_free_energy)
     for _ in range(C if C > 2 else 0):
-        changed = exchanged(X, centers_of(best), weights, best.labels_)
+        changed = exchanged(X, centers_of(best), weights, labels(best))
         if changed is None:
             break
         fit = _run(template, data, C, rng, start_from(template, changed))
@@ -169,6 +179,23 @@ def _best_fit(
             break
         best = fit
     return best
+
+
+def _in_memory(
+    fit: Mixture, data: Data, rng: np.random.RandomState
+) -> tuple[NDArray, NDArray[np.float64], Callable[[Mixture], NDArray]]:
+    """Rows from which better starts are made, their weights, and what gives their labels by a fit.
+
+    All of what is in memory; of data that are read, at most 2¹⁷ rows at random.
+    """
+    opened = fit._opened(data.X, data.weights)
+    if opened.in_memory:
+        X, weights = opened.whole()
+        return X, np.ones(len(X)) if weights is None else weights, lambda fit: fit.labels_
+    rows = np.sort(rng.choice(opened.n_points, min(opened.n_points, _SAMPLE), replace=False))
+    taken = opened.take(rows)
+    weights = np.ones(len(rows)) if taken.sample_weight is None else taken.sample_weight
+    return taken.X, weights, lambda fit: fit.labels_[rows]
 
 
 def _run(template: Mixture, data: Data, C: int, rng: np.random.RandomState, changes: dict[str, Any]) -> Mixture:

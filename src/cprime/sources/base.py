@@ -202,6 +202,12 @@ class Source(ABC):
         new._settle()
         return new
 
+    def subset(self, rows: NDArray[np.int64]) -> "Source":
+        """Some of the rows, by rising numbers, as a source; their weights are held in memory."""
+        from cprime.sources.subset import SubsetSource
+
+        return SubsetSource(self, np.asarray(rows, dtype=np.int64))
+
     def as_type(self, dtype: DTypeLike) -> Self:
         """The same rows, read as float32 or float64."""
         wanted = np.dtype(dtype)

@@ -1,0 +1,48 @@
+"""Some of the rows of a source, as a source: what is held out, and the rest."""
+
+import hashlib
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.sources.base import Source
+
+_PIECE_BYTES = 16 * 2**20  # read at a time, of which some rows are taken
+
+
+class SubsetSource(Source):
+    """Rows by their rising numbers in another source, with their weights."""
+
+    def __init__(self, base: Source, rows: NDArray[np.int64]) -> None:
+        super().__init__(f"{len(rows)} rows of {base.name}", len(rows), (base.dtype,) * base.n_features, base.columns)
+        self._base, self._rows = base, rows
+        self.in_memory = base.in_memory
+        if base.weights(0, 0) is not None:
+            weights = np.concatenate([base.weights(*piece) for piece in _pieces(base)])  # type: ignore[arg-type]
+            self._weights = self.with_weights(weights[rows])._weights
+
+    def verify(self) -> None:
+        self._base.verify()
+
+    def _fill(self, begin: int, end: int, out: NDArray) -> None:
+        rows = self._rows[begin:end]
+        step = max(1, _PIECE_BYTES // (self.n_features * self._base.dtype.itemsize))
+        for first in range(int(rows[0]), int(rows[-1]) + 1, step):
+            last = min(first + step, int(rows[-1]) + 1)
+            a, b = np.searchsorted(rows, [first, last])
+            if a < b:
+                out[a:b] = self._pick(self._base.read(first, last)[rows[a:b] - first])
+
+    def _gather(self, rows: NDArray[np.int64], out: NDArray) -> None:
+        out[...] = self._pick(self._base.take(self._rows[rows]))
+
+    def _default_chunk_rows(self) -> int:
+        return max(1, self.n_rows) if self.in_memory else super()._default_chunk_rows()
+
+    def _identity(self) -> bytes:
+        return self._base.fingerprint() + hashlib.blake2b(np.ascontiguousarray(self._rows), digest_size=32).digest()
+
+
+def _pieces(source: Source) -> list[tuple[int, int]]:
+    ends = np.cumsum(source.sizes)
+    return [(int(end - size), int(end)) for size, end in zip(source.sizes, ends, strict=True)]

@@ -1,8 +1,9 @@
 """k-means, Gaussian mixtures and everything between them, at any number of clusters.
 
 `KMeans`, `GaussianMixture` and their relatives are scikit-learn estimators; the rooms beside them can be used alone;
-`open_data` opens files that are read chunk by chunk, and `load` brings back what an estimator's `save` wrote. C′ ("C
-prime") is the number of components that a point keeps: 1 is k-means, all C is exact EM.
+`open_data` opens files that are read chunk by chunk, `load` brings back what an estimator's `save` wrote, and `resume`
+goes on with a fit that has died. C′ ("C prime") is the number of components that a point keeps: 1 is k-means, all C is
+exact EM.
 """
 
 from importlib import import_module
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from cprime import coresets, datasets, plots, search, seeding, selection, theory
     from cprime.estimators import Bounds, FuzzyKMeans, GaussianMixture, KMeans, KMeans1D, KMedoids, SoftKMeans
-    from cprime.loading import load
+    from cprime.loading import load, resume
     from cprime.selection import GMeans, XMeans
     from cprime.sources import open_data
 
@@ -32,6 +33,7 @@ __all__ = [
     "load",
     "open_data",
     "plots",
+    "resume",
     "search",
     "seeding",
     "selection",
@@ -50,6 +52,7 @@ _HOME = {
     "XMeans": "cprime.selection",
     "load": "cprime.loading",
     "open_data": "cprime.sources",
+    "resume": "cprime.loading",
 }
 _ROOMS = ("coresets", "datasets", "plots", "search", "seeding", "selection", "theory")
 

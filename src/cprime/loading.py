@@ -35,18 +35,36 @@ def resume(folder: str | os.PathLike[str], X: Any = None, sample_weight: Any = N
     Raises
     ------
     ValueError
-        If the folder is no checkpoint or is damaged, or the data are not those of the fit.
+        If the folder is no checkpoint or is damaged, or the data are not those of the fit; and if the fit died before
+        its start was found, which is for a function to find: `fit`, called again, takes that as an argument.
     """
+    if X is None and sample_weight is not None:
+        raise ValueError("sample_weight goes with X, got it alone: give both, or none of them.")
     path, description = Path(folder), checkpoints.read(folder)
     if (path / checkpoints.MODEL).exists():
         return load(path / checkpoints.MODEL)
     params = {
-        name.removeprefix("parameter "): value for name, value in description.items() if name.startswith("parameter ")
+        name.removeprefix("parameter "): _Lost(value[1:-1]) if isinstance(value, str) and value[:1] == "<" else value
+        for name, value in description.items()
+        if name.startswith("parameter ")
     }
     estimator = class_of(description["estimator"])(**params, checkpoint=str(path))
+    vars(estimator).update(description["warm"] or {})
     if X is None:
         X, sample_weight = _data_of(path, description)
     return estimator.fit(X, sample_weight=sample_weight)
+
+
+class _Lost:
+    """A function that a fit was given: a checkpoint has its name alone."""
+
+    def __init__(self, name: str):
+        self.__qualname__ = name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise ValueError(
+            f"the fit needs the function {self.__qualname__} for its start, which no checkpoint has: call fit again."
+        )
 
 
 def _data_of(path: Path, description: dict[str, Any]) -> tuple[Any, Any]:

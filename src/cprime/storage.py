@@ -297,6 +297,8 @@ def _storable_params(estimator: BaseEstimator) -> dict[str, Any]:
     for name, value in params.items():
         if isinstance(value, BaseEstimator):
             params[name] = _centers(value, name)
+        elif isinstance(value, os.PathLike):
+            params[name] = os.fspath(value)
         elif isinstance(value, np.random.RandomState | np.random.Generator) or callable(value):
             params[name] = defaults[name].default
             _logger.warning("%s=%r cannot be stored; %r is stored instead", name, value, params[name])

@@ -31,7 +31,10 @@ FORMAT = 1
 FIT, MODEL = "fit.safetensors", "model.safetensors"
 _SHARE = 0.03  # of the time that may be spent on states
 _KEPT_STATES = 2
-_OURS = re.compile(r"state-\d{8}|fit\.safetensors|data\.npy|weights\.npy|model\.safetensors|.*\.part")
+_OURS = re.compile(
+    r"state-\d{8}|(fit\.safetensors|data\.npy|weights\.npy)(\.part)?|model\.safetensors|\.model\.[0-9a-f]{16}\.safetensors"
+)
+_UNCOMPARED = ("seed", "instruction_set", "opened")  # names of what another call of the same fit may differ in
 
 
 @dataclass(frozen=True)
@@ -60,21 +63,33 @@ class Checkpoint:
         self.description = description
         self._last = self._cost = 0.0
         self._writer: Thread | None = None
+        self._failure: OSError | None = None  # of the writer
 
     def begin(self, arrays: dict[str, np.ndarray]) -> None:
         """Makes the folder that of this fit, without any state; arrays: data that have no file, to be stored in it."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        for path in self.folder.iterdir():
-            _remove(path)
-        tensors: dict[str, np.ndarray] = {}
-        node = encode(self.description | {"arrays": tuple(sorted(arrays))}, "fit", tensors)
-        _write_tensors(self.folder / FIT, tensors, {"format": FORMAT, "fit": node})
-        if arrays:
-            self._writer = Thread(target=_write_arrays, args=(self.folder, arrays), daemon=True)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            for path in self.folder.iterdir():
+                if path.name != FIT:  # which says whose folder it is, until it is replaced
+                    _remove(path)
+            tensors: dict[str, np.ndarray] = {}
+            node = encode(self.description | {"arrays": tuple(sorted(arrays))}, "fit", tensors)
+            _write_tensors(self.folder / FIT, tensors, {"format": FORMAT, "fit": node})
+        except OSError as error:
+            raise self._failed("it could not be made", error) from error
+        self.store(arrays)
+
+    def store(self, arrays: dict[str, np.ndarray]) -> None:
+        """Writes what is not yet in the folder, while the fit runs."""
+        missing = {name: array for name, array in arrays.items() if not (self.folder / f"{name}.npy").exists()}
+        if missing:
+            self._writer = Thread(target=self._write_arrays, args=(missing,), daemon=True)
             self._writer.start()
 
     def save(self, runs: Runs, always: bool = False) -> None:
         """A new state, if the time since the last one is worth it."""
+        if self._failure is not None:
+            raise self._failed("the data could not be written to it", self._failure) from self._failure
         start = perf_counter()
         if not always and self._last and (start - self._last) * _SHARE < self._cost:
             return
@@ -92,13 +107,10 @@ class Checkpoint:
             tensors = {}
             head = {"runs": _encoded(runs, tensors), "sums": sums, "format": FORMAT}
             _write_tensors(place / "head.safetensors", tensors, head)
+            _flush(self.folder)
         except OSError as error:
             shutil.rmtree(place, ignore_errors=True)
-            raise OSError(
-                error.errno,
-                f"no state could be written to the checkpoint {self.folder} ({error.strerror}); resumed, the fit goes "
-                "on from the last one",
-            ) from error
+            raise self._failed("no state could be written, resumed the fit goes on from the last one", error) from error
         for _, old in states[: 1 - _KEPT_STATES or None]:
             shutil.rmtree(old, ignore_errors=True)
         self._last = perf_counter()
@@ -106,12 +118,31 @@ class Checkpoint:
 
     def end(self, write_model: Any) -> None:
         """The fit is done: its model takes the place of all states; write_model: writes it to a path."""
-        if self._writer is not None:
-            self._writer.join()
+        self.wait()
         write_model(self.folder / MODEL)
         for path in self.folder.iterdir():
             if path.name not in (MODEL, FIT):
                 _remove(path)
+
+    def wait(self) -> None:
+        """Until the data are in the folder."""
+        if self._writer is not None:
+            self._writer.join()
+
+    def _write_arrays(self, arrays: dict[str, np.ndarray]) -> None:
+        try:
+            for name, array in arrays.items():
+                part = self.folder / f"{name}.npy.part"
+                with part.open("wb") as file:
+                    np.save(file, array, allow_pickle=False)
+                    file.flush()
+                    os.fsync(file.fileno())
+                part.replace(self.folder / f"{name}.npy")
+        except OSError as error:
+            self._failure = error
+
+    def _failed(self, what: str, error: OSError) -> OSError:
+        return OSError(error.errno, f"checkpoint {self.folder}: {what} ({error.strerror or error})")
 
 
 def opened(folder: str | os.PathLike[str], description: dict[str, Any], data: Data) -> tuple[Checkpoint, Runs | None]:
@@ -120,7 +151,8 @@ def opened(folder: str | os.PathLike[str], description: dict[str, Any], data: Da
     Raises
     ------
     ValueError
-        If the folder holds anything else, or states of another fit: the message names what differs.
+        If the folder holds anything else, or states of another fit: the message names what differs. Nothing in the
+        folder is changed then.
     """
     path = Path(folder)
     checkpoint = Checkpoint(path, description, data)
@@ -130,11 +162,13 @@ def opened(folder: str | os.PathLike[str], description: dict[str, Any], data: Da
     if not (path / FIT).exists() or (path / MODEL).exists():
         return checkpoint, None
     before = _description(path)
+    if description["features"] is None:  # of a table that is an array now
+        description["features"] = before["features"]
     for name in description:
-        if name not in ("seed", "instruction_set") and not _same(before.get(name), description[name]):
+        if name not in _UNCOMPARED and not _same(before.get(name), description[name]):
+            what = _difference(name, before.get(name), description[name])
             raise ValueError(
-                f"checkpoint={str(path)!r} is of another fit: its {name} is {_shown(before.get(name))}, "
-                f"not {_shown(description[name])}. Give another folder, or remove this one."
+                f"checkpoint={str(path)!r} is of another fit: {what}. Give another folder, or remove this one."
             )
     if before["instruction_set"] != description["instruction_set"]:
         logger.warning(
@@ -146,9 +180,22 @@ def opened(folder: str | os.PathLike[str], description: dict[str, Any], data: Da
 
 
 def _same(a: Any, b: Any) -> bool:
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return np.array_equal(np.asarray(a), np.asarray(b))
-    return bool(a == b)
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return a.dtype == b.dtype and np.array_equal(a, b)
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
+    return type(a) is type(b) and bool(a == b)
+
+
+def _difference(name: str, before: Any, now: Any) -> str:
+    """In words: what was, and what is given."""
+    if name == "data":
+        return "its data (or their weights) are not these"
+    if name == "chunks":
+        return f"its data came in {len(before)} chunks of up to {max(before)} rows, not {len(now)} of up to {max(now)}"
+    if isinstance(before, np.ndarray | dict) and type(before) is type(now):
+        return f"its {name} has other values"
+    return f"its {name} is {_shown(before)}, not {_shown(now)}"
 
 
 def _shown(value: Any) -> str:
@@ -214,8 +261,12 @@ def _states(path: Path) -> list[tuple[int, Path]]:
 
 
 def _refuse_foreign(path: Path) -> None:
+    if not path.is_dir():
+        raise ValueError(f"checkpoint={str(path)!r} must be a folder, it is a file.")
+    begun = (path / FIT).exists()
     for found in sorted(path.iterdir()):
-        if not _OURS.fullmatch(found.name):
+        ours = _OURS.fullmatch(found.name) if begun else found.name == f"{FIT}.part"
+        if not ours or found.is_dir() != found.name.startswith("state-"):
             raise ValueError(
                 f"checkpoint={str(path)!r} must be a new folder or that of a checkpoint, it holds {found.name!r}."
             )
@@ -239,7 +290,11 @@ def _write(path: Path, content: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     part.replace(path)
-    place = os.open(path.parent, os.O_RDONLY)
+    _flush(path.parent)
+
+
+def _flush(folder: Path) -> None:
+    place = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(place)
     finally:
@@ -261,16 +316,6 @@ def _read_tensors(path: Path, expected: str | None = None) -> tuple[dict[str, np
         raise ValueError(f"{path} is damaged: its checksum is not that of its content")
     size = int.from_bytes(content[:8], "little")
     return load(content), json.loads(json.loads(content[8 : 8 + size])["__metadata__"]["cprime"])
-
-
-def _write_arrays(folder: Path, arrays: dict[str, np.ndarray]) -> None:
-    for name, array in arrays.items():
-        part = folder / f"{name}.npy.part"
-        with part.open("wb") as file:
-            np.save(file, array, allow_pickle=False)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(folder / f"{name}.npy")
 
 
 def _remove(path: Path) -> None:

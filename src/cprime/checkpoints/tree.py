@@ -45,7 +45,7 @@ def encode(value: Any, name: str, tensors: dict[str, np.ndarray]) -> Any:
         return value if isinstance(value, int) else {"float": value.hex()}
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
         complex_ = value.dtype.kind == "c"
-        tensors[name] = np.ascontiguousarray(value.view(np.float64) if complex_ else value)
+        tensors[name] = np.asarray(value, order="C").view(np.float64 if complex_ else value.dtype)
         return {"complex" if complex_ else "tensor": name}
     if isinstance(value, csr_array):
         parts = {part: getattr(value, part) for part in ("data", "indices", "indptr")}

@@ -1,6 +1,7 @@
 """What the estimators with an EM fit share: how data come in, starts, the best of several runs, bounds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -67,8 +68,21 @@ class Saver(NamedTuple):
         self.checkpoint.save(replace(self.runs, run=self.run, fit=fit))
 
 
+@contextmanager
+def _left(checkpoint: Checkpoint | None) -> Iterator[None]:
+    """A fit that fails leaves its data in the folder."""
+    try:
+        yield
+    except BaseException:
+        if checkpoint is not None:
+            checkpoint.wait()
+        raise
+
+
 def stored_param(value: Any) -> Any:
     """A constructor parameter as a checkpoint has it: starts that cannot be stored by a name of theirs."""
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, str | bool | int | float | None) or hasattr(value, "with_params"):
         return value
     if isinstance(value, np.random.RandomState | np.random.Generator):
@@ -127,7 +141,7 @@ class Clusterer(Stored):
         checkpoint, runs = self._checkpoint_of(data, key)
         if checkpoint is not None:
             key = key._replace(seed=checkpoint.description["seed"])
-        with shown(self.verbose):
+        with shown(self.verbose), _left(checkpoint):
             for run in range(runs.run, 1 if is_given(init) else self.n_init):
                 save = None if checkpoint is None else Saver(checkpoint, run, runs)
                 if runs.fit is not None:
@@ -163,14 +177,23 @@ class Clusterer(Stored):
                 for name, value in self.get_params(deep=False).items()
                 if name not in ("checkpoint", "n_threads", "verbose")
             },
+            "warm": self._goes_on_from(),
+            "features": tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None,
             **data.identity(),
             "chunks": tuple(data.sizes),
-            "columns": None if data.columns is None else tuple(data.columns),
         }
         checkpoint, runs = checkpoints.opened(self.checkpoint, description, data)
+        if description["features"] is not None:
+            self.feature_names_in_ = np.array(description["features"], dtype=object)
         if runs is None:
             checkpoint.begin(data.without_file())
+        else:
+            checkpoint.store(data.without_file())
         return checkpoint, runs or Runs()
+
+    def _goes_on_from(self) -> dict[str, Any] | None:
+        """Attributes of an earlier fit that this one begins with."""
+        return None
 
     def _end_checkpoint(self) -> None:
         """Once all is fitted: the folder keeps the model alone."""

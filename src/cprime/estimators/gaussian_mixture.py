@@ -309,6 +309,12 @@ class GaussianMixture(FittedMixture):
         model = given.first_model(data, self._centers(data, init, key), True)
         return em.begin(data, model, replace(self._plan(data), search=Full()), key).model
 
+    def _goes_on_from(self) -> dict[str, Any] | None:
+        if not (self.warm_start and hasattr(self, "means_")):
+            return None
+        names = ("means_", "weights_", "covariances_", "covariance_type_", "equal_weights_")
+        return {name: getattr(self, name) for name in names}
+
     def _start(self, data: Data) -> tuple[Any, Given]:
         """Where the means start, and what else is given."""
         C, D = self.n_components, data.n_features

@@ -2,9 +2,9 @@
 
 Chunks are handed out in groups, runs of a power of two of them, so that the parts of a group are merged as they are
 everywhere, and tasks are few. A group's rows stay where the cluster holds them, with what its points keep; a job
-travels with its tasks, or if it is large as the result of one; parts come back merged in the fixed pairs, by tasks until
-they are few. Whatever a lost worker held follows again from tasks, the jobs since the last cut of their lineage among
-them: it costs time, never the result.
+travels with its tasks, or if it is large as the result of one; parts are merged in the fixed pairs, by tasks until they
+are few. Whatever a lost worker held follows again from tasks, the jobs since the last cut of their lineage among them:
+it costs time, never the result.
 """
 
 import logging

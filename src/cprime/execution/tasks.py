@@ -92,7 +92,8 @@ def apply(job: Job[P], blocks: list[Block], held: Held | None) -> Any:
     after, parts = [], []
     with limited(1):  # a worker runs a task a thread
         for block, chunk in zip(blocks, [Chunk()] * len(blocks) if held is None else held.chunks, strict=True):
-            kept, one = job(Block(block.X, block.sample_weight, block.first, block.order), chunk.kept)
+            before = None if chunk.kept is None else chunk.kept.unshared()
+            kept, one = job(Block(block.X, block.sample_weight, block.first, block.order), before)
             after.append(Chunk(kept, chunk.order))
             parts.append(one)
     return Held(after, merge(parts)) if job.keeps else merge(parts)
@@ -152,7 +153,7 @@ def hashes(rows: list[Any], weights: list[Any] | None, first: int, dtype: np.dty
 
 def written(held: Held, path: str) -> str:
     """What a group keeps as a file, whole or not at all: a worker may die on the way, and another do it again."""
-    arrays = {}
+    arrays: dict[str, NDArray] = {}
     for i, chunk in enumerate(held.chunks):
         assert chunk.kept is not None
         parts = {"ids": chunk.kept.ids, "costs": chunk.kept.costs, "order": chunk.order}

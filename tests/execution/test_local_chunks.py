@@ -1,0 +1,189 @@
+"""Fits of data in several chunks: the same bits wherever these lie, and for any number of threads."""
+
+import numpy as np
+import pytest
+from execution_data import FAMILIES, SEARCHES, THREADS, C, centers_of, clustered, kmeans, mixture, outcome
+from execution_data import random_weights as random_weights_of
+
+from cprime.block import Kept
+from cprime.execution import Local
+from cprime.search import Bounded, Full, Graph
+from cprime.sources import open_data
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:The fit did not converge"),
+    pytest.mark.filterwarnings("ignore:Number of distinct clusters"),
+]
+
+N, D, ROWS = 1100, 3, 400
+MAKERS = {
+    "k-means": kmeans,
+    "cosine": lambda search, **changes: kmeans(search, metric="cosine", **changes),
+    "lazy": lambda search, **changes: kmeans(search, epsilon=0.05, **changes),
+    **{
+        f"{family} {assignment}": lambda search, family=family, assignment=assignment, **changes: mixture(
+            search, family, assignment=assignment, **changes
+        )
+        for family in FAMILIES
+        for assignment in ("soft", "hard", "posterior")
+    },
+}
+make_any = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
+search_any = pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES.keys())
+weighted_or_not = pytest.mark.parametrize("weighted", [False, True])
+
+
+def weights_of(weighted, n=N):
+    return random_weights_of(n) if weighted else None
+
+
+def start_of(X, estimator):
+    """The same estimator, with the first rows as its start."""
+    name = "init" if hasattr(estimator, "init") else "init_params"
+    return estimator.set_params(**{name: X[:C].copy()})
+
+
+@make_any
+@search_any
+@weighted_or_not
+def test_a_file_a_map_and_an_array_give_the_same_bits(make, search, weighted, tmp_path):
+    X, weight = clustered(N, D), weights_of(weighted)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    found = [
+        outcome(make(search).fit(open_data(data, chunk_rows=ROWS), sample_weight=weight))
+        for data in (X, mapped, tmp_path / "X.npy")
+    ]
+    assert found[1] == found[0]
+    assert found[2] == found[0]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@weighted_or_not
+def test_exact_em_too(family, dtype, weighted, tmp_path):
+    X, weight = clustered(N, D, dtype), weights_of(weighted)
+    np.save(tmp_path / "X.npy", X)
+    for assignment in ("soft", "posterior"):
+        first, second = (
+            mixture(Full(), family, n_active=None, assignment=assignment).fit(
+                open_data(data, chunk_rows=ROWS), sample_weight=weight
+            )
+            for data in (X, tmp_path / "X.npy")
+        )
+        assert outcome(first) == outcome(second)
+        assert first.means_.dtype == dtype
+
+
+@make_any
+@search_any
+def test_threads_change_no_bit(make, search):
+    X, weight = clustered(N, D, np.float32), weights_of(True)
+    source = open_data(X, chunk_rows=ROWS)
+    first, *others = (outcome(make(search, n_threads=t).fit(source, sample_weight=weight)) for t in THREADS)
+    assert all(other == first for other in others)
+
+
+@make_any
+@search_any
+@weighted_or_not
+def test_one_chunk_and_several_agree_in_an_iteration(make, search, weighted):
+    """From a start that is given, all draws are those of the same rows: only the order of sums differs."""
+    X, weight = clustered(N, D), weights_of(weighted)
+    whole = start_of(X, make(search, max_iter=1)).fit(X, sample_weight=weight)
+    parts = start_of(X, make(search, max_iter=1)).fit(open_data(X, chunk_rows=ROWS), sample_weight=weight)
+    np.testing.assert_allclose(centers_of(parts), centers_of(whole), rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(parts.labels_, whole.labels_)
+    assert parts.lower_bound_ == pytest.approx(whole.lower_bound_, abs=1e-9)
+    np.testing.assert_array_equal(parts.history_["n_distances"], whole.history_["n_distances"])
+    np.testing.assert_array_equal(parts.history_["n_moved"], whole.history_["n_moved"])
+    np.testing.assert_allclose(parts.history_["quantization_error"], whole.history_["quantization_error"], rtol=1e-11)
+    assert (parts.neighbors_ is None) == (whole.neighbors_ is None)
+    if parts.neighbors_ is not None:
+        np.testing.assert_array_equal(parts.neighbors_, whole.neighbors_)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 399, 1099, 1100, 5000])
+@pytest.mark.parametrize("search", [Full(), Bounded(), Graph(6)], ids=repr)
+def test_whole_fits_agree_however_the_rows_are_cut(search, rows):
+    """Well apart, so that rounding moves no point."""
+    X = clustered(N, D, n_clusters=C, spread=40.0)
+    whole = start_of(X, kmeans(search)).fit(X)
+    parts = start_of(X, kmeans(search)).fit(open_data(X, chunk_rows=rows))
+    np.testing.assert_array_equal(parts.labels_, whole.labels_)
+    np.testing.assert_allclose(parts.cluster_centers_, whole.cluster_centers_, rtol=0, atol=1e-9)
+    assert parts.n_iter_ == whole.n_iter_
+
+
+@weighted_or_not
+def test_empty_clusters_are_put_on_points_of_any_chunk(weighted):
+    X, weight = clustered(N, D), weights_of(weighted)
+    start = np.concatenate([X[: C - 5], 1e4 + X[:5]])
+    whole, parts = (
+        kmeans(Full(), init=start).fit(data, sample_weight=weight) for data in (X, open_data(X, chunk_rows=ROWS))
+    )
+    assert parts.n_relocated_ == whole.n_relocated_ >= 5
+    np.testing.assert_allclose(parts.cluster_centers_, whole.cluster_centers_, rtol=0, atol=1e-9)
+
+
+@make_any
+def test_predictions_do_not_depend_on_the_chunks(make):
+    X = clustered(N, D)
+    fit = make(SEARCHES["graph"]).fit(X)
+    np.testing.assert_array_equal(fit.predict(open_data(X, chunk_rows=ROWS)), fit.predict(X))
+    assert fit.score(open_data(X, chunk_rows=ROWS)) == pytest.approx(fit.score(X), rel=1e-12)
+
+
+def placed(rows, weight=None):
+    """Data of which every point keeps row modulo 5, at the cost of its row number."""
+    X = np.arange(2.0 * N).reshape(N, 2)
+    data = Local(open_data(X, chunk_rows=rows).with_weights(weight))
+    data.each(Modulo())
+    data.commit()
+    return X, data
+
+
+class Modulo:
+    """A pass that keeps row modulo n for every point."""
+
+    reads = keeps = True
+
+    def __init__(self, n=5):
+        self.n = n
+
+    def __call__(self, block, kept):
+        rows = block.rows(np.arange(len(block)))
+        np.testing.assert_array_equal(block.X[:, 0], 2.0 * rows)
+        return Kept((rows % self.n).astype(np.int32)[:, np.newaxis], rows.astype(float)[:, np.newaxis]), len(block)
+
+
+@pytest.mark.parametrize("rows", [300, N])
+def test_what_points_keep_stays_with_them(rows):
+    weight = random_weights_of(N)
+    X, data = placed(rows, weight)
+    expected = np.arange(N) % 5
+    asked = np.random.default_rng(0).permutation(N)[:50]
+    for regrouped in (False, True):
+        if regrouped:
+            data.regroup(5)
+        np.testing.assert_array_equal(data.labels(), expected)
+        taken = data.take(asked)
+        np.testing.assert_array_equal(taken.X, X[asked])
+        np.testing.assert_array_equal(taken.sample_weight, weight[asked])
+        np.testing.assert_array_equal(taken.kept.winners, asked % 5)
+        np.testing.assert_array_equal(taken.kept.costs[:, 0], asked)
+    data.each(Modulo(3))
+    np.testing.assert_array_equal(data.labels(), np.arange(N) % 3)
+    data.rollback()
+    np.testing.assert_array_equal(data.labels(), expected)
+    data.edit(asked, np.full(50, 7, dtype=np.int32))
+    expected[asked] = 7
+    np.testing.assert_array_equal(data.labels(), expected)
+    np.testing.assert_array_equal(data.take(asked).kept.costs, np.zeros((50, 1)))
+    data.begin(keep=True)
+    np.testing.assert_array_equal(data.labels(), expected)
+    assert data.take(asked).kept.costs is None
+    data.begin(keep=False)
+    assert data.labels() is None
+    assert not data.placed
+    assert data.take(asked).kept is None

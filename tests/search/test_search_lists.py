@@ -161,7 +161,7 @@ def test_cells_find_a_near_component(C, dtype):
     agreement = np.mean(labels == kernels.nearest(X, centers)[0][:, 0])
     assert agreement == 1 if C <= 64 else agreement > 0.95
     if C == 700:
-        offered = (cells.offered >= 0).sum(axis=1)
+        offered = (cells.offer.offered >= 0).sum(axis=1)
         assert len(cells.coarse) + offered.mean() < C / 2
     lists = cells.lists(min(C, 10))
     expected = kernels.nearest(centers, centers, min(C, 10))[0]

@@ -26,8 +26,8 @@ Prepare = Callable[
 class Local:
     """The chunks of a source; what points keep is in memory.
 
-    Of an array in memory the blocks are kept too, regrouped ones among them. checked: whether rows are known to be
-    finite; else each chunk is checked when it is first read.
+    Of an array in memory, and of a file of one chunk, the blocks are kept too, regrouped ones among them. checked:
+    whether rows are known to be finite; else each chunk is checked when it is first read.
     """
 
     def __init__(self, source: Source, checked: bool = False):
@@ -158,7 +158,7 @@ class Local:
                 if block is None:
                     X = self._read(i, next(arriving)) if reads else np.empty((end - begin, 0), dtype=self.dtype)
                     block = self._chunks[i].block(X, self.source.weights(begin, end), begin)
-                    if reads and self.source.in_memory:
+                    if reads and (self.source.in_memory or len(ranges) == 1):
                         self._blocks[i] = block
                 yield block
 

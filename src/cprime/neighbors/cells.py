@@ -48,19 +48,32 @@ def choose_from(
     group (n,): each row's group    origins (g, D): a point amid each group, for precision
     offered (g, m): ids of centres, −1 behind the last, at least one in each  ->  ids (n,), squared distances (n,)
     """
-    n_groups = len(origins)
-    inside = np.ones(n_groups + len(centers), dtype=X.dtype)
-    inside[:n_groups] = np.finfo(X.dtype).max ** 0.5  # nobody stays at an origin
-    lists = np.where(offered < 0, np.int32(-1), offered + np.int32(n_groups))
-    labels, distances = reassign(X, np.concatenate([origins, centers]), lists, group, inside, share=1.0)
-    stayed = labels < n_groups  # a row that lies on its origin goes where the origin would
-    if stayed.any():
-        used, place = np.unique(group[stayed], return_inverse=True)
-        no_lists = np.empty((len(centers), 0), dtype=np.int32)
-        found = nearest_among(origins[used], centers, no_lists, offered[used], 1)
-        labels[stayed] = n_groups + found.kept[place, 0]
-        distances[stayed] = np.square(X[stayed] - centers[labels[stayed] - n_groups]).sum(axis=1)
-    return labels - np.int32(n_groups), distances
+    return Offer(origins, centers, offered).choose(X, group)
+
+
+class Offer:
+    """Centres (C, D) of which each of g groups is offered some; origins (g, D), offered (g, m) as `choose_from` has."""
+
+    def __init__(self, origins: Floats, centers: Floats, offered: NDArray[np.int32]):
+        self.n_groups = len(origins)
+        self.offered = offered
+        self.places = np.concatenate([origins, centers])
+        self.lists = np.where(offered < 0, np.int32(-1), offered + np.int32(self.n_groups))
+        self.inside = np.ones(len(self.places), dtype=centers.dtype)
+        self.inside[: self.n_groups] = np.finfo(centers.dtype).max ** 0.5  # nobody stays at an origin
+
+    def choose(self, X: Floats, group: NDArray[np.int32]) -> tuple[NDArray[np.int32], Floats]:
+        """For every row the nearest of the centres that its group is offered: ids (n,), squared distances (n,)."""
+        n_groups, centers = self.n_groups, self.places[self.n_groups :]
+        labels, distances = reassign(X, self.places, self.lists, group, self.inside, share=1.0)
+        stayed = labels < n_groups  # a row that lies on its origin goes where the origin would
+        if stayed.any():
+            used, place = np.unique(group[stayed], return_inverse=True)
+            no_lists = np.empty((len(centers), 0), dtype=np.int32)
+            found = nearest_among(self.places[used], centers, no_lists, self.offered[used], 1)
+            labels[stayed] = n_groups + found.kept[place, 0]
+            distances[stayed] = np.square(X[stayed] - centers[labels[stayed] - n_groups]).sum(axis=1)
+        return labels - np.int32(n_groups), distances
 
 
 def table(groups: NDArray, n_groups: int) -> NDArray[np.int32]:
@@ -76,7 +89,7 @@ def table(groups: NDArray, n_groups: int) -> NDArray[np.int32]:
 class Cells:
     """Coarse cells over the components' centres, and for each cell the components of the cells nearest to it."""
 
-    def __init__(self, centers: Floats):
+    def __init__(self, centers: Floats, n_near: int = _NEAR):
         self.centers = centers
         rng = np.random.RandomState(0)  # the cells serve a search; where they lie changes its time and recall only
         C, n_cells = len(centers), math.isqrt(len(centers) - 1) + 1
@@ -87,7 +100,7 @@ class Cells:
         used, places = np.unique(cell, return_inverse=True)
         self.coarse = coarse[used]
         self.members = table(places, len(used))
-        self.offered = self._offered(_NEAR)
+        self.offer = Offer(self.coarse, centers, self._offered(n_near))
 
     def _near(self, n_near: int) -> NDArray[np.int32]:
         """The cells nearest to each, itself first: (n_cells, ≤ n_near)."""
@@ -109,7 +122,7 @@ class Cells:
     def find(self, X: Floats) -> tuple[NDArray[np.int32], Floats]:
         """For every row the nearest component of its cell and the cells near that: ids (n,), squared distances (n,)."""
         cell, _ = nearest_of_few(X, self.coarse)
-        return choose_from(X, cell, self.coarse, self.centers, self.offered)
+        return self.offer.choose(X, cell)
 
     def lists(self, n_neighbors: int) -> NDArray[np.int32]:
         """Approximate neighbours of every component, itself among them: (C, n_neighbors), −1 where a cell has fewer."""

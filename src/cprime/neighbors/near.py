@@ -9,7 +9,9 @@ from cprime.neighbors.cells import Cells
 from cprime.neighbors.lists import without_self
 
 _NEIGHBORS = 33
+_NEAR = 3  # cells around its own that a row is searched in; the lists lead on from there
 _MOST_STEPS = 10
+_SHARED = 4  # rows a center from which on it is worth preparing its neighbors for all of its rows
 
 
 class Near:
@@ -19,7 +21,7 @@ class Near:
     """
 
     def __init__(self, centers: Floats, lists: NDArray[np.int32] | None = None):
-        self.cells = Cells(centers)
+        self.cells = Cells(centers, _NEAR)
         self.lists = without_self(self.cells.lists(min(_NEIGHBORS, len(centers))) if lists is None else lists)
 
     def labels(self, X: Floats) -> NDArray[np.int32]:
@@ -29,9 +31,21 @@ class Near:
     def find(self, X: Floats) -> tuple[NDArray[np.int32], Floats]:
         """A near component of every row and its squared distance: O(N (√C + G) D)."""
         labels, distances = self.cells.find(X)
+        rows = np.arange(len(X))
         for _ in range(_MOST_STEPS):
-            previous = labels
-            labels, distances = kernels.reassign(X, self.cells.centers, self.lists, previous)
-            if np.array_equal(labels, previous):
+            before = labels[rows]
+            found, squared = self._step(X if len(rows) == len(X) else X[rows], before)
+            labels[rows], distances[rows] = found, squared
+            rows = rows[found != before]
+            if not len(rows):
                 break
         return labels, distances
+
+    def _step(self, X: Floats, labels: NDArray[np.int32]) -> tuple[NDArray[np.int32], Floats]:
+        """The best of each row's component and its neighbours: for many rows by component, for few row by row."""
+        centers = self.cells.centers
+        if len(X) >= _SHARED * len(centers):
+            return kernels.reassign(X, centers, self.lists, labels)
+        no_lists = np.empty((len(centers), 0), dtype=np.int32)
+        found = kernels.nearest_among(X, centers, no_lists, labels[:, np.newaxis], 1, self.lists[labels])
+        return found.kept[:, 0], found.distances[:, 0]

@@ -45,7 +45,7 @@ class KMeans(NearestCenter, Clusterer):
     ----------
     n_clusters : int, default=8
         Number of clusters C, at most the number of points.
-    init : {"auto", "k-means++", "random", "afk-mc2", "two-level"}, array-like, fitted estimator or callable
+    init : str, array-like, fitted estimator or callable, default="auto"
         Where to start, by default "auto": greedy k-means++, distinct random rows, the AFK-MC² chain, rows spread over
         coarse cells, given centers of shape (n_clusters, n_features), those of a fitted estimator, or a function of
         (X, n_clusters, random_state). "auto" is "two-level" from 256 clusters and 2²⁵ evaluations an iteration, and for

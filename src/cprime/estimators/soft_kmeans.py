@@ -46,7 +46,7 @@ class SoftKMeans(Graded, Clusterer):
         Which centers a point looks at before it keeps n_active of them, as in `GaussianMixture`.
     n_neighbors : int or "auto", default="auto"
         G, the length of a center's neighbor list in a partial search, itself among them.
-    init : {"auto", "k-means++", "random", "afk-mc2", "two-level"}, array-like, fitted estimator or callable
+    init : str, array-like, fitted estimator or callable, default="auto"
         Where to start, as in `KMeans`; default "auto".
     n_init : int, default=1
         Number of starts; the one of greatest F is kept. From given centers there is one.

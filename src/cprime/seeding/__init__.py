@@ -20,6 +20,7 @@ from cprime.execution import Data, local
 from cprime.seeding.afk_mc2 import afk_mc2, choose_by_afk_mc2
 from cprime.seeding.given import ACCEPTED, METHODS, given_centers, in_memory, is_given
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus, kmeans_plusplus
+from cprime.seeding.parallel import choose_in_parallel
 from cprime.seeding.random_rows import draw_rows, random_rows
 from cprime.seeding.sampling import gather
 from cprime.seeding.two_level import choose_by_two_levels, two_level
@@ -55,7 +56,7 @@ def seed(
         Finite data, in any layout.
     n_clusters : int
         Number of centers C, 1 … n_samples.
-    init : {"k-means++", "random", "afk-mc2", "two-level"}, array-like, fitted estimator or callable
+    init : {"k-means++", "k-means||", "random", "afk-mc2", "two-level"}, array-like, fitted estimator or callable
         A method of this package; an array of shape (n_clusters, n_features); an estimator with
         ``cluster_centers_`` or ``means_``; or ``init(X, n_clusters, random_state=...)`` that returns such
         an array.
@@ -127,6 +128,10 @@ def place(
         return data.take(choose_by_two_levels(data, n_clusters, rng)).X
     if init == "random":
         return data.take(draw_rows(data, n_clusters, rng)).X
+    if init == "k-means||":
+        centers = data.take(choose_in_parallel(data, n_clusters, rng)).X
+        data.begin(keep=False)
+        return centers
     X, weights = in_memory(data, f"init={init!r}")
     if init == "k-means++":
         return gather(X, choose_by_kmeans_plusplus(X, n_clusters, weights, rng))

@@ -26,7 +26,7 @@ def in_memory(data: Data, what: str) -> tuple[Floats, NDArray[np.float64] | None
     if whole is None:
         raise ValueError(
             f"{what} needs the data as one chunk in memory, got {data.n_points} rows in {len(data.sizes)} chunk(s) "
-            "that are read: use 'two-level' or 'random', or give the centers."
+            "that are read: use 'two-level', 'k-means||' or 'random', or give the centers."
         )
     return whole
 
@@ -64,9 +64,9 @@ def given_centers(
     return centers
 
 
-METHODS = ("k-means++", "random", "afk-mc2", "two-level")
+METHODS = ("k-means++", "k-means||", "random", "afk-mc2", "two-level")
 ACCEPTED = (
-    "'k-means++', 'random', 'afk-mc2', 'two-level', an array of shape (n_clusters, n_features), a fitted "
+    "'k-means++', 'k-means||', 'random', 'afk-mc2', 'two-level', an array of shape (n_clusters, n_features), a fitted "
     "estimator with "
     "cluster_centers_ or means_, or a callable"
 )

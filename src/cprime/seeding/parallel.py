@@ -1,0 +1,102 @@
+"""k-means||: k-means++ with few passes, for data anywhere (Bahmani et al. 2012).
+
+From one point on, in each of a few rounds every point becomes a candidate with probability ℓ w d² / Σ w d², d being its
+distance to the candidates so far; of these, weighted by the points that are nearest to them, greedy k-means++ chooses.
+Six passes over the data, N·ℓ evaluations each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime import kernels
+from cprime._random import Key, Purpose
+from cprime.block import Block, Kept
+from cprime.execution import Data
+from cprime.kernels.native import Floats
+from cprime.seeding.keys import SmallestKeys
+from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
+from cprime.seeding.sampling import complete
+
+_ROUNDS = 5
+_OVERSAMPLING = 2  # ℓ, in numbers of centers
+
+
+@dataclass(frozen=True)
+class Closest:
+    """The nearest candidate of every point, after more of them; first: how many there were.
+
+    The part is Σ w d², and by candidate the weight of the points nearest to it, (m + 1,).
+    """
+
+    more: Floats
+    first: int
+
+    reads: ClassVar[bool] = True
+    keeps: ClassVar[bool] = True
+
+    def __call__(self, block: Block, kept: Kept | None) -> tuple[Kept, NDArray[np.float64]]:
+        ids, costs = kernels.nearest(block.X, self.more)
+        ids += np.int32(self.first)
+        if kept is not None:
+            assert kept.costs is not None
+            stay = kept.costs <= costs
+            ids, costs = np.where(stay, kept.ids, ids), np.where(stay, kept.costs, costs)
+        mass = block.weighted_sum(costs[:, 0])
+        held = np.bincount(ids[:, 0], block.sample_weight, self.first + len(self.more))
+        return Kept(ids, costs), np.concatenate([[mass], held])
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Rows, in their order: (m,)."""
+
+    rows: NDArray[np.int64]
+
+    def __add__(self, other: Drawn) -> Drawn:
+        return Drawn(np.concatenate([self.rows, other.rows]))
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Each point on its own, with probability rate · w d²."""
+
+    key: Key
+    column: int
+    rate: float
+
+    reads: ClassVar[bool] = False
+    keeps: ClassVar[bool] = False
+
+    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, Drawn]:
+        assert kept is not None
+        assert kept.costs is not None
+        chance = self.rate * kept.costs[:, 0].astype(np.float64)
+        if block.sample_weight is not None:
+            chance *= block.sample_weight
+        places = np.flatnonzero(block.uniform(self.key, Purpose.SEEDING, self.column) < chance)
+        return None, Drawn(np.sort(block.rows(places)))
+
+
+def choose_in_parallel(data: Data, n_clusters: int, rng: np.random.RandomState) -> NDArray[np.int64]:
+    """Distinct rows to start from, by k-means||: (C,) int64."""
+    key = Key(int(rng.randint(2**31)))
+    rows = data.each(SmallestKeys(key, 1)).rows
+    found = data.each(Closest(data.take(rows).X, 0))
+    for column in range(1, _ROUNDS + 1):
+        data.commit()
+        if not found[0] > 0:
+            break
+        more = data.each(Draw(key, column, _OVERSAMPLING * n_clusters / found[0])).rows
+        if len(more):
+            rows = np.concatenate([rows, more])
+            found = data.each(Closest(data.take(more).X, len(rows) - len(more)))
+    data.commit()
+    if len(rows) <= n_clusters:
+        return complete(rows, data.n_points, n_clusters, None, rng)
+    chosen = choose_by_kmeans_plusplus(data.take(rows).X, n_clusters, found[1:], rng)
+    return rows[chosen]

@@ -74,9 +74,7 @@ class LookAmong:
             return Found(
                 Kept(found.kept, found.distances), int(found.counts.sum(dtype=np.int64)), Seen(n, block.count())
             )
-        after = Kept(np.empty((n, n_kept), dtype=np.int32), np.empty((n, n_kept), dtype=points.dtype))
-        assert after.costs is not None
-        n_distances = 0
+        ids, costs, n_distances = np.empty((n, n_kept), dtype=np.int32), np.empty((n, n_kept), dtype=points.dtype), 0
         step = max(1, _VALUES // (kept.ids.shape[1] * (self.lists.shape[1] + 1) + self.n_explore))
 
         def parts() -> Iterator[csr_array]:
@@ -84,13 +82,13 @@ class LookAmong:
             for begin in range(0, n, step):
                 rows = slice(begin, begin + step)
                 found = components.among(points[rows], self.lists, kept.ids[rows], n_kept, extra[rows], evidence=True)
-                after.ids[rows], after.costs[rows] = found.kept, found.distances
+                ids[rows], costs[rows] = found.kept, found.distances
                 n_distances += int(found.counts.sum(dtype=np.int64))
                 weight = None if block.sample_weight is None else block.sample_weight[rows]
                 yield _evidence(found, weight, components)
 
         evidence = _summed(parts())
-        return Found(after, n_distances, Seen(n, block.count(), evidence=evidence))
+        return Found(Kept(ids, costs), n_distances, Seen(n, block.count(), evidence=evidence))
 
 
 def _summed(parts: Iterator[csr_array]) -> csr_array:

@@ -43,6 +43,14 @@ def resume(folder: str | os.PathLike[str], X: Any = None, sample_weight: Any = N
     path, description = Path(folder), checkpoints.read(folder)
     if (path / checkpoints.MODEL).exists():
         return load(path / checkpoints.MODEL)
+    estimator = unfitted(path, description)
+    if X is None:
+        X, sample_weight = data_of(path, description)
+    return estimator.fit(X, sample_weight=sample_weight)
+
+
+def unfitted(path: Path, description: dict[str, Any]) -> Any:
+    """The estimator of a checkpoint, before its fit."""
     params = {
         name.removeprefix("parameter "): _Lost(value[1:-1]) if isinstance(value, str) and value[:1] == "<" else value
         for name, value in description.items()
@@ -50,9 +58,7 @@ def resume(folder: str | os.PathLike[str], X: Any = None, sample_weight: Any = N
     }
     estimator = class_of(description["estimator"])(**params, checkpoint=str(path))
     vars(estimator).update(description["warm"] or {})
-    if X is None:
-        X, sample_weight = _data_of(path, description)
-    return estimator.fit(X, sample_weight=sample_weight)
+    return estimator
 
 
 class _Lost:
@@ -67,7 +73,7 @@ class _Lost:
         )
 
 
-def _data_of(path: Path, description: dict[str, Any]) -> tuple[Any, Any]:
+def data_of(path: Path, description: dict[str, Any]) -> tuple[Any, Any]:
     """What the fit read, opened again; arrays in memory as they were stored."""
     stored = {}
     for name in description["arrays"]:

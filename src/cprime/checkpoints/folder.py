@@ -213,6 +213,18 @@ def read(folder: str | os.PathLike[str]) -> dict[str, Any]:
     return _description(path)
 
 
+def standing(path: Path) -> tuple[int, Runs | None]:
+    """How many states a checkpoint has, and where the newest complete one stands; what points keep is not read."""
+    states = _states(path)
+    for _, place in reversed(states):
+        try:
+            tensors, head = _read_tensors(place / "head.safetensors")
+            return len(states), _decoded(head["runs"], tensors)
+        except (OSError, SafetensorError, ValueError, KeyError, TypeError):
+            continue
+    return len(states), None
+
+
 def newest(path: Path, data: Data) -> Runs | None:
     """The newest complete state, what points keep put back into the data; None if there is none yet."""
     for number, place in reversed(_states(path)):

@@ -67,6 +67,8 @@ Threads = Annotated[
     int | None, typer.Option(min=1, help="Threads to use.", show_default="all that the process may use")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no table.")]
+Output = Annotated[Path, typer.Option("-o", "--output", help="Where to write the model: a .safetensors file.")]
 
 
 def _print_version(value: bool) -> None:
@@ -90,7 +92,7 @@ def _root(
 def fit(
     data: DataPath,
     k: Annotated[int, typer.Option("-k", "--n-components", min=1, help="Number of clusters C.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the model: a .safetensors file.")],
+    output: Output,
     model: Annotated[Model, typer.Option("-m", "--model", help="k-means, or a Gaussian mixture.")] = Model.KMEANS,
     n_active: Annotated[
         str | None,
@@ -147,12 +149,19 @@ def fit(
     header: Header = None,
     dtype: Dtype = None,
     chunk_rows: ChunkRows = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Keep the state of the fit in this folder, new or empty: `cprime resume` goes on from there.",
+        ),
+    ] = None,
     bounds: Annotated[
         bool,
         typer.Option("--bounds", help="Compute the exact log-likelihood too: one pass over all components."),
     ] = False,
     as_json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no table.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Fit a model to DATA and write it to a file."""
     if model is Model.KMEANS:
@@ -183,9 +192,25 @@ def fit(
         n_init,
         seed,
         threads,
+        checkpoint,
         bounds,
     )
     run(data, request, options, output, as_json=as_json, quiet=quiet)
+
+
+@app.command()
+@one_line_errors
+def resume(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of `cprime fit --checkpoint DIR`.")],
+    output: Output,
+    threads: Threads = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Go on with a fit that has died or was interrupted: the model is the same as if nothing had happened."""
+    from cprime.cli.resume import resume as run
+
+    run(folder, output, threads, as_json=as_json, quiet=quiet)
 
 
 @app.command()
@@ -215,7 +240,9 @@ def predict(
 @app.command()
 @one_line_errors
 def info(
-    path: Annotated[Path, typer.Argument(metavar="MODEL|DATA", help="A file written by `cprime fit`, or data.")],
+    path: Annotated[
+        Path, typer.Argument(metavar="MODEL|DATA|DIR", help="A file written by `cprime fit`, data, or a checkpoint.")
+    ],
     key: Key = None,
     columns: Columns = None,
     drop: Drop = None,
@@ -223,7 +250,7 @@ def info(
     chunk_rows: ChunkRows = None,
     as_json: Json = False,
 ) -> None:
-    """Say what is in a model file, or in data: rows, columns, chunks."""
+    """Say what is in a model file, in data (rows, columns, chunks) or in a checkpoint (how far its fit has come)."""
     from cprime.cli.files import Request
     from cprime.cli.info import info as run
 

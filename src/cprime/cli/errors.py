@@ -1,4 +1,4 @@
-"""What a command does when it cannot go on: one line on stderr and exit code 1, and warnings a line each."""
+"""What a command does when it cannot go on: one line on stderr and exit code 1; warnings a line each; Ctrl-C."""
 
 import functools
 import logging
@@ -15,7 +15,8 @@ F = TypeVar("F", bound=Callable[..., None])
 def one_line_errors(command: F) -> F:
     """Let a command end with ``error: …`` on stderr and exit code 1 for whatever its user can put right.
 
-    A missing or unreadable file, wrong data, a missing optional package, too little memory: no traceback.
+    A missing or unreadable file, wrong data, a missing optional package, too little memory: no traceback. Ctrl-C ends
+    it with one line too, ``interrupted``, and what the KeyboardInterrupt says, and exit code 130.
     Anything else is a defect of the program and keeps its traceback.
     """
 
@@ -35,6 +36,10 @@ def one_line_errors(command: F) -> F:
                 command(*args, **kwargs)
             except BrokenPipeError:
                 raise
+            except KeyboardInterrupt as stop:
+                sys.stderr.write(f"interrupted{f': {stop}' if str(stop) else ''}\n")
+                sys.stderr.flush()
+                raise typer.Exit(130) from stop
             except (ValueError, OSError, ImportError, MemoryError) as error:
                 say("error", describe(error))
                 raise typer.Exit(1) from error

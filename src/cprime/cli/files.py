@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cprime.cli.errors import say
 from cprime.sources import Source, open_data
-from cprime.sources.arrays import ArraySource
+from cprime.sources.held import HeldSource
 from cprime.sources.kinds import listed
 from cprime.sources.opening import open_path
 
@@ -46,11 +46,7 @@ def opened(path: Path, request: Request, expected: tuple[str, ...] | None = None
 
 def held(source: Source) -> Source:
     """The same rows in memory if they are one chunk: a file is then read once, and not in every iteration."""
-    if len(source.sizes) > 1:
-        return source
-    X = source.read(0, source.n_rows)
-    source.check_finite(X, 0)
-    return ArraySource(X, source.name, source.columns).with_weights(source.weights(0, source.n_rows))
+    return HeldSource(source) if len(source.sizes) == 1 else source
 
 
 def _columns(stored: Source, request: Request, expected: tuple[str, ...] | None) -> list[str] | list[int] | None:

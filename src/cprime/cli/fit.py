@@ -1,16 +1,17 @@
 """`cprime fit`: open DATA, fit a model with a progress bar, write it, and say what came of it."""
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from cprime import GaussianMixture, KMeans
+from cprime import GaussianMixture, KMeans, checkpoints
 from cprime.cli.files import Request, held, opened
 from cprime.cli.outputs import MODEL_SUFFIXES, check_output, print_json
 from cprime.cli.progress import FitProgress
 from cprime.cli.summary import print_summary, summary
-from cprime.sources import Source
+from cprime.sources import Source, is_source_like
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,13 @@ class FitOptions:
     n_init: int | None
     seed: int
     threads: int | None
+    checkpoint: Path | None
     bounds: bool
 
 
 def fit(path: Path, request: Request, options: FitOptions, output: Path, *, as_json: bool, quiet: bool) -> None:
     """Run the command. Whether the output can be written is asked before anything is read."""
-    check_output(output, MODEL_SUFFIXES, (path,))
+    check_output(output, MODEL_SUFFIXES, (path,), options.checkpoint)
     start = perf_counter()
     source = opened(path, request)
     if options.n_components > source.n_rows:
@@ -43,27 +45,49 @@ def fit(path: Path, request: Request, options: FitOptions, output: Path, *, as_j
     source = held(source)
     estimator = _estimator(options, source.n_features)
     seconds = {"read": perf_counter() - start}
-
-    start = perf_counter()
-    title = "k-means" if options.model == "kmeans" else "mixture"
-    with FitProgress(title, estimator.max_iter, estimator.n_init, source.n_rows, quiet=quiet) as progress:
-        estimator._callback = progress
-        estimator.fit(source.watched(progress.rows))
-    del estimator._callback
-    seconds["fit"] = perf_counter() - start
-    figures = {"n_samples": source.n_rows, **summary(estimator)}
-
+    figures = fitted(estimator, source, None, options.checkpoint, output, quiet=quiet)
+    seconds |= figures["seconds"]
     if options.bounds:
         start = perf_counter()
         figures.update(_bounds(estimator, source))
         seconds["bounds"] = perf_counter() - start
     estimator.save(output)
+    report(figures | {"seconds": seconds, "output": output}, as_json=as_json, quiet=quiet)
 
-    figures |= {"seconds": seconds, "output": output}
+
+def fitted(
+    estimator: Any, X: Any, sample_weight: Any, checkpoint: Path | None, output: Path, *, quiet: bool
+) -> dict[str, Any]:
+    """Fits, with a progress bar, and returns the figures; Ctrl-C says how to go on, where there is a checkpoint.
+
+    X: a source or an array in memory
+    """
+    start = perf_counter()
+    title = "k-means" if isinstance(estimator, KMeans) else "mixture"
+    try:
+        with FitProgress(title, estimator.max_iter, estimator.n_init, len(X), quiet=quiet) as progress:
+            estimator._callback = progress
+            data = X.watched(progress.rows) if is_source_like(X) else X
+            estimator.fit(data, sample_weight=sample_weight)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(_how_to_go_on(checkpoint, output)) from None
+    del estimator._callback
+    return {"n_samples": len(X), **summary(estimator), "seconds": {"fit": perf_counter() - start}}
+
+
+def report(figures: dict[str, Any], *, as_json: bool, quiet: bool) -> None:
+    """The figures of a model that is written."""
     if as_json:
         print_json(figures)
     elif not quiet:
         print_summary(figures)
+
+
+def _how_to_go_on(checkpoint: Path | None, output: Path) -> str:
+    """The command that goes on with an interrupted fit; empty if there is nothing to go on from."""
+    if checkpoint is None or not (checkpoint / checkpoints.FIT).exists():
+        return ""
+    return f"{shlex.join(['cprime', 'resume', str(checkpoint), '-o', str(output)])} goes on with it"
 
 
 def _estimator(options: FitOptions, n_features: int) -> Any:
@@ -73,6 +97,7 @@ def _estimator(options: FitOptions, n_features: int) -> Any:
         "max_iter": options.max_iter,
         "tol": options.tol,
         "n_init": options.n_init,
+        "checkpoint": options.checkpoint,
         "n_threads": options.threads,
         "random_state": options.seed,
         "init" if options.model == "kmeans" else "init_params": _start(options.init, n_features),

@@ -1,19 +1,23 @@
-"""`cprime info`: what is in a model file, or in data."""
+"""`cprime info`: what is in a model file, in data, or in the folder of a checkpoint."""
 
 from pathlib import Path
 
-from cprime import load
+from cprime import checkpoints, load
 from cprime.cli.files import Request, opened
 from cprime.cli.outputs import print_json
-from cprime.cli.summary import print_summary, summary
+from cprime.cli.summary import MODEL_NAMES, print_summary, summary
 from cprime.sources.opening import SUFFIXES
 from cprime.storage import read_header
 
 
 def info(path: Path, request: Request, *, as_json: bool) -> None:
-    """Run the command. A folder, and a file whose ending is one of data, is data; anything else is a model."""
-    is_data = path.is_dir() or path.suffix.lower() in SUFFIXES
-    figures = _of_data(path, request) if is_data else _of_model(path)
+    """Run the command. A folder is a checkpoint or data, a file whose ending is one of data too; else it is a model."""
+    if (path / checkpoints.FIT).exists():
+        figures = _of_checkpoint(path)
+    elif path.is_dir() or path.suffix.lower() in SUFFIXES:
+        figures = _of_data(path, request)
+    else:
+        figures = _of_model(path)
     if as_json:
         print_json(figures)
     else:
@@ -43,6 +47,35 @@ def _of_model(path: Path) -> dict[str, object]:
             for name, value in estimator.get_params(deep=False).items()
         },
         "bytes": path.stat().st_size,
+    }
+
+
+def _of_checkpoint(path: Path) -> dict[str, object]:
+    """What the folder keeps: of a fit that has ended its model, else how far it has come."""
+    description = checkpoints.read(path)
+    about = {
+        "n_samples": sum(description["chunks"]),
+        "n_chunks": len(description["chunks"]),
+        "columns": description["features"],
+        "cprime_version": description["cprime_version"],
+        "bytes": sum(file.stat().st_size for file in path.rglob("*") if file.is_file()),
+    }
+    if (path / checkpoints.MODEL).exists():
+        return {**summary(load(path / checkpoints.MODEL)), **about, "ended": True}
+    params = {name.removeprefix("parameter "): v for name, v in description.items() if name.startswith("parameter ")}
+    n_states, runs = checkpoints.standing(path)
+    fit = None if runs is None else runs.fit or runs.best
+    return {
+        "model": MODEL_NAMES.get(description["estimator"], description["estimator"]),
+        "n_components": params.get("n_clusters", params.get("n_components")),
+        "covariance_type": params.get("covariance_type"),
+        **about,
+        "ended": False,
+        "n_states": n_states,
+        "start": 1 if runs is None else min(runs.run + 1, params["n_init"]),
+        "n_iter": 0 if fit is None else fit.n_iter,
+        "quantization_error": None if fit is None else fit.quantization_error,
+        "free_energy": None if fit is None else fit.lower_bound,
     }
 
 

@@ -17,13 +17,20 @@ LABEL_SUFFIXES = (".npy", ".csv", ".parquet", ".feather")
 MODEL_SUFFIXES = (".safetensors",)
 
 
-def check_output(path: Path, suffixes: tuple[str, ...], inputs: tuple[Path, ...]) -> None:
-    """Raise ValueError or OSError if `path` cannot take a result: to be asked before the work begins."""
+def check_output(
+    path: Path, suffixes: tuple[str, ...], inputs: tuple[Path, ...], checkpoint: Path | None = None
+) -> None:
+    """Raise ValueError or OSError if `path` cannot take a result: to be asked before the work begins.
+
+    checkpoint: a folder that takes nothing else
+    """
     if path.suffix.lower() not in suffixes:
         raise ValueError(f"the output {path} must end with {' or '.join(suffixes)}")
     for source in inputs:
         if path.exists() and source.exists() and path.samefile(source):
             raise ValueError(f"the output {path} would replace the input")
+    if checkpoint is not None and path.resolve().parent == checkpoint.resolve():
+        raise ValueError(f"the output {path} cannot lie in the folder of the checkpoint")
     writable_target(path)
     if path.suffix.lower() in (".parquet", ".feather"):
         require("pyarrow", str(path))

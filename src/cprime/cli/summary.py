@@ -20,6 +20,9 @@ _ROWS = {
     "chunk_rows": "rows of a chunk",
     "dtype": "computed as",
     "n_active": "kept per point C′",
+    "ended": "fit has ended",
+    "n_states": "states",
+    "start": "start",
     "n_iter": "iterations",
     "converged": "converged",
     "quantization_error": "sum of squared distances J",
@@ -81,6 +84,6 @@ def _shown(value: Any) -> str:
         return f"{value:.8g}"
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {item:.3g}" for key, item in value.items())
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return ", ".join(map(str, value))
     return str(value)

@@ -78,7 +78,7 @@ class Source(ABC):
         self._dtype: np.dtype | None = None
         self._chunk_rows: int | None = None
         self._weights: Source | None = None
-        self._weights_spec: str | None = None
+        self._weights_spec: str | bool | None = None
         self._opened_with: dict[str, Any] | None = None  # arguments of `open_data`
 
     @abstractmethod

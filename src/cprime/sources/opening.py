@@ -11,6 +11,7 @@ import numpy as np
 from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source
 from cprime.sources.folder import FolderSource, files_of
+from cprime.sources.held import AS_HELD, HeldSource
 from cprime.sources.mapped import open_memmap
 
 # Ending: the file of this room that reads it, its opener, whether it takes a key.
@@ -95,8 +96,11 @@ def open_data(
 
 def reopened(spec: dict[str, Any]) -> Source:
     """The source that `Source.opened_from` speaks of, opened anew."""
-    source = open_data(spec["path"], key=spec["key"], chunk_rows=spec["chunk_rows"], header=spec["header"])
-    if spec["weights"] is not None:
+    if "held" in spec:
+        source: Source = HeldSource(reopened(spec["held"]))
+    else:
+        source = open_data(spec["path"], key=spec["key"], chunk_rows=spec["chunk_rows"], header=spec["header"])
+    if spec["weights"] not in (None, AS_HELD):
         source = source.with_weights(spec["weights"])
     return source.select(spec["columns"]).as_type(spec["dtype"])
 

@@ -1,0 +1,28 @@
+"""`cprime resume`: go on with a fit that has died or was interrupted, from its checkpoint, and write the model."""
+
+from pathlib import Path
+from time import perf_counter
+
+from cprime import checkpoints, load
+from cprime.cli.fit import fitted, report
+from cprime.cli.outputs import MODEL_SUFFIXES, check_output
+from cprime.cli.summary import summary
+from cprime.loading import data_of, unfitted
+
+
+def resume(folder: Path, output: Path, threads: int | None, *, as_json: bool, quiet: bool) -> None:
+    """Run the command. A fit that had ended has left its model in the folder."""
+    description = checkpoints.read(folder)
+    check_output(output, MODEL_SUFFIXES, (), folder)
+    if (folder / checkpoints.MODEL).exists():
+        estimator = load(folder / checkpoints.MODEL)
+        figures = {"n_samples": sum(description["chunks"]), **summary(estimator)}
+    else:
+        start = perf_counter()
+        estimator = unfitted(folder, description).set_params(n_threads=threads)
+        X, weights = data_of(folder, description)
+        seconds = {"read": perf_counter() - start}
+        figures = fitted(estimator, X, weights, folder, output, quiet=quiet)
+        figures["seconds"] = seconds | figures["seconds"]
+    estimator.save(output)
+    report(figures | {"output": output}, as_json=as_json, quiet=quiet)

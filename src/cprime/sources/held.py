@@ -1,0 +1,24 @@
+"""Rows of a file or folder, read once and then in memory."""
+
+from cprime.sources.arrays import ArraySource
+from cprime.sources.base import Source
+
+AS_HELD = True  # in place of weights that have a path: they come with what is held
+
+
+class HeldSource(ArraySource):
+    """All rows of another source with their weights, one chunk; opened again they are read again."""
+
+    def __init__(self, base: Source) -> None:
+        X = base.read(0, base.n_rows)
+        base.check_finite(X, 0)
+        super().__init__(X, base.name, base.columns, base._files)
+        self._base = base
+        weights = base.weights(0, base.n_rows)
+        if weights is not None:
+            self._weights = self.with_weights(weights)._weights
+            self._weights_spec = None if base._weights_spec is None else AS_HELD
+        self._opened_with = None if base.opened_from is None else {"held": base.opened_from}
+
+    def _identity(self) -> bytes:
+        return self._base.fingerprint()

@@ -1,0 +1,160 @@
+"""`cprime fit --checkpoint` and `cprime resume`: a fit that is killed or interrupted goes on to the same model."""
+
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import cprime as package
+from cprime.storage import read_header
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX"),
+]
+PASSES = 4  # in the last of which a fit hangs
+# The command line, whose fit keeps every state, and says so on stdout when it hangs.
+HANGING = f"""
+import sys, time
+from cprime.checkpoints import folder
+from cprime.cli import main, progress
+
+def hang(self, row, parameters):
+    if row["iteration"] == {PASSES}:
+        print("hangs", flush=True)
+        time.sleep(60)
+
+progress.FitProgress.__call__ = hang
+folder._SHARE = float("inf")
+main()
+"""
+FITS = {
+    "k-means": ("-k", 30, "--tol", 0, "--max-iter", 8),
+    "mixture": ("-k", 9, "-m", "gmm", "--covariance-type", "diag", "--tol", 0, "--max-iter", 8),
+    "two starts": ("-k", 30, "--tol", 0, "--max-iter", 8, "--n-init", 2),
+}
+FITTED = ("cluster_centers_", "means_", "weights_", "covariances_", "labels_", "lower_bounds_", "n_iter_", "variance_")
+
+
+@pytest.fixture
+def points():
+    return np.random.default_rng(0).standard_normal((600, 2)).astype(np.float32)
+
+
+def hanging(*args):
+    """A process of the command line, once its fit hangs."""
+    command = [sys.executable, "-c", HANGING, *map(str, args)]
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job of a shell may ignore it
+    )
+    assert process.stdout.readline() == "hangs\n", process.communicate()[1]
+    return process
+
+
+def killed(*args):
+    process = hanging(*args)
+    process.kill()
+    process.communicate()
+
+
+def interrupted(*args):
+    """What an interrupted command writes to stderr."""
+    process = hanging(*args)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out) == (130, "")
+    return err
+
+
+def assert_same(path, expected):
+    found, expected = package.load(path), package.load(expected)
+    for name in FITTED:
+        assert hasattr(found, name) == hasattr(expected, name)
+        np.testing.assert_array_equal(getattr(found, name, None), getattr(expected, name, None), name)
+
+
+@pytest.mark.parametrize("options", FITS.values(), ids=FITS.keys())
+def test_a_killed_fit_goes_on_to_the_same_bits(options, cprime, write, points, tmp_path):
+    source, folder = write("x.npy", points), tmp_path / "checkpoint"
+    assert cprime("fit", source, *options, "-o", tmp_path / "undisturbed.safetensors", "-q").code == 0
+    killed("fit", source, *options, "-o", tmp_path / "m.safetensors", "--checkpoint", folder)
+    assert not (tmp_path / "m.safetensors").exists()
+
+    figures = cprime("info", folder, "--json").json
+    assert (figures["ended"], figures["n_samples"], figures["n_iter"]) == (False, 600, PASSES - 1)
+    assert figures["n_states"] == 2
+    assert figures["quantization_error"] > 0
+    assert figures["start"] == 1
+
+    outcome = cprime("resume", folder, "-o", tmp_path / "m.safetensors", "--json", "--threads", 1)
+    assert outcome.json["n_iter"] == 8
+    assert_same(tmp_path / "m.safetensors", tmp_path / "undisturbed.safetensors")
+    assert cprime("info", folder, "--json").json["ended"] is True
+    assert cprime("resume", folder, "-o", tmp_path / "again.safetensors", "-q").code == 0
+    assert_same(tmp_path / "again.safetensors", tmp_path / "undisturbed.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("name", "reading"),
+    [
+        ("x.csv", ("--drop", "c", "--sample-weight", "w")),
+        ("x.csv", ("--columns", "b,a", "--dtype", "float64")),
+        ("x.parquet", ("--sample-weight", "w", "--chunk-rows", 100)),
+        ("x.npz", ("--key", "a")),
+    ],
+)
+def test_data_are_opened_again_as_they_were(name, reading, cprime, write, points, tmp_path):
+    a, b = points.T.round(3)
+    weights = np.arange(600) % 5
+    columns = {"a": points, "b": points[:3]} if name == "x.npz" else {"a": a, "b": b, "c": a + b, "w": weights}
+    source, folder, options = write(name, columns), tmp_path / "checkpoint", (*FITS["k-means"], *reading)
+    assert cprime("fit", source, *options, "-o", tmp_path / "undisturbed.safetensors", "-q").code == 0
+    killed("fit", source, *options, "-o", tmp_path / "m.safetensors", "--checkpoint", folder)
+    assert not (folder / "data.npy").exists()
+    outcome = cprime("resume", folder, "-o", tmp_path / "m.safetensors", "-q")
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
+    assert_same(tmp_path / "m.safetensors", tmp_path / "undisturbed.safetensors")
+
+
+def test_ctrl_c_says_how_to_go_on(cprime, write, points, tmp_path):
+    source, folder, output = write("x.npy", points), tmp_path / "a checkpoint", tmp_path / "m.safetensors"
+    options = (*FITS["k-means"], "-o", output)
+    line = interrupted("fit", source, *options, "--checkpoint", folder)
+    assert line == f"interrupted: cprime resume '{folder}' -o {output} goes on with it\n"
+    line = interrupted("resume", folder, "-o", output)
+    assert line == f"interrupted: cprime resume '{folder}' -o {output} goes on with it\n"
+    assert cprime("resume", folder, "-o", output, "-q").code == 0
+    assert interrupted("fit", source, *options) == "interrupted\n"
+
+
+def test_other_data_than_those_of_the_checkpoint_are_an_error(fails, write, points, tmp_path):
+    source, folder = write("x.npy", points), tmp_path / "checkpoint"
+    killed("fit", source, *FITS["k-means"], "-o", tmp_path / "m.safetensors", "--checkpoint", folder)
+    write("x.npy", 2 * points)
+    assert "its data (or their weights) are not these" in fails("resume", folder, "-o", tmp_path / "m.safetensors")
+    source.unlink()
+    assert fails("resume", folder, "-o", tmp_path / "m.safetensors") == f"{source} does not exist"
+
+
+def test_what_no_checkpoint_is(fails, write, points, tmp_path):
+    source, output = write("x.npy", points), tmp_path / "m.safetensors"
+    assert "no such folder" in fails("resume", tmp_path / "absent", "-o", output)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "letter.txt").write_text("")
+    assert "it holds 'letter.txt'" in fails("resume", tmp_path / "other", "-o", output)
+    options = ("-k", 3, "--checkpoint", tmp_path / "other", "-o")
+    assert "it holds 'letter.txt'" in fails("fit", source, *options, output)
+    line = fails("fit", source, *options, tmp_path / "other" / "m.safetensors")
+    assert line == f"the output {tmp_path / 'other' / 'm.safetensors'} cannot lie in the folder of the checkpoint"
+
+
+def test_a_model_knows_its_checkpoint_by_its_path(points, tmp_path):
+    package.KMeans(3, checkpoint=tmp_path / "checkpoint", random_state=0).fit(points).save(tmp_path / "m.safetensors")
+    assert package.load(tmp_path / "m.safetensors").checkpoint == str(tmp_path / "checkpoint")
+    assert read_header(tmp_path / "checkpoint" / "model.safetensors")["class"] == "KMeans"

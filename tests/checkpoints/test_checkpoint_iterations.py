@@ -1,0 +1,106 @@
+"""A fit that dies after any of its passes goes on, by `resume` or by the same call, and ends in the same bits."""
+
+import numpy as np
+import pytest
+from checkpoint_data import assert_same, clustered, died, weights_of
+
+import cprime
+from cprime import GaussianMixture, KMeans, SoftKMeans
+from cprime.search import Graph
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+MIXTURES = {
+    "C'=C": {"n_active": None},
+    "C'=2": {"n_active": 2},
+    "hard": {"assignment": "hard"},
+    "posterior": {"assignment": "posterior", "n_active": 2},
+    "posterior, C'=C": {"assignment": "posterior"},
+    "graph": {"search": "graph", "n_active": 2},
+}
+FAMILIES = ("full", "tied", "diag", "spherical", "tied_spherical")
+
+
+def k_means(**options):
+    return lambda checkpoint=None: KMeans(6, random_state=3, checkpoint=checkpoint, n_threads=1, tol=0, **options)
+
+
+def mixture(**options):
+    def make(checkpoint=None):
+        given = {"max_iter": 6, "tol": 1e-9} | options
+        return GaussianMixture(4, random_state=3, checkpoint=checkpoint, n_threads=1, certificate=50, **given)
+
+    return make
+
+
+FITS = {
+    **{f"k-means, {s}": k_means(search=s, max_iter=12) for s in ("full", "bounded", "graph", "exact", "estimated")},
+    "k-means, few neighbors, no regrouping": k_means(search=Graph(3, regroup=False), max_iter=8),
+    "k-means, two starts": k_means(n_init=2, init="random", max_iter=6),
+    "k-means, lazy": k_means(epsilon=0.1, max_iter=8),
+    "k-means, cosine": k_means(metric="cosine", max_iter=6),
+    **{f"{family}, C'=2": mixture(covariance_type=family, n_active=2) for family in FAMILIES},
+    **{f"{family}, C'=C": mixture(covariance_type=family, n_active=None) for family in FAMILIES},
+    **{f"diag, {name}": mixture(covariance_type="diag", **options) for name, options in MIXTURES.items()},
+    "tied_spherical, papers": mixture(
+        covariance_type="tied_spherical", weights="equal", search="estimated", n_active=2
+    ),
+    "diag, two starts": mixture(covariance_type="diag", n_init=2, init_params="random", max_iter=4),
+    "soft k-means": lambda checkpoint=None: SoftKMeans(5, random_state=3, checkpoint=checkpoint, max_iter=6),
+    "soft k-means, C'=2": lambda checkpoint=None: SoftKMeans(
+        5, random_state=3, checkpoint=checkpoint, n_active=2, search="graph", max_iter=6
+    ),
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
+@pytest.mark.parametrize("make", FITS.values(), ids=FITS.keys())
+def test_a_fit_that_dies_after_any_pass_ends_in_the_same_bits(make, weighted, tmp_path):
+    X = clustered()
+    weights = weights_of(len(X)) if weighted else None
+    expected, passes = make().fit(X, sample_weight=weights), 1
+    while died(make(tmp_path / str(passes)), passes, X, sample_weight=weights):
+        folder = tmp_path / str(passes)
+        found = cprime.resume(folder) if passes % 2 else make(folder).fit(X, sample_weight=weights)
+        assert_same(found, expected)
+        assert sorted(path.name for path in folder.iterdir()) == ["fit.safetensors", "model.safetensors"]
+        passes += 1
+    assert passes > 2
+
+
+def test_a_fit_may_die_again_and_again(tmp_path):
+    X, make = clustered(), FITS["k-means, graph"]
+    expected = make().fit(X)
+    deaths = sum(died(make(tmp_path / "folder"), 2, X) for _ in range(expected.n_iter_))
+    assert deaths == expected.n_iter_ - 1  # the pass after which it dies is lost
+    assert_same(cprime.resume(tmp_path / "folder"), expected)
+
+
+def test_a_checkpoint_changes_no_bit(tmp_path):
+    X, make = clustered(), FITS["diag, C'=2"]
+    assert_same(make(tmp_path / "folder").fit(X), make().fit(X))
+
+
+def test_an_audit_and_its_longer_lists_go_on(tmp_path):
+    X = clustered(2000, 8, n_clusters=90)
+
+    def make(checkpoint=None):
+        return KMeans(90, search="graph", random_state=0, checkpoint=checkpoint, n_threads=1, max_iter=14, tol=0)
+
+    expected = make().fit(X)
+    for passes in (5, 6, 7, 10):
+        assert died(make(tmp_path / str(passes)), passes, X)
+        assert_same(cprime.resume(tmp_path / str(passes)), expected)
+
+
+def test_relocated_clusters_go_on(tmp_path):
+    X = clustered()
+    init = np.vstack([X[:4], np.full((2, 3), 1e3)])
+
+    def make(checkpoint=None):
+        return KMeans(6, init=init, random_state=0, checkpoint=checkpoint, tol=0, max_iter=8)
+
+    expected = make().fit(X)
+    assert expected.n_relocated_ > 0
+    for passes in range(1, expected.n_iter_):
+        assert died(make(tmp_path / str(passes)), passes, X)
+        assert_same(cprime.resume(tmp_path / str(passes)), expected)

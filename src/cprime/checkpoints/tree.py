@@ -23,8 +23,14 @@ from cprime.search.graph import GraphState, Last
 from cprime.search.papers import PapersState
 from cprime.statistics import Statistics
 
+
+def _name_of(kind: type) -> str:
+    """Room and name: `Full` is a covariance and a search."""
+    return f"{kind.__module__.split('.')[1]}.{kind.__name__}"
+
+
 _CLASSES: dict[str, Any] = {
-    kind.__name__: kind
+    _name_of(kind): kind
     for kind in (
         *model.FAMILIES.values(),
         *(model.Scatter, Stiff, UnitCenters),
@@ -54,7 +60,7 @@ def encode(value: Any, name: str, tensors: dict[str, np.ndarray]) -> Any:
         return {"tuple": [encode(item, f"{name}.{i}", tensors) for i, item in enumerate(value)]}
     if isinstance(value, dict):
         return {"dict": {key: encode(item, f"{name}.{key}", tensors) for key, item in value.items()}}
-    kind = type(value).__name__
+    kind = _name_of(type(value)) if type(value).__module__.startswith("cprime.") else ""
     if _CLASSES.get(kind) is not type(value):
         raise TypeError(f"{name} cannot be stored: it is a {type(value).__name__}")
     return {

@@ -9,7 +9,7 @@ from cprime.neighbors.cells import Cells
 from cprime.neighbors.lists import without_self
 
 _NEIGHBORS = 33
-_NEAR = 3  # cells around its own that a row is searched in; the lists lead on from there
+_NEAR = 4  # cells around its own that a row is searched in; the lists lead on from there
 _MOST_STEPS = 10
 _SHARED = 4  # rows a center from which on it is worth preparing its neighbors for all of its rows
 

@@ -21,7 +21,8 @@ from cprime.kernels.native import Floats
 from cprime.neighbors import Cells, random_lists, random_sets, with_self, without_self
 from cprime.search.base import Components, Factors, Found, Look, Sample, Seen, Value, checked_count
 
-_VALUES = 2**18  # evaluations at a time of which evidence is made
+_VALUES = 2**18  # evaluations at a time of which evidence is made, at least
+_VALUES_EACH = 2**9  # and for each component, so that what is made of them is little beside them
 _RANDOM_WARMUP = 25  # E-steps that random sets need to find their places
 
 
@@ -75,7 +76,8 @@ class LookAmong:
                 Kept(found.kept, found.distances), int(found.counts.sum(dtype=np.int64)), Seen(n, block.count())
             )
         ids, costs, n_distances = np.empty((n, n_kept), dtype=np.int32), np.empty((n, n_kept), dtype=points.dtype), 0
-        step = max(1, _VALUES // (kept.ids.shape[1] * (self.lists.shape[1] + 1) + self.n_explore))
+        values = max(_VALUES, _VALUES_EACH * C)
+        step = max(1, values // (kept.ids.shape[1] * (self.lists.shape[1] + 1) + self.n_explore))
 
         def parts() -> Iterator[csr_array]:
             nonlocal n_distances

@@ -9,7 +9,7 @@ import numpy as np
 import cprime.estimators
 import cprime.selection  # noqa: F401
 from cprime import checkpoints
-from cprime.sources import reopened
+from cprime.sources import open_data, reopened
 from cprime.storage import class_of, load
 
 __all__ = ["load", "resume"]
@@ -25,7 +25,7 @@ def resume(folder: str | os.PathLike[str], X: Any = None, sample_weight: Any = N
     X, sample_weight : default=None
         The data of the fit, in the form that `fit` was given. None opens again the files that it read; arrays that were
         in memory are in the folder, once they have been written. Data that came as an open object of another library,
-        or as a memory map, must be given.
+        as a memory map, or as an open table must be given.
 
     Returns
     -------
@@ -81,7 +81,9 @@ def data_of(path: Path, description: dict[str, Any]) -> tuple[Any, Any]:
             raise ValueError(f"{path} cannot be resumed without X: the fit died before its arrays were stored there.")
         stored[name] = np.load(path / f"{name}.npy", allow_pickle=False)
     if "data" in stored:
-        return stored["data"], stored.get("weights")
+        chunks = description["chunks"]
+        data = stored["data"] if len(chunks) == 1 else open_data(stored["data"], chunk_rows=chunks[0])
+        return data, stored.get("weights")
     if description["opened"] is None:
-        raise ValueError(f"{path} cannot be resumed without X: the data of the fit had no path to open again.")
+        raise ValueError(f"{path} cannot be resumed without X: its data were no plain array, and had no path.")
     return reopened(description["opened"]), stored.get("weights")

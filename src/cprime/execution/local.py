@@ -135,7 +135,9 @@ class Local:
     def without_file(self) -> dict[str, NDArray]:
         """The arrays that another process could not open again."""
         source, arrays = self.source, {}
-        if source.in_memory and source.opened_from is None:
+        if source.opened_from is None:
+            if not source.is_plain:
+                return {}
             arrays["data"] = source.read(0, source.n_rows)
         if source.opened_from is None or source.opened_from["weights"] is None:
             weights = source.weights(0, source.n_rows)

@@ -46,6 +46,11 @@ class ArraySource(Source):
         view.flags.writeable = False
         return view
 
+    @property
+    def is_plain(self) -> bool:
+        as_it_is = self._chosen is None and self._array.dtype == self.dtype
+        return type(self) is ArraySource and as_it_is and self._names is None and not self._files
+
     def _values(self) -> NDArray:
         return self._array
 

@@ -90,6 +90,11 @@ class Source(ABC):
         return len(self._kinds if self._chosen is None else self._chosen)
 
     @property
+    def is_plain(self) -> bool:
+        """Whether the array that `read` returns for all rows is all there is to them, weights apart."""
+        return False
+
+    @property
     def shape(self) -> tuple[int, int]:
         return self.n_rows, self.n_features
 

@@ -7,6 +7,7 @@ from execution_data import random_weights as random_weights_of
 
 from cprime.block import Kept
 from cprime.execution import Local
+from cprime.execution.chunk import Chunk
 from cprime.search import Bounded, Full, Graph
 from cprime.sources import open_data
 
@@ -187,3 +188,13 @@ def test_what_points_keep_stays_with_them(rows):
     assert data.labels() is None
     assert not data.placed
     assert data.take(asked).kept is None
+
+
+def test_points_that_are_regrouped_again_keep_what_they_kept():
+    ids = np.random.default_rng(0).integers(9, size=(50, 1)).astype(np.int32)
+    once = Chunk(Kept(ids, np.arange(50.0)[:, np.newaxis])).regrouped(9)
+    turned = Chunk(Kept(8 - once.kept.ids, once.kept.costs), once.order)  # winners of another order
+    twice = turned.regrouped(9)
+    np.testing.assert_array_equal(twice.labels(), 8 - ids[:, 0])
+    np.testing.assert_array_equal(twice.kept.costs[:, 0], twice.order)
+    assert (np.diff(twice.kept.winners) >= 0).all()

@@ -17,7 +17,7 @@ class Chunk:
     """kept: in the order of the block's rows    order (n,) int32, or int64: which row each is, None as they come"""
 
     kept: Kept | None = None
-    order: NDArray[np.int32] | None = None
+    order: NDArray[np.int32] | NDArray[np.int64] | None = None
 
     def block(self, X: Floats, sample_weight: NDArray[np.float64] | None, first: int) -> Block:
         """The rows of the chunk, given as they come, in its order; first: the number of the first among all."""
@@ -36,10 +36,10 @@ class Chunk:
     def regrouped(self, n_components: int) -> Chunk:
         """In the order of the winners."""
         assert self.kept is not None
-        order = kernels.grouped_order(np.ascontiguousarray(self.kept.winners), n_components)
-        if self.order is not None:
-            order = self.order[order]
-        return Chunk(self.kept.at(order), order.astype(np.int32 if len(order) < 2**31 else np.int64))
+        places = kernels.grouped_order(np.ascontiguousarray(self.kept.winners), n_components)
+        order = places if self.order is None else self.order[places]
+        order = order.astype(np.int32) if len(order) < 2**31 else order.astype(np.int64)
+        return Chunk(self.kept.at(places), order)
 
     def at(self, rows: NDArray[np.int64]) -> Kept:
         """What rows keep, by their numbers in the chunk."""

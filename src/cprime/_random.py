@@ -37,7 +37,7 @@ class Key(NamedTuple):
         """Numbers in [0, 1) for rows first … first + n − 1 of the data: (n,); each column has others."""
         begin, skip = divmod(first, _WORDS)
         raw = self._philox(purpose, begin, column).random_raw(n + skip)[skip:]
-        return (raw >> np.uint64(11)) * 2.0**-53
+        return (raw >> np.uint64(11)) * np.float64(2.0**-53)
 
     def generator(self, purpose: Purpose) -> np.random.Generator:
         """A generator for what is not drawn row by row."""

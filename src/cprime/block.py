@@ -37,7 +37,7 @@ class Kept:
         """With bounds of its own, for who may run a pass again."""
         if self.bounds is None:
             return self
-        return replace(self, bounds=Bounds(*(array.copy() for array in self.bounds)))
+        return replace(self, bounds=Bounds._make(array.copy() for array in self.bounds))
 
     def at(self, places: NDArray) -> Kept:
         """Of some of the points, without bounds."""

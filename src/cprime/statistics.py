@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 class Additive(Protocol):
     """What parts of a pass over the data are."""
 
-    def __add__(self, other: Any) -> Self: ...
+    def __add__(self, other: Any, /) -> Any: ...
 
 
 P = TypeVar("P", bound=Additive)

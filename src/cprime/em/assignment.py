@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from cprime import kernels
 from cprime._random import Key, Purpose
 from cprime.block import Block, Kept
-from cprime.kernels.native import Floats
 from cprime.model import Model
 from cprime.model.base import winner_error
 from cprime.statistics import Movers, Statistics
@@ -147,7 +146,9 @@ class Winners:
         raise NotImplementedError("a k-means keeps what a search has found")
 
 
-def _movers(block: Block, rows: NDArray[np.intp], before: Floats, after: Floats, n_components: int) -> Movers:
+def _movers(
+    block: Block, rows: NDArray[np.intp], before: NDArray[np.int32], after: NDArray[np.int32], n_components: int
+) -> Movers:
     """What points that have moved took from one component to another."""
     there = np.column_stack([before[rows], after[rows]])
     touched = np.zeros(n_components, dtype=bool)

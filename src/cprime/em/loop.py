@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import perf_counter
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from cprime.em.rules import Rule
 from cprime.em.state import HISTORY, Callback, Fit
 from cprime.execution import Data
 from cprime.kernels.native import Floats
-from cprime.model import Model
+from cprime.model import Model, TiedSpherical
 from cprime.model.base import ScatterOf
 from cprime.neighbors import Cells
 from cprime.search import Sample, Search
@@ -41,7 +42,7 @@ class Plan:
 
     n_kept: int
     search: Search
-    rule: Rule
+    rule: Rule[Any, Any]
     regroup: bool = False
     callback: Callback | None = None
 
@@ -85,7 +86,7 @@ def begin(data: Data, model: Model, plan: Plan, key: Key) -> Fit:
             data.begin(keep=False)
         else:
             state, _ = search.learn(state, look, components, visited.seen, sampler(data, model), key)
-        model = model.with_variance(visited.cost / visited.weight)
+        model = cast(TiedSpherical, model).with_variance(visited.cost / visited.weight)
     return Fit(key, model, plan.rule.begin(model, data), state)
 
 

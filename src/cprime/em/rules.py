@@ -7,7 +7,7 @@ says whether it counts and which parameters follow.
 import logging
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,33 +49,40 @@ class Step(NamedTuple):
     statistics: Statistics
 
 
-class Rule(Protocol):
-    """A k-means, or a mixture."""
+M_contra = TypeVar("M_contra", contravariant=True)
+S = TypeVar("S")
 
-    max_iter: int
+
+class Rule(Protocol[M_contra, S]):
+    """A k-means, or a mixture; generic in the parameters and in what it knows in a run."""
+
+    @property
+    def max_iter(self) -> int:
+        """Most passes with an M-step."""
+        ...
 
     @property
     def finds_variance(self) -> bool:
         """Whether the first σ² is that of points with the nearest start (14)."""
         ...
 
-    def begin(self, model: Model, data: Data) -> Any:
+    def begin(self, model: M_contra, data: Data) -> S:
         """What it knows before the first pass."""
         ...
 
-    def factors(self, model: Model, state: Any) -> Factors | None:
+    def factors(self, model: M_contra, state: S) -> Factors | None:
         """What the next pass multiplies distances by."""
         ...
 
-    def propose(self, model: Model, state: Any, look: Look, key: Key, last: bool) -> EStep | ExactEStep:
+    def propose(self, model: M_contra, state: S, look: Look, key: Key, last: bool) -> EStep | ExactEStep:
         """The next pass; the last one sees the parameters that are returned."""
         ...
 
-    def judge(self, model: Model, state: Any, totals: Totals, data: Data) -> Step:
+    def judge(self, model: M_contra, state: S, totals: Totals, data: Data) -> Step:
         """What follows from a pass."""
         ...
 
-    def warm(self, model: Model, state: Any, totals: Totals) -> Step:
+    def warm(self, model: M_contra, state: S, totals: Totals) -> Step:
         """What follows from a pass before the first M-step, or from the last one: no M-step."""
         ...
 
@@ -87,7 +94,7 @@ class Rule(Protocol):
         """What counts in F of what points keep."""
         ...
 
-    def scale(self, model: Model) -> float | None:
+    def scale(self, model: M_contra) -> float | None:
         """What makes a cost a log-probability; None where only J counts."""
         ...
 
@@ -287,7 +294,7 @@ class MixtureRule:
     def factors(self, model: Model, state: MixtureState) -> None:
         return None
 
-    def propose(self, model: Model, state: MixtureState, look: Look, key: Key, last: bool) -> EStep | ExactEStep:
+    def propose(self, model: Model, state: MixtureState | None, look: Look, key: Key, last: bool) -> EStep | ExactEStep:
         assignment = assignment_of(self.assignment, key)
         if self.n_kept == len(model.centers) > 1:
             return ExactEStep(model, assignment)
@@ -322,4 +329,5 @@ class MixtureRule:
 
 def assignment_of(name: str, key: Key) -> Assignment:
     """By its name."""
-    return {"soft": Soft(), "hard": Hard(), "posterior": Drawn(key)}[name]
+    choices: dict[str, Assignment] = {"soft": Soft(), "hard": Hard(), "posterior": Drawn(key)}
+    return choices[name]

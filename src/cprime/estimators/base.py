@@ -57,7 +57,8 @@ class LogLikelihood:
         return None, np.array([total, block.weight])
 
 
-class Saver(NamedTuple):
+@dataclass(frozen=True)
+class Saver:
     """What the loop calls after every pass."""
 
     checkpoint: Checkpoint
@@ -104,6 +105,7 @@ class Clusterer(Stored):
     verbose: int
     certificate: int
     checkpoint: str | None
+    feature_names_in_: NDArray
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name, `search__…` those of the search, which is replaced: others may hold it too."""

@@ -1,5 +1,6 @@
 """What estimators share whose labels are the nearest of their centers."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -91,7 +92,9 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         kept, distances = kernels.nearest(X, self.cluster_centers_)
         return kept[:, 0], distances[:, 0]
 
-    _distances_to = staticmethod(euclidean_distances)
+    @property
+    def _distances_to(self) -> Callable[[NDArray, NDArray], NDArray]:
+        return euclidean_distances
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """The nearest center of each row; ties go to the lower index.

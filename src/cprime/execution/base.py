@@ -22,10 +22,17 @@ P = TypeVar("P", bound=Additive)
 class Job(Protocol[P_co]):
     """One pass over the data: what points keep after it, and an additive part."""
 
-    reads: bool  # whether it needs the rows; else its block has no columns
-    keeps: bool  # whether what it returns is what points keep from now on
+    @property
+    def reads(self) -> bool:
+        """Whether it needs the rows; else its block has no columns."""
+        ...
 
-    def __call__(self, block: Block, kept: Kept | None) -> tuple[Kept | None, P_co]: ...
+    @property
+    def keeps(self) -> bool:
+        """Whether what it returns is what points keep from now on."""
+        ...
+
+    def __call__(self, block: Block, kept: Kept | None, /) -> tuple[Kept | None, P_co]: ...
 
 
 class Taken(NamedTuple):

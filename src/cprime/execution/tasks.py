@@ -153,7 +153,7 @@ def hashes(rows: list[Any], weights: list[Any] | None, first: int, dtype: np.dty
 
 def written(held: Held, path: str) -> str:
     """What a group keeps as a file, whole or not at all: a worker may die on the way, and another do it again."""
-    arrays: dict[str, NDArray] = {}
+    arrays: dict[str, Any] = {}
     for i, chunk in enumerate(held.chunks):
         assert chunk.kept is not None
         parts = {"ids": chunk.kept.ids, "costs": chunk.kept.costs, "order": chunk.order}

@@ -7,7 +7,7 @@ look is what travels to the chunks.
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +32,20 @@ class Factors(NamedTuple):
 class Components(Protocol):
     """C components and the verbs of a search; costs are any numbers of which the least is the best."""
 
-    centers: Floats  # (C, D), where components lie among the points
-    squared_distances: bool  # whether costs are those of points to centres
-    steady: bool  # whether these points are moreover those of before, whatever an M-step has done
+    @property
+    def centers(self) -> Floats:
+        """Where components lie among the points: (C, D)."""
+        ...
+
+    @property
+    def squared_distances(self) -> bool:
+        """Whether costs are those of points to centres."""
+        ...
+
+    @property
+    def steady(self) -> bool:
+        """Whether these points are moreover those of before, whatever an M-step has done."""
+        ...
 
     def best(self, points: Floats, n_kept: int, hint: NDArray[np.int32] | None = None) -> tuple[NDArray, Floats]:
         """The n_kept best of all for every point, by (cost, id): (n, H) int32, and their costs."""
@@ -45,7 +56,7 @@ class Components(Protocol):
         points: Floats,
         lists: NDArray[np.int32],
         winners: NDArray[np.int32],
-        factors: Factors | None = None,
+        factors: tuple[NDArray, NDArray] | None = None,
         active: NDArray[np.bool_] | None = None,
         known: Floats | None = None,
     ) -> tuple[NDArray[np.int32], Floats]:
@@ -108,8 +119,8 @@ class Seen:
             touched = np.union1d(touched, other.touched)
         if evidence is not None and other.evidence is not None:
             evidence = evidence + other.evidence
-        counts = (getattr(self, name) + getattr(other, name) for name in ("n_points", "n_heavy", "n_gone"))
-        return Seen(*counts, touched, evidence)
+        n_points, n_heavy = self.n_points + other.n_points, self.n_heavy + other.n_heavy
+        return Seen(n_points, n_heavy, self.n_gone + other.n_gone, touched, evidence)
 
 
 class Found(NamedTuple):
@@ -136,9 +147,24 @@ State = Any  # what a search knows: a frozen value that it alone understands, of
 class Search(Protocol):
     """Which components a point looks at before it keeps the best."""
 
-    exact: bool  # whether what is found are the best of all C
-    keeps_winners: bool  # whether winners that are known already are where it begins
-    warmup: int  # E-steps before the first M-step
+    @property
+    def exact(self) -> bool:
+        """Whether what is found are the best of all C."""
+        ...
+
+    @property
+    def keeps_winners(self) -> bool:
+        """Whether winners that are known already are where it begins."""
+        ...
+
+    @property
+    def warmup(self) -> int:
+        """E-steps before the first M-step."""
+        ...
+
+    def with_params(self, **params: Any) -> Self:
+        """The same search with other options."""
+        ...
 
     def begin(self, components: Components, n_kept: int, placed: bool, key: Key) -> tuple[State, Look | None]:
         """What it knows before the first iteration, and what gives points their first kept sets, if it needs any."""

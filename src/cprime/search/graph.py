@@ -90,9 +90,10 @@ class LookAround:
         known: Floats | None,
     ) -> tuple[NDArray[np.int32], Floats]:
         """The winners; rows of weight 0 count for nothing in the share of points that an exchange may take away."""
-        heavy = slice(None) if self.factors is None or block.count() == len(block) else block.sample_weight > 0
-        if isinstance(heavy, slice):
+        weight = block.sample_weight
+        if self.factors is None or weight is None or block.count() == len(block):
             return components.reassign(points, self.lists, before, self.factors, active, known)
+        heavy = weight > 0
         labels, costs = components.reassign(points, self.lists, before)
         labels[heavy], costs[heavy] = components.reassign(
             points[heavy], self.lists, before[heavy], self.factors, active, None if known is None else known[heavy]

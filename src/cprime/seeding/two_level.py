@@ -161,7 +161,7 @@ class InCells:
     def __call__(self, block: Block, kept: Kept | None) -> tuple[Kept, Coarse]:
         cell, squared = nearest_of_few(block.X, self.cells)
         n, weights = len(self.cells), block.sample_weight
-        distortion = np.bincount(cell, squared if weights is None else weights * squared, n)
+        distortion = np.bincount(cell, squared if weights is None else weights * squared, n).astype(np.float64)
         mass = np.bincount(cell, weights, n).astype(np.float64)
         available = np.bincount(cell if weights is None else cell[weights > 0], minlength=n)
         return Kept(cell[:, np.newaxis], squared[:, np.newaxis]), Coarse(distortion, mass, available)

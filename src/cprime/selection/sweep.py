@@ -189,8 +189,9 @@ def _in_memory(
     All of what is in memory; of data that are read, at most 2¹⁷ rows at random.
     """
     opened = fit._opened(data.X, data.weights)
-    if opened.in_memory:
-        X, weights = opened.whole()
+    whole = opened.whole()
+    if whole is not None:
+        X, weights = whole
         return X, np.ones(len(X)) if weights is None else weights, lambda fit: fit.labels_
     rows = np.sort(rng.choice(opened.n_points, min(opened.n_points, _SAMPLE), replace=False))
     taken = opened.take(rows)

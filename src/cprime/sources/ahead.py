@@ -1,6 +1,6 @@
 """The next block is read while the caller computes with the one before."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from cprime.sources.base import Source
 
 
-def ahead(source: Source, ranges: Iterable[tuple[int, int]]) -> Iterator[NDArray]:
+def ahead(source: Source, ranges: Iterable[tuple[int, int]]) -> Generator[NDArray, None, None]:
     """The blocks of a source, each read by a thread while the caller has the one before.
 
     Two buffers serve all blocks: a block holds its rows until the next one is asked for, then it may be overwritten.

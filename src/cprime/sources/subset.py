@@ -18,7 +18,7 @@ class SubsetSource(Source):
         self._base, self._rows = base, rows
         self.in_memory = base.in_memory
         if base.weights(0, 0) is not None:
-            weights = np.concatenate([base.weights(*piece) for piece in _pieces(base)])  # type: ignore[arg-type]
+            weights = np.concatenate([base.weights(*piece) for piece in _pieces(base)])
             self._weights = self.with_weights(weights[rows])._weights
 
     def verify(self) -> None:

@@ -8,7 +8,7 @@
 
 from types import ModuleType
 
-from benchmarks.measures import growth, iteration, memory, million, setup_cost, time_to_quality
+from benchmarks.measures import growth, iteration, larger, memory, million, setup_cost, survival, time_to_quality
 
 MEASURES: dict[str, ModuleType] = {
     "time-to-quality": time_to_quality,
@@ -17,4 +17,6 @@ MEASURES: dict[str, ModuleType] = {
     "memory": memory,
     "setup": setup_cost,
     "million": million,
+    "larger": larger,
+    "survival": survival,
 }

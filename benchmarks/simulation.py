@@ -1,0 +1,242 @@
+"""Workers simulated as chunks of an array: what each pass sends, computes, gets back and merges is measured.
+
+A chunk is computed on one core, as a task of a cluster is; the driver's work on all that are given.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import cloudpickle
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from benchmarks.cost import EXPANDED, MOST_EXACT, Rates, Sizes
+from cprime import open_data
+from cprime._random import Key
+from cprime._threads import limited
+from cprime.block import Block, Kept
+from cprime.em.expectation import EStep, Totals
+from cprime.em.loop import Plan, begin, iterate
+from cprime.em.rules import KMeansRule, KMeansState
+from cprime.em.state import Fit
+from cprime.execution import Local
+from cprime.execution.chunk import Chunk
+from cprime.model import TiedSpherical
+from cprime.model.tied_spherical import variance_floor
+from cprime.neighbors import refined_lists
+from cprime.neighbors.lists import exact_lists
+from cprime.search import Graph
+from cprime.search.base import Seen
+from cprime.search.graph import GraphState, Last
+from cprime.statistics import Statistics
+
+G = 33
+
+
+@dataclass
+class Pass:
+    """What was measured of the E-steps of an iteration: seconds, bytes sent to each chunk, bytes back of each.
+
+    watching: seconds spent on finding these bytes out    dense: whether the sums of all components came back
+    """
+
+    computing: float = 0.0
+    merging: float = 0.0
+    watching: float = 0.0
+    job: int = 0
+    parts: list[int] = field(default_factory=list)
+    dense: bool = True
+
+
+class Watched:
+    """An E-step that is timed chunk by chunk, on one core."""
+
+    reads = keeps = True
+
+    def __init__(self, job: EStep, seen: Pass):
+        self.job, self.seen = job, seen
+
+    def __call__(self, block: Block, kept: Kept | None) -> tuple[Kept, Totals]:
+        start = perf_counter()
+        with limited(1):
+            after, part = self.job(block, kept)
+        end = perf_counter()
+        self.seen.computing += end - start
+        self.seen.parts.append(n_bytes(part))
+        self.seen.dense = part.movers is None
+        self.seen.watching += perf_counter() - end
+        return after, part
+
+
+class Simulated(Local):
+    """Chunks of an array as the machines of a cluster, one after the other; `seen` is of the last E-step."""
+
+    def each(self, job: Any) -> Any:
+        if not isinstance(job, EStep):
+            return super().each(job)
+        self.seen = seen = Pass(job=n_bytes(job))
+        start = perf_counter()
+        total = super().each(Watched(job, seen))
+        seen.merging = perf_counter() - start - seen.computing - seen.watching
+        return total
+
+
+def _no_sample(rows: NDArray[np.int64]) -> Any:
+    raise AssertionError("no audit is due")
+
+
+def n_bytes(value: Any) -> int:
+    """Of arrays that a value holds when it is sent, and of the rest of it as a pickle."""
+    buffers: list[Any] = []
+    head = cloudpickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+    return len(head) + sum(buffer.raw().nbytes for buffer in buffers)
+
+
+@dataclass(frozen=True)
+class Started:
+    """A k-means of random rows: its first lists, and what points keep before the first iteration."""
+
+    X: NDArray[np.float32]
+    plan: Plan
+    fit: Fit
+    kept: Kept
+
+
+def started(X: NDArray[np.float32], C: int, n_iter: int, n_threads: int) -> Started:
+    centers = X[np.random.default_rng(C).choice(len(X), C, replace=False)]
+    plan = Plan(1, Graph(min(G, C), regroup=False), KMeansRule(n_iter, 0.0, exchange=True, incremental=True))
+    with limited(n_threads):
+        data = Local(open_data(X), checked=True)
+        fit = begin(data, TiedSpherical(centers, 1.0, variance_floor(centers)), plan, Key(0))
+    (chunk,) = data.chunks()
+    assert chunk.kept is not None
+    return Started(X, plan, fit, chunk.kept)
+
+
+def iterations(start: Started, n_chunks: int, n_iter: int, n_threads: int) -> Iterator[dict[str, Any]]:
+    """What each iteration took: of its chunks together, of merging, and of the driver besides."""
+    data = Simulated(open_data(start.X, chunk_rows=-(-len(start.X) // n_chunks)), checked=True)
+    ends = np.cumsum((0, *data.sizes))
+    data.restore([Chunk(start.kept.at(np.arange(a, b))) for a, b in pairwise(ends)])
+    fit = start.fit
+    for _ in range(n_iter):
+        before, begun = fit, perf_counter()
+        with limited(n_threads):
+            fit = iterate(data, fit, start.plan)
+        seconds, seen = perf_counter() - begun, data.seen
+        yield {
+            "chunks": len(data.sizes),
+            "computing": seen.computing,
+            "merging": seen.merging,
+            "driver": seconds - seen.computing - seen.merging - seen.watching,
+            "refreshed": fit.search.lists is not before.search.lists,
+            "job": seen.job,
+            "part": median(seen.parts),
+            "dense": seen.dense,
+            "moved": fit.rows[-1][4] if len(fit.rows) > len(before.rows) else None,
+        }
+        if fit.ended:
+            return
+
+
+def chunk_seconds(start: Started, sizes: Sequence[int], repetitions: int) -> Iterator[dict[str, Any]]:
+    """The E-step of a chunk of each size, on one core."""
+    model, search, rule = start.fit.model, start.fit.search, start.plan.rule
+    look = start.plan.search.look(search, model.components(), None, Key(0))
+    job = rule.propose(model, start.fit.rule, look, Key(0), False)
+    for n in sizes:
+        kept = start.kept.at(np.arange(n))
+        block = Block(start.X[:n], None, 0)
+        with limited(1):
+            seconds = timed(partial(job, block, kept), repetitions)
+        yield {"n": n, "held": len(np.unique(kept.winners)), "C": len(model.centers), "seconds": seconds}
+
+
+def driver_seconds(C: int, D: int, repetitions: int, n_threads: int) -> dict[str, float]:
+    """What the driver does with C random centers: an M-step with what goes with it, merging two parts, new lists.
+
+    Lists are those from all pairs where C is small enough for them, and refined ones.
+    """
+    rng = np.random.default_rng(0)
+    centers = rng.standard_normal((C, D), dtype=np.float32)
+    model = TiedSpherical(centers, 1.0, variance_floor(centers))
+    rule, search = KMeansRule(10, 0.0, exchange=True, incremental=True), Graph(min(G, C), regroup=False)
+    lists = rng.integers(0, C, (C, min(G, C) - 1), dtype=np.int32)
+    everything, sums = np.arange(C, dtype=np.int32), 4 * centers.astype(np.float64) + 0.1
+    statistics = Statistics(np.full(C, 4.0), sums, 4.0 * C, 8.0 * C * D, 0.0, 0.0, 8.0 * C * D)
+    members, seen = np.full(C, 4), Seen(4 * C, 4 * C, C, everything)
+    totals = Totals(statistics, C, C, seen, members)
+    state = GraphState(min(G, C), lists, last=Last(centers + 0.1, None, everything))
+
+    def step() -> None:
+        after = rule.judge(model, KMeansState(), totals, None)
+        search.learn(
+            state,
+            search.look(state, after.model.components(), None, Key(0)),
+            model.components(),
+            seen,
+            _no_sample,
+            Key(0),
+        )
+
+    with limited(n_threads):
+        found = {"C": C, "D": D, "step": timed(step, repetitions)}
+        if C <= MOST_EXACT:
+            found["pairs"] = timed(lambda: exact_lists(centers, min(G, C), lists), 1)
+        found["refining"] = timed(lambda: refined_lists(centers, lists, min(G, C)), 1)
+    with limited(1):
+        found["merging"] = timed(lambda: totals + totals, repetitions)
+    return found
+
+
+def rates(chunks: list[dict[str, Any]], driver: list[dict[str, Any]], reading: float, D: int) -> Rates:
+    """The rates that fit what was measured best, in relative terms; none is negative."""
+    terms = np.array([[c["n"] * G * D, c["held"] * G * D, c["C"] * D] for c in chunks], dtype=float)
+    seconds = np.array([c["seconds"] for c in chunks])
+    evaluation, packing, component = nnls(terms / seconds[:, np.newaxis], np.ones(len(seconds)))[0]
+    most = min(G, min(d["C"] for d in driver))
+
+    def rate(name: str, size: Callable[[int], float]) -> float:
+        return median(d[name] / size(d["C"]) for d in driver if name in d)
+
+    return Rates(
+        evaluation=float(evaluation),
+        packing=float(packing),
+        component=float(component),
+        merging=rate("merging", lambda C: Sizes(1, D, C, G, 1).dense_part),
+        step=rate("step", lambda C: C * D),
+        pair=rate("pairs", lambda C: C * C * D),
+        refining=rate("refining", lambda C: C * min(EXPANDED, most - 1) * most * D),
+        reading=reading,
+    )
+
+
+def reading_seconds(X: NDArray[np.float32], folder: Path, repetitions: int) -> float:
+    """Seconds a byte of a .npy file that has just been written, block by block."""
+    path = folder / "read.npy"
+    np.save(path, X)
+    source = open_data(path)
+    out, n = np.empty((1 << 14, X.shape[1]), np.float32), len(X)
+
+    def read() -> None:
+        for first in range(0, n, len(out)):
+            source.read_into(first, min(first + len(out), n), out[: min(first + len(out), n) - first])
+
+    return timed(read, repetitions) / X.nbytes
+
+
+def timed(call: Callable[[], object], repetitions: int) -> float:
+    """The median of the seconds of a few calls, after one that does not count."""
+    seconds = []
+    for _ in range(repetitions + 1):
+        start = perf_counter()
+        call()
+        seconds.append(perf_counter() - start)
+    return median(seconds[1:])

@@ -1,0 +1,46 @@
+"""How often a fit reads its data: a few times before the first iteration, and once an iteration."""
+
+import numpy as np
+import pytest
+
+from cprime import GaussianMixture, KMeans, open_data
+from cprime.search import Graph, Papers
+
+N, CHUNK = 6000, 500
+
+
+@pytest.fixture
+def source(tmp_path):
+    rng = np.random.default_rng(0)
+    X = 8 * rng.standard_normal((40, 5))[rng.integers(0, 40, N)] + rng.standard_normal((N, 5))
+    np.save(tmp_path / "X.npy", X.astype(np.float32))
+    read = np.zeros(N, dtype=int)
+
+    def watch(begin, end):
+        read[begin:end] += 1
+
+    return open_data(tmp_path / "X.npy", chunk_rows=CHUNK).watched(watch), read
+
+
+@pytest.mark.filterwarnings("ignore:The fit did not converge")
+@pytest.mark.parametrize("init", ["two-level", "random"])
+@pytest.mark.parametrize(
+    ("estimator", "more"),
+    [
+        (KMeans(30, search="full", max_iter=4, tol=0), 0),
+        (KMeans(30, search=Graph(9, exchange=False), max_iter=4, tol=0), 0),
+        (KMeans(30, search=Papers("estimated", n_neighbors=5), max_iter=4, tol=0), 0),
+        # sums of the hard assignment to the start, and first sets
+        (GaussianMixture(30, covariance_type="diag", search="graph", n_active=3, max_iter=4, tol=0), 2),
+        # the first variance, the scatter, and labels, as nothing is kept
+        (GaussianMixture(8, covariance_type="tied_spherical", weights="equal", n_active=None, max_iter=4, tol=0), 3),
+    ],
+)
+def test_a_fit_reads_its_data_as_often_as_it_has_to(source, estimator, more, init):
+    data, read = source
+    name = "init" if isinstance(estimator, KMeans) else "init_params"
+    estimator.set_params(random_state=0, certificate=0, **{name: init}).fit(data)
+    assert read.min() == read.max()  # whole passes
+    assert estimator.n_iter_ == 4
+    start = 2 if init == "two-level" else 1
+    assert read[0] <= start + more + 4 + 1  # the iterations, and the pass that sees what is returned

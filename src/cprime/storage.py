@@ -317,6 +317,8 @@ def _encode(value: Any, name: str, tensors: dict[str, np.ndarray]) -> Any:
     """One value as JSON; its arrays go to `tensors` under `name` or names that begin with it."""
     if value is None or isinstance(value, bool | str):
         return value
+    if type(value).__module__.partition(".")[0] == "dask":
+        value = np.asarray(value)
     if isinstance(value, np.ndarray):
         return _encode_array(value, name, tensors)
     if isinstance(value, np.generic) and value.dtype.kind in "biuf":

@@ -78,9 +78,12 @@ def _current_client() -> Any:
     except ImportError:
         return None
     try:
-        return default_client()
+        client = default_client()
     except ValueError:
         return None
+    if client.status in ("closing", "closed"):
+        raise RuntimeError(f"the current client of Dask is closed: {client!r}. Make another, or leave its block.")
+    return client
 
 
 class DaskSource(Source):

@@ -1,0 +1,26 @@
+"""One cluster of two processes for all tests of this folder; those on Dask are left out where it is not installed."""
+
+from importlib.util import find_spec
+
+import pytest
+
+collect_ignore_glob = [] if find_spec("distributed") else ["test_dask_*.py"]
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    from distributed import LocalCluster
+
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs="ERROR"
+    ) as found:
+        yield found
+
+
+@pytest.fixture
+def client(cluster):
+    """The current client while the test lasts."""
+    from distributed import Client
+
+    with Client(cluster) as found:
+        yield found

@@ -1,0 +1,67 @@
+"""Data in the same chunks in memory, in a file and on Dask, and fits of every kind."""
+
+import dask.array as da
+import numpy as np
+
+from cprime import GaussianMixture, KMeans, SoftKMeans, open_data
+
+CHUNK = 90
+COMPARED = (
+    *("cluster_centers_", "means_", "weights_", "covariances_", "variance_", "inertia_", "counts_", "n_iter_"),
+    *("converged_", "lower_bound_", "lower_bounds_", "certificate_", "neighbors_", "n_relocated_", "n_features_in_"),
+)
+
+
+def clustered(n=500, D=3, seed=0, n_clusters=6, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    places = 3.0 * rng.standard_normal((n_clusters, D))
+    return (places[rng.integers(n_clusters, size=n)] + rng.standard_normal((n, D))).astype(dtype)
+
+
+def weights_of(n, seed=1):
+    """Weights (n,) with zeros among them."""
+    rng = np.random.default_rng(seed)
+    return rng.exponential(size=n) * (rng.random(n) > 0.2)
+
+
+def k_means(**options):
+    return KMeans(6, random_state=2, n_threads=1, **{"max_iter": 4, "tol": 0, "init": "two-level"} | options)
+
+
+def mixture(**options):
+    given = {"covariance_type": "diag", "max_iter": 3, "tol": 1e-9, "n_active": 2} | options
+    return GaussianMixture(4, random_state=2, n_threads=1, init_params="two-level", **given)
+
+
+FITS = {
+    **{f"k-means, {search}": k_means(search=search) for search in ("full", "bounded", "graph", "exact", "estimated")},
+    "k-means from random rows": k_means(init="random"),
+    "k-means, cosine": k_means(metric="cosine", search="full"),
+    "mixture, full covariances": mixture(covariance_type="full"),
+    "mixture, tied": mixture(covariance_type="tied"),
+    "mixture, C'=C": mixture(n_active=None),
+    "mixture, drawn": mixture(assignment="posterior"),
+    "mixture, hard": mixture(assignment="hard"),
+    "papers' mixture": mixture(covariance_type="tied_spherical", weights="equal", search="exact"),
+    "mixture, graph": mixture(covariance_type="tied_spherical", search="graph"),
+    "soft k-means": SoftKMeans(5, random_state=2, init="two-level", max_iter=3, n_threads=1),
+}
+
+
+def in_memory(X, chunk=CHUNK):
+    return open_data(X, chunk_rows=chunk)
+
+
+def on_dask(X, chunks=CHUNK):
+    return da.from_array(X, chunks=(chunks, -1))
+
+
+def assert_same(found, expected):
+    """All that is fitted, bit for bit, but for the seconds of the history."""
+    for name in COMPARED:
+        assert hasattr(found, name) == hasattr(expected, name), name
+        np.testing.assert_equal(getattr(found, name, None), getattr(expected, name, None), name)
+    np.testing.assert_array_equal(np.asarray(found.labels_), np.asarray(expected.labels_))
+    for column in expected.history_.dtype.names:
+        if column != "seconds":
+            np.testing.assert_array_equal(found.history_[column], expected.history_[column], column)

@@ -9,12 +9,13 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 COMPILED := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo examples test lint format bench bench-full wheel clean
+.PHONY: help demo examples test faults lint format bench bench-full wheel clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo    cluster the half million patches of two photographs; results in demo/"
 	@echo "make test    every test (ARGS='-k name' chooses)"
+	@echo "make faults  fits that are killed at random moments, minutes of them (KILLS=50 says how many)"
 	@echo "make lint    ruff, mypy and clang-format, changing nothing"
 	@echo "make format  put Python and C++ into the project's format"
 	@echo "make examples  run the examples and make their page, docs/examples"
@@ -43,6 +44,9 @@ demo: $(STAMPS)/package
 
 test: $(STAMPS)/package $(STAMPS)/dev
 	$(BIN)/python -m pytest $(ARGS)
+
+faults: $(STAMPS)/package $(STAMPS)/dev
+	CPRIME_KILLS=$(or $(KILLS),50) $(BIN)/python -m pytest -s tests/faults $(ARGS)
 
 lint: $(STAMPS)/package $(STAMPS)/dev
 	$(BIN)/ruff check

@@ -1,0 +1,66 @@
+"""Processes that are killed in the middle of a fit: it is gone on with, and ends in the same bits."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from time import perf_counter, sleep
+
+import numpy as np
+import pytest
+from killed_fit import fits
+
+import cprime
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+KILLS = int(os.environ.get("CPRIME_KILLS", "3"))  # `make faults` asks for more
+SEED = int(os.environ.get("CPRIME_KILLS_SEED", "20260101"))
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """The fits that nobody disturbs."""
+    return [estimator.fit(given) for estimator, given in fits()]
+
+
+@pytest.fixture(scope="module")
+def seconds(tmp_path_factory):
+    """How long each fit takes in a process of its own."""
+    found = []
+    for number in range(3):
+        with started(tmp_path_factory.mktemp("whole"), number) as process:
+            begin = perf_counter()
+            assert process.wait() == 0
+            found.append(perf_counter() - begin)
+    return found
+
+
+def started(folder, number):
+    """A process that has read its data and begins to fit."""
+    script = Path(__file__).with_name("killed_fit.py")
+    process = subprocess.Popen(
+        [sys.executable, "-W", "ignore", script, folder, str(number)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "begun\n"
+    return process
+
+
+@pytest.mark.parametrize("kill", range(KILLS))
+def test_a_killed_fit_ends_in_the_same_bits(kill, expected, seconds, tmp_path):
+    number, rng = kill % 3, np.random.default_rng([SEED, kill])
+    folder, moments = tmp_path / "folder", rng.uniform(0, 0.9, size=1 + kill % 2) * seconds[number]
+    print(f"CPRIME_KILLS_SEED={SEED}, kill {kill}: fit {number} after {moments} s")  # noqa: T201
+    for moment in moments:
+        with started(folder, number) as process:
+            sleep(moment)
+            process.kill()
+    estimator, given = fits(folder)[number]
+    if (folder / "data.npy").exists() or (folder / "model.safetensors").exists():
+        found = cprime.resume(folder)
+    else:  # killed before the data were there
+        found = estimator.fit(given)
+    for name in ("cluster_centers_", "means_", "covariances_", "labels_", "lower_bound_", "n_iter_", "neighbors_"):
+        if hasattr(expected[number], name):
+            np.testing.assert_array_equal(getattr(found, name), getattr(expected[number], name), name)
+    for column in ("lower_bound", "quantization_error", "n_distances", "n_moved"):
+        np.testing.assert_array_equal(found.history_[column], expected[number].history_[column], column)

@@ -180,7 +180,7 @@ class Papers(Value):
             return PapersState(random_lists(C, self.n_neighbors, key)), LookInSets(key)
         cells = Cells(components.centers)
         lists = without_self(cells.lists(min(max(self.n_neighbors, n_kept), C)))
-        return PapersState(lists), LookInCells(cells, lists)
+        return PapersState(lists), None if placed and n_kept == 1 else LookInCells(cells, lists)
 
     def refresh(self, state: PapersState, components: Components) -> PapersState:
         if self.lists == "exact":

@@ -5,4 +5,14 @@ docstring says what it shows. `page.py` puts docstrings, pictures and lines toge
 """
 
 # In the order of the gallery.
-EXAMPLES = ("old_faithful", "image_compression", "segmentation", "vector_search", "outliers", "choosing_c")
+EXAMPLES = (
+    "old_faithful",
+    "image_compression",
+    "segmentation",
+    "vector_search",
+    "outliers",
+    "choosing_c",
+    "larger_than_memory",
+    "resume_after_a_kill",
+    "dask_cluster",
+)

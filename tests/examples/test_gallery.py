@@ -1,5 +1,11 @@
 """Every example on little data: it writes its picture and lines, and what the lines say is so."""
 
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from example_lines import numbers, row
@@ -94,3 +100,52 @@ def test_choosing_c(run):
     for name in ("BIC", "BIC of F", "AIC", "held out", "elbow of J", "XMeans", "GMeans"):
         (found,) = [line.split()[-1] for line in lines if line.rpartition(" ")[0].rstrip() == name]
         assert found == "9"
+
+
+def answers(lines: list[str], first: str) -> list[str]:
+    """The last words of the rows of a table from its heading on, or of one line."""
+    return [line.split()[-1] for line in lines[next(i for i, line in enumerate(lines) if line.startswith(first)) :]]
+
+
+def test_larger_than_memory(run):
+    lines = run("larger_than_memory", "pyarrow")
+    streamed, whole = row(lines, "by its path"), row(lines, "read first")
+    if whole[1] == 0:
+        pytest.skip("the memory of a process is not known on this system: no /proc")
+    assert streamed[1] < whole[1]
+    assert streamed[4] == whole[4]
+    assert answers(lines, "centers and labels to the same bits")[0] == "yes"
+
+
+def test_resume_after_a_kill(run):
+    if not hasattr(signal, "SIGKILL"):
+        pytest.skip("this system has no SIGKILL")
+    lines = run("resume_after_a_kill")
+    (killed,) = [line for line in lines if line.startswith("process 1")]
+    (resumed,) = [line for line in lines if line.startswith("process 2")]
+    assert killed.endswith("SIGKILL")
+    first, last = map(int, killed.split()[2:4])
+    assert 1 == first < last
+    first, end = map(int, resumed.split()[2:4])
+    assert 1 < first <= last < end
+    assert f"{end}, done more than once: {last - first + 1}" in "\n".join(lines)
+    assert answers(lines, "centers ") == ["yes"] * 4
+
+
+def test_dask_cluster_in_a_process_of_its_own(tmp_path):
+    """Dask brings threads, and warnings of processes that are killed."""
+    for library in ("distributed", "dask.array"):
+        pytest.importorskip(library)
+    arguments = [sys.executable, "-m", "examples", "dask-cluster", "--small", "--output", str(tmp_path)]
+    root = Path(__file__).parents[2]
+    path = os.pathsep.join([str(root / "src"), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run(
+        arguments, cwd=root, env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    lines = (tmp_path / "dask-cluster.txt").read_text(encoding="utf-8").splitlines()
+    for name in ("one process", "two workers", "two workers, one killed"):
+        assert next(line for line in lines if line.startswith(f"{name}  ")).endswith("yes")
+    assert "dask.array.core.Array in 16 chunks" in "\n".join(lines)
+    assert (tmp_path / "dask-cluster.png").stat().st_size > 10_000

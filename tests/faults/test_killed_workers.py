@@ -29,8 +29,9 @@ def estimator(search):
     return KMeans(40, search=search, init="two-level", tol=0, max_iter=25, random_state=1, n_threads=1)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def cluster():
+    """One for every turn: a nanny may fail to start a worker again that was killed while it began."""
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs="CRITICAL"
     ) as found:

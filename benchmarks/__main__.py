@@ -1,4 +1,4 @@
-"""`python -m benchmarks COMMAND`: one measure, a profile of several, or the page of the documentation.
+"""`python -m benchmarks COMMAND`: one measure, a profile of several, or a page of the documentation.
 
 Every run prints its tables and appends its records to a file of JSON lines, beside which its figures are drawn.
 """
@@ -34,6 +34,9 @@ def _parser() -> argparse.ArgumentParser:
     page = commands.add_parser("page", help="a page of the documentation from a results file")
     page.add_argument("results", type=Path, help="JSON lines that a run has written")
     page.add_argument("--output", type=Path, default=Path("docs/benchmarks.md"), help="default: docs/benchmarks.md")
+    fill = commands.add_parser("fill", help="the tables of the measure scale in a page of prose")
+    fill.add_argument("results", type=Path, help="JSON lines that a run has written")
+    fill.add_argument("--output", type=Path, default=Path("docs/scale.md"), help="default: docs/scale.md")
     return parser
 
 
@@ -60,6 +63,10 @@ def main(arguments: list[str] | None = None) -> None:
             from benchmarks.page import write
 
             write(options.results, options.output)
+        elif options.command == "fill":
+            from benchmarks.page import fill
+
+            fill(options.results, options.output)
         elif options.command in PROFILES:
             threads = ["--threads", str(options.threads)]
             commands = [[*shlex.split(line), *threads] for line in PROFILES[options.command][0]]

@@ -1,9 +1,10 @@
-"""The page of the documentation: written from a results file, and from nothing else."""
+"""Pages of the documentation: one written from a results file and from nothing else, and tables in one of prose."""
 
 import os
+import re
 from pathlib import Path
 
-from benchmarks.measures import MEASURES
+from benchmarks.measures import MEASURES, scale
 from benchmarks.records import Record, read
 from benchmarks.tables import grouped
 
@@ -54,6 +55,29 @@ def write(results: Path, page: Path) -> None:
                 figure.savefig(path, dpi=200)
                 parts.append(f'<img src="{folder.name}/{path.name}" width="525" alt="{module.TITLE}: {key}">')
     page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+_TABLE = re.compile(r"(<!-- scale: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def fill(results: Path, page: Path) -> None:
+    """Put the tables of the measure `scale` where a page of prose has marks for them, and its figure beside.
+
+    Raises ValueError where the page wants what there is not, or the file has no such records.
+    """
+    records = read(results)
+    mine = [record for record in records if record["measure"] == "scale"]
+    if not mine or records[0]["measure"] != "machine":
+        raise ValueError(f"{results} must have a line for the machine and records of the measure scale")
+    command = f"```sh\npython -m benchmarks {mine[0]['command']}\n```"
+    found = {"machine": machine(records[0]), "command": command, **scale.tables(mine)}
+    text = page.read_text(encoding="utf-8")
+    for _, name, _ in _TABLE.findall(text):
+        if name not in found:
+            raise ValueError(f"{page} wants {name}: it can have {', '.join(found)}")
+    page.write_text(_TABLE.sub(lambda at: f"{at[1]}\n{found[at[2]]}\n\n{at[3]}", text), encoding="utf-8")
+    for name, figure in scale.figures(mine).items():
+        figure.savefig(results.with_name(f"{name}.png"), dpi=150)
 
 
 def _description(text: str | None) -> str:

@@ -3,16 +3,15 @@
 A chunk is computed on one core, as a task of a cluster is; the driver's work on all that are given.
 """
 
+import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
-import cloudpickle
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
@@ -42,14 +41,15 @@ G = 33
 
 @dataclass
 class Pass:
-    """What was measured of the E-steps of an iteration: seconds, bytes sent to each chunk, bytes back of each.
+    """What was measured of the last E-step: core seconds, bytes sent to each chunk, bytes back of each.
 
-    watching: seconds spent on finding these bytes out    dense: whether the sums of all components came back
+    dense: whether the sums of all components came back    besides: seconds of passes of another kind since, and of
+    finding out these bytes
     """
 
     computing: float = 0.0
     merging: float = 0.0
-    watching: float = 0.0
+    besides: float = 0.0
     job: int = 0
     parts: list[int] = field(default_factory=list)
     dense: bool = True
@@ -64,14 +64,12 @@ class Watched:
         self.job, self.seen = job, seen
 
     def __call__(self, block: Block, kept: Kept | None) -> tuple[Kept, Totals]:
-        start = perf_counter()
+        start = process_time()
         with limited(1):
             after, part = self.job(block, kept)
-        end = perf_counter()
-        self.seen.computing += end - start
+        self.seen.computing += process_time() - start
         self.seen.parts.append(n_bytes(part))
         self.seen.dense = part.movers is None
-        self.seen.watching += perf_counter() - end
         return after, part
 
 
@@ -79,12 +77,15 @@ class Simulated(Local):
     """Chunks of an array as the machines of a cluster, one after the other; `seen` is of the last E-step."""
 
     def each(self, job: Any) -> Any:
-        if not isinstance(job, EStep):
-            return super().each(job)
-        self.seen = seen = Pass(job=n_bytes(job))
         start = perf_counter()
-        total = super().each(Watched(job, seen))
-        seen.merging = perf_counter() - start - seen.computing - seen.watching
+        if isinstance(job, EStep):
+            self.seen = Pass(job=n_bytes(job))
+            watched, before = Watched(job, self.seen), process_time()
+            total = super().each(watched)
+            self.seen.merging = process_time() - before - self.seen.computing
+        else:
+            total = super().each(job)
+        self.seen.besides += perf_counter() - start
         return total
 
 
@@ -95,7 +96,7 @@ def _no_sample(rows: NDArray[np.int64]) -> Any:
 def n_bytes(value: Any) -> int:
     """Of arrays that a value holds when it is sent, and of the rest of it as a pickle."""
     buffers: list[Any] = []
-    head = cloudpickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+    head = pickle.dumps(value, 5, buffer_callback=buffers.append)
     return len(head) + sum(buffer.raw().nbytes for buffer in buffers)
 
 
@@ -121,7 +122,7 @@ def started(X: NDArray[np.float32], C: int, n_iter: int, n_threads: int) -> Star
 
 
 def iterations(start: Started, n_chunks: int, n_iter: int, n_threads: int) -> Iterator[dict[str, Any]]:
-    """What each iteration took: of its chunks together, of merging, and of the driver besides."""
+    """What each iteration took: core seconds of its chunks together and of merging, seconds of the driver besides."""
     data = Simulated(open_data(start.X, chunk_rows=-(-len(start.X) // n_chunks)), checked=True)
     ends = np.cumsum((0, *data.sizes))
     data.restore([Chunk(start.kept.at(np.arange(a, b))) for a, b in pairwise(ends)])
@@ -135,7 +136,7 @@ def iterations(start: Started, n_chunks: int, n_iter: int, n_threads: int) -> It
             "chunks": len(data.sizes),
             "computing": seen.computing,
             "merging": seen.merging,
-            "driver": seconds - seen.computing - seen.merging - seen.watching,
+            "driver": seconds - seen.besides,
             "refreshed": fit.search.lists is not before.search.lists,
             "job": seen.job,
             "part": median(seen.parts),
@@ -147,16 +148,21 @@ def iterations(start: Started, n_chunks: int, n_iter: int, n_threads: int) -> It
 
 
 def chunk_seconds(start: Started, sizes: Sequence[int], repetitions: int) -> Iterator[dict[str, Any]]:
-    """The E-step of a chunk of each size, on one core."""
+    """The E-step of chunks of each size, on one core: every time another chunk, as far as there are."""
     model, search, rule = start.fit.model, start.fit.search, start.plan.rule
     look = start.plan.search.look(search, model.components(), None, Key(0))
     job = rule.propose(model, start.fit.rule, look, Key(0), False)
     for n in sizes:
-        kept = start.kept.at(np.arange(n))
-        block = Block(start.X[:n], None, 0)
-        with limited(1):
-            seconds = timed(partial(job, block, kept), repetitions)
-        yield {"n": n, "held": len(np.unique(kept.winners)), "C": len(model.centers), "seconds": seconds}
+        seconds, held = [], []
+        for i in range(repetitions + 1):
+            first = i * n % (len(start.X) - n + 1)
+            kept, block = start.kept.at(np.arange(first, first + n)), Block(start.X[first : first + n], None, first)
+            with limited(1):
+                begun = process_time()
+                job(block, kept)
+                seconds.append(process_time() - begun)
+            held.append(len(np.unique(kept.winners)))
+        yield {"n": n, "held": median(held), "C": len(model.centers), "seconds": median(seconds[1:])}
 
 
 def driver_seconds(C: int, D: int, repetitions: int, n_threads: int) -> dict[str, float]:
@@ -192,7 +198,7 @@ def driver_seconds(C: int, D: int, repetitions: int, n_threads: int) -> dict[str
             found["pairs"] = timed(lambda: exact_lists(centers, min(G, C), lists), 1)
         found["refining"] = timed(lambda: refined_lists(centers, lists, min(G, C)), 1)
     with limited(1):
-        found["merging"] = timed(lambda: totals + totals, repetitions)
+        found["merging"] = timed(lambda: totals + totals, repetitions, process_time)
     return found
 
 
@@ -229,14 +235,14 @@ def reading_seconds(X: NDArray[np.float32], folder: Path, repetitions: int) -> f
         for first in range(0, n, len(out)):
             source.read_into(first, min(first + len(out), n), out[: min(first + len(out), n) - first])
 
-    return timed(read, repetitions) / X.nbytes
+    return timed(read, repetitions, process_time) / X.nbytes
 
 
-def timed(call: Callable[[], object], repetitions: int) -> float:
+def timed(call: Callable[[], object], repetitions: int, clock: Callable[[], float] = perf_counter) -> float:
     """The median of the seconds of a few calls, after one that does not count."""
     seconds = []
     for _ in range(repetitions + 1):
-        start = perf_counter()
+        start = clock()
         call()
-        seconds.append(perf_counter() - start)
+        seconds.append(clock() - start)
     return median(seconds[1:])

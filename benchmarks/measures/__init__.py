@@ -8,7 +8,7 @@
 
 from types import ModuleType
 
-from benchmarks.measures import growth, iteration, larger, memory, million, setup_cost, survival, time_to_quality
+from benchmarks.measures import growth, iteration, larger, memory, million, scale, setup_cost, survival, time_to_quality
 
 MEASURES: dict[str, ModuleType] = {
     "time-to-quality": time_to_quality,
@@ -17,6 +17,7 @@ MEASURES: dict[str, ModuleType] = {
     "memory": memory,
     "setup": setup_cost,
     "million": million,
+    "scale": scale,
     "larger": larger,
     "survival": survival,
 }

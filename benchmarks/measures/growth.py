@@ -2,7 +2,8 @@
 
 Everything else stays the same. Seconds are those of whole fits, with the start where a peer makes its own, by their
 iterations; of cprime those of single iterations are shown too. What came back is judged on a sample of the points,
-searched exactly.
+searched exactly. With --executions the library alone is run, on data in memory, in files and on a Dask cluster: seconds
+are then of iterations alone, and compared with those of data that are one chunk in memory, round by round.
 """
 
 import argparse
@@ -14,12 +15,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
+from benchmarks import executions
 from benchmarks.data import Data
 from benchmarks.measures import options as given
 from benchmarks.peers import PEERS, Settings
 from benchmarks.plots import Curve, draw
 from benchmarks.records import Record
-from benchmarks.rounds import median, plan, repeat, spread
+from benchmarks.rounds import median, plan, ratios, repeat, spread
 from benchmarks.tables import case, grouped, left_out, table
 from cprime import datasets
 
@@ -44,12 +46,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     given.add_peers(parser)
     given.add_repetitions(parser, 1)
     parser.add_argument("--iterations", type=given.positive, default=5, help="iterations of a fit (default: 5)")
+    parser.add_argument("--executions", action="store_true", help="where data are in place of peers; not along threads")
     parser.set_defaults(model="k-means")
 
 
 def measure(options: argparse.Namespace) -> Iterator[list[Record]]:
     runs = {name: PEERS[name].exactly(options.iterations) for name in given.chosen(options, _PEERS)}
     along, asked = options.along, options.data
+    if options.executions and (along == "threads" or options.peers):
+        raise ValueError("--executions cannot be chosen with --peers or along threads: workers have one thread each")
     if along == "D" and asked:
         raise ValueError("--data cannot be chosen along D: clusters are generated for every number of dimensions")
     if along == "C" and options.clusters:
@@ -57,7 +62,7 @@ def measure(options: argparse.Namespace) -> Iterator[list[Record]]:
     clusters = 1 if along == "C" else options.clusters  # along C every value brings its own
     options = argparse.Namespace(**{**vars(options), "data": [asked or _DATA[along]], "clusters": clusters})
     for data, C, common in given.cases(options, "growth"):
-        common["along"] = along
+        common |= {"along": along, "executions": options.executions}
         if data is None:
             yield [common]
             continue
@@ -91,10 +96,15 @@ def _at(
     else:
         n_threads = given.threads(str(value))
     sizes: dict[str, Any] = {"at": value, "N": len(X), "D": X.shape[1], "C": C, "threads": n_threads}
-    able, unable = plan([name for name in wanted if name not in ended], X, C)
     print(f"{_NAMES[along]} = {value:,}", flush=True)
-    runs = [(name, wanted[name]) for name in able]
     scored = X[np.sort(np.random.default_rng(1).permutation(len(X))[:_JUDGED])]
+    if options.executions:
+        how = {"iterations": options.iterations, "repetitions": options.repetitions, "n_threads": n_threads}
+        for record in executions.repeat(X, C, scored=scored, **how):
+            yield {**sizes, **record}
+        return
+    able, unable = plan([name for name in wanted if name not in ended], X, C)
+    runs = [(name, wanted[name]) for name in able]
     found = repeat(
         runs,
         X,
@@ -146,7 +156,7 @@ def _law(points: list[tuple[int, list[float]]]) -> str:
 
 def report(records: list[Record]) -> str:
     parts = []
-    for group in grouped(records, "along", "data"):
+    for group in grouped(records, "along", "data", "executions"):
         along = group[0]["along"]
         if "skipped" in group[0]:
             parts.append(f"### {group[0]['data']}, along {along}\n\nSkipped: {group[0]['skipped']}.")
@@ -158,10 +168,29 @@ def report(records: list[Record]) -> str:
             rows.append([name, *(spread(cells[value]) if value in cells else "" for value in values), _law(points)])
         columns = ["seconds an iteration", *(f"{along} = {value:,}" for value in values), "exponent"]
         parts.append(f"### {_heading(group)}\n\n{table(columns, rows)}")
+        if group[0].get("executions"):
+            parts.append(_against_memory(group, values))
         missing = left_out(group)
         if missing:
             parts.append(missing)
     return "\n\n".join(parts)
+
+
+def _against_memory(records: list[Record], values: list[int]) -> str:
+    """Seconds of an iteration by those of one chunk in memory, in the same round."""
+    steps = {
+        (record["peer"], record["at"]): [
+            median(extra["step_seconds"][1:] or extra["step_seconds"]) for extra in record["extra"]
+        ]
+        for record in records
+        if record.get("seconds")
+    }
+    rows = []
+    for name in dict.fromkeys(name for name, _ in steps):
+        pairs = [(steps.get((name, value)), steps[executions.WHOLE, value]) for value in values]
+        rows.append((name, *("" if mine is None else spread(ratios(mine, whole)) for mine, whole in pairs)))
+    columns = ["an iteration, against one chunk in memory", *(f"{records[0]['along']} = {value:,}" for value in values)]
+    return table(columns, rows)
 
 
 def _heading(records: list[Record]) -> str:
@@ -174,8 +203,10 @@ def _heading(records: list[Record]) -> str:
 
 def figures(records: list[Record]) -> dict[str, Figure]:
     return {
-        f"growth-{group[0]['along']}-{group[0]['data']}": _figure(group)
-        for group in grouped(records, "along", "data")
+        f"growth-{group[0]['along']}-{group[0]['data']}{'-executions' * group[0].get('executions', False)}": _figure(
+            group
+        )
+        for group in grouped(records, "along", "data", "executions")
         if len({record["at"] for record in group if record.get("seconds")}) > 1  # a point alone has no axes
     }
 
@@ -188,7 +219,7 @@ def _figure(records: list[Record]) -> Figure:
         curves.append(
             Curve(
                 label=name + law,
-                family=PEERS[name.partition(",")[0]].family,
+                family="cprime" if name in executions.EXECUTIONS else PEERS[name.partition(",")[0]].family,
                 x=[float(value) for value, _ in points],
                 y=[median(seconds) for _, seconds in points],
                 y_range=[(min(seconds), max(seconds)) for _, seconds in points],

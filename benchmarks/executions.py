@@ -1,0 +1,124 @@
+"""The places where data may be, and the same fit of each: memory, files, the workers of a Dask cluster.
+
+Fits take turns in this process, on its threads; the two workers of the cluster have one each. Of the seconds of a fit
+only those of its iterations count, as the library tells them.
+"""
+
+import logging
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from benchmarks.data import random_start
+from benchmarks.quality import inertia
+from benchmarks.records import Record
+from cprime import KMeans, __version__, open_data
+
+WHOLE = "memory, one chunk"
+CHUNKS = 8  # of every execution but the first
+_Opened = Callable[[NDArray, Path, ExitStack], Any]
+
+
+def _whole(X: NDArray, folder: Path, stack: ExitStack) -> Any:
+    return X
+
+
+def _rows(X: NDArray) -> int:
+    return -(-len(X) // CHUNKS)
+
+
+def _chunks(X: NDArray, folder: Path, stack: ExitStack) -> Any:
+    return open_data(X, chunk_rows=_rows(X))
+
+
+def _npy(X: NDArray, folder: Path, stack: ExitStack) -> Any:
+    np.save(folder / "X.npy", X)
+    return open_data(folder / "X.npy", chunk_rows=_rows(X))
+
+
+def _parquet(X: NDArray, folder: Path, stack: ExitStack) -> Any:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    (folder / "parquet").mkdir()
+    names = [f"x{j}" for j in range(X.shape[1])]
+    for i, first in enumerate(range(0, len(X), _rows(X))):
+        table = pa.table(list(X[first : first + _rows(X)].T.copy()), names)
+        parquet.write_table(table, folder / "parquet" / f"{i:03d}.parquet", use_dictionary=False)
+    return open_data(folder / "parquet", chunk_rows=_rows(X))
+
+
+def _dask(X: NDArray, folder: Path, stack: ExitStack) -> Any:
+    import dask.array as da
+    from dask import delayed
+    from dask.distributed import Client, LocalCluster
+
+    silent = {"dashboard_address": None, "silence_logs": logging.ERROR}
+    cluster = stack.enter_context(LocalCluster(n_workers=2, threads_per_worker=1, **silent))
+    client = stack.enter_context(Client(cluster))
+    parts = []
+    for i, first in enumerate(range(0, len(X), _rows(X))):
+        np.save(folder / f"part-{i:03d}.npy", X[first : first + _rows(X)])
+        shape = X[first : first + _rows(X)].shape
+        parts.append(da.from_delayed(delayed(np.load)(folder / f"part-{i:03d}.npy"), shape, X.dtype))
+    return client.persist(da.concatenate(parts))
+
+
+# Name: how data are put there, and the library that it takes.
+EXECUTIONS: dict[str, tuple[_Opened, str | None]] = {
+    WHOLE: (_whole, None),
+    f"memory, {CHUNKS} chunks": (_chunks, None),
+    f".npy, {CHUNKS} chunks": (_npy, None),
+    f"Parquet, {CHUNKS} chunks": (_parquet, "pyarrow"),
+    f"Dask, 2 workers, {CHUNKS} chunks": (_dask, "distributed"),
+}
+
+
+@contextmanager
+def _opened(X: NDArray, names: list[str]) -> Iterator[dict[str, Any]]:
+    with tempfile.TemporaryDirectory(prefix="cprime-benchmark-") as folder, ExitStack() as stack:
+        yield {name: EXECUTIONS[name][0](X, Path(folder), stack) for name in names}
+
+
+def repeat(
+    X: NDArray, C: int, *, iterations: int, repetitions: int, n_threads: int, scored: NDArray | None = None
+) -> list[Record]:
+    """Every execution once a round, with the start of the round; records as those of peers."""
+    records: dict[str, Record] = {}
+    for name, (_, library) in EXECUTIONS.items():
+        records[name] = {"peer": name, "version": __version__, "settings": {"max_iter": iterations}}
+        if library is not None and find_spec(library) is None:
+            records[name]["left_out"] = f"{library} is not installed"
+    able = [name for name, record in records.items() if "left_out" not in record]
+    with _opened(X, able) as opened:
+        for seed in range(-1, repetitions):  # the first round does not count
+            start = random_start(X, C, max(seed, 0))
+            for name in able:
+                found = _fitted(opened[name], start, iterations if seed >= 0 else 2, n_threads)
+                if seed < 0:
+                    continue
+                record, steps = records[name], found.history_["seconds"].tolist()
+                for key, value in (
+                    ("seconds", sum(steps)),
+                    ("value", inertia(X if scored is None else scored, found.cluster_centers_)),
+                    ("n_iter", found.n_iter_),
+                    ("extra", {"step_seconds": steps}),
+                ):
+                    record.setdefault(key, []).append(value)
+                print(f"  {seed + 1}/{repetitions} {name}: {sum(steps):.3g} s", flush=True)
+    return list(records.values())
+
+
+def _fitted(data: Any, start: NDArray, iterations: int, n_threads: int) -> KMeans:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        options = {"certificate": 0, "max_iter": iterations, "tol": 0.0, "n_threads": n_threads, "random_state": 0}
+        return KMeans(len(start), search="graph", init=start, **options).fit(data)

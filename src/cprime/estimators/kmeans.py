@@ -46,10 +46,11 @@ class KMeans(NearestCenter, Clusterer):
     n_clusters : int, default=8
         Number of clusters C, at most the number of points.
     init : str, array-like, fitted estimator or callable, default="auto"
-        Where to start, by default "auto": greedy k-means++, distinct random rows, the AFK-MC² chain, rows spread over
-        coarse cells, given centers of shape (n_clusters, n_features), those of a fitted estimator, or a function of
-        (X, n_clusters, random_state). "auto" is "two-level" from 256 clusters and 2²⁵ evaluations an iteration, and for
-        data that are not in memory, else "k-means++". The start does not depend on the search.
+        Where to start: "k-means++" (greedy), "k-means||" (its like in a few passes), "random" (distinct rows),
+        "afk-mc2" (Metropolis chains), "two-level" (rows spread over coarse cells), centers of shape (n_clusters,
+        n_features), those of a fitted estimator, or a function of (X, n_clusters, random_state). "k-means++",
+        "afk-mc2" and functions need the data in memory. "auto" is "two-level" from 256 clusters and 2²⁵ evaluations an
+        iteration, and for data that are not in memory, else "k-means++". The start does not depend on the search.
     n_init : int, default=1
         Number of starts; the one of least J is kept. From given centers there is one.
     max_iter : int, default=300

@@ -29,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-C", "--clusters", type=given.positive, default=2000, help="C (default: 2000)")
     parser.add_argument("--copies", type=given.positive, default=10, help="times the data are repeated (default: 10)")
     parser.add_argument("--iterations", type=given.positive, default=60, help="iterations (default: 60)")
+    parser.add_argument("--starts", type=given.positive, default=1, help="starts of a fit (default: 1)")
     given.add_repetitions(parser, 5)
 
 
@@ -47,7 +48,8 @@ def measure(options: argparse.Namespace) -> Iterator[list[Record]]:
                 estimator = KMeans(
                     options.clusters,
                     max_iter=options.iterations,
-                    tol=0,
+                    tol=0 if options.starts == 1 else 1e-4,
+                    n_init=options.starts,
                     checkpoint=str(Path(folder) / "run") if name == "with" else None,
                     random_state=0,
                     n_threads=options.threads,

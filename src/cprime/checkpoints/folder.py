@@ -29,8 +29,9 @@ logger = logging.getLogger("cprime")
 
 FORMAT = 1
 FIT, MODEL = "fit.safetensors", "model.safetensors"
-_SHARE = 0.03  # of the time that may be spent on states
+_SHARE = 0.02  # of the time that may be spent on states
 _KEPT_STATES = 2
+_LARGE = 2**22  # bytes of files that are not waited for when they are removed
 _OURS = re.compile(
     r"state-\d{8}|(fit\.safetensors|data\.npy|weights\.npy)(\.part)?|model\.safetensors|\.model\.[0-9a-f]{16}\.safetensors"
 )
@@ -86,12 +87,12 @@ class Checkpoint:
             self._writer = Thread(target=self._write_arrays, args=(missing,), daemon=True)
             self._writer.start()
 
-    def save(self, runs: Runs, always: bool = False) -> None:
+    def save(self, runs: Runs) -> None:
         """A new state, if the time since the last one is worth it."""
         if self._failure is not None:
             raise self._failed("the data could not be written to it", self._failure) from self._failure
         start = perf_counter()
-        if not always and self._last and (start - self._last) * _SHARE < self._cost:
+        if self._last and (start - self._last) * _SHARE < self._cost:
             return
         states = _states(self.folder)
         number = states[-1][0] + 1 if states else 1
@@ -111,8 +112,7 @@ class Checkpoint:
         except OSError as error:
             shutil.rmtree(place, ignore_errors=True)
             raise self._failed("no state could be written, resumed the fit goes on from the last one", error) from error
-        for _, old in states[: 1 - _KEPT_STATES or None]:
-            shutil.rmtree(old, ignore_errors=True)
+        _remove_all([old for _, old in states[: 1 - _KEPT_STATES or None]])
         self._last = perf_counter()
         self._cost = self._last - start
 
@@ -120,9 +120,7 @@ class Checkpoint:
         """The fit is done: its model takes the place of all states; write_model: writes it to a path."""
         self.wait()
         write_model(self.folder / MODEL)
-        for path in self.folder.iterdir():
-            if path.name not in (MODEL, FIT):
-                _remove(path)
+        _remove_all([path for path in self.folder.iterdir() if path.name not in (MODEL, FIT)])
 
     def wait(self) -> None:
         """Until the data are in the folder."""
@@ -330,8 +328,18 @@ def _read_tensors(path: Path, expected: str | None = None) -> tuple[dict[str, np
     return load(content), json.loads(json.loads(content[8 : 8 + size])["__metadata__"]["cprime"])
 
 
+def _remove_all(paths: list[Path]) -> None:
+    """What is ours, and may be gone already; large files, which take their time to go, while the caller goes on."""
+    files = [file for path in paths for file in (path, *path.glob("*"))]
+    if sum(file.stat().st_size for file in files if file.is_file()) > _LARGE:
+        Thread(target=lambda: [_remove(path) for path in paths]).start()
+        return
+    for path in paths:
+        _remove(path)
+
+
 def _remove(path: Path) -> None:
     if path.is_dir():
-        shutil.rmtree(path)
+        shutil.rmtree(path, ignore_errors=True)
     else:
-        path.unlink()
+        path.unlink(missing_ok=True)

@@ -156,8 +156,6 @@ class Clusterer(Stored):
                     runs = Runs(run + 1, None, fit, self._found(data, fit, plan))
                 else:
                     runs = replace(runs, run=run + 1, fit=None)
-                if checkpoint is not None:
-                    checkpoint.save(runs, always=True)
         assert runs.best is not None
         assert runs.found is not None
         self.labels_, self.neighbors_ = runs.found["labels"], runs.found["neighbors"]

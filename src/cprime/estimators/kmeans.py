@@ -14,7 +14,7 @@ from cprime import em, storage
 from cprime._random import Key
 from cprime._threads import limited
 from cprime.estimators.base import Clusterer
-from cprime.estimators.nearest_center import Inhabited, NearestCenter, cosine_distances, euclidean_distances
+from cprime.estimators.nearest_center import NearestCenter, cosine_distances, euclidean_distances
 from cprime.estimators.validation import (
     check_choice,
     check_common,
@@ -201,7 +201,8 @@ class KMeans(NearestCenter, Clusterer):
         key = Key(int(check_random_state(self.random_state).randint(2**31)))
         with limited(self.n_threads):
             fit = self._best_run(data, self.init, self._first_model, self._plan(data), key)
-        C, n_found = self.n_clusters, int(np.count_nonzero(data.each(Inhabited(self.n_clusters))))
+        assert fit.statistics is not None
+        C, n_found = self.n_clusters, int(np.count_nonzero(fit.statistics.counts))
         if n_found < C:
             warnings.warn(
                 f"Number of distinct clusters ({n_found}) found smaller than n_clusters ({C}). "
@@ -209,7 +210,6 @@ class KMeans(NearestCenter, Clusterer):
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        assert fit.statistics is not None
         self._set_fitted(fit.model, fit.statistics.counts, em.history(fit.rows))
         self.inertia_ = fit.quantization_error
         self.lower_bound_ = fit.lower_bound

@@ -30,20 +30,6 @@ class Inertia:
         return None, block.weighted_sum(kernels.nearest(block.X, self.centers)[1][:, 0])
 
 
-@dataclass(frozen=True)
-class Inhabited:
-    """How many points each of n components wins: a pass over what they keep."""
-
-    n: int
-
-    reads: ClassVar[bool] = False
-    keeps: ClassVar[bool] = False
-
-    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, NDArray[np.int64]]:
-        assert kept is not None
-        return None, np.bincount(kept.winners, minlength=self.n)
-
-
 def nearest_labels(centers: Floats, X: Floats) -> NDArray[np.int32]:
     """The nearest center of each row: (n,)."""
     return kernels.nearest(X, centers)[0][:, 0]

@@ -1,6 +1,7 @@
 """Arrays in memory, and those of .npz files."""
 
 import hashlib
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -68,7 +69,8 @@ class ArraySource(Source):
         values = self._values()
         found = hashlib.blake2b(digest_size=32)
         for begin in range(0, self.n_rows, step := super()._default_chunk_rows()):
-            found.update(np.ascontiguousarray(values[begin : begin + step]))
+            piece = memoryview(np.ascontiguousarray(values[begin : begin + step])).cast("B")
+            found.update(zlib.crc32(piece).to_bytes(4, "little"))  # a change is to be noticed, and soon
         return values.dtype.str.encode() + found.digest()
 
 

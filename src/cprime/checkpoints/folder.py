@@ -332,14 +332,14 @@ def _remove_all(paths: list[Path]) -> None:
     """What is ours, and may be gone already; large files, which take their time to go, while the caller goes on."""
     files = [file for path in paths for file in (path, *path.glob("*"))]
     if sum(file.stat().st_size for file in files if file.is_file()) > _LARGE:
-        Thread(target=lambda: [_remove(path) for path in paths]).start()
-        return
-    for path in paths:
-        _remove(path)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
+        Thread(target=_remove, args=paths).start()
     else:
-        path.unlink(missing_ok=True)
+        _remove(*paths)
+
+
+def _remove(*paths: Path) -> None:
+    for path in paths:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)

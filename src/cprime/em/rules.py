@@ -194,7 +194,7 @@ class KMeansRule:
         bound, J = free_energy(model, statistics), statistics.quantization_error
         unmoved = state.stepped and totals.n_moved == 0
         settled = unmoved and bool(statistics.counts.all())  # an M-step changes nothing
-        n_steps, new, relocated, sums = state.n_steps + 1, model, 0, statistics.sums
+        n_steps, new, relocated = state.n_steps + 1, model, 0
         if not settled:
             new, repaired, relocated = relocate_empty(data, model, statistics, totals.members)
             new, squares = new.recentred(repaired)
@@ -223,8 +223,8 @@ class KMeansRule:
             n_relocated=state.n_relocated + relocated,
             counts=statistics.counts,
             n_heavy=totals.seen.n_heavy,
-            sums=None if relocated else sums,
-            peak=peak,
+            sums=statistics.sums,
+            peak=np.maximum(peak, statistics.counts),
             few=totals.n_moved <= _FEW * totals.seen.n_heavy,
         )
         return Step(new, after, True, converged, converged or n_steps >= self.max_iter, bound, J, statistics)

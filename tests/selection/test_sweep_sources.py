@@ -1,0 +1,27 @@
+"""A sweep over data that are read chunk by chunk finds what one over an array finds."""
+
+import numpy as np
+import pytest
+
+from cprime import GaussianMixture, KMeans, open_data
+from cprime.datasets import birch
+from cprime.selection import sweep
+
+X = birch(2, random_state=0).data
+
+
+@pytest.mark.filterwarnings("ignore:The fit did not converge")
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "estimator", [KMeans(), GaussianMixture(covariance_type="tied_spherical", weights="equal", init_params="two-level")]
+)
+def test_the_number_of_clusters(tmp_path, estimator, weighted):
+    np.save(tmp_path / "X.npy", X)
+    w = np.random.default_rng(0).uniform(0.5, 1.5, len(X)) if weighted else None
+    source = open_data(tmp_path / "X.npy", chunk_rows=60)
+    found = sweep(estimator, source, range(1, 8), sample_weight=w, random_state=0)
+    expected = sweep(estimator, X, range(1, 8), sample_weight=w, random_state=0)
+    assert found.best_n_components() == expected.best_n_components() == 4
+    assert found.weight == pytest.approx(expected.weight)
+    assert found.inertia[3] == pytest.approx(expected.inertia[3], rel=1e-6)
+    assert np.isfinite(found.held_out).all()

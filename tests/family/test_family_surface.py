@@ -102,6 +102,12 @@ def test_the_seed_decides_and_the_best_start_is_kept(make):
     fixed = {"stiffness": 0.3} if make.func is SoftKMeans else {}
     if "regularizer" in make.keywords:
         fixed = {"regularization": 3.0}
+    if make.func is SoftKMeans:  # whose starts follow from one seed
+        starts = [make(random_state=4, n_init=n, **fixed).fit(X) for n in range(1, 6)]
+        bounds = [fit.lower_bound_ for fit in starts]
+        assert len(set(bounds)) > 1
+        assert bounds == sorted(bounds)
+        return
     generator = np.random.RandomState(4)
     single = [make(random_state=generator, **fixed).fit(X) for _ in range(5)]
     best = make(random_state=np.random.RandomState(4), n_init=5, **fixed).fit(X)

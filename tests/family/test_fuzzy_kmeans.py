@@ -18,6 +18,7 @@ from family_data import (
 )
 
 from cprime import FuzzyKMeans, GaussianMixture, KMeans, SoftKMeans, fuzzy
+from cprime.seeding import random_rows
 
 RULES = {
     "m=1.3": {"m": 1.3},
@@ -142,7 +143,8 @@ def test_seeds_that_are_points_do_not_hold_the_centers():
     X = clustered(400, 3, n_clusters=20)
     weight = np.random.default_rng(0).random(400)
     seeded = FuzzyKMeans(20, m=6, init="random", random_state=0).fit(X, sample_weight=weight)
-    rows = KMeans(20, init="random", random_state=0, max_iter=1, tol=0, search="full").fit(X, sample_weight=weight)
+    start = random_rows(X, 20, sample_weight=weight, random_state=0)[0]
+    rows = KMeans(20, init=start, max_iter=1, tol=0, search="full").fit(X, sample_weight=weight)
     held = FuzzyKMeans(20, m=6, init=X[:20]).fit(X, sample_weight=weight)
     means = FuzzyKMeans(20, m=6, init=rows.cluster_centers_).fit(X, sample_weight=weight)
     assert np.array_equal(seeded.cluster_centers_, means.cluster_centers_)

@@ -25,7 +25,8 @@ class Totals:
     """What an E-step of all data gives; additive.
 
     statistics: what an M-step needs    n_distances: point-to-centre evaluations
-    n_moved: points of positive weight whose kept set is not what it was    seen: what the search learns
+    n_moved: points of positive weight whose kept set is not what it was    n_changed: all such points
+    seen: what the search learns
     members (C,): points of positive weight by winner    movers: in place of sums in `statistics`, what moved since the
     last pass; both for a k-means alone
     """
@@ -33,6 +34,7 @@ class Totals:
     statistics: Statistics
     n_distances: int
     n_moved: int
+    n_changed: int
     seen: Seen
     members: NDArray[np.int64] | None = None
     movers: Movers | None = None
@@ -43,6 +45,7 @@ class Totals:
             self.statistics + other.statistics,
             self.n_distances + other.n_distances,
             self.n_moved + other.n_moved,
+            self.n_changed + other.n_changed,
             self.seen + other.seen,
             self.members + other.members if both else None,  # type: ignore[operator]
             None if self.movers is None or other.movers is None else self.movers + other.movers,
@@ -78,7 +81,8 @@ class EStep:
         else:
             J = winner_error(block, model.centers, kept.winners.copy())
         sums: Sums = self.assignment.of_kept(block, model, kept, before, moved, J)
-        return kept, Totals(sums.statistics, n_distances, block.count(moved), seen, sums.members, sums.movers)
+        n_moved, n_changed = block.count(moved), int(np.count_nonzero(moved))
+        return kept, Totals(sums.statistics, n_distances, n_moved, n_changed, seen, sums.members, sums.movers)
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,7 @@ class ExactEStep:
 
     def __call__(self, block: Block, before: Kept | None) -> tuple[None, Totals]:
         statistics, n = self.assignment.of_all(block, self.model), len(block)
-        return None, Totals(statistics, n * len(self.model.centers), n, Seen(n, block.count()))
+        return None, Totals(statistics, n * len(self.model.centers), n, n, Seen(n, block.count()))
 
 
 @dataclass(frozen=True)

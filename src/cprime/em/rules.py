@@ -193,7 +193,7 @@ class KMeansRule:
         statistics, peak = self._with_sums(state, totals, statistics, data)
         bound, J = free_energy(model, statistics), statistics.quantization_error
         unmoved = state.stepped and totals.n_moved == 0
-        settled = unmoved and bool(statistics.counts.all())  # an M-step changes nothing
+        settled = unmoved and totals.n_changed == 0 and bool(statistics.counts.all())  # an M-step changes nothing
         n_steps, new, relocated = state.n_steps + 1, model, 0
         if not settled:
             new, repaired, relocated = relocate_empty(data, model, statistics, totals.members)

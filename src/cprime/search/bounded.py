@@ -46,11 +46,12 @@ class LookWithinBounds:
     """Bounds as far as they reach; others (C, 3): the centers that a point without bounds begins with, by its own."""
 
     moves: Moves
-    others: NDArray[np.int32]
+    others: NDArray[np.int32] | None
 
     def __call__(self, block: Block, points: Floats, kept: Kept | None, components: Components, n_kept: int) -> Found:
         assert kept is not None
         if kept.bounds is None:
+            assert self.others is not None
             others = self.others[kept.winners]
             nothing = np.zeros(others.shape, dtype=points.dtype), np.zeros(len(points), dtype=points.dtype)
             bounds = Bounds(kept.winners.copy(), others, *nothing)
@@ -63,13 +64,17 @@ class LookWithinBounds:
 
 @dataclass(frozen=True)
 class BoundedState:
-    """calm: whether bounds have begun    centers (C, D), neighbors (C, G): of the last pass, the nearest of each"""
+    """calm: whether bounds have begun    centers (C, D), neighbors (C, G): of the last pass, the nearest of each
+
+    others (C, 3): what points without bounds begin with, in the first pass by bounds
+    """
 
     calm: bool = False
     n_points: int = 0
     centers: Floats | None = None
     neighbors: NDArray[np.int32] | None = None
     moves: Moves | None = None
+    others: NDArray[np.int32] | None = None
 
 
 @dataclass(frozen=True)
@@ -90,13 +95,14 @@ class Bounded(Value):
         centers = components.centers
         drift = np.sqrt(np.square(centers.astype(np.float64) - state.centers).sum(axis=1)) * _UP
         lists, squared = _neighbors(centers, state.n_points, state.neighbors)
-        return replace(state, neighbors=lists, moves=_moves(centers, lists, squared, _rounded_up(drift, centers.dtype)))
+        moves = _moves(centers, lists, squared, _rounded_up(drift, centers.dtype))
+        others = np.ascontiguousarray(without_self(lists)[:, :_OTHERS]) if state.moves is None else None
+        return replace(state, neighbors=lists, moves=moves, others=others)
 
     def look(self, state: BoundedState, components: Components, factors: Factors | None, key: Key) -> Look:
         if state.moves is None:
             return LookAndCompare() if components.steady else LookAtAll()
-        assert state.neighbors is not None
-        return LookWithinBounds(state.moves, np.ascontiguousarray(without_self(state.neighbors)[:, :_OTHERS]))
+        return LookWithinBounds(state.moves, state.others)
 
     def learn(
         self, state: BoundedState, look: Look, components: Components, seen: Seen, sample: Sample, key: Key

@@ -4,43 +4,16 @@ import numpy as np
 import pytest
 from mixture_data import FAMILIES, WEIGHTS, best_sets, clustered, joint_of, mixture, start_of, truncated
 
-from cprime._random import Key, Purpose
-from cprime.block import Block
+from cprime._random import Purpose
 from cprime.kernels.reference_local import gaussian_costs
 from cprime.model import Diag, Full, Spherical
 from cprime.neighbors import with_self
 from cprime.search import Graph, Papers
+from passes import Passes
 
 pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
 GENERAL = ("spherical", "diag", "full")
 CLASSES = {"spherical": Spherical, "diag": Diag, "full": Full}
-
-
-class Passes:
-    """A search that goes over the same points again and again, with no M-step between."""
-
-    def __init__(self, search, X, components, n_kept):
-        self.search, self.block, self.n_kept, self.key = search, Block(X), n_kept, Key(0)
-        self.state, look = search.begin(components, n_kept, False, self.key)
-        self.kept = look(self.block, X, None, components, n_kept).kept
-
-    def lists(self):
-        return self.search.neighbors(self.state)
-
-    def refresh(self, components):
-        self.state = self.search.refresh(self.state, components)
-
-    def find(self, components):
-        """One pass, of which the search learns; returns what it has found."""
-        self.key = self.key._replace(iteration=self.key.iteration + 1)
-        look = self.search.look(self.state, components, None, self.key)
-        found = look(self.block, self.block.X, self.kept, components, self.n_kept)
-        self.kept = found.kept
-        self.state, _ = self.search.learn(self.state, look, components, found.seen, self._sample, self.key)
-        return found
-
-    def _sample(self, rows):
-        return self.block.X[rows], self.kept.at(rows)
 
 
 def model_of(family, C=12, D=3, seed=0, dtype=np.float64, weights="free"):

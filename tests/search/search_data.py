@@ -4,7 +4,6 @@ import numpy as np
 
 from cprime import GaussianMixture, KMeans
 from cprime._random import Key
-from cprime.block import Block
 from cprime.kernels import native, native_local
 from cprime.search import Graph, Papers
 
@@ -52,33 +51,6 @@ def mixture(C, search, n_active=3, **changes):
     return GaussianMixture(
         C, covariance_type="tied_spherical", weights="equal", n_active=n_active, search=search, **given
     )
-
-
-class Passes:
-    """A search that goes over the same points again and again, with no M-step between unless one is made."""
-
-    def __init__(self, search, X, components, n_kept=1, sample_weight=None, key=KEY):
-        self.search, self.block, self.n_kept, self.key = search, Block(X, sample_weight), n_kept, key
-        self.state, look = search.begin(components, n_kept, False, key)
-        self.kept = look(self.block, X, None, components, n_kept).kept
-
-    def lists(self):
-        return self.search.neighbors(self.state)
-
-    def refresh(self, components):
-        self.state = self.search.refresh(self.state, components)
-
-    def find(self, components):
-        """One pass, of which the search learns; returns what it has found."""
-        self.key = self.key._replace(iteration=self.key.iteration + 1)
-        look = self.search.look(self.state, components, None, self.key)
-        found = look(self.block, self.block.X, self.kept, components, self.n_kept)
-        self.kept = found.kept
-        self.state, _ = self.search.learn(self.state, look, components, found.seen, self._sample, self.key)
-        return found
-
-    def _sample(self, rows):
-        return self.block.X[rows], self.kept.at(rows)
 
 
 def start_of(estimator):

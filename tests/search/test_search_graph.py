@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from search_data import DTYPES, Passes, clustered, kmeans, mixture, random_weights, squared_distances
+from search_data import DTYPES, clustered, kmeans, mixture, random_weights, squared_distances
 
 from cprime import kernels
 from cprime.model.components import Centers
 from cprime.neighbors import Cells, Near, exact_lists, with_self
 from cprime.search import Graph, graph
+from passes import Passes
 
 
 @pytest.mark.parametrize("n_kept", [1, 3])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from search_data import DTYPES, KEY, Passes, clustered, squared_distances
+from search_data import DTYPES, KEY, clustered, squared_distances
 
 from cprime import kernels
 from cprime._random import Key, Purpose
@@ -22,6 +22,7 @@ from cprime.neighbors import (
     without_self,
 )
 from cprime.search import Papers
+from passes import Passes
 
 
 def numbers(n, key=KEY, purpose=Purpose.SETS):

@@ -107,12 +107,11 @@ class Distributed:
         self._kept, self._before = self._before, None
 
     def begin(self, keep: bool) -> None:
-        if self._kept is not None:
+        if not keep:
+            self._kept = None
+        elif self._kept is not None:
             sizes = [[self.sizes[i] for i in group] for group in self._groups]
-            begun = [
-                self._submit("begin", tasks.begun, kept, n, keep) for kept, n in zip(self._kept, sizes, strict=True)
-            ]
-            self._kept = begun if keep else None
+            self._kept = [self._submit("begin", tasks.begun, *both) for both in zip(self._kept, sizes, strict=True)]
         self._before = self._ordered = None
 
     def regroup(self, n_components: int) -> None:

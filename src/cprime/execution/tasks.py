@@ -99,8 +99,8 @@ def apply(job: Job[P], blocks: list[Block], held: Held | None) -> Any:
     return Held(after, merge(parts)) if job.keeps else merge(parts)
 
 
-def begun(held: Held, sizes: list[int], keep: bool) -> Held:
-    return Held([chunk.begun(n, keep) for chunk, n in zip(held.chunks, sizes, strict=True)])
+def begun(held: Held, sizes: list[int]) -> Held:
+    return Held([chunk.begun(n, keep=True) for chunk, n in zip(held.chunks, sizes, strict=True)])
 
 
 def regrouped(held: Held, n_components: int) -> Held:

@@ -3,29 +3,40 @@
 # The package is installed editable: a change of Python code needs nothing, a change of what is compiled renews the
 # first stamp (an incremental build). The other stamps add what one kind of work needs besides.
 PYTHON ?= python3
-BIN := .venv/bin
-STAMPS := .venv/stamps
+CLANG ?= clang++
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 COMPILED := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo examples test faults lint format bench bench-full wheel clean
+.PHONY: help demo examples test test-all test-clang test-arm cross faults load sanitize sanitize-short test-amx fuzz fuzz-core lint format bench bench-full wheel test-wheel clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo    cluster the half million patches of two photographs; results in demo/"
-	@echo "make test    every test (ARGS='-k name' chooses)"
+	@echo "make test    the quick tests, of every subject, in minutes (ARGS='-k name' chooses)"
+	@echo "make test-all  every test"
+	@echo "make test-clang  every test, of a core that clang has compiled (CLANG=clang++-19 names it)"
+	@echo "make test-arm  the contracts of the kernels on emulated 64-bit ARM"
+	@echo "make cross   whether the core compiles for other systems: musl, macOS, Windows"
 	@echo "make faults  fits that are killed at random moments, minutes of them (KILLS=50 says how many)"
+	@echo "make fuzz    generated cases and mutated files (CASES=100000 SEED=1 WORKERS=2 choose); make fuzz-core: the core"
+	@echo "make load    sixteen threads that fit and predict at once, ten minutes (MINUTES=1 says how many)"
+	@echo "make sanitize  the kernels' contracts under sanitizers, on every instruction set; make sanitize-short: some, in minutes"
+	@echo "make test-amx  the kernels' contracts on AVX-512 and AMX in software, for machines that lack them"
 	@echo "make lint    ruff, mypy and clang-format, changing nothing"
 	@echo "make format  put Python and C++ into the project's format"
 	@echo "make examples  run the examples and make their page, docs/examples"
 	@echo "make bench   the short benchmarks, at most ten minutes (ARGS=list names what else there is)"
 	@echo "make bench-full  the whole of them: hours"
-	@echo "make wheel   the source distribution and the wheel, in dist/"
+	@echo "make wheel   the source distribution and wheels for Python 3.11 and for 3.12 and later, in dist/"
+	@echo "make test-wheel  each Python from 3.11 that is found tries its wheel in an empty environment"
 	@echo "make clean   remove .venv and everything built"
 
 $(STAMPS)/build: pyproject.toml
-	$(PYTHON) -m venv .venv
+	$(PYTHON) -m venv $(VENV)
 	@mkdir -p $(STAMPS)
 	$(BIN)/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['build-system']['requires'], sep='\n')" > $@.txt
 	$(PIP) -r $@.txt "cmake>=3.26" ninja
@@ -43,16 +54,67 @@ demo: $(STAMPS)/package
 	$(BIN)/cprime demo
 
 test: $(STAMPS)/package $(STAMPS)/dev
+	$(BIN)/python -m pytest -m "not long" $(ARGS)
+
+test-all: $(STAMPS)/package $(STAMPS)/dev
 	$(BIN)/python -m pytest $(ARGS)
+
+test-clang:
+	CXX=$(CLANG) SKBUILD_BUILD_DIR=build/clang/core $(MAKE) test-all VENV=build/clang/venv
+
+test-arm: $(STAMPS)/package $(STAMPS)/dev
+	tools/test-arm.sh $(ARGS)
+
+cross: $(STAMPS)/package $(STAMPS)/dev
+	tools/cross.sh $(ARGS)
+
+load: $(STAMPS)/package $(STAMPS)/dev
+	$(BIN)/python -m reliability load --minutes $(or $(MINUTES),10) --threads 16 $(ARGS)
 
 faults: $(STAMPS)/package $(STAMPS)/dev
 	CPRIME_KILLS=$(or $(KILLS),50) $(BIN)/python -m pytest -s tests/faults $(ARGS)
+
+fuzz: $(STAMPS)/package $(STAMPS)/dev
+	$(BIN)/python -m reliability surface --cases $(or $(CASES),2000) --seed $(or $(SEED),0) --workers $(or $(WORKERS),1)
+	$(PIP) "atheris>=3"
+	$(BIN)/python -m reliability files --cases $(or $(CASES),2000) --seed $(or $(SEED),0)
+
+# libFuzzer on the core alone, under AddressSanitizer and UBSan; needs clang, and runs for every set of instructions.
+FUZZ_CXX ?= $(firstword $(shell command -v clang++ clang++-19 clang++-14))
+FUZZ_FLAGS := -std=c++20 -O2 -g -Icpp -fno-math-errno -fno-trapping-math -ffp-contract=fast -fno-sanitize-recover=undefined
+FUZZ_SETS := baseline avx2 avx512
+FUZZ_avx2 := -mavx2 -mfma
+FUZZ_avx512 := -mavx512f -mavx512dq -mavx512vl -mavx512bw -mfma
+FUZZ_HAS := -DCPRIME_HAS_AVX2 -DCPRIME_HAS_AVX512
+
+$(FUZZ_SETS:%=build/fuzz/%.o): build/fuzz/%.o: $(wildcard cpp/*)
+	@test -n "$(FUZZ_CXX)" || { echo "make fuzz-core needs clang++, with libFuzzer" >&2; exit 1; }
+	@mkdir -p build/fuzz
+	$(FUZZ_CXX) $(FUZZ_FLAGS) $(FUZZ_$*) -DCPRIME_ISA=$* -fsanitize=fuzzer-no-link,address,undefined -c cpp/kernels.cpp -o $@
+
+build/fuzz/core: reliability/core_fuzz.cpp $(FUZZ_SETS:%=build/fuzz/%.o)
+	$(FUZZ_CXX) $(FUZZ_FLAGS) $(FUZZ_HAS) -fsanitize=fuzzer,address,undefined -pthread $^ cpp/dispatch.cpp cpp/grouping.cpp cpp/thread_pool.cpp -o $@
+
+fuzz-core: build/fuzz/core
+	@mkdir -p build/fuzz/core-corpus
+	set -e; for set in $(FUZZ_SETS); do CPRIME_ISA=$$set build/fuzz/core -runs=$(or $(CASES),20000) -seed=$(or $(SEED),1) \
+	    -timeout=10 -max_len=1024 -len_control=0 -print_final_stats=1 -artifact_prefix=build/fuzz/core-$$set- build/fuzz/core-corpus; done
+
+sanitize: $(STAMPS)/package $(STAMPS)/dev
+	$(BIN)/python -m reliability sanitize $(ARGS)
+
+sanitize-short: $(STAMPS)/package $(STAMPS)/dev
+	$(BIN)/python -m reliability sanitize --short $(ARGS)
+
+test-amx: $(STAMPS)/package $(STAMPS)/dev
+	$(BIN)/python -m reliability sanitize --with none --sets avx512 amx $(ARGS)
 
 lint: $(STAMPS)/package $(STAMPS)/dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror cpp/*
+	$(BIN)/zizmor --offline --quiet --strict-collection .github
 
 format: $(STAMPS)/package $(STAMPS)/dev
 	$(BIN)/ruff check --fix
@@ -69,8 +131,11 @@ bench-full: $(STAMPS)/package $(STAMPS)/bench
 	$(BIN)/python -m benchmarks full
 
 wheel: $(STAMPS)/package $(STAMPS)/dev
-	$(BIN)/python -m build --outdir dist
+	$(BIN)/python tools/wheels.py build
+
+test-wheel: $(STAMPS)/package $(STAMPS)/dev
+	$(BIN)/python tools/wheels.py test
 
 clean:
 	rm -rf .venv build dist demo .pytest_cache .hypothesis .mypy_cache .ruff_cache src/cprime/_core*.so
-	find src tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
+	find src tests benchmarks examples tools -name __pycache__ -prune -exec rm -rf {} +

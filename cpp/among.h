@@ -13,7 +13,7 @@ template <class T> inline void nearest_among(const AmongTask<T> &task, std::size
     const std::size_t C = task.centers.n;
     Scratch<std::int32_t> seen(C);
     std::fill_n(seen.get(), C, -1);
-    const int capacity = task.n_previous * (task.G + 1) + task.n_extra;
+    const std::size_t capacity = static_cast<std::size_t>(task.n_previous) * (task.G + 1) + task.n_extra;
     Scratch<Candidate<T>> found(capacity);
     for (std::size_t n = begin; n < end; ++n) {
         const T *x = task.X[n];
@@ -23,8 +23,8 @@ template <class T> inline void nearest_among(const AmongTask<T> &task, std::size
             if (c < 0 || seen[c] == stamp)
                 return;
             seen[c] = stamp;
-            found[count].low =
-                task.gaussians ? gaussian_cost(*task.gaussians, c, x) : squared_distance(x, task.centers[c], D);
+            found[count].low = comparable(task.gaussians ? gaussian_cost(*task.gaussians, c, x)
+                                                         : squared_distance(x, task.centers[c], D));
             found[count++].id = c;
         };
         const std::int32_t *previous = task.previous + n * task.n_previous;
@@ -38,9 +38,9 @@ template <class T> inline void nearest_among(const AmongTask<T> &task, std::size
         if (task.evaluated) {
             std::int32_t *ids = task.evaluated + n * capacity;
             T *distances = task.evaluations + n * capacity;
-            for (int i = 0; i < capacity; ++i) {
-                ids[i] = i < count ? found[i].id : -1;
-                distances[i] = i < count ? found[i].low : T(0);
+            for (std::size_t i = 0; i < capacity; ++i) {
+                ids[i] = i < static_cast<std::size_t>(count) ? found[i].id : -1;
+                distances[i] = ids[i] >= 0 ? found[i].low : T(0);
             }
         }
         task.counts[n] = count;

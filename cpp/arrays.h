@@ -8,7 +8,9 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
+#include "kernel_call.h"
 #include "kernels.h"
 
 namespace cprime {
@@ -26,9 +28,25 @@ inline void require(bool holds, const char *what) {
         throw std::invalid_argument(std::string("array has the wrong shape: ") + what);
 }
 
+// Sizes that the kernels count in int, with room for what is packed behind them.
+constexpr std::size_t MOST_COLUMNS = std::size_t(1) << 24, MOST_COMPONENTS = std::size_t(1) << 29;
+
 template <class T> Rows<T> rows(const Matrix<T> &m) {
     require(m.shape(1) <= 1 || m.stride(1) == 1, "rows must be contiguous");
+    require(m.shape(1) <= MOST_COLUMNS, "more than 2^24 columns");
     return {m.data(), static_cast<std::ptrdiff_t>(m.stride(0)), m.shape(0), static_cast<int>(m.shape(1))};
+}
+
+// The centres of components.
+template <class T> Rows<T> components(const Matrix<T> &m) {
+    require(m.shape(0) <= MOST_COMPONENTS, "more than 2^29 components");
+    return rows(m);
+}
+
+// The columns of ids or lists as the kernels count them.
+template <class Array> int columns(const Array &table) {
+    require(table.shape(1) <= MOST_COMPONENTS, "more than 2^29 columns of ids");
+    return static_cast<int>(table.shape(1));
 }
 
 // The cost of a component: factors (C, D) or (C, D, D), offsets (C,).
@@ -36,7 +54,7 @@ template <class T> using Factors = nb::ndarray<const T, nb::c_contig, nb::device
 
 template <class T> Gaussians<T> gaussians_of(const Matrix<T> &means, const Factors<T> &factors,
                                              const Vector<T> &offsets) {
-    const Rows<T> m = rows(means);
+    const Rows<T> m = components(means);
     const auto D = static_cast<std::size_t>(m.D);
     const bool full = factors.ndim() == 3;
     require(full || factors.ndim() == 2, "factors");
@@ -50,6 +68,23 @@ template <class Ids> void require_components(const Ids &ids, std::size_t n_compo
     for (std::size_t i = 0; i < ids.size(); ++i)
         require(ids.data()[i] >= least && ids.data()[i] < static_cast<std::int64_t>(n_components),
                 "a component outside its range");
+}
+
+template <class T> constexpr bool MAY_BE_NONE = false;
+template <class T> constexpr bool MAY_BE_NONE<std::optional<T>> = true;
+
+template <class T> auto argument() {
+    if constexpr (std::is_arithmetic_v<T>)
+        return nb::arg();
+    else if constexpr (MAY_BE_NONE<T>)
+        return nb::arg().noconvert().none();
+    else
+        return nb::arg().noconvert();
+}
+
+// Registers a function whose arrays come as they are: a copy in another dtype or layout would be filled and lost.
+template <class... T, class Result> void define(nb::module_ &m, const char *name, Result (*function)(T...)) {
+    m.def(name, function, argument<T>()...);
 }
 
 template <class A> auto data_or_null(const std::optional<A> &array) -> decltype(array->data()) {

@@ -69,7 +69,8 @@ inline bool settle_by_bounds(const BoundedTask<T> &task, const Rounding<T> &roun
 // Searches the rows `open` (n of them) among all centres, and bounds anew.
 template <class T>
 inline void search_open(const BoundedTask<T> &task, const std::size_t *open, int n) {
-    const int D = task.nearest.X.D, H = task.nearest.H, n_others = H - 1;
+    const int D = task.nearest.X.D;
+    const std::size_t H = task.nearest.H, n_others = H - 1;
     Scratch<T> x(static_cast<std::size_t>(n) * D + PACK_SLACK<T>), distances(n), lows(static_cast<std::size_t>(n) * H);
     Scratch<std::int32_t> hint(static_cast<std::size_t>(n) * H), kept(static_cast<std::size_t>(n) * H);
     for (int i = 0; i < n; ++i) {

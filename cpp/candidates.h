@@ -87,6 +87,12 @@ template <class T> class ProductCandidates {
     int n_panels;
     T longest = 0; // the greatest |m|^2
 
+    // Whether all scores of a point this far from the origin are numbers.
+    bool fit(T square) const {
+        constexpr T most = std::numeric_limits<T>::max() / 64; // leaves room for factors, and for sums
+        return square < most && longest < most;
+    }
+
   private:
     using V = simd<T>;
     static constexpr int L = TILE_LANES<T>;
@@ -96,7 +102,7 @@ template <class T> class ProductCandidates {
     Scratch<T> columns_, start_;
 };
 
-#if defined(__AMX_BF16__)
+#if CPRIME_HALVES
 
 constexpr int HALF_POINTS = 2 * HALF_ROWS; // points that are screened at a time
 
@@ -112,9 +118,9 @@ struct HalfPoints {
         const auto next = [&](int i) { return first + HALF_POINTS + i < task.X.n ? row(HALF_POINTS + i) : nullptr; };
         for (int j = 0; j < n; j += HALF_ROWS) {
             round_rows([&](int i) { return row(j + i); }, std::min(HALF_ROWS, n - j),
-                       [&](int i) { return next(j + i); }, task.X.D, depth, origin, 1, columns + j * depth, square + j,
-                       lost + j);
-            transpose_tiles(columns + j * depth, depth);
+                       [&](int i) { return next(j + i); }, task.X.D, depth, origin, 1,
+                       columns + static_cast<std::size_t>(j) * depth, square + j, lost + j);
+            transpose_tiles(columns + static_cast<std::size_t>(j) * depth, depth);
         }
     }
 
@@ -130,17 +136,18 @@ class HalfCandidates {
     HalfCandidates(const Rows<float> &centers, const std::int32_t *list, int n_candidates, const float *origin,
                    const float *outside)
         : n_(n_candidates), n_padded_((n_candidates + HALF_POINTS - 1) / HALF_POINTS * HALF_POINTS),
-          depth_(half_depth(centers.D)), g_(score_error<float>(centers.D)),
+          depth_(half_depth(centers.D)), g_(score_error<float>(centers.D)), lost_below_(underflow<float>(centers.D)),
           left_(static_cast<std::size_t>(n_padded_) * depth_), terms_(n_padded_),
           low_(static_cast<std::size_t>(n_padded_) * HALF_POINTS) {
         for (int p = 0; p < n_padded_; p += HALF_ROWS) {
+            const std::size_t offset = static_cast<std::size_t>(p) * depth_;
             float square[HALF_ROWS], lost[HALF_ROWS];
             const auto row = [&](int i) { return centers[list[p + i]]; };
             const auto next = [&](int i) { return p + HALF_ROWS + i < n_ ? row(HALF_ROWS + i) : nullptr; };
-            round_rows(row, std::min(HALF_ROWS, n_ - p), next, centers.D, depth_, origin, 1, left_ + p * depth_, square,
+            round_rows(row, std::min(HALF_ROWS, n_ - p), next, centers.D, depth_, origin, 1, left_ + offset, square,
                        lost);
             for (int i = 0; i < HALF_ROWS && p + i < n_; ++i) {
-                const float factor = outside ? outside[list[p + i]] : 1, norm = std::sqrt(square[i]);
+                const float factor = outside ? outside[list[p + i]] : 1, norm = std::sqrt(square[i] + lost_below_);
                 terms_[p + i] = {factor, -2 * factor, factor * square[i], factor * norm};
                 longest_ = std::max(longest_, norm);
                 if (square[i] > 0)
@@ -152,7 +159,7 @@ class HalfCandidates {
 
     // Lower bounds of all scores. With `narrow`, bar[i] becomes the least of itself and the point's upper bounds.
     void bound(const HalfPoints &points, float *bar, bool narrow) {
-        for (int p = 0; p < n_padded_; p += 2 * HALF_ROWS)
+        for (std::size_t p = 0; p < static_cast<std::size_t>(n_padded_); p += 2 * HALF_ROWS)
             if (points.n > HALF_ROWS)
                 multiply<2, 2>(left_ + p * depth_, points.columns, depth_, low_ + p * HALF_POINTS, HALF_POINTS);
             else
@@ -160,7 +167,8 @@ class HalfCandidates {
         for (int j = 0; j < points.n; j += V::width) {
             alignas(64) float e[V::width];
             for (int i = 0; i < V::width; ++i)
-                e[i] = 2.05f * (std::sqrt(points.lost[j + i]) + (worst_ + g_) * std::sqrt(points.square[j + i])) +
+                e[i] = 2.05f * (std::sqrt(points.lost[j + i]) +
+                                (worst_ + g_) * std::sqrt(points.square[j + i] + lost_below_)) +
                        2 * g_ * longest_;
             for (int i = points.n; i < j + V::width; ++i)
                 bar[i] = -std::numeric_limits<float>::infinity();
@@ -168,7 +176,7 @@ class HalfCandidates {
             auto highest = V::load(bar + j);
             for (int b = 0; b < n_; ++b) {
                 const Terms t = terms_[b];
-                float *column = low_ + b * HALF_POINTS + j;
+                float *column = low_ + static_cast<std::size_t>(b) * HALF_POINTS + j;
                 const auto width = error * t.width + arithmetic * t.factor;
                 const auto score = V::load(column) * t.slope + (x2 * t.factor + t.start);
                 highest = V::min(highest, score + width);
@@ -179,12 +187,15 @@ class HalfCandidates {
         }
     }
 
-    // Calls near(point, candidate) where the lower bound is at most bar[point].
+    // Calls near(point, candidate) unless the lower bound is above bar[point].
     template <class Near> void for_each_below(const HalfPoints &points, const float *bar, Near near) const {
         for (int j = 0; j < points.n; j += V::width) {
             const auto limit = V::load(bar + j);
             for (int b = 0; b < n_; ++b)
-                for (auto mask = V::mask_le(V::load(low_ + b * HALF_POINTS + j), limit); mask; mask &= mask - 1)
+                for (auto mask =
+                         V::mask_not_above(V::load(low_ + static_cast<std::size_t>(b) * HALF_POINTS + j), limit) &
+                         first_lanes(points.n - j);
+                     mask; mask &= mask - 1)
                     near(j + __builtin_ctz(mask), b);
         }
     }
@@ -195,7 +206,7 @@ class HalfCandidates {
         float factor, slope, start, width;
     };
     int n_, n_padded_, depth_;
-    float g_, worst_ = 0, longest_ = 0; // of the candidates: the share that rounding takes, and |m|
+    float g_, lost_below_, worst_ = 0, longest_ = 0; // of the candidates: the share that rounding takes, and |m|
     Scratch<half> left_;
     Scratch<Terms> terms_;
     Scratch<float> low_;

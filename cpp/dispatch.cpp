@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#if defined(CPRIME_HAS_AMX)
+#if defined(CPRIME_HAS_AMX) && !defined(CPRIME_EMULATE)
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -19,8 +19,10 @@ namespace cprime {
     extern template const Kernels<double> &table<double>();                                                            \
     }
 CPRIME_DECLARE(baseline)
-#if defined(__x86_64__)
+#if defined(CPRIME_HAS_AVX2)
 CPRIME_DECLARE(avx2)
+#endif
+#if defined(CPRIME_HAS_AVX512)
 CPRIME_DECLARE(avx512)
 #endif
 #if defined(CPRIME_HAS_AMX)
@@ -32,7 +34,7 @@ namespace {
 enum class Isa { baseline, avx2, avx512, amx };
 constexpr const char *NAMES[] = {"baseline", "avx2", "avx512", "amx"};
 
-#if defined(CPRIME_HAS_AMX)
+#if defined(CPRIME_HAS_AMX) && !defined(CPRIME_EMULATE)
 // Whether there is a matrix unit for bfloat16, and the system lets this process use its registers.
 bool has_matrix_unit() {
     unsigned a, b, c, d;
@@ -48,22 +50,30 @@ bool has_matrix_unit() {
 // CPRIME_ISA in the environment asks for a lower set than the best one, so that each can be tested on one machine.
 Isa choose() {
     Isa best = Isa::baseline;
-#if defined(__x86_64__)
+#if defined(CPRIME_EMULATE) // software that AVX2 runs
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        best = Isa::amx;
+#else
+#if defined(CPRIME_HAS_AVX2)
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         best = Isa::avx2;
+#endif
+#if defined(CPRIME_HAS_AVX512)
     if (best == Isa::avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw"))
         best = Isa::avx512;
+#endif
 #if defined(CPRIME_HAS_AMX)
     if (best == Isa::avx512 && has_matrix_unit())
         best = Isa::amx;
+#endif
 #endif
     if (const char *wanted = std::getenv("CPRIME_ISA"))
         for (Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512})
             if (std::strcmp(wanted, NAMES[static_cast<int>(isa)]) == 0)
                 best = std::min(best, isa);
-#endif
     return best;
 }
 
@@ -80,9 +90,11 @@ template <class T> const Kernels<T> &kernels() {
     case Isa::amx:
         return amx::table<T>();
 #endif
-#if defined(__x86_64__)
+#if defined(CPRIME_HAS_AVX512)
     case Isa::avx512:
         return avx512::table<T>();
+#endif
+#if defined(CPRIME_HAS_AVX2)
     case Isa::avx2:
         return avx2::table<T>();
 #endif

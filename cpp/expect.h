@@ -16,6 +16,13 @@ template <class T> inline void pack_columns(const Rows<T> &centers, T *columns) 
                 static_cast<const T *>(nullptr), columns);
 }
 
+// -1 / 2 variance, finite and below 0, so that infinitely far ones count for nothing whatever the variance is.
+template <class T> inline T exponent(double variance) {
+    using limits = std::numeric_limits<T>;
+    return static_cast<T>(
+        std::clamp(-0.5 / variance, static_cast<double>(limits::lowest()), -static_cast<double>(limits::min())));
+}
+
 // Rows [begin, end) of the block, `begin` a multiple of TILE_ROWS: exponentials relative to each row's nearest centre,
 // then what the M-step and the bound need of them.
 template <class T> inline void expect(const ExpectTask<T> &task, std::size_t begin, std::size_t end) {
@@ -23,18 +30,15 @@ template <class T> inline void expect(const ExpectTask<T> &task, std::size_t beg
     using vec = typename V::vec;
     constexpr int L = TILE_LANES<T>;
     const int D = task.X.D;
-    const T factor =
-        static_cast<T>(std::max(-0.5 / task.variance, static_cast<double>(std::numeric_limits<T>::lowest())));
+    const T factor = exponent<T>(task.variance);
     const std::size_t panel_size = static_cast<std::size_t>(D) * L;
     Scratch<T> packed(static_cast<std::size_t>(D) * TILE_ROWS + PACK_SLACK<T>);
-    // Without a place for exponentials (log_sum alone), the squares of one tile of rows are kept here.
-    Scratch<T> local(task.exponentials ? 0 : static_cast<std::size_t>(task.n_panels) * TILE_ROWS * L);
-    const std::size_t stride = task.exponentials ? task.n_padded * L : static_cast<std::size_t>(TILE_ROWS) * L;
+    const std::size_t stride = task.n_padded * L;
     for (std::size_t first = begin; first < end; first += TILE_ROWS) {
         const int rows = static_cast<int>(std::min<std::size_t>(TILE_ROWS, end - first));
         pack<TILE_ROWS>([&](int i) { return task.X[first + i]; }, rows, D, static_cast<const T *>(nullptr),
                         packed.get());
-        T *squares = task.exponentials ? task.exponentials + first * L : static_cast<T *>(local);
+        T *squares = task.exponentials + first * L;
         for (int p = 0; p < task.n_panels; ++p)
             tile<T, Form::difference>(packed, task.columns + panel_size * p, D, nullptr,
                                       reinterpret_cast<T(*)[L]>(squares + stride * p));
@@ -67,8 +71,6 @@ template <class T> inline void expect(const ExpectTask<T> &task, std::size_t beg
             const std::size_t n = first + i;
             task.least[n] = nearest;
             task.log_sum[n] = std::log(Z);
-            if (!task.exponentials)
-                continue;
             task.excess[n] = V::sum(excess) / Z;
             const T scale = static_cast<T>((task.sample_weight ? task.sample_weight[n] : 1.0) / Z);
             for (int k = 0; k <= D; ++k) {
@@ -76,6 +78,55 @@ template <class T> inline void expect(const ExpectTask<T> &task, std::size_t beg
                 task.scaled[(t * task.n_padded + n) * TILE_ROWS + k % TILE_ROWS] =
                     scale * (k < D ? packed[static_cast<std::size_t>(k) * TILE_ROWS + i] : T(1));
             }
+        }
+    }
+}
+
+// Rows [begin, end): least and log_sum alone, some panels at a time, so that nothing grows with the components.
+template <class T> inline void log_sum_exp(const ExpectTask<T> &task, std::size_t begin, std::size_t end) {
+    using V = simd<T>;
+    using vec = typename V::vec;
+    constexpr int L = TILE_LANES<T>, PANELS = 16;
+    constexpr T INFINITE = std::numeric_limits<T>::infinity();
+    const int D = task.X.D;
+    const T factor = exponent<T>(task.variance);
+    Scratch<T> packed(static_cast<std::size_t>(D) * TILE_ROWS + PACK_SLACK<T>);
+    Scratch<T> squares(static_cast<std::size_t>(PANELS) * TILE_ROWS * L);
+    for (std::size_t first = begin; first < end; first += TILE_ROWS) {
+        const int rows = static_cast<int>(std::min<std::size_t>(TILE_ROWS, end - first));
+        pack<TILE_ROWS>([&](int i) { return task.X[first + i]; }, rows, D, static_cast<const T *>(nullptr),
+                        packed.get());
+        T least[TILE_ROWS];
+        std::fill_n(least, TILE_ROWS, INFINITE);
+        vec total[TILE_ROWS] = {};
+        for (int begin_panel = 0; begin_panel < task.n_panels; begin_panel += PANELS) {
+            const int n = std::min(PANELS, task.n_panels - begin_panel);
+            const int padding = std::max(0, (begin_panel + n) * L - task.C);
+            for (int p = 0; p < n; ++p)
+                tile<T, Form::difference>(
+                    packed, task.columns + static_cast<std::size_t>(begin_panel + p) * D * L, D, nullptr,
+                    reinterpret_cast<T(*)[L]>(squares + static_cast<std::size_t>(p) * TILE_ROWS * L));
+            for (int i = 0; i < rows; ++i) {
+                const auto place = [&](int p) { return squares + (static_cast<std::size_t>(p) * TILE_ROWS + i) * L; };
+                std::fill_n(place(n - 1) + L - padding, padding, INFINITE);
+                vec lowest = V::load(place(0));
+                for (int p = 0; p < n; ++p)
+                    for (int v = 0; v < L; v += V::width)
+                        lowest = V::min(lowest, V::load(place(p) + v));
+                const T nearest = V::lowest(lowest);
+                if (nearest < least[i]) { // what is summed so far is relative to the nearest so far
+                    if (least[i] < INFINITE)
+                        total[i] *= V::exp(V::fill((least[i] - nearest) * factor));
+                    least[i] = nearest;
+                }
+                for (int p = 0; p < n; ++p)
+                    for (int v = 0; v < L; v += V::width)
+                        total[i] += V::exp((V::load(place(p) + v) - least[i]) * factor);
+            }
+        }
+        for (int i = 0; i < rows; ++i) {
+            task.least[first + i] = least[i];
+            task.log_sum[first + i] = std::log(static_cast<double>(V::sum(total[i])));
         }
     }
 }

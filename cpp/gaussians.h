@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernels.h"
+#include "signals.h"
 #include "tile.h"
 
 namespace cprime::CPRIME_ISA {
@@ -85,6 +86,8 @@ template <class T> class LanePoints {
     }
 
     void triangle(const T *A, const T *start, vec (&out)[TILE_VECTORS]) const {
+        if (D_ >= 64)
+            answer_signals();
         for (auto &sum : out)
             sum = vec{};
         int j = 0;
@@ -125,6 +128,8 @@ template <class T> inline T gaussian_cost(const Gaussians<T> &gaussians, std::si
     const T *A = gaussians.factor(c), *m = gaussians.means[c];
     T total = 0;
     if (gaussians.full) {
+        if (D >= 256)
+            answer_signals();
         Scratch<T> d(D);
         for (int k = 0; k < D; ++k)
             d[k] = x[k] - m[k];
@@ -146,12 +151,13 @@ template <class T> inline T gaussian_cost(const Gaussians<T> &gaussians, std::si
 }
 
 // The few components of least (cost, id), in that order; fresh ones are -1 at an infinite cost.
-template <class T> inline void clear(std::int32_t *ids, T *costs, int H) {
+template <class T> inline void clear(std::int32_t *ids, T *costs, std::size_t H) {
     std::fill_n(ids, H, -1);
     std::fill_n(costs, H, std::numeric_limits<T>::infinity());
 }
 
 template <class T> inline void insert(std::int32_t *ids, T *costs, int H, std::int32_t id, T cost) {
+    cost = comparable(cost);
     int h = H;
     while (h > 0 && (ids[h - 1] < 0 || cost < costs[h - 1] || (cost == costs[h - 1] && id < ids[h - 1])))
         --h;
@@ -168,7 +174,8 @@ template <class T> inline void insert(std::int32_t *ids, T *costs, int H, std::i
 // Rows [begin, end): the H best of all components.
 template <class T> inline void best(const BestTask<T> &task, std::size_t begin, std::size_t end) {
     constexpr int L = TILE_LANES<T>;
-    const int D = task.X.D, H = task.H;
+    const int D = task.X.D;
+    const std::size_t H = task.H;
     LanePoints<T> points(D);
     alignas(64) T cost[L];
     for (std::size_t first = begin; first < end; first += L) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels.h"
 #include "thread_pool.h"
 
 namespace cprime {
@@ -31,11 +32,11 @@ struct Segment {
 std::vector<Segment> segments(const std::vector<std::size_t> &begin, std::size_t length,
                               const std::uint8_t *active = nullptr);
 
-// work(s) for every s < n, a few of them at a time.
+// work(s) for every s < n, a few of them at a time where there are many.
 template <class Work> void for_each(std::size_t n, int n_threads, Work work) {
-    constexpr std::size_t STEP = 4;
-    parallel_for((n + STEP - 1) / STEP, n_threads, [&](std::size_t i) {
-        for (std::size_t s = i * STEP; s < std::min(n, (i + 1) * STEP); ++s)
+    const std::size_t step = n < 256 ? 1 : 4;
+    parallel_for((n + step - 1) / step, n_threads, [&](std::size_t i) {
+        for (std::size_t s = i * step; s < std::min(n, (i + 1) * step); ++s)
             work(s);
     });
 }
@@ -56,30 +57,39 @@ struct Sums {
     void add(const Sums &other) const;
 };
 
-// work(segment, sums) adds to the sums of its component. What a component has beyond its first segment is summed apart
-// and merged in order: the same sums for any number of threads.
+// work(segment, part, sums) adds to the sums of its component: for every one of n_parts, which share the numbers of the
+// sums among themselves. Segments go in batches; what a component has in a batch beyond its first segment is summed
+// apart, within a fixed budget, and merged in order: the same sums for any number of threads.
 template <class Work>
-void sum_segments(const std::vector<Segment> &segments, const Sums &out, int n_threads, Work work) {
-    std::vector<char> later(segments.size());
-    std::size_t n_later = 0;
-    for (std::size_t s = 1; s < segments.size(); ++s)
-        n_later += later[s] = segments[s].component == segments[s - 1].component;
-    const std::size_t width = 1 + out.n_first + out.n_second;
-    std::vector<double> spare(n_later * width);
-    std::vector<Sums> sums;
-    sums.reserve(segments.size());
-    double *place = spare.data();
-    for (std::size_t s = 0; s < segments.size(); ++s) {
-        sums.push_back(out.of(segments[s].component));
-        if (later[s]) {
-            sums.back() = {place, place + 1, out.second ? place + 1 + out.n_first : nullptr, out.n_first, out.n_second};
-            place += width;
+void sum_segments(const std::vector<Segment> &segments, const Sums &out, std::size_t n_parts, int n_threads,
+                  Work work) {
+    constexpr std::size_t BUDGET = std::size_t(32) << 20; // bytes
+    const std::size_t width = 1 + out.n_first + out.n_second, room = BUDGET / (width * sizeof(double));
+    std::vector<double> spare;
+    for (std::size_t begin = 0, end = 0; begin < segments.size(); begin = end) {
+        std::vector<std::size_t> place; // of a segment among the spare sums, from 1; 0 is where the sums go
+        std::size_t n_spare = 0;
+        for (end = begin; end < segments.size(); ++end) {
+            const bool later = end > begin && segments[end].component == segments[end - 1].component;
+            if (later && n_spare == room)
+                break;
+            place.push_back(later ? ++n_spare : 0);
         }
+        spare.assign(n_spare * width, 0.0);
+        const auto sums = [&](std::size_t s) -> Sums {
+            if (!place[s - begin])
+                return out.of(segments[s].component);
+            double *own = spare.data() + (place[s - begin] - 1) * width;
+            return {own, own + 1, out.second ? own + 1 + out.n_first : nullptr, out.n_first, out.n_second};
+        };
+        for_each((end - begin) * n_parts, n_threads, [&](std::size_t i) {
+            const std::size_t s = begin + i / n_parts;
+            work(segments[s], Part{i % n_parts, n_parts}, sums(s));
+        });
+        for (std::size_t s = begin; s < end; ++s)
+            if (place[s - begin])
+                out.of(segments[s].component).add(sums(s));
     }
-    for_each(segments.size(), n_threads, [&](std::size_t s) { work(segments[s], sums[s]); });
-    for (std::size_t s = 0; s < segments.size(); ++s)
-        if (later[s])
-            out.of(segments[s].component).add(sums[s]);
 }
 
 } // namespace cprime

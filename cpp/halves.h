@@ -6,13 +6,18 @@
 
 #include "simd.h"
 
+#if defined(CPRIME_EMULATE_AMX)
+#include "emulated_tiles.h"
+#define CPRIME_HALVES 1
+#elif defined(__AMX_BF16__)
+#define CPRIME_HALVES 1
+#else
+#define CPRIME_HALVES 0
+#endif
+
 namespace cprime::CPRIME_ISA {
 
-#if defined(__AMX_BF16__)
-constexpr bool HAS_HALVES = true;
-#else
-constexpr bool HAS_HALVES = false;
-#endif
+constexpr bool HAS_HALVES = CPRIME_HALVES;
 
 using half = std::uint16_t;      // the upper 16 bits of a float
 constexpr int HALF_ROWS = 16;    // rows of one tile
@@ -21,7 +26,10 @@ constexpr int HALF_TILE = HALF_ROWS * HALF_COLUMNS;
 
 inline int half_depth(int D) { return (D + HALF_COLUMNS - 1) / HALF_COLUMNS * HALF_COLUMNS; }
 
-#if defined(__AMX_BF16__)
+#if CPRIME_HALVES
+
+// The numbers at these addresses are read next, by instructions of which GCC 12 does not say so: they have to be there.
+inline void complete(const void *left, const void *right) { asm volatile("" : : "r"(left), "r"(right) : "memory"); }
 
 // While one of these lives, this thread's eight tiles are 16 rows of 64 bytes each.
 class MatrixUnit {
@@ -32,6 +40,7 @@ class MatrixUnit {
             std::uint16_t bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
             std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
         } const config;
+        complete(&config, &config);
         _tile_loadconfig(&config);
     }
     ~MatrixUnit() { _tile_release(); }
@@ -84,7 +93,7 @@ inline void round_rows(Row row, int n_rows, Next next, int D, int depth, const f
                 put(m ? (V::load_first(x + from, m) - V::load_first(shift + from, m)) * sign : V::vec{}, side);
             }
         square[i] = V::sum(squares[0] + squares[1]);
-        lost[i] = V::sum(residue[0] + residue[1]);
+        lost[i] = x ? V::sum(residue[0] + residue[1]) + D * std::numeric_limits<float>::min() : 0; // may underflow
     }
 }
 
@@ -115,6 +124,7 @@ inline void transpose_tiles(half *tiles, int depth) {
 template <int n_left, int n_right>
 inline void multiply(const half *left, const half *right, int depth, float *out, int stride) {
     const int group = depth * HALF_ROWS;
+    complete(left, right);
     _tile_zero(0);
     if constexpr (n_right > 1)
         _tile_zero(1);

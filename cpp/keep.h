@@ -9,8 +9,8 @@ namespace cprime::CPRIME_ISA {
 template <class T> class Keeper {
   public:
     Keeper(const KeepTask<T> &task, int n_candidates, int n_points)
-        : task_(task), capacity_(task.n_previous + n_candidates),
-          found_(static_cast<std::size_t>(n_points) * capacity_), counts_(n_points) {}
+        : task_(task), capacity_(static_cast<std::size_t>(task.n_previous) + n_candidates),
+          found_(n_points * capacity_), counts_(n_points) {}
 
     // Measures what point n keeps already; returns the squared distance that another component has to be within.
     T open(int i, std::size_t n) {
@@ -31,7 +31,7 @@ template <class T> class Keeper {
         for (int k = 0; k < std::min(counts_[i], task_.n_previous); ++k) // only what is kept already may come twice
             if (found[k].id == c)
                 return;
-        found[counts_[i]++] = {squared_distance(task_.X[n], task_.centers[c], task_.X.D), T(0), c};
+        found[counts_[i]++] = {comparable(squared_distance(task_.X[n], task_.centers[c], task_.X.D)), T(0), c};
     }
 
     void close(int i, std::size_t n) {
@@ -46,7 +46,7 @@ template <class T> class Keeper {
 
   private:
     const KeepTask<T> &task_;
-    int capacity_;
+    std::size_t capacity_;
     Scratch<Candidate<T>> found_;
     Scratch<int> counts_;
 };
@@ -58,7 +58,7 @@ inline void keep_by_products(const KeepTask<T> &task, int c, std::size_t begin, 
     constexpr int L = TILE_LANES<T>;
     const T *origin = task.centers[c];
     const ProductCandidates<T> candidates(task.centers, list, n_candidates, origin, nullptr);
-    const T error = 2 * score_error<T>(task.X.D);
+    const T error = 2 * score_error<T>(task.X.D), lost = 4 * underflow<T>(task.X.D);
     ProductPoints<T> points(task.X.D);
     Keeper<T> keeper(task, n_candidates, 1);
     Scratch<T> scores(static_cast<std::size_t>(candidates.n_panels) * TILE_ROWS * L);
@@ -70,21 +70,23 @@ inline void keep_by_products(const KeepTask<T> &task, int c, std::size_t begin, 
         for (int i = 0; i < points.n; ++i) {
             const std::size_t n = task.entries[first + i];
             const T bar = keeper.open(0, n);
-            const auto limit = V::fill(bar + error * (bar + points.square[i] + candidates.longest));
+            const auto limit = V::fill(candidates.fit(points.square[i])
+                                           ? bar + error * (bar + points.square[i] + candidates.longest) + lost
+                                           : std::numeric_limits<T>::infinity());
             for (int p = 0; p < candidates.n_panels; ++p) {
                 const T *score = scores + (static_cast<std::size_t>(p) * TILE_ROWS + i) * L;
-                for (auto mask = V::mask_le(V::load(score), limit) | V::mask_le(V::load(score + V::width), limit)
-                                                                         << V::width;
+                for (auto mask = (V::mask_not_above(V::load(score), limit) |
+                                  V::mask_not_above(V::load(score + V::width), limit) << V::width) &
+                                 first_lanes(lanes_used<T>(n_candidates, p));
                      mask; mask &= mask - 1)
-                    if (const int b = p * L + __builtin_ctz(mask); b < n_candidates)
-                        keeper.offer(0, n, list[b]);
+                    keeper.offer(0, n, list[p * L + __builtin_ctz(mask)]);
             }
             keeper.close(0, n);
         }
     }
 }
 
-#if defined(__AMX_BF16__)
+#if CPRIME_HALVES
 
 inline void keep_by_halves(const KeepTask<float> &task, int c, std::size_t begin, std::size_t end,
                            const std::int32_t *list, int n_candidates) {
@@ -115,7 +117,7 @@ inline void keep_by_halves(const KeepTask<float> &task, int c, std::size_t begin
 template <class T> inline void keep(const KeepTask<T> &task, int c, std::size_t begin, std::size_t end) {
     const std::int32_t *list = task.lists + static_cast<std::size_t>(c) * task.G;
     const int n_candidates = static_cast<int>(std::find(list, list + task.G, -1) - list);
-#if defined(__AMX_BF16__)
+#if CPRIME_HALVES
     if constexpr (sizeof(T) == sizeof(float)) {
         const MatrixUnit unit;
         return keep_by_halves(task, c, begin, end, list, n_candidates);

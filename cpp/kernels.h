@@ -23,6 +23,9 @@ template <class T> struct Panels {
     std::uint16_t *halves; // (n_panels, half_panel_size): the same in bfloat16, or null
     T *lost;               // (n_panels, lanes): |m - shift - its halves|, zeros without halves
     const T *shift;        // (D,)
+    // (C,), or null: true for a centre that as many equal ones come before as are wanted, so that it is none of the
+    // nearest, ties going to the lower id.
+    const std::uint8_t *surplus;
     int n_panels;
     int C;
 };
@@ -71,13 +74,18 @@ template <class T> struct ExpectTask {
     int C;
     double variance;
     const double *sample_weight; // (N,), or null for ones
-    T *exponentials;             // (n_panels, n_padded, lanes); null: only log_sum is wanted
+    T *exponentials;             // (n_panels, n_padded, lanes)
     T *scaled;                   // (D + 1 padded to tiles, n_padded): w_n x_n / Z_n, and w_n / Z_n last
     // Of each row (n,), unweighted and relative to the nearest centre, so that nothing cancels where variance is small.
     double *least;   // min_c d2_nc
     double *excess;  // sum_c r_nc d2_nc - least
     double *log_sum; // log sum_c exp(-(d2_nc - least) / 2 variance)
     std::size_t n_padded;
+};
+
+// One of n parts in which the sums of one segment are shared; each has the same points and sums of its own.
+struct Part {
+    std::size_t i, n;
 };
 
 // Points grouped by component, each compared with the neighbours of its own.
@@ -192,7 +200,7 @@ template <class T> struct Kernels {
     int tile_rows;
     std::size_t (*half_panel_size)(int D); // bfloat16 numbers of a panel, 0 where they would not help
     // Packs panels [begin, end) of `lanes` centres each.
-    void (*pack_panels)(const Rows<T> &centers, Panels<T> panels, int begin, int end);
+    void (*pack_panels)(const Rows<T> &centers, const Panels<T> &panels, int begin, int end);
     std::size_t (*nearest_rows)(int H, int D); // rows that one call of `nearest` should be given
     void (*nearest)(const NearestTask<T> &task, std::size_t begin, std::size_t end);
     // The same for one row each, by bounds; returns how many distances it took.
@@ -207,6 +215,8 @@ template <class T> struct Kernels {
     void (*accumulate)(const AccumulateTask<T> &task, std::size_t begin, std::size_t end, double *count, double *sum);
     void (*pack_columns)(const Rows<T> &centers, T *columns);
     void (*expect)(const ExpectTask<T> &task, std::size_t begin, std::size_t end);
+    // Of these rows least and log_sum alone.
+    void (*log_sum_exp)(const ExpectTask<T> &task, std::size_t begin, std::size_t end);
     // counts (C,) and sums (C, D) of the components of one panel are added to.
     void (*maximise)(const ExpectTask<T> &task, int panel, double *counts, double *sums);
     // Points [begin, end) of the entries, all of them of one component.
@@ -224,10 +234,12 @@ template <class T> struct Kernels {
     void (*keep_best)(const KeepBestTask<T> &task, int component, std::size_t begin, std::size_t end);
     void (*respond)(const RespondTask<T> &task, std::size_t begin, std::size_t end);
     // count, first (D,) and second (D,) or (D, D) of one component are added to.
-    void (*column_moments)(const RespondTask<T> &task, int component, std::size_t begin, std::size_t end, double *count,
-                           double *first, double *second);
-    void (*moments)(const MomentsTask<T> &task, int component, std::size_t begin, std::size_t end, double *count,
-                    double *first, double *second);
+    void (*column_moments)(const RespondTask<T> &task, int component, std::size_t begin, std::size_t end, Part part,
+                           double *count, double *first, double *second);
+    void (*moments)(const MomentsTask<T> &task, int component, std::size_t begin, std::size_t end, Part part,
+                    double *count, double *first, double *second);
+    // Of rows [begin, end): the greatest |x|, infinite or NaN where one is, and the greatest |x - origin|.
+    void (*extent)(const Rows<T> &X, const T *origin, std::size_t begin, std::size_t end, T *largest, T *spread);
 };
 
 template <class T> const Kernels<T> &kernels(); // of the best instruction set this processor has

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "signals.h"
 #include "twofold.h"
 
 namespace cprime {
@@ -23,6 +24,7 @@ class Line {
         while (linear_[median + 1].weight.high < linear_[n].weight.high / 2)
             ++median;
         for (std::size_t i = 0; i < n; ++i) {
+            answer_signals_at(i);
             const Twofold x = exact_sum(std::ldexp(values[i], -unit), -std::ldexp(values[median], -unit));
             const Twofold wx = Twofold{std::ldexp(weights[i], -mass), 0} * x;
             linear_[i + 1].sum = linear_[i].sum + wx;
@@ -42,10 +44,15 @@ class Line {
     Twofold weight(std::int32_t begin, std::int32_t end) const { return linear_[end].weight - linear_[begin].weight; }
     Twofold sum(std::int32_t begin, std::int32_t end) const { return linear_[end].sum - linear_[begin].sum; }
 
+    // Zero for a run whose weight is lost in that of all before it.
+    Twofold mean(std::int32_t begin, std::int32_t end) const {
+        const Twofold w = weight(begin, end);
+        return w.high > 0 ? sum(begin, end) / w : Twofold{};
+    }
+
     // sum w (x - mean)^2 over [begin, end)
     Twofold cost(std::int32_t begin, std::int32_t end) const {
-        const Twofold s = sum(begin, end);
-        return squares_[end] - squares_[begin] - s * s / weight(begin, end);
+        return squares_[end] - squares_[begin] - sum(begin, end) * mean(begin, end);
     }
 
   private:
@@ -62,6 +69,7 @@ inline std::vector<std::int32_t> places_of_groups(const double *values, const do
                                                   std::int32_t n_groups) {
     std::vector<double> running(n);
     for (std::int32_t i = 1; i < n; ++i) {
+        answer_signals_at(i);
         const double gap = std::cbrt(values[i] / 2 - values[i - 1] / 2);
         running[i] = running[i - 1] + std::cbrt(weights[i]) * gap * gap;
     }
@@ -96,7 +104,7 @@ inline Twofold total_cost(const Line &line, const std::vector<std::int32_t> &end
 class Contest {
   public:
     Contest(const Line &line, const std::vector<Twofold> &cheapest, std::int32_t earlier, std::int32_t later)
-        : line_(line), later_(later), weight_(line.weight(earlier, later)), mean_(line.sum(earlier, later) / weight_),
+        : line_(line), later_(later), weight_(line.weight(earlier, later)), mean_(line.mean(earlier, later)),
           lead_((cheapest[later] - cheapest[earlier] - line.cost(earlier, later)).high) {}
 
     bool later_wins(std::int32_t end) const {
@@ -142,6 +150,7 @@ inline Cut cheapest_cut(const Line &line, double price) {
     std::int32_t front = 0, back = 0;
     queue[0] = {0, 1};
     for (std::int32_t end = 1; end <= n; ++end) {
+        answer_signals_at(end);
         while (front < back && queue[front + 1].from <= end)
             ++front;
         begin[end] = queue[front].at;

@@ -1,14 +1,40 @@
 // The compiled core's table of contents. One `register_*.cpp` per concept; kernels/native.py is its only caller.
+#include <cstring>
+
+#include "arithmetic.h"
 #include "arrays.h"
 #include "thread_pool.h"
 
+#if !defined(_WIN32)
+#include <pthread.h>
+#endif
+
 namespace {
 
-// Lets Python's signal handlers run, so that Ctrl-C ends a call; of the main thread, as Python has it.
+unsigned long main_thread; // as Python numbers threads
+
+// Lets Python's signal handlers run, so that Ctrl-C ends a call. They run in the main thread alone; another one must
+// not ask for the interpreter's lock in the midst of its work, for Python ends threads that do so while it ends itself.
 void run_signal_handlers() {
+    if (PyThread_get_thread_ident() != main_thread)
+        return;
     const nanobind::gil_scoped_acquire acquire;
     if (PyErr_CheckSignals() != 0)
         throw nanobind::python_error();
+}
+
+// Sets the calling thread's floating-point mode, None for the standard one; returns the one before.
+nanobind::bytes exchange_arithmetic(std::optional<nanobind::bytes> wanted) {
+    cprime::Arithmetic mode = cprime::arithmetic();
+    const nanobind::bytes before(&mode, sizeof mode);
+    cprime::require(!wanted || wanted->size() == sizeof mode, "arithmetic");
+    if (!wanted) {
+        cprime::set_standard_arithmetic();
+    } else {
+        std::memcpy(&mode, wanted->data(), sizeof mode);
+        cprime::set_arithmetic(mode);
+    }
+    return before;
 }
 
 } // namespace
@@ -16,6 +42,12 @@ void run_signal_handlers() {
 NB_MODULE(_core, m) {
     m.doc() = "Compiled kernels of cprime; use cprime.kernels.";
     m.def("instruction_set", &cprime::instruction_set, "The instruction set in use: baseline, avx2 or avx512.");
+    m.def("exchange_arithmetic", &exchange_arithmetic, nanobind::arg().none());
+    main_thread =
+        nanobind::cast<unsigned long>(nanobind::module_::import_("threading").attr("main_thread")().attr("ident"));
+#if !defined(_WIN32)
+    pthread_atfork(nullptr, nullptr, [] { main_thread = PyThread_get_thread_ident(); });
+#endif
     cprime::set_poll(run_signal_handlers);
     cprime::register_nearest(m);
     cprime::register_bounds(m);

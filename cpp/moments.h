@@ -64,10 +64,10 @@ constexpr double NEGLIGIBLE = 1e-18;
 
 // Sums over points of a component: weight(e) w, row(e) x for e in [begin, end)
 //     count += w    first += w (x - m)    second += w (x - m)^2, (D,), or w (x - m)(x - m)^T, the lower triangle of (D,
-//     D)
+//     D). Of a matrix a part has some rows, and these coordinates of `first`; the count belongs to the first part.
 template <class T, class Weight, class Row>
 inline void add_moments(Weight weight, Row row, std::size_t begin, std::size_t end, const T *m, int D, bool full,
-                        double *count, double *__restrict first, double *__restrict second) {
+                        Part part, double *count, double *__restrict first, double *__restrict second) {
     constexpr std::size_t AHEAD = 6; // rows may lie anywhere in memory: ask for them early
     const auto fetch = [&](std::size_t e) {
         if (e + AHEAD < end && weight(e + AHEAD) != 0) {
@@ -97,23 +97,28 @@ inline void add_moments(Weight weight, Row row, std::size_t begin, std::size_t e
     // Products of tiles: the points, TILE_ROWS coordinates at a time and with their weights, against the points; in
     // double precision, because a covariance may be nearly singular.
     constexpr int L = TILE_LANES<double>, STEP = 64;
-    const int rows = (D + TILE_ROWS - 1) / TILE_ROWS, panels = (D + L - 1) / L;
-    const std::size_t left_size = static_cast<std::size_t>(rows) * STEP * TILE_ROWS;
+    const int tiles = (D + TILE_ROWS - 1) / TILE_ROWS;
+    const int first_tile = static_cast<int>(part.i * tiles / part.n);
+    const int last_tile = static_cast<int>((part.i + 1) * tiles / part.n);
+    const int top = first_tile * TILE_ROWS, bottom = std::min(D, last_tile * TILE_ROWS); // rows of this part
+    const int panels = (bottom + L - 1) / L;
+    const std::size_t left_size = static_cast<std::size_t>(last_tile - first_tile) * STEP * TILE_ROWS;
     const std::size_t right_size = static_cast<std::size_t>(panels) * STEP * L;
     Scratch<double> left(left_size), right(right_size);
     std::fill_n(left.get(), left_size, 0.0);
     std::fill_n(right.get(), right_size, 0.0);
-    alignas(64) double part[TILE_ROWS][L];
-    const auto spread = [D, STEP]<int width>(const double *from, double scale, double *to, int n) {
-        for (int k = 0; k < D; k += width) {
+    alignas(64) double product[TILE_ROWS][L];
+    const auto spread = [STEP]<int width>(const double *from, int size, double scale, double *to, int n) {
+        for (int k = 0; k < size; k += width) {
             double *block = to + (static_cast<std::size_t>(k) * STEP + static_cast<std::size_t>(n) * width);
-            for (int i = 0; i < std::min(width, D - k); ++i)
+            for (int i = 0; i < std::min(width, size - k); ++i)
                 block[i] = scale * from[k + i];
         }
     };
-    Scratch<double> difference(D);
+    Scratch<double> difference(bottom);
     std::size_t e = begin;
     while (e < end) {
+        answer_signals();
         int n = 0;
         for (; e < end && n < STEP; ++e) {
             fetch(e);
@@ -122,23 +127,27 @@ inline void add_moments(Weight weight, Row row, std::size_t begin, std::size_t e
                 continue;
             const T *__restrict x = row(e);
             double *__restrict d = difference;
-            *count += w;
-            for (int k = 0; k < D; ++k) {
+            for (int k = 0; k < top; ++k)
+                d[k] = static_cast<double>(x[k]) - static_cast<double>(m[k]);
+            for (int k = top; k < bottom; ++k) {
                 d[k] = static_cast<double>(x[k]) - static_cast<double>(m[k]);
                 first[k] += w * d[k];
             }
-            spread.template operator()<TILE_ROWS>(d, w, left, n);
-            spread.template operator()<L>(d, 1.0, right, n);
+            if (part.i == 0) // the other parts run at the same time
+                *count += w;
+            spread.template operator()<TILE_ROWS>(d + top, bottom - top, w, left, n);
+            spread.template operator()<L>(d, bottom, 1.0, right, n);
             ++n;
         }
-        for (int r = 0; r < rows; ++r)
+        for (int r = first_tile; r < last_tile; ++r)
             for (int p = 0; p < panels && p * L < (r + 1) * TILE_ROWS; ++p) {
-                tile<double, Form::product>(left + r * STEP * TILE_ROWS, right + p * STEP * L, n, nullptr, part);
+                tile<double, Form::product>(left + static_cast<std::size_t>(r - first_tile) * STEP * TILE_ROWS,
+                                            right + static_cast<std::size_t>(p) * STEP * L, n, nullptr, product);
                 for (int i = 0; i < TILE_ROWS && r * TILE_ROWS + i < D; ++i) {
                     const int j = r * TILE_ROWS + i;
                     double *to = second + static_cast<std::size_t>(j) * D + p * L;
                     for (int k = 0; k < L && p * L + k <= j; ++k)
-                        to[k] += part[i][k];
+                        to[k] += product[i][k];
                 }
             }
     }
@@ -146,22 +155,22 @@ inline void add_moments(Weight weight, Row row, std::size_t begin, std::size_t e
 
 // Entries [begin, end) of the kept components, all of component c.
 template <class T>
-inline void moments(const MomentsTask<T> &task, int c, std::size_t begin, std::size_t end, double *count, double *first,
-                    double *second) {
+inline void moments(const MomentsTask<T> &task, int c, std::size_t begin, std::size_t end, Part part, double *count,
+                    double *first, double *second) {
     const auto point = [&](std::size_t e) { return static_cast<std::size_t>(task.entries[e] / task.H); };
     add_moments<T>(
         [&](std::size_t e) {
             return (task.responsibilities ? task.responsibilities[task.entries[e]] : 1.0) *
                    (task.sample_weight ? task.sample_weight[point(e)] : 1.0);
         },
-        [&](std::size_t e) { return task.X[point(e)]; }, begin, end, task.means[c], task.X.D, task.full, count, first,
-        second);
+        [&](std::size_t e) { return task.X[point(e)]; }, begin, end, task.means[c], task.X.D, task.full, part, count,
+        first, second);
 }
 
 // Rows [begin, end) of the block, by the column of component c.
 template <class T>
-inline void column_moments(const RespondTask<T> &task, int c, std::size_t begin, std::size_t end, double *count,
-                           double *first, double *second) {
+inline void column_moments(const RespondTask<T> &task, int c, std::size_t begin, std::size_t end, Part part,
+                           double *count, double *first, double *second) {
     const T *column = task.table + static_cast<std::size_t>(c) * task.n_padded;
     const double *weight = task.sample_weight;
     add_moments<T>(
@@ -170,7 +179,7 @@ inline void column_moments(const RespondTask<T> &task, int c, std::size_t begin,
             return w < NEGLIGIBLE * (weight ? weight[n] : 1.0) ? 0.0 : w;
         },
         [&](std::size_t n) { return task.X[n]; }, begin, end, task.gaussians.means[c], task.X.D, task.gaussians.full,
-        count, first, second);
+        part, count, first, second);
 }
 
 } // namespace cprime::CPRIME_ISA

@@ -8,7 +8,11 @@
 // therefore that of a search by differences over all C, ties going to the lower id.
 //
 // Where the processor has a matrix unit, a first screen is of bfloat16 halves, whose bounds are wider; rows for which
-// it leaves too many go through the second.
+// it leaves too many go through the second. Where that leaves too many, the shift is too far from a row for centres
+// that lie close together: such rows are screened again relative to a centre near them.
+//
+// Finite numbers may give scores that are none (infinity less infinity) or bounds that overflow: what is unordered is
+// measured.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -16,64 +20,63 @@
 #include "halves.h"
 #include "kernels.h"
 #include "screen.h"
+#include "signals.h"
 #include "tile.h"
 
 namespace cprime::CPRIME_ISA {
 
-// Behind the coordinates: |m|^2/2 in three halves, |m|, and what rounding has taken from m.
-constexpr int HALF_EXTRA = 5;
-constexpr int LEAST_D_OF_HALVES = 8; // below, the register tile is as fast
-
-// Numbers in a panel of halves, 0 where they are not used.
-template <class T> inline std::size_t half_panel_size(int D) {
-    if (!HAS_HALVES || sizeof(T) != sizeof(float) || D < LEAST_D_OF_HALVES)
-        return 0;
-    return static_cast<std::size_t>(TILE_LANES<T>) * half_depth(D + HALF_EXTRA);
+// Centres of panel p relative to a shift.
+template <class T>
+inline void pack_panel(const Rows<T> &centers, const std::uint8_t *surplus, int p, const T *shift,
+                       const Panel<T> &panel) {
+    constexpr int L = TILE_LANES<T>;
+    constexpr T infinity = std::numeric_limits<T>::infinity();
+    const int D = centers.D, n = lanes_used<T>(centers.n, p);
+    const T error = score_error<T>(D), lost = 2 * underflow<T>(D);
+    pack<L>([&](int i) { return centers[static_cast<std::size_t>(p) * L + i]; }, n, D, shift, panel.columns);
+    double squares[L] = {};
+    for (int k = 0; k < D; ++k) {
+        T *m = panel.columns + static_cast<std::size_t>(k) * L;
+        for (int i = 0; i < L; ++i) {
+            squares[i] += static_cast<double>(m[i]) * static_cast<double>(m[i]);
+            m[i] = -m[i];
+        }
+    }
+    for (int i = 0; i < L; ++i) {
+        const bool fits = squares[i] < std::numeric_limits<T>::max();
+        panel.norm[i] = fits ? static_cast<T>(std::sqrt(squares[i]) * (1 + 1e-6)) : infinity;
+        panel.columns[static_cast<std::size_t>(D) * L + i] = -panel.norm[i];
+        panel.half_norm[i] = fits ? static_cast<T>(squares[i] / 2) * (1 - error) - lost : -infinity;
+        if (i >= n || (surplus && surplus[static_cast<std::size_t>(p) * L + i]))
+            panel.half_norm[i] = infinity;
+    }
 }
 
-template <class T> inline void pack_panels(const Rows<T> &centers, Panels<T> panels, int begin, int end) {
-    constexpr int L = TILE_LANES<T>;
-    const int D = centers.D;
-    const T error = score_error<T>(D);
+template <class T> inline void pack_panels(const Rows<T> &centers, const Panels<T> &panels, int begin, int end) {
     for (int p = begin; p < end; ++p) {
-        const int n = std::min(L, static_cast<int>(centers.n) - p * L);
-        const auto center = [&](int i) { return centers[static_cast<std::size_t>(p) * L + i]; };
-        T *columns = panels.columns + static_cast<std::size_t>(p) * (D + 1) * L;
-        T *half_norm = panels.half_norm + static_cast<std::size_t>(p) * L;
-        T *norm = panels.norm + static_cast<std::size_t>(p) * L;
-        pack<L>(center, n, D, panels.shift, columns);
-        for (int i = 0; i < L; ++i) {
-            double square = 0;
-            for (int k = 0; k < D; ++k) {
-                T &m = columns[static_cast<std::size_t>(k) * L + i];
-                square += static_cast<double>(m) * static_cast<double>(m);
-                m = -m;
-            }
-            norm[i] = static_cast<T>(std::sqrt(square) * (1 + 1e-6));
-            columns[static_cast<std::size_t>(D) * L + i] = -norm[i];
-            half_norm[i] = i < n ? static_cast<T>(square / 2) * (1 - error) : std::numeric_limits<T>::infinity();
-        }
-#if defined(__AMX_BF16__)
+        const Panel<T> panel = panel_of(panels, p, centers.D);
+        pack_panel(centers, panels.surplus, p, panels.shift, panel);
+#if CPRIME_HALVES
         if constexpr (sizeof(T) == sizeof(float)) {
-            if (!panels.halves)
+            if (!panel.halves)
                 continue;
-            const int depth = half_depth(D + HALF_EXTRA);
-            float *lost = panels.lost + static_cast<std::size_t>(p) * L;
-            for (int g = 0; g < L; g += HALF_ROWS) {
-                half *tiles = panels.halves + (static_cast<std::size_t>(p) * L + g) * depth;
+            const int D = centers.D, n = lanes_used<T>(centers.n, p), depth = half_depth(D + HALF_EXTRA);
+            const auto center = [&](int i) { return centers[static_cast<std::size_t>(p) * TILE_LANES<T> + i]; };
+            for (int g = 0; g < TILE_LANES<T>; g += HALF_ROWS) {
+                half *tiles = panel.halves + static_cast<std::size_t>(g) * depth;
                 float square[HALF_ROWS];
                 round_rows([&](int i) { return center(g + i); }, std::min(HALF_ROWS, n - g), FETCH_NOTHING, D, depth,
-                           panels.shift, -1, tiles, square, lost + g);
+                           panels.shift, -1, tiles, square, panel.lost + g);
                 for (int i = 0; i < HALF_ROWS; ++i) {
-                    lost[g + i] = std::sqrt(lost[g + i]) * UP;
-                    float rest = half_norm[g + i];
+                    panel.lost[g + i] = std::sqrt(panel.lost[g + i]) * UP;
+                    float rest = panel.half_norm[g + i];
                     for (int part = 0; part < 3; ++part) {
                         const half h = round_half(rest);
                         set_half(tiles, i, D + part, h);
-                        rest = g + i < n ? rest - widen(h) : 0;
+                        rest = std::isinf(rest) ? 0 : rest - widen(h);
                     }
-                    set_half(tiles, i, D + 3, round_half(norm[g + i] * UP));
-                    set_half(tiles, i, D + 4, round_half(lost[g + i]));
+                    set_half(tiles, i, D + 3, round_half(panel.norm[g + i] * UP));
+                    set_half(tiles, i, D + 4, round_half(panel.lost[g + i]));
                 }
                 transpose_tiles(tiles, depth);
             }
@@ -107,44 +110,54 @@ template <class T> inline double row_square(const T *x, const T *shift, int D) {
     return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
 }
 
-// Offers to the screen, row by row, what may be among the nearest of a panel's lanes.
-template <class T> inline void offer_tile(Screen<T> &screen, int first, int rows, const T (*low)[TILE_LANES<T>],
-                                          int p) {
+// Offers to the screen, row by row, what may be among the nearest of panel p.
+template <class T>
+inline void offer_tile(Screen<T> &screen, int first, int rows, const T (*low)[TILE_LANES<T>], const Panel<T> &panel,
+                       int p, std::uint32_t lanes) {
     using V = simd<T>;
     for (int i = 0; i < rows; ++i) {
         const auto limit = V::fill(screen.threshold(first + i));
-        const std::uint32_t mask =
-            V::mask_le(V::load(&low[i][0]), limit) | V::mask_le(V::load(&low[i][V::width]), limit) << V::width;
+        const std::uint32_t mask = (V::mask_not_above(V::load(&low[i][0]), limit) |
+                                    V::mask_not_above(V::load(&low[i][V::width]), limit) << V::width) &
+                                   lanes;
         if (__builtin_expect(mask != 0, 0))
-            screen.offer(first + i, mask, low[i], p);
+            screen.offer(first + i, mask, low[i], panel, p);
     }
+}
+
+// Candidates of a row that are measured without looking for narrower bounds first.
+template <class T> inline int most_measured(const NearestTask<T> &task) {
+    return std::max(task.H + 4, task.H + static_cast<int>(task.centers.n) / 8);
 }
 
 template <class T> inline const std::int32_t *hint_of(const NearestTask<T> &task, std::size_t row) {
     return task.hint ? task.hint + row * task.H : nullptr;
 }
 
-// The rows `which` (n of them) by the register tile.
-template <class T> inline void nearest_by_products(const NearestTask<T> &task, const std::size_t *which, int n) {
+// The rows `which` (n of them) by the register tile, relative to the panels' shift, or to `origin` unless it is null.
+// Those that would have to measure too many are left: their number, and `which` names them.
+template <class T> inline int nearest_by_products(const NearestTask<T> &task, const T *origin, std::size_t *which,
+                                                  int n) {
     constexpr int L = TILE_LANES<T>;
-    const int D = task.X.D;
+    const int D = task.X.D, C = static_cast<int>(task.centers.n);
+    const T *shift = origin ? origin : task.panels.shift;
     const int n_tiles = (n + TILE_ROWS - 1) / TILE_ROWS;
     const T error = score_error<T>(D);
     const std::size_t tile_size = static_cast<std::size_t>(D + 1) * TILE_ROWS;
 
     Screen<T> screen(task, static_cast<std::size_t>(n_tiles) * TILE_ROWS);
-    Scratch<T> packed(tile_size * n_tiles + PACK_SLACK<T>);
+    Scratch<T> packed(tile_size * n_tiles + PACK_SLACK<T>), own(origin ? (D + std::size_t(4)) * L + PACK_SLACK<T> : 0);
     for (int t = 0; t < n_tiles; ++t) {
         T *a = packed + tile_size * t;
         const std::size_t *row = which + t * TILE_ROWS;
         const int rows = std::min(TILE_ROWS, n - t * TILE_ROWS);
-        pack<TILE_ROWS>([&](int i) { return task.X[row[i]]; }, rows, D, task.panels.shift, a);
+        pack<TILE_ROWS>([&](int i) { return task.X[row[i]]; }, rows, D, shift, a);
         for (int i = 0; i < TILE_ROWS; ++i) {
             T *bound = a + static_cast<std::size_t>(D) * TILE_ROWS + i;
             *bound = 0;
             if (i >= rows)
                 continue;
-            const double square = row_square(task.X[row[i]], task.panels.shift, D);
+            const double square = row_square(task.X[row[i]], shift, D);
             *bound = error * static_cast<T>(std::sqrt(square) * (1 + 1e-6));
             screen.open(t * TILE_ROWS + i, task.X[row[i]], hint_of(task, row[i]), square, {*bound, 0});
         }
@@ -152,20 +165,37 @@ template <class T> inline void nearest_by_products(const NearestTask<T> &task, c
 
     alignas(64) T low[TILE_ROWS][L];
     for (int p = 0; p < task.panels.n_panels; ++p) {
-        const T *b = task.panels.columns + static_cast<std::size_t>(p) * (D + 1) * L;
-        const T *start = task.panels.half_norm + static_cast<std::size_t>(p) * L;
+        if (p % 32 == 0)
+            answer_signals();
+        Panel<T> panel = panel_of(task.panels, p, D);
+        if (origin) {
+            T *numbers = own + (D + std::size_t(1)) * L;
+            panel = {own, numbers, numbers + L, nullptr, numbers + 2 * L};
+            std::fill_n(panel.lost, L, T(0));
+            pack_panel(task.centers, task.panels.surplus, p, origin, panel);
+        }
+        const std::uint32_t lanes = first_lanes(lanes_used<T>(C, p));
         for (int t = 0; t < n_tiles; ++t) {
-            tile<T, Form::product>(packed + tile_size * t, b, D + 1, start, low);
-            offer_tile(screen, t * TILE_ROWS, std::min(TILE_ROWS, n - t * TILE_ROWS), low, p);
+            tile<T, Form::product>(packed + tile_size * t, panel.columns, D + 1, panel.half_norm, low);
+            offer_tile(screen, t * TILE_ROWS, std::min(TILE_ROWS, n - t * TILE_ROWS), low, panel, p, lanes);
         }
     }
-    for (int i = 0; task.lows && i < n; ++i)
-        screen.close_nearest(i, which[i]);
-    for (int i = 0; !task.lows && i < n; ++i)
-        screen.close(i, task.X[which[i]], task.kept + which[i] * task.H, task.distances + which[i] * task.H);
+    const int most = most_measured(task);
+    int n_left = 0;
+    for (int i = 0; i < n; ++i)
+        if (!screen.close(i, which[i], most))
+            which[n_left++] = which[i];
+    return n_left;
 }
 
-#if defined(__AMX_BF16__)
+// The rows `which`, one by one from differences.
+template <class T> inline void nearest_by_differences(const NearestTask<T> &task, const std::size_t *which, int n) {
+    Screen<T> screen(task, 1);
+    for (int i = 0; i < n; ++i)
+        screen.close_by_all(0, which[i]);
+}
+
+#if CPRIME_HALVES
 
 // Rows [begin, end) by halves. Those that would have to measure too many are left: their number, and `left` names them.
 inline int nearest_by_halves(const NearestTask<float> &task, std::size_t begin, std::size_t end, std::size_t *left) {
@@ -200,26 +230,22 @@ inline int nearest_by_halves(const NearestTask<float> &task, std::size_t begin, 
     }
     alignas(64) float low[BLOCK][L];
     for (int p = 0; p < task.panels.n_panels; ++p) {
-        const half *b = task.panels.halves + static_cast<std::size_t>(p) * L * depth;
+        const Panel<float> panel = panel_of(task.panels, p, D);
+        const std::uint32_t lanes = first_lanes(lanes_used<float>(task.centers.n, p));
+        const half *b = panel.halves;
         const char *next = reinterpret_cast<const char *>(b + L * depth);
         for (int byte = 0; p + 1 < task.panels.n_panels && byte < 2 * L * depth; byte += 64)
             __builtin_prefetch(next + byte, 0, 3);
         for (int first = 0; first < n; first += BLOCK) {
             multiply<2, 2>(packed + static_cast<std::size_t>(first) * depth, b, depth, low[0], L);
-            offer_tile(screen, first, std::min(BLOCK, n - first), low, p);
+            offer_tile(screen, first, std::min(BLOCK, n - first), low, panel, p, lanes);
         }
     }
-    const int limit = std::max(task.H + 4, task.H + task.panels.C / 8);
+    const int most = most_measured(task);
     int n_left = 0;
-    for (int i = 0; i < n; ++i) {
-        const std::size_t row = begin + i;
-        if ((task.lows ? screen.settle_nearest(i) : screen.settle(i)) > limit)
-            left[n_left++] = row;
-        else if (task.lows)
-            screen.close_nearest(i, row);
-        else
-            screen.close(i, task.X[row], task.kept + row * task.H, task.distances + row * task.H);
-    }
+    for (int i = 0; i < n; ++i)
+        if (!screen.close(i, begin + i, most))
+            left[n_left++] = begin + i;
     return n_left;
 }
 
@@ -227,18 +253,26 @@ inline int nearest_by_halves(const NearestTask<float> &task, std::size_t begin, 
 
 template <class T> inline void nearest(const NearestTask<T> &task, std::size_t begin, std::size_t end) {
     Scratch<std::size_t> which(end - begin);
-#if defined(__AMX_BF16__)
-    if constexpr (sizeof(T) == sizeof(float)) {
-        if (task.panels.halves) {
-            if (const int n = nearest_by_halves(task, begin, end, which))
-                nearest_by_products(task, which.get(), n);
-            return;
-        }
-    }
-#endif
-    for (std::size_t i = 0; i < end - begin; ++i)
+    int n = static_cast<int>(end - begin);
+    for (int i = 0; i < n; ++i)
         which[i] = begin + i;
-    nearest_by_products(task, which.get(), static_cast<int>(end - begin));
+#if CPRIME_HALVES
+    if constexpr (sizeof(T) == sizeof(float))
+        if (task.panels.halves)
+            n = nearest_by_halves(task, begin, end, which);
+#endif
+    if (n)
+        n = nearest_by_products(task, static_cast<const T *>(nullptr), which.get(), n);
+    // Rows that are left, again relative to what is nearest to one of them, while that settles a good part.
+    for (bool pays = true; n && pays;) {
+        nearest_by_differences(task, which + --n, 1);
+        const T *origin = task.centers[task.kept[which[n] * task.H]];
+        const int left = n ? nearest_by_products(task, origin, which.get(), n) : 0;
+        pays = 8 * (n - left) > n;
+        n = left;
+    }
+    if (n)
+        nearest_by_differences(task, which.get(), n);
 }
 
 } // namespace cprime::CPRIME_ISA

@@ -1,6 +1,9 @@
 // All centres packed for the screens of `nearest.h`, by several threads.
 #pragma once
 #include <algorithm>
+#include <cstring>
+#include <functional>
+#include <string_view>
 #include <vector>
 
 #include "kernels.h"
@@ -10,19 +13,23 @@ namespace cprime {
 
 template <class T> class PackedCenters {
   public:
-    PackedCenters(const Rows<T> &centers, const T *shift, int n_threads) {
+    // n_kept: how many of the nearest are wanted, ties going to the lower id; 0 where all equal ones are.
+    PackedCenters(const Rows<T> &centers, const T *shift, int n_kept, int n_threads) {
         const Kernels<T> &kernel = kernels<T>();
         const int lanes = kernel.lanes, n = static_cast<int>((centers.n + lanes - 1) / lanes);
         columns_.resize(static_cast<std::size_t>(n) * (centers.D + 1) * lanes);
         for (auto *numbers : {&half_norm_, &norm_, &lost_})
             numbers->resize(static_cast<std::size_t>(n) * lanes);
         halves_.resize(kernel.half_panel_size(centers.D) * n);
+        if (n_kept)
+            find_surplus(centers, n_kept);
         panels_ = {columns_.data(),
                    half_norm_.data(),
                    norm_.data(),
                    halves_.empty() ? nullptr : halves_.data(),
                    lost_.data(),
                    shift,
+                   surplus_.empty() ? nullptr : surplus_.data(),
                    n,
                    static_cast<int>(centers.n)};
         constexpr int PANELS_A_TASK = 16;
@@ -37,8 +44,37 @@ template <class T> class PackedCenters {
     const Panels<T> &panels() const { return panels_; }
 
   private:
+    // Centres that n_kept equal ones come before; equal rows are near each other in the order of their hashes.
+    void find_surplus(const Rows<T> &centers, int n_kept) {
+        struct Hashed {
+            std::uint64_t hash;
+            std::uint32_t id;
+        };
+        const std::size_t n_kept_before = static_cast<std::size_t>(n_kept), row_bytes = centers.D * sizeof(T);
+        std::vector<Hashed> order(centers.n);
+        for (std::size_t c = 0; c < centers.n; ++c)
+            order[c] = {std::hash<std::string_view>()({reinterpret_cast<const char *>(centers[c]), row_bytes}),
+                        static_cast<std::uint32_t>(c)};
+        std::sort(order.begin(), order.end(), [](const Hashed &a, const Hashed &b) {
+            return a.hash < b.hash || (a.hash == b.hash && a.id < b.id);
+        });
+        const auto equal = [&](const Hashed &a, const Hashed &b) {
+            return a.hash == b.hash && std::memcmp(centers[a.id], centers[b.id], row_bytes) == 0;
+        };
+        for (std::size_t i = n_kept_before; i < order.size(); ++i) {
+            std::size_t before = 0;
+            while (before < n_kept_before && equal(order[i - before - 1], order[i]))
+                ++before;
+            if (before < n_kept_before)
+                continue;
+            surplus_.resize(centers.n);
+            surplus_[order[i].id] = 1;
+        }
+    }
+
     std::vector<T> columns_, half_norm_, norm_, lost_;
     std::vector<std::uint16_t> halves_;
+    std::vector<std::uint8_t> surplus_;
     Panels<T> panels_;
 };
 

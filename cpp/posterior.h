@@ -15,15 +15,16 @@ inline void posterior(const T *values, double scale, int H, double *responsibili
     for (std::size_t n = begin; n < end; ++n) {
         const T *row = values + n * H;
         double *r = responsibilities + n * H;
-        double highest = scale * row[0];
+        // Differences are scaled, not products compared: one that is rounded does not cancel with one that is fused.
+        T best = row[0];
         for (int h = 1; h < H; ++h)
-            highest = scale * row[h] > highest ? scale * row[h] : highest;
+            best = scale * row[h] > scale * best ? row[h] : best;
         double total = 0, weighted = 0;
         for (int h = 0; h < H; h += W) {
             const int m = H - h < W ? H - h : W;
             alignas(64) double chunk[W] = {};
             for (int i = 0; i < m; ++i)
-                chunk[i] = scale * static_cast<double>(row[h + i]) - highest;
+                chunk[i] = scale * (static_cast<double>(row[h + i]) - static_cast<double>(best));
             V::store(chunk, V::exp(V::load(chunk)));
             for (int i = 0; i < m; ++i) {
                 r[h + i] = chunk[i];
@@ -33,7 +34,7 @@ inline void posterior(const T *values, double scale, int H, double *responsibili
         }
         for (int h = 0; h < H; ++h)
             r[h] /= total;
-        log_sum[n] = highest + std::log(total);
+        log_sum[n] = scale * best + std::log(total);
         mean[n] = weighted / total;
     }
 }

@@ -88,23 +88,27 @@ inline void reassign_by_products(const ReassignTask<T> &task, int c, std::size_t
                 const auto limit = V::fill(best[i]);
                 const auto low = V::load(&score[i][0]), high = V::load(&score[i][V::width]);
                 const auto lowest = V::min(low, high);
-                if (!V::mask_le(lowest, limit))
+                if (!V::mask_not_above(lowest, limit))
                     continue;
                 const T least = V::lowest(lowest);
                 if (least < best[i]) {
                     const auto bar = V::fill(least);
                     best[i] = least;
-                    winner[i] = list[p * L + __builtin_ctz(V::mask_le(low, bar) | V::mask_le(high, bar) << V::width)];
+                    const auto mask = V::mask_not_above(low, bar) | V::mask_not_above(high, bar) << V::width;
+                    winner[i] = list[p * L + __builtin_ctz(mask & first_lanes(lanes_used<T>(n_candidates, p)))];
                 }
             }
         }
         for (int i = 0; i < points.n; ++i)
-            moves.settle(task.entries[first + i], points.square[i], &winner[i], winner[i] >= 0);
+            if (candidates.fit(points.square[i]))
+                moves.settle(task.entries[first + i], points.square[i], &winner[i], winner[i] >= 0);
+            else
+                moves.settle(task.entries[first + i], points.square[i], list, n_candidates);
     }
     moves.limit();
 }
 
-#if defined(__AMX_BF16__)
+#if CPRIME_HALVES
 
 // The same by halves. Candidates whose lower bound is below every upper one, and below the own score, are measured.
 inline void reassign_by_halves(const ReassignTask<float> &task, int c, std::size_t begin, std::size_t end,
@@ -125,9 +129,12 @@ inline void reassign_by_halves(const ReassignTask<float> &task, int c, std::size
             bar[i] = moves.inside() * points.square[i];
         int n_near[HALF_POINTS] = {};
         candidates.bound(points, bar, true);
-        candidates.for_each_below(points, bar, [&](int i, int b) { near[i * n_candidates + n_near[i]++] = list[b]; });
+        candidates.for_each_below(points, bar, [&](int i, int b) {
+            near[static_cast<std::size_t>(i) * n_candidates + n_near[i]++] = list[b];
+        });
         for (int i = 0; i < points.n; ++i)
-            moves.settle(task.entries[first + i], points.square[i], near + i * n_candidates, n_near[i]);
+            moves.settle(task.entries[first + i], points.square[i], near + static_cast<std::size_t>(i) * n_candidates,
+                         n_near[i]);
     }
     moves.limit();
 }
@@ -138,7 +145,7 @@ inline void reassign_by_halves(const ReassignTask<float> &task, int c, std::size
 template <class T> inline void reassign(const ReassignTask<T> &task, int c, std::size_t begin, std::size_t end) {
     const std::int32_t *list = task.lists + static_cast<std::size_t>(c) * task.G;
     const int n_candidates = static_cast<int>(std::find(list, list + task.G, -1) - list);
-#if defined(__AMX_BF16__)
+#if CPRIME_HALVES
     if constexpr (sizeof(T) == sizeof(float)) {
         const MatrixUnit unit;
         return reassign_by_halves(task, c, begin, end, list, n_candidates);

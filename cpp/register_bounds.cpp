@@ -15,7 +15,7 @@ std::int64_t nearest_bounded(Matrix<T> X, Matrix<T> centers, Vector<T> shift, Ve
                              Table<T> spread, OutVector<T> distances, OutVector<std::int32_t> labels,
                              OutTable<std::int32_t> others, OutTable<T> lows, OutVector<T> rest, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
-    const Rows<T> x = rows(X), m = rows(centers);
+    const Rows<T> x = rows(X), m = components(centers);
     const std::size_t n_others = others.shape(1);
     require(x.D == m.D && shift.shape(0) == centers.shape(1), "X, centers and shift differ in their columns");
     require(drift.shape(0) == m.n && reach.shape(0) == m.n && spread.shape(0) == m.n, "drift, reach, spread");
@@ -24,16 +24,16 @@ std::int64_t nearest_bounded(Matrix<T> X, Matrix<T> centers, Vector<T> shift, Ve
     require(others.shape(0) == x.n && lows.shape(0) == x.n && lows.shape(1) == n_others, "others, lows");
     require(n_others < m.n, "others");
 
-    const nb::gil_scoped_release release;
+    const KernelCall call;
     require_components(labels, m.n, 0);
     require_components(others, m.n, 0);
-    const PackedCenters<T> packed(m, shift.data(), n_threads);
+    const PackedCenters<T> packed(m, shift.data(), 0, n_threads);
     const BoundedTask<T> task{
         {x, m, packed.panels(), nullptr, static_cast<int>(n_others) + 1, labels.data(), distances.data(), nullptr},
         drift.data(),
         reach.data(),
         spread.data(),
-        static_cast<int>(reach.shape(1)),
+        columns(reach),
         others.data(),
         lows.data(),
         rest.data()};
@@ -47,8 +47,8 @@ std::int64_t nearest_bounded(Matrix<T> X, Matrix<T> centers, Vector<T> shift, Ve
 } // namespace
 
 void register_bounds(nb::module_ &m) {
-    m.def("nearest_bounded", &nearest_bounded<float>);
-    m.def("nearest_bounded", &nearest_bounded<double>);
+    define(m, "nearest_bounded", &nearest_bounded<float>);
+    define(m, "nearest_bounded", &nearest_bounded<double>);
 }
 
 } // namespace cprime

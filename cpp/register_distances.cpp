@@ -9,12 +9,12 @@ namespace {
 template <class T>
 void distances(Matrix<T> X, Matrix<T> candidates, std::optional<Vector<T>> current, OutTable<T> out, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
-    const Rows<T> x = rows(X), m = rows(candidates);
+    const Rows<T> x = rows(X), m = components(candidates);
     require(x.D == m.D, "X and candidates differ in their columns");
     require(out.shape(0) == m.n && out.shape(1) == x.n, "out");
     require(!current || current->shape(0) == x.n, "current");
 
-    const nb::gil_scoped_release release;
+    const KernelCall call;
     const std::size_t n_tiles = (m.n + kernel.tile_rows - 1) / kernel.tile_rows;
     std::vector<T> packed(n_tiles * kernel.tile_rows * m.D + kernel.lanes); // packing writes a little behind the end
     kernel.pack_tiles(m, packed.data());
@@ -36,8 +36,8 @@ void spread_out(Matrix<T> candidates, Vector<std::int64_t> offsets, Vector<doubl
     for (std::size_t g = 0; g < n_groups; ++g)
         begin[g + 1] = begin[g] + static_cast<std::size_t>(n_chosen.data()[g]);
     require(uniform.shape(0) == begin[n_groups] && chosen.shape(0) == begin[n_groups], "uniform, chosen");
-    const nb::gil_scoped_release release;
-    const int n_trials = static_cast<int>(uniform.shape(1));
+    const KernelCall call;
+    const int n_trials = columns(uniform);
     parallel_for(n_groups, n_threads, [&](std::size_t g) {
         const std::int64_t first = offsets.data()[g];
         const Rows<T> group{x[first], x.stride, static_cast<std::size_t>(offsets.data()[g + 1] - first), x.D};
@@ -49,10 +49,10 @@ void spread_out(Matrix<T> candidates, Vector<std::int64_t> offsets, Vector<doubl
 } // namespace
 
 void register_distances(nb::module_ &m) {
-    m.def("distances", &distances<float>);
-    m.def("distances", &distances<double>);
-    m.def("spread_out", &spread_out<float>);
-    m.def("spread_out", &spread_out<double>);
+    define(m, "distances", &distances<float>);
+    define(m, "distances", &distances<double>);
+    define(m, "spread_out", &spread_out<float>);
+    define(m, "spread_out", &spread_out<double>);
 }
 
 } // namespace cprime

@@ -7,10 +7,10 @@
 namespace cprime {
 namespace {
 
-// Rows that are worked on at once: what one block keeps is bounded, whatever N and C are.
+// Rows that are worked on at once: what one block keeps is bounded, or of one tile of rows for each component.
 std::size_t block_rows(std::size_t n, std::size_t row_bytes, std::size_t tile_rows) {
     constexpr std::size_t BUDGET = std::size_t(48) << 20;
-    const std::size_t fitting = std::max<std::size_t>(BUDGET / row_bytes, 8 * tile_rows);
+    const std::size_t fitting = std::max<std::size_t>(BUDGET / row_bytes / tile_rows * tile_rows, tile_rows);
     return (std::min({n, fitting, std::size_t(32768)}) + tile_rows - 1) / tile_rows * tile_rows;
 }
 
@@ -35,13 +35,13 @@ void expect_all(Matrix<T> X, Matrix<T> centers, double variance, std::optional<V
                 OutVector<double> counts, OutTable<double> sums, OutVector<double> least, OutVector<double> excess,
                 OutVector<double> log_sum, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
-    const Rows<T> x = rows(X), m = rows(centers);
+    const Rows<T> x = rows(X), m = components(centers);
     require(x.D == m.D, "X and centers differ in their columns");
     require(counts.shape(0) == m.n && sums.shape(0) == m.n && sums.shape(1) == centers.shape(1), "counts, sums");
     require(least.shape(0) == x.n && excess.shape(0) == x.n && log_sum.shape(0) == x.n, "least, excess, log_sum");
     require(!sample_weight || sample_weight->shape(0) == x.n, "sample_weight");
 
-    const nb::gil_scoped_release release;
+    const KernelCall call;
     const Packed<T> packed(kernel, m);
     const std::size_t rows_a_tile = kernel.tile_rows;
     const std::size_t dimensions = (x.D + rows_a_tile) / rows_a_tile * rows_a_tile; // D + 1, padded
@@ -62,7 +62,7 @@ void expect_all(Matrix<T> X, Matrix<T> centers, double variance, std::optional<V
         task.excess = excess.data() + first;
         task.least = least.data() + first;
         task.log_sum = log_sum.data() + first;
-        const std::size_t step = rows_a_tile * 16;
+        const std::size_t step = block < 32 * rows_a_tile ? rows_a_tile : 16 * rows_a_tile;
         parallel_for((task.X.n + step - 1) / step, n_threads,
                      [&](std::size_t i) { kernel.expect(task, i * step, std::min(task.X.n, (i + 1) * step)); });
         parallel_for(packed.n_panels, n_threads,
@@ -74,11 +74,11 @@ template <class T>
 void log_sum_exp(Matrix<T> X, Matrix<T> centers, double variance, OutVector<double> least, OutVector<double> log_sum,
                  int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
-    const Rows<T> x = rows(X), m = rows(centers);
+    const Rows<T> x = rows(X), m = components(centers);
     require(x.D == m.D, "X and centers differ in their columns");
     require(least.shape(0) == x.n && log_sum.shape(0) == x.n, "least, log_sum");
 
-    const nb::gil_scoped_release release;
+    const KernelCall call;
     const Packed<T> packed(kernel, m);
     ExpectTask<T> task{};
     task.X = x;
@@ -90,16 +90,16 @@ void log_sum_exp(Matrix<T> X, Matrix<T> centers, double variance, OutVector<doub
     task.log_sum = log_sum.data();
     const std::size_t step = static_cast<std::size_t>(kernel.tile_rows) * 16;
     parallel_for((x.n + step - 1) / step, n_threads,
-                 [&](std::size_t i) { kernel.expect(task, i * step, std::min(x.n, (i + 1) * step)); });
+                 [&](std::size_t i) { kernel.log_sum_exp(task, i * step, std::min(x.n, (i + 1) * step)); });
 }
 
 } // namespace
 
 void register_expect(nb::module_ &m) {
-    m.def("expect_all", &expect_all<float>);
-    m.def("expect_all", &expect_all<double>);
-    m.def("log_sum_exp", &log_sum_exp<float>);
-    m.def("log_sum_exp", &log_sum_exp<double>);
+    define(m, "expect_all", &expect_all<float>);
+    define(m, "expect_all", &expect_all<double>);
+    define(m, "log_sum_exp", &log_sum_exp<float>);
+    define(m, "log_sum_exp", &log_sum_exp<double>);
 }
 
 } // namespace cprime

@@ -15,6 +15,10 @@ template <class T> std::vector<T> starts(const Gaussians<T> &gaussians, const T 
     return out;
 }
 
+// In how many parts a component's second moments are summed: large matrices by their rows, so that few components give
+// many threads something to do without matrices of their own.
+std::size_t parts_of(std::size_t D, bool full) { return full && D > 256 ? (D + 95) / 96 : 1; }
+
 template <class T> using OutFactors = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
 
 template <class T>
@@ -23,7 +27,7 @@ void products(Matrix<T> X, Matrix<T> B, std::optional<Vector<T>> shift, OutTable
     const Rows<T> x = rows(X), b = rows(B);
     require(x.D == b.D, "X and B differ in their columns");
     require(out.shape(0) == x.n && out.shape(1) == b.n && (!shift || shift->shape(0) == X.shape(1)), "out, shift");
-    const nb::gil_scoped_release release;
+    const KernelCall call;
     const std::size_t panels = (b.n + kernel.lanes - 1) / kernel.lanes;
     std::vector<T> columns(panels * kernel.lanes * b.D);
     kernel.pack_columns(b, columns.data());
@@ -43,10 +47,9 @@ void best(Matrix<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets, V
     require(x.D == gaussians.means.D && origin.shape(0) == X.shape(1), "X, means, origin");
     require(kept.shape(0) == x.n && costs.shape(0) == x.n && costs.shape(1) == kept.shape(1), "kept, costs");
     require(kept.shape(1) >= 1 && kept.shape(1) <= gaussians.means.n, "kept");
-    const nb::gil_scoped_release release;
+    const KernelCall call;
     const std::vector<T> start = starts(gaussians, origin.data(), n_threads);
-    const BestTask<T> task{x,           gaussians,   origin.data(), start.data(), static_cast<int>(kept.shape(1)),
-                           kept.data(), costs.data()};
+    const BestTask<T> task{x, gaussians, origin.data(), start.data(), columns(kept), kept.data(), costs.data()};
     const std::size_t step = static_cast<std::size_t>(kernel.lanes) * 4;
     parallel_for((x.n + step - 1) / step, n_threads,
                  [&](std::size_t i) { kernel.best(task, i * step, std::min(x.n, (i + 1) * step)); });
@@ -63,7 +66,7 @@ void keep_best(Matrix<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offse
     require(lists.shape(0) == C && previous.shape(0) == x.n && previous.shape(1) >= 1, "lists, previous");
     require(kept.shape(0) == x.n && costs.shape(0) == x.n && costs.shape(1) == kept.shape(1), "kept, costs");
     require(kept.shape(1) >= 1, "kept");
-    const nb::gil_scoped_release release;
+    const KernelCall call;
     for (const auto &ids : {lists, previous})
         require_components(ids, C, -1);
     const std::size_t width = previous.shape(1);
@@ -72,11 +75,11 @@ void keep_best(Matrix<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offse
     const KeepBestTask<T> task{x,
                                gaussians,
                                lists.data(),
-                               static_cast<int>(lists.shape(1)),
+                               columns(lists),
                                previous.data(),
-                               static_cast<int>(width),
+                               columns(previous),
                                entries.data(),
-                               static_cast<int>(kept.shape(1)),
+                               columns(kept),
                                kept.data(),
                                costs.data()};
     for_each(segments(begin, SHARED), n_threads,
@@ -103,15 +106,18 @@ void respond(Matrix<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets
     require(!responsibilities || (responsibilities->shape(0) == x.n && responsibilities->shape(1) == C),
             "responsibilities");
 
-    const nb::gil_scoped_release release;
+    const KernelCall call;
     const std::vector<T> start = starts(gaussians, origin.data(), n_threads);
     // Rows that are worked on at once: few enough to stay near the processor while every component reads them, enough
-    // to be worth sharing and to fill the vectors.
-    constexpr std::size_t NEAR = std::size_t(1) << 19, WORTH = std::size_t(1) << 20, BUDGET = std::size_t(48) << 20;
+    // to be worth sharing and to fill the vectors, and what they take is bounded, or of one vector for each component.
+    constexpr std::size_t NEAR = std::size_t(1) << 19, WORTH = std::size_t(1) << 20, BUDGET = std::size_t(32) << 20;
     const std::size_t lanes = kernel.lanes;
     const std::size_t wanted = std::max(NEAR / (std::max<std::size_t>(D, 1) * sizeof(T)), WORTH / C);
-    const std::size_t fitting = std::clamp<std::size_t>(std::min(wanted, BUDGET / (C * sizeof(T))), 8 * lanes, 32768);
+    const std::size_t most = std::clamp<std::size_t>(BUDGET / (C * sizeof(T)) / lanes * lanes, lanes, 32768);
+    const std::size_t fitting = std::clamp(wanted, std::min(8 * lanes, most), most);
     const std::size_t block = (std::min(x.n, fitting) + lanes - 1) / lanes * lanes;
+    const std::size_t step = block < 32 * lanes ? lanes : 4 * lanes;
+    const std::size_t n_parts = parts_of(D, gaussians.full);
     std::vector<T> table(C * block);
     // A component's rows are summed in one piece where components are many, in a few where there is else little to
     // share.
@@ -128,7 +134,6 @@ void respond(Matrix<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets
                                   labels.data() + begin,
                                   log_sum.data() + begin,
                                   mean.data() + begin};
-        const std::size_t step = lanes * 4;
         parallel_for((n + step - 1) / step, n_threads,
                      [&](std::size_t i) { kernel.respond(task, i * step, std::min(n, (i + 1) * step)); });
         if (counts) {
@@ -136,9 +141,10 @@ void respond(Matrix<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets
             for (std::size_t c = 0; c < C; ++c)
                 for (std::size_t b = 0; b < n; b += piece)
                     pieces.push_back({static_cast<int>(c), b, std::min(n, b + piece)});
-            sum_segments(pieces, {counts->data(), first->data(), second->data(), D, factors.size() / C}, n_threads,
-                         [&](const Segment &s, const Sums &to) {
-                             kernel.column_moments(task, s.component, s.begin, s.end, to.count, to.first, to.second);
+            sum_segments(pieces, {counts->data(), first->data(), second->data(), D, factors.size() / C}, n_parts,
+                         n_threads, [&](const Segment &s, Part part, const Sums &to) {
+                             kernel.column_moments(task, s.component, s.begin, s.end, part, to.count, to.first,
+                                                   to.second);
                          });
         }
         if (responsibilities)
@@ -155,7 +161,7 @@ void moments(Matrix<T> X, Matrix<T> means, Table<std::int32_t> kept, std::option
              std::optional<Vector<double>> sample_weight, OutVector<double> counts, OutTable<double> first,
              OutFactors<double> second, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
-    const Rows<T> x = rows(X), m = rows(means);
+    const Rows<T> x = rows(X), m = components(means);
     const std::size_t C = m.n, D = m.D, H = kept.shape(1);
     const bool full = second.ndim() == 3;
     // What a segment adds to is as large as a matrix: long ones where D is large.
@@ -169,30 +175,30 @@ void moments(Matrix<T> X, Matrix<T> means, Table<std::int32_t> kept, std::option
     require(counts.shape(0) == C && first.shape(0) == C && first.shape(1) == D, "counts, first");
     require((full || second.ndim() == 2) && second.size() == C * D * (full ? D : 1), "second");
 
-    const nb::gil_scoped_release release;
+    const KernelCall call;
     std::vector<std::int64_t> entries;
     const std::vector<std::size_t> begin = group(kept.data(), x.n * H, C, n_threads, entries);
     const MomentsTask<T> task{
         x, m, full, entries.data(), data_or_null(responsibilities), data_or_null(sample_weight), static_cast<int>(H)};
-    sum_segments(segments(begin, length), {counts.data(), first.data(), second.data(), D, second.size() / C}, n_threads,
-                 [&](const Segment &s, const Sums &to) {
-                     kernel.moments(task, s.component, s.begin, s.end, to.count, to.first, to.second);
+    sum_segments(segments(begin, length), {counts.data(), first.data(), second.data(), D, second.size() / C},
+                 parts_of(D, full), n_threads, [&](const Segment &s, Part part, const Sums &to) {
+                     kernel.moments(task, s.component, s.begin, s.end, part, to.count, to.first, to.second);
                  });
 }
 
 } // namespace
 
 void register_gaussians(nb::module_ &m) {
-    m.def("products", &products<float>);
-    m.def("products", &products<double>);
-    m.def("best", &best<float>);
-    m.def("best", &best<double>);
-    m.def("keep_best", &keep_best<float>);
-    m.def("keep_best", &keep_best<double>);
-    m.def("respond", &respond<float>);
-    m.def("respond", &respond<double>);
-    m.def("moments", &moments<float>);
-    m.def("moments", &moments<double>);
+    define(m, "products", &products<float>);
+    define(m, "products", &products<double>);
+    define(m, "best", &best<float>);
+    define(m, "best", &best<double>);
+    define(m, "keep_best", &keep_best<float>);
+    define(m, "keep_best", &keep_best<double>);
+    define(m, "respond", &respond<float>);
+    define(m, "respond", &respond<double>);
+    define(m, "moments", &moments<float>);
+    define(m, "moments", &moments<double>);
 }
 
 } // namespace cprime

@@ -73,10 +73,10 @@ Cut best_cut(const Line &line, std::int32_t C, double hint, int n_threads) {
 
 void cut_line(Vector<double> values, Vector<double> weights, OutVector<std::int64_t> starts, int n_threads) {
     const std::size_t n = values.shape(0), C = starts.shape(0);
-    require(n < std::numeric_limits<std::int32_t>::max(), "values");
+    require(n <= std::size_t(1) << 30, "more than 2^30 values");
     require(weights.shape(0) == n, "weights");
     require(0 < C && C <= n, "starts");
-    const nb::gil_scoped_release release;
+    const KernelCall call;
     const Line line(values.data(), weights.data(), n);
     double hint = 0;
     const std::size_t n_groups = 16 * std::max<std::size_t>(C, 2048); // few enough to cost little, and many to a run
@@ -91,6 +91,6 @@ void cut_line(Vector<double> values, Vector<double> weights, OutVector<std::int6
 
 } // namespace
 
-void register_line(nb::module_ &m) { m.def("cut_line", &cut_line); }
+void register_line(nb::module_ &m) { define(m, "cut_line", &cut_line); }
 
 } // namespace cprime

@@ -4,6 +4,7 @@
 
 #include "arrays.h"
 #include "grouping.h"
+#include "signals.h"
 #include "thread_pool.h"
 
 namespace cprime {
@@ -14,7 +15,7 @@ void reassign(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, std::op
               std::optional<Vector<T>> outside, double share, std::optional<Vector<std::uint8_t>> active,
               Vector<std::int32_t> labels, OutVector<std::int32_t> new_labels, OutVector<T> distances, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
-    const Rows<T> x = rows(X), m = rows(centers);
+    const Rows<T> x = rows(X), m = components(centers);
     require(x.D == m.D, "X and centers differ in their columns");
     const std::size_t n_listed = lists.shape(0); // those that points may be in
     require(n_listed <= m.n, "lists");
@@ -22,14 +23,14 @@ void reassign(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, std::op
     require((!inside || inside->shape(0) == m.n) && (!outside || outside->shape(0) == m.n), "inside, outside");
     require(labels.shape(0) == x.n && new_labels.shape(0) == x.n && distances.shape(0) == x.n, "labels, distances");
 
-    const nb::gil_scoped_release release;
+    const KernelCall call;
     require_components(lists, m.n, -1);
     std::vector<std::int64_t> entries;
     const std::vector<std::size_t> begin = group(labels.data(), x.n, n_listed, n_threads, entries);
     const ReassignTask<T> task{x,
                                m,
                                lists.data(),
-                               static_cast<int>(lists.shape(1)),
+                               columns(lists),
                                data_or_null(inside),
                                data_or_null(outside),
                                share,
@@ -44,12 +45,12 @@ template <class T>
 void keep(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, Table<std::int32_t> previous,
           OutTable<std::int32_t> kept, OutTable<T> distances, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
-    const Rows<T> x = rows(X), m = rows(centers);
+    const Rows<T> x = rows(X), m = components(centers);
     require(x.D == m.D, "X and centers differ in their columns");
     require(lists.shape(0) == m.n && previous.shape(0) == x.n && previous.shape(1) >= 1, "lists, previous");
     require(kept.shape(0) == x.n && distances.shape(0) == x.n && distances.shape(1) == kept.shape(1),
             "kept, distances");
-    const nb::gil_scoped_release release;
+    const KernelCall call;
     for (const auto &ids : {lists, previous})
         require_components(ids, m.n, -1);
     const std::size_t width = previous.shape(1);
@@ -58,15 +59,23 @@ void keep(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, Table<std::
     const KeepTask<T> task{x,
                            m,
                            lists.data(),
-                           static_cast<int>(lists.shape(1)),
+                           columns(lists),
                            previous.data(),
-                           static_cast<int>(width),
+                           columns(previous),
                            entries.data(),
-                           static_cast<int>(kept.shape(1)),
+                           columns(kept),
                            kept.data(),
                            distances.data()};
     for_each(segments(begin, SHARED), n_threads,
              [&](int c, std::size_t b, std::size_t e) { kernel.keep(task, c, b, e); });
+}
+
+// What a row may look at: what it keeps, the lists of that, and extra ones.
+std::size_t candidates_of_a_row(const Table<std::int32_t> &previous, const Table<std::int32_t> &lists,
+                                const Table<std::int32_t> &extra) {
+    const std::size_t n = static_cast<std::size_t>(columns(previous)) * (columns(lists) + 1) + columns(extra);
+    require(n <= MOST_COMPONENTS, "previous, lists, extra: more than 2^29 candidates of a row");
+    return n;
 }
 
 template <class T>
@@ -76,32 +85,32 @@ void nearest_among(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, Ta
                    std::optional<OutTable<T>> evaluations, std::optional<Factors<T>> factors,
                    std::optional<Vector<T>> offsets, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
-    const Rows<T> x = rows(X), m = rows(centers);
+    const Rows<T> x = rows(X), m = components(centers);
     require(x.D == m.D, "X and centers differ in their columns");
     require(lists.shape(0) == m.n && previous.shape(0) == x.n && extra.shape(0) == x.n, "lists, previous, extra");
     require(kept.shape(0) == x.n && distances.shape(0) == x.n && distances.shape(1) == kept.shape(1),
             "kept, distances");
     require(counts.shape(0) == x.n, "counts");
-    const std::size_t capacity = previous.shape(1) * (lists.shape(1) + 1) + extra.shape(1);
+    const std::size_t capacity = candidates_of_a_row(previous, lists, extra);
     require(!evaluated || (evaluations && evaluated->shape(0) == x.n && evaluated->shape(1) == capacity &&
                            evaluations->shape(0) == x.n && evaluations->shape(1) == capacity),
             "evaluated, evaluations");
     require(factors.has_value() == offsets.has_value(), "factors, offsets");
     const auto gaussians = factors ? std::optional(gaussians_of(centers, *factors, *offsets)) : std::nullopt;
 
-    const nb::gil_scoped_release release;
+    const KernelCall call;
     for (const auto &ids : {lists, previous, extra})
         require_components(ids, m.n, -1);
     const AmongTask<T> task{x,
                             m,
                             gaussians ? &*gaussians : nullptr,
                             lists.data(),
-                            static_cast<int>(lists.shape(1)),
+                            columns(lists),
                             previous.data(),
-                            static_cast<int>(previous.shape(1)),
+                            columns(previous),
                             extra.data(),
-                            static_cast<int>(extra.shape(1)),
-                            static_cast<int>(kept.shape(1)),
+                            columns(extra),
+                            columns(kept),
                             kept.data(),
                             distances.data(),
                             counts.data(),
@@ -129,7 +138,7 @@ nb::tuple evidence(Vector<std::int32_t> winners, Table<std::int32_t> evaluated, 
     std::vector<std::int32_t> indices;
     std::vector<double> sums, weights;
     {
-        const nb::gil_scoped_release release;
+        const KernelCall call;
         require_components(evaluated, C, -1);
         std::vector<std::int64_t> entries;
         const std::vector<std::size_t> begin = group(winners.data(), n, C, n_threads, entries);
@@ -145,6 +154,7 @@ nb::tuple evidence(Vector<std::int32_t> winners, Table<std::int32_t> evaluated, 
             for (std::size_t c = task * step; c < std::min(C, (task + 1) * step); ++c) {
                 Row &row = rows[c];
                 for (std::size_t e = begin[c]; e < begin[c + 1]; ++e) {
+                    answer_signals_at(e);
                     const std::int64_t point = entries[e];
                     const double w = sample_weight ? sample_weight->data()[point] : 1.0;
                     for (std::size_t i = point * M; w > 0 && i < (point + 1) * M; ++i) {
@@ -182,7 +192,7 @@ nb::tuple evidence(Vector<std::int32_t> winners, Table<std::int32_t> evaluated, 
 void grouped_order(Vector<std::int32_t> labels, std::size_t n_components, OutVector<std::int64_t> order,
                    int n_threads) {
     require(order.shape(0) == labels.shape(0), "order");
-    const nb::gil_scoped_release release;
+    const KernelCall call;
     std::vector<std::int64_t> entries;
     group(labels.data(), labels.shape(0), n_components, n_threads, entries);
     std::copy(entries.begin(), entries.end(), order.data());
@@ -191,7 +201,7 @@ void grouped_order(Vector<std::int32_t> labels, std::size_t n_components, OutVec
 template <class T> void gather(Matrix<T> X, Vector<std::int64_t> order, OutTable<T> out, int n_threads) {
     const Rows<T> x = rows(X);
     require(out.shape(0) == order.shape(0) && out.shape(1) == X.shape(1), "out");
-    const nb::gil_scoped_release release;
+    const KernelCall call;
     const std::size_t n = order.shape(0), step = 4096;
     parallel_for((n + step - 1) / step, n_threads, [&](std::size_t task) {
         for (std::size_t i = task * step; i < std::min(n, (task + 1) * step); ++i) {
@@ -205,17 +215,17 @@ template <class T> void gather(Matrix<T> X, Vector<std::int64_t> order, OutTable
 } // namespace
 
 void register_local(nb::module_ &m) {
-    m.def("reassign", &reassign<float>);
-    m.def("reassign", &reassign<double>);
-    m.def("keep", &keep<float>);
-    m.def("keep", &keep<double>);
-    m.def("evidence", &evidence<float>);
-    m.def("evidence", &evidence<double>);
-    m.def("grouped_order", &grouped_order);
-    m.def("gather", &gather<float>);
-    m.def("gather", &gather<double>);
-    m.def("nearest_among", &nearest_among<float>);
-    m.def("nearest_among", &nearest_among<double>);
+    define(m, "reassign", &reassign<float>);
+    define(m, "reassign", &reassign<double>);
+    define(m, "keep", &keep<float>);
+    define(m, "keep", &keep<double>);
+    define(m, "evidence", &evidence<float>);
+    define(m, "evidence", &evidence<double>);
+    define(m, "grouped_order", &grouped_order);
+    define(m, "gather", &gather<float>);
+    define(m, "gather", &gather<double>);
+    define(m, "nearest_among", &nearest_among<float>);
+    define(m, "nearest_among", &nearest_among<double>);
 }
 
 } // namespace cprime

@@ -9,18 +9,19 @@ template <class T>
 void nearest(Matrix<T> X, Matrix<T> centers, Vector<T> shift, std::optional<Table<std::int32_t>> hint,
              OutTable<std::int32_t> kept, OutTable<T> distances, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
-    const Rows<T> x = rows(X), m = rows(centers);
-    const int H = static_cast<int>(kept.shape(1));
+    const Rows<T> x = rows(X), m = components(centers);
+    const int H = columns(kept);
     require(x.D == m.D && shift.shape(0) == centers.shape(1), "X, centers and shift differ in their columns");
     require(kept.shape(0) == x.n && distances.shape(0) == x.n && distances.shape(1) == kept.shape(1),
             "kept, distances");
     require(!hint || (hint->shape(0) == x.n && hint->shape(1) == kept.shape(1)), "hint");
     require(H >= 1 && static_cast<std::size_t>(H) <= m.n, "n_kept");
 
-    const nb::gil_scoped_release release;
+    const KernelCall call;
     for (std::size_t i = 0; hint && i < hint->size(); ++i)
         require(hint->data()[i] >= 0 && static_cast<std::size_t>(hint->data()[i]) < m.n, "hint: outside [0, C)");
-    const PackedCenters<T> packed(m, shift.data(), n_threads);
+    constexpr std::size_t WORTH = 256; // rows, for which equal centres are looked for
+    const PackedCenters<T> packed(m, shift.data(), x.n < WORTH ? 0 : H, n_threads);
     const NearestTask<T> task{x, m, packed.panels(), data_or_null(hint), H, kept.data(), distances.data(), nullptr};
     const std::size_t step = kernel.nearest_rows(H, x.D);
     parallel_for((x.n + step - 1) / step, n_threads,
@@ -30,8 +31,8 @@ void nearest(Matrix<T> X, Matrix<T> centers, Vector<T> shift, std::optional<Tabl
 } // namespace
 
 void register_nearest(nb::module_ &m) {
-    m.def("nearest", &nearest<float>);
-    m.def("nearest", &nearest<double>);
+    define(m, "nearest", &nearest<float>);
+    define(m, "nearest", &nearest<double>);
 }
 
 } // namespace cprime

@@ -12,10 +12,10 @@ void posterior(Table<T> values, double scale, OutTable<double> responsibilities,
                OutVector<double> mean, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
     const std::size_t n = values.shape(0);
-    const int H = static_cast<int>(values.shape(1));
+    const int H = columns(values);
     require(responsibilities.shape(0) == n && responsibilities.shape(1) == values.shape(1), "responsibilities");
     require(log_sum.shape(0) == n && mean.shape(0) == n, "log_sum, mean");
-    const nb::gil_scoped_release release;
+    const KernelCall call;
     const std::size_t step = 4096;
     parallel_for((n + step - 1) / step, n_threads, [&](std::size_t i) {
         kernel.posterior(values.data(), scale, H, responsibilities.data(), log_sum.data(), mean.data(), i * step,
@@ -30,7 +30,7 @@ void accumulate(Matrix<T> X, Table<std::int32_t> kept, std::optional<Table<doubl
                 OutVector<double> counts, OutTable<double> sums, bool onto, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
     const Rows<T> x = rows(X);
-    const int H = static_cast<int>(kept.shape(1));
+    const int H = columns(kept);
     const std::size_t C = counts.shape(0), D = x.D;
     const std::size_t n = subset ? subset->shape(0) : x.n;
     require(kept.shape(0) == n, "kept");
@@ -39,7 +39,7 @@ void accumulate(Matrix<T> X, Table<std::int32_t> kept, std::optional<Table<doubl
             "responsibilities");
     require(!sample_weight || sample_weight->shape(0) == x.n, "sample_weight");
 
-    const nb::gil_scoped_release release;
+    const KernelCall call;
     for (std::size_t i = 0; subset && i < n; ++i)
         require(subset->data()[i] >= 0 && static_cast<std::size_t>(subset->data()[i]) < x.n, "rows: outside X");
     std::vector<std::int64_t> entries;
@@ -51,8 +51,8 @@ void accumulate(Matrix<T> X, Table<std::int32_t> kept, std::optional<Table<doubl
     std::fill_n(counts.data(), C, 0.0);
     if (!onto)
         std::fill_n(sums.data(), C * D, 0.0);
-    sum_segments(segments(begin, SEGMENT), {counts.data(), sums.data(), nullptr, D, 0}, n_threads,
-                 [&](const Segment &segment, const Sums &to) {
+    sum_segments(segments(begin, SEGMENT), {counts.data(), sums.data(), nullptr, D, 0}, 1, n_threads,
+                 [&](const Segment &segment, Part, const Sums &to) {
                      kernel.accumulate(task, segment.begin, segment.end, to.count, to.first);
                  });
 }
@@ -63,7 +63,7 @@ void means(Vector<double> counts, Table<double> sums, Table<T> centers, std::opt
     const std::size_t C = centers.shape(0), D = centers.shape(1);
     require(counts.shape(0) == C && squares.shape(0) == C && (!origin || origin->shape(0) == D), "counts, origin");
     require(sums.shape(0) == C && sums.shape(1) == D && out.shape(0) == C && out.shape(1) == D, "sums");
-    const nb::gil_scoped_release release;
+    const KernelCall call;
     const std::size_t step = 256;
     parallel_for((C + step - 1) / step, n_threads, [&](std::size_t task) {
         for (std::size_t c = task * step; c < std::min(C, (task + 1) * step); ++c) {
@@ -83,15 +83,39 @@ void means(Vector<double> counts, Table<double> sums, Table<T> centers, std::opt
     });
 }
 
+// The greatest |x| and the greatest |x - origin|.
+template <class T> nb::tuple extent(Matrix<T> X, Vector<T> origin, int n_threads) {
+    const Kernels<T> &kernel = kernels<T>();
+    const Rows<T> x = rows(X);
+    require(origin.shape(0) == X.shape(1), "origin");
+    constexpr std::size_t STEP = 16384;
+    const std::size_t n_pieces = (x.n + STEP - 1) / STEP;
+    std::vector<T> largest(n_pieces), spread(n_pieces);
+    {
+        const KernelCall call;
+        parallel_for(n_pieces, n_threads, [&](std::size_t i) {
+            kernel.extent(x, origin.data(), i * STEP, std::min(x.n, (i + 1) * STEP), &largest[i], &spread[i]);
+        });
+    }
+    T most = 0, farthest = 0;
+    for (std::size_t i = 0; i < n_pieces && most == most; ++i) {
+        most = largest[i] <= most ? most : largest[i];
+        farthest = std::max(farthest, spread[i]);
+    }
+    return nb::make_tuple(most, farthest);
+}
+
 } // namespace
 
 void register_statistics(nb::module_ &m) {
-    m.def("posterior", &posterior<float>);
-    m.def("posterior", &posterior<double>);
-    m.def("accumulate", &accumulate<float>);
-    m.def("accumulate", &accumulate<double>);
-    m.def("means", &means<float>);
-    m.def("means", &means<double>);
+    define(m, "posterior", &posterior<float>);
+    define(m, "posterior", &posterior<double>);
+    define(m, "accumulate", &accumulate<float>);
+    define(m, "accumulate", &accumulate<double>);
+    define(m, "extent", &extent<float>);
+    define(m, "extent", &extent<double>);
+    define(m, "means", &means<float>);
+    define(m, "means", &means<double>);
 }
 
 } // namespace cprime

@@ -3,10 +3,46 @@
 #include <algorithm>
 #include <cmath>
 
+#include "halves.h"
 #include "kernels.h"
-#include "simd.h"
+#include "tile.h"
 
 namespace cprime::CPRIME_ISA {
+
+// Behind the coordinates: |m|^2/2 in three halves, |m|, and what rounding has taken from m.
+constexpr int HALF_EXTRA = 5;
+constexpr int LEAST_D_OF_HALVES = 8; // below, the register tile is as fast
+
+// Numbers in a panel of halves, 0 where they are not used.
+template <class T> inline std::size_t half_panel_size(int D) {
+    if (!HAS_HALVES || sizeof(T) != sizeof(float) || D < LEAST_D_OF_HALVES)
+        return 0;
+    return static_cast<std::size_t>(TILE_LANES<T>) * half_depth(D + HALF_EXTRA);
+}
+
+// One of the panels.
+template <class T> struct Panel {
+    T *columns, *half_norm, *norm;
+    std::uint16_t *halves;
+    T *lost;
+};
+
+template <class T> inline Panel<T> panel_of(const Panels<T> &panels, int p, int D) {
+    constexpr int L = TILE_LANES<T>;
+    const std::size_t first = static_cast<std::size_t>(p) * L;
+    return {panels.columns + first * (static_cast<std::size_t>(D) + 1), panels.half_norm + first, panels.norm + first,
+            panels.halves ? panels.halves + p * half_panel_size<T>(D) : nullptr, panels.lost + first};
+}
+
+// Those of a panel's lanes that hold one of n centres, and a bit for each.
+template <class T> inline int lanes_used(std::size_t n, int p) {
+    return static_cast<int>(std::min<std::size_t>(TILE_LANES<T>, n - static_cast<std::size_t>(p) * TILE_LANES<T>));
+}
+
+inline std::uint32_t first_lanes(int n) { return n < 32 ? (std::uint32_t(1) << n) - 1 : ~std::uint32_t(0); }
+
+// What underflow takes at most from a sum of D products, also where subnormal numbers count as zeros.
+template <class T> inline T underflow(int D) { return static_cast<T>(D + 12) * std::numeric_limits<T>::min(); }
 
 // gamma: the rounding error of a score of D products, relative to |x||m| + |m|^2/2.
 template <class T> inline T score_error(int D) {
@@ -16,8 +52,7 @@ template <class T> inline T score_error(int D) {
 // Between distances and the squares that are measured of them: what the arithmetic takes, made up for.
 template <class T> class Rounding {
   public:
-    explicit Rounding(int D)
-        : error_(score_error<T>(D)), least_(2 * std::sqrt(std::numeric_limits<T>::min() * static_cast<T>(D + 1))) {}
+    explicit Rounding(int D) : error_(score_error<T>(D)), least_(2 * std::sqrt(underflow<T>(D))) {}
 
     // No more than the distance of which this square, or a greater one, is measured.
     T low(T square) const {
@@ -54,8 +89,8 @@ template <class T> class Screen {
   public:
     Screen(const NearestTask<T> &task, std::size_t n_rows)
         : task_(task), capacity_(candidate_capacity(task.H)), error_(score_error<T>(task.X.D)),
-          candidates_(n_rows * capacity_), counts_(n_rows), thresholds_(n_rows), bounds_(n_rows),
-          squares_(task.lows ? n_rows : 0) {}
+          underflow_(underflow<T>(task.X.D)), candidates_(n_rows * capacity_), counts_(n_rows), thresholds_(n_rows),
+          bounds_(n_rows), squares_(task.lows ? n_rows : 0) {}
 
     T threshold(int row) const { return thresholds_[row]; }
 
@@ -74,26 +109,31 @@ template <class T> class Screen {
         // |x - m|^2 carries the error of its D terms, |x - shift|^2 that of the subtraction alone.
         constexpr double ulp = std::numeric_limits<T>::epsilon();
         const double score = ((1 + 2.0 * error_) * farthest - (1 - 4 * ulp) * square) / 2;
-        thresholds_[row] = static_cast<T>(score + ulp * (farthest + square));
+        const double bar = score + ulp * (farthest + square) + 2.0 * underflow_;
+        if (bar < std::numeric_limits<T>::max()) // else it overflows: no hint
+            thresholds_[row] = static_cast<T>(bar);
     }
 
-    void offer(int row, std::uint32_t mask, const T *low, int panel) {
+    // The lanes in `mask` of panel p, with their lower bounds.
+    void offer(int row, std::uint32_t mask, const T *low, const Panel<T> &panel, int p) {
         constexpr int L = TILE_LANES<T>;
         if (counts_[row] + L > capacity_)
             compact(row);
         if (counts_[row] < 0)
             return;
         Candidate<T> *list = candidates_ + static_cast<std::size_t>(row) * capacity_;
-        const T *half_norm = task_.panels.half_norm + static_cast<std::size_t>(panel) * L;
-        const T *norm = task_.panels.norm + static_cast<std::size_t>(panel) * L;
-        const T *lost = task_.panels.lost + static_cast<std::size_t>(panel) * L;
         const RowBound<T> bound = bounds_[row];
         int n = counts_[row];
         for (; mask; mask &= mask - 1) {
             const int lane = __builtin_ctz(mask);
-            const T high =
-                low[lane] + 2 * (bound.error * norm[lane] + bound.norm * lost[lane] + error_ * half_norm[lane]);
-            list[n++] = {low[lane], high, panel * L + lane};
+            const T width =
+                bound.error * panel.norm[lane] + bound.norm * panel.lost[lane] + error_ * panel.half_norm[lane];
+            T least = low[lane], high = least + 2 * width + 4 * underflow_;
+            if (!(least > std::numeric_limits<T>::lowest() && high < std::numeric_limits<T>::max())) {
+                least = std::numeric_limits<T>::lowest(); // a score that overflows bounds nothing
+                high = std::numeric_limits<T>::max();
+            }
+            list[n++] = {least, high, p * L + lane};
             if (task_.H == 1 && high < thresholds_[row])
                 thresholds_[row] = high;
         }
@@ -103,19 +143,31 @@ template <class T> class Screen {
             compact(row);
     }
 
+    // Writes what row n keeps, whose place in the screen is `row`; false where more than `most` had to be measured.
+    bool close(int row, std::size_t n, int most) {
+        const int n_close = task_.lows ? settle_nearest(row) : settle(row);
+        if (n_close > most)
+            return false;
+        Candidate<T> *list = candidates_ + static_cast<std::size_t>(row) * capacity_;
+        task_.lows ? bound(row, list, n_close, counts_[row], n) : measure(list, n_close, n);
+        return true;
+    }
+
+    // The same where everything is measured.
+    void close_by_all(int row, std::size_t n) {
+        const int C = static_cast<int>(task_.centers.n);
+        Scratch<Candidate<T>> all(C);
+        for (int c = 0; c < C; ++c)
+            all[c].id = c;
+        task_.lows ? bound(row, all, C, C, n) : measure(all, C, n);
+    }
+
+  private:
     // Drops what is excluded; how many candidates are left, or a number above any limit where they were too many.
     int settle(int row) {
         if (counts_[row] > task_.H)
             compact(row);
         return counts_[row] < task_.H ? std::numeric_limits<int>::max() : counts_[row];
-    }
-
-    // Writes the row's H nearest.
-    void close(int row, const T *x, std::int32_t *kept, T *distances) {
-        if (settle(row) > capacity_)
-            return search_all(x, kept, distances);
-        Candidate<T> *list = candidates_ + static_cast<std::size_t>(row) * capacity_;
-        measure(list, counts_[row], x, kept, distances);
     }
 
     // For tasks with lows: puts the candidates that may be nearest first, as many as it says.
@@ -130,19 +182,7 @@ template <class T> class Screen {
             std::partition(list, list + counts_[row], [&](const Candidate<T> &c) { return c.low <= bar; }) - list);
     }
 
-    // For tasks with lows: writes the nearest of row n, whose place in the screen is `row`, and H - 1 others.
-    void close_nearest(int row, std::size_t n) {
-        const int n_close = settle_nearest(row), C = static_cast<int>(task_.centers.n);
-        if (n_close <= capacity_)
-            return bound(row, candidates_ + static_cast<std::size_t>(row) * capacity_, n_close, counts_[row], n);
-        Scratch<Candidate<T>> all(C);
-        for (int c = 0; c < C; ++c)
-            all[c].id = c;
-        bound(row, all, C, C, n);
-    }
-
-  private:
-    // Drops what cannot be among the H nearest; a row with too many ties to hold is left to `search_all`.
+    // Drops what cannot be among the H nearest; a row with too many ties to hold has none from then on.
     void compact(int row) {
         Candidate<T> *list = candidates_ + static_cast<std::size_t>(row) * capacity_;
         int n = counts_[row];
@@ -161,25 +201,22 @@ template <class T> class Screen {
         counts_[row] = n;
     }
 
-    void search_all(const T *x, std::int32_t *kept, T *distances) {
-        Scratch<Candidate<T>> all(task_.centers.n);
-        const int C = static_cast<int>(task_.centers.n);
-        for (int c = 0; c < C; ++c)
-            all[c].id = c;
-        measure(all, C, x, kept, distances);
+    T measured(std::size_t n, std::int32_t id) const {
+        return comparable(squared_distance(task_.X[n], task_.centers[id], task_.X.D));
     }
 
-    void measure(Candidate<T> *list, int n, const T *x, std::int32_t *kept, T *distances) {
+    // The nearest of the candidates, all of which are measured.
+    void measure(Candidate<T> *list, int count, std::size_t n) {
         const int H = task_.H;
-        for (int i = 0; i < n; ++i)
-            list[i].low = squared_distance(x, task_.centers[list[i].id], task_.X.D);
+        for (int i = 0; i < count; ++i)
+            list[i].low = measured(n, list[i].id);
         if (H == 1)
-            std::swap(list[0], *std::min_element(list, list + n, nearer<T>));
+            std::swap(list[0], *std::min_element(list, list + count, nearer<T>));
         else
-            std::partial_sort(list, list + H, list + n, nearer<T>);
+            std::partial_sort(list, list + H, list + count, nearer<T>);
         for (int h = 0; h < H; ++h) {
-            kept[h] = list[h].id;
-            distances[h] = list[h].low;
+            task_.kept[n * H + h] = list[h].id;
+            task_.distances[n * H + h] = list[h].low;
         }
     }
 
@@ -188,8 +225,7 @@ template <class T> class Screen {
         const int H = task_.H;
         const bool all = static_cast<std::size_t>(count) == task_.centers.n;
         for (int i = 0; i < count; ++i)
-            list[i].low = i < n_close ? squared_distance(task_.X[n], task_.centers[list[i].id], task_.X.D)
-                                      : least_square(row, list[i].low);
+            list[i].low = i < n_close ? measured(n, list[i].id) : least_square(row, list[i].low);
         std::swap(list[0], *std::min_element(list, list + n_close, nearer<T>));
         std::partial_sort(list + 1, list + std::min(H + 1, count), list + count, nearer<T>);
         const Rounding<T> rounding(task_.X.D);
@@ -207,13 +243,15 @@ template <class T> class Screen {
     T least_square(int row, T low) const {
         constexpr double ulp = std::numeric_limits<T>::epsilon();
         const double square = squares_[row], score = low;
-        return static_cast<T>((2 * score + (1 - 6 * ulp) * square - 4 * ulp * (std::abs(score) + square)) /
-                              (1 + 2.0 * error_ + 2 * ulp));
+        constexpr double most = std::numeric_limits<T>::max();
+        const double least =
+            2 * score + (1 - 6 * ulp) * square - 4 * ulp * (std::abs(score) + square) - 4.0 * underflow_;
+        return static_cast<T>(std::clamp(least / (1 + 2.0 * error_ + 2 * ulp), -most, most));
     }
 
     const NearestTask<T> &task_;
     int capacity_;
-    T error_;
+    T error_, underflow_;
     Scratch<Candidate<T>> candidates_;
     Scratch<int> counts_;
     Scratch<T> thresholds_;

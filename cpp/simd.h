@@ -8,12 +8,20 @@
 #include <new>
 #include <utility>
 #if defined(__x86_64__) || defined(_M_X64)
+#if !defined(__clang__)
+#pragma GCC diagnostic push // GCC 12 makes undefined vectors by reading uninitialised ones
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
+#if !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 #endif
 
 namespace cprime::CPRIME_ISA {
 
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) || defined(CPRIME_EMULATE_AVX512)
 constexpr int VECTOR_BYTES = 64;
 constexpr int TILE_ROWS = 12; // 12 x 2 accumulators, 2 loads and a broadcast: 27 of 32 registers
 #elif defined(__AVX2__)
@@ -27,10 +35,10 @@ constexpr int TILE_VECTORS = 2;
 
 template <class T> struct integer_of;
 template <> struct integer_of<float> {
-    using type = std::int32_t;
+    using type = std::uint32_t;
 };
 template <> struct integer_of<double> {
-    using type = std::int64_t;
+    using type = std::uint64_t;
 };
 
 template <class T> struct simd {
@@ -76,25 +84,25 @@ template <class T> struct simd {
         a = low;
     }
 
-    // Bit i is set where a[i] <= b[i].
-    static std::uint32_t mask_le(vec a, vec b) {
+    // Bit i is set unless a[i] > b[i]: also where they are unordered.
+    static std::uint32_t mask_not_above(vec a, vec b) {
 #if defined(__AVX512F__)
         if constexpr (sizeof(T) == 4)
-            return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_LE_OQ);
+            return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_NGT_UQ);
         else
-            return _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_LE_OQ);
-#elif defined(__AVX2__)
+            return _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_NGT_UQ);
+#elif defined(__AVX2__) && !defined(CPRIME_EMULATE_AVX512)
         if constexpr (sizeof(T) == 4)
-            return static_cast<std::uint32_t>(_mm256_movemask_ps((__m256)(a <= b)));
+            return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_NGT_UQ)));
         else
-            return static_cast<std::uint32_t>(_mm256_movemask_pd((__m256d)(a <= b)));
-#elif defined(__SSE2__)
+            return static_cast<std::uint32_t>(_mm256_movemask_pd(_mm256_cmp_pd((__m256d)a, (__m256d)b, _CMP_NGT_UQ)));
+#elif defined(__SSE2__) && !defined(CPRIME_EMULATE_AVX512)
         if constexpr (sizeof(T) == 4)
-            return static_cast<std::uint32_t>(_mm_movemask_ps((__m128)(a <= b)));
+            return static_cast<std::uint32_t>(_mm_movemask_ps(_mm_cmpngt_ps((__m128)a, (__m128)b)));
         else
-            return static_cast<std::uint32_t>(_mm_movemask_pd((__m128d)(a <= b)));
+            return static_cast<std::uint32_t>(_mm_movemask_pd(_mm_cmpngt_pd((__m128d)a, (__m128d)b)));
 #else
-        const ints m = a <= b;
+        const auto m = ~(a > b);
         std::uint32_t bits = 0;
         for (int i = 0; i < width; ++i)
             bits |= static_cast<std::uint32_t>(m[i] & 1) << i;
@@ -146,11 +154,17 @@ template <class T> struct simd {
         vec p = fill(T(inverse_factorial[degree]));
         for (int i = degree - 1; i >= 0; --i)
             p = p * r + T(inverse_factorial[i]);
-        const ints exponent = ((ints)shifted - (ints)fill(magic)) << mantissa; // n, shifted to the exponent's place
+        // n, shifted to the exponent's place; unsigned, as what is far below the lowest runs over
+        const ints exponent = ((ints)shifted - (ints)fill(magic)) << mantissa;
         const vec result = (vec)((ints)p + exponent);
         return x < lowest ? vec{} : result;
     }
 };
+
+// Where what is measured is no number, it is the farthest: comparisons stay an order.
+template <class T> inline T comparable(T square) {
+    return square == square ? square : std::numeric_limits<T>::infinity();
+}
 
 // ||x - m||^2 over D elements, from differences: relative error of order D ulp, wherever the origin is.
 template <class T> inline T squared_distance(const T *x, const T *m, int D) {
@@ -203,10 +217,18 @@ class Arena {
     std::size_t used_ = 0;
 };
 
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool ARENAS = false; // arrays have memory of their own, of their exact size: what goes beyond it is seen
+#else
+constexpr bool ARENAS = true;
+#endif
+
 // A scratch array, aligned to vectors, freed with its scope.
 template <class T> class Scratch {
   public:
-    explicit Scratch(std::size_t n) : bytes_((n * sizeof(T) + 64) / 64 * 64), data_(Arena::of_thread().take(bytes_)) {
+    explicit Scratch(std::size_t n)
+        : bytes_(ARENAS ? (n * sizeof(T) + 64) / 64 * 64 : n * sizeof(T)),
+          data_(ARENAS ? Arena::of_thread().take(bytes_) : nullptr) {
         if (!data_) {
             own_ = true;
             data_ = static_cast<char *>(::operator new(bytes_, std::align_val_t(64)));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels.h"
+#include "signals.h"
 #include "simd.h"
 
 namespace cprime::CPRIME_ISA {
@@ -29,8 +30,9 @@ inline void spread_out(const Rows<T> &candidates, const double *weights, const d
                     chosen[left++] = j;
             return;
         }
-        double least = std::numeric_limits<double>::infinity();
+        double least = 0;
         for (int t = 0; t < n_trials; ++t) {
+            answer_signals();
             const double target = uniform[i * n_trials + t] * total;
             const std::size_t tried =
                 std::min<std::size_t>(std::upper_bound(cumulative.get(), cumulative + m, target) - cumulative, m - 1);
@@ -39,7 +41,7 @@ inline void spread_out(const Rows<T> &candidates, const double *weights, const d
                 trial[j] = std::min(closest[j], squared_distance(candidates[j], candidates[tried], candidates.D));
                 mass += weights[j] * static_cast<double>(trial[j]);
             }
-            if (mass < least) {
+            if (t == 0 || mass < least) {
                 least = mass;
                 chosen[i] = static_cast<std::int64_t>(tried);
                 std::copy_n(trial.get(), m, best.get());

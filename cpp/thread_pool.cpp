@@ -4,96 +4,137 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <exception>
-#include <memory>
 #include <mutex>
+#include <new>
+#include <stdexcept>
+#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #if !defined(_WIN32)
 #include <pthread.h>
+#include <signal.h>
 #endif
+
+#include "arithmetic.h"
+#include "signals.h"
 
 namespace cprime {
 namespace {
 
 void (*poll_function)() = nullptr;
-
-// The clock of one calling thread's polls.
-class Poll {
-  public:
-    void operator()() {
-        const auto now = std::chrono::steady_clock::now();
-        if (poll_function == nullptr || now - last_ < std::chrono::milliseconds(100))
-            return;
-        last_ = now;
-        poll_function();
-    }
-
-  private:
-    std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-};
+std::size_t n_forks = 0; // that this process has come from
 
 struct Job {
     const std::function<void(std::size_t)> *task;
     std::size_t n_tasks;
-    std::atomic<std::size_t> next{0};
     int helpers_wanted;
     int helpers_inside = 0; // guarded by the pool's mutex, as helpers_wanted is
+    std::size_t born = n_forks;
+    std::atomic<std::size_t> next{0};
     std::condition_variable left;
     std::exception_ptr error;
     std::atomic<bool> failed{false};
 
-    Job(const std::function<void(std::size_t)> *task_, std::size_t n_tasks_, int helpers)
-        : task(task_), n_tasks(n_tasks_), helpers_wanted(helpers) {}
+    Job(const std::function<void(std::size_t)> &task_, std::size_t n_tasks_, int helpers)
+        : task(&task_), n_tasks(n_tasks_), helpers_wanted(helpers) {}
 
-    void work(std::mutex &mutex, bool calling) {
-        Poll poll;
-        for (;;) {
-            const std::size_t i = next.fetch_add(1, std::memory_order_relaxed);
-            if (i >= n_tasks || failed.load(std::memory_order_relaxed))
-                return;
-            try {
-                (*task)(i);
-                if (calling)
-                    poll();
-            } catch (...) {
-                const std::lock_guard<std::mutex> lock(mutex);
-                if (!failed.exchange(true))
-                    error = std::current_exception();
-            }
+    void work(std::mutex &mutex);
+};
+
+thread_local Job *job_of_thread = nullptr; // null where a call has no other threads
+
+class Within {
+  public:
+    explicit Within(Job *job) : before_(std::exchange(job_of_thread, job)) {}
+    ~Within() { job_of_thread = before_; }
+    Within(const Within &) = delete;
+    Within &operator=(const Within &) = delete;
+
+  private:
+    Job *before_;
+};
+
+struct Abandoned {}; // what ends a task because another one has failed
+
+void Job::work(std::mutex &mutex) {
+    const Within within(this);
+    for (;;) {
+        const std::size_t i = next.fetch_add(1, std::memory_order_relaxed);
+        if (i >= n_tasks || failed.load(std::memory_order_relaxed))
+            return;
+        try {
+            (*task)(i);
+            answer_signals();
+        } catch (...) {
+            const std::lock_guard<std::mutex> lock(mutex);
+            if (!failed.exchange(true))
+                error = std::current_exception();
         }
     }
+}
+
+// Signals are for the threads of Python: a thread that is begun while this lives gets none but those of its own faults.
+class WithoutSignals {
+  public:
+#if !defined(_WIN32)
+    WithoutSignals() {
+        sigset_t others;
+        sigfillset(&others);
+        for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT})
+            sigdelset(&others, fault);
+        pthread_sigmask(SIG_BLOCK, &others, &before_);
+    }
+    ~WithoutSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    WithoutSignals(const WithoutSignals &) = delete;
+    WithoutSignals &operator=(const WithoutSignals &) = delete;
+
+  private:
+    sigset_t before_;
+#endif
 };
 
 class Pool {
   public:
     void run(std::size_t n_tasks, int n_threads, const std::function<void(std::size_t)> &task) {
-        Job job(&task, n_tasks, n_threads - 1);
+        Job job(task, n_tasks, n_threads - 1);
         {
             const std::lock_guard<std::mutex> lock(mutex_);
-            while (workers_ < n_threads - 1)
-                spawn();
+            while (workers_ < n_threads - 1 && grow())
+                ++workers_;
             jobs_.push_back(&job);
         }
         wake_.notify_all();
-        job.work(mutex_, true);
+        job.work(mutex_);
         std::unique_lock<std::mutex> lock(mutex_);
-        std::erase(jobs_, &job);
-        job.left.wait(lock, [&] { return job.helpers_inside == 0; });
+        const bool forked = job.born != n_forks; // by a signal handler, in this thread: the others are lost
+        if (!forked) {
+            std::erase(jobs_, &job);
+            job.left.wait(lock, [&] { return job.helpers_inside == 0; });
+        }
         if (job.error)
             std::rethrow_exception(job.error);
+        if (forked)
+            throw std::runtime_error("a signal handler forked the process while several threads computed");
     }
 
   private:
-    void spawn() {
-        // Detached: the workers hold no resource and must not delay the interpreter's exit.
-        std::thread([this] { serve(); }).detach();
-        ++workers_;
+    // One more worker, unless the system gives no more threads: those there are do the work then.
+    // Detached: the workers hold no resource and must not delay the interpreter's exit.
+    bool grow() {
+        [[maybe_unused]] const WithoutSignals without_signals; // Windows has none
+        try {
+            std::thread([this] { serve(); }).detach();
+        } catch (const std::system_error &) {
+            return false;
+        }
+        return true;
     }
 
     void serve() {
+        set_standard_arithmetic();
         std::unique_lock<std::mutex> lock(mutex_);
         for (;;) {
             Job *job = nullptr;
@@ -106,7 +147,7 @@ class Pool {
             --job->helpers_wanted;
             ++job->helpers_inside;
             lock.unlock();
-            job->work(mutex_, false);
+            job->work(mutex_);
             lock.lock();
             if (--job->helpers_inside == 0)
                 job->left.notify_all();
@@ -115,40 +156,49 @@ class Pool {
 
     std::mutex mutex_;
     std::condition_variable wake_;
-    std::deque<Job *> jobs_;
+    std::vector<Job *> jobs_;
     int workers_ = 0;
 };
 
 // Never destroyed: detached workers may outlive static destructors.
-Pool *pool = nullptr;
-std::once_flag created;
+alignas(Pool) unsigned char place_of_pool[sizeof(Pool)];
 
-Pool &the_pool() {
-    std::call_once(created, [] {
-        pool = new Pool;
+Pool &pool = []() -> Pool & {
 #if !defined(_WIN32)
-        // A forked child has none of its parent's threads: it starts with a pool of its own.
-        pthread_atfork(nullptr, nullptr, [] { pool = new Pool; });
-#endif
+    // A forked child has none of its parent's threads: its pool begins anew, whatever state it was in.
+    pthread_atfork(nullptr, nullptr, [] {
+        ++n_forks;
+        new (place_of_pool) Pool;
     });
-    return *pool;
-}
+#endif
+    return *new (place_of_pool) Pool;
+}();
 
 } // namespace
 
 void set_poll(void (*poll)()) { poll_function = poll; }
 
+void answer_signals() {
+    using Clock = std::chrono::steady_clock;
+    thread_local Clock::time_point last{};
+    if (job_of_thread && job_of_thread->failed.load(std::memory_order_relaxed))
+        throw Abandoned();
+    const Clock::time_point now = Clock::now();
+    if (poll_function == nullptr || now - last < std::chrono::milliseconds(50))
+        return;
+    last = now;
+    poll_function();
+}
+
 void parallel_for(std::size_t n_tasks, int n_threads, const std::function<void(std::size_t)> &task) {
     n_threads = static_cast<int>(std::min<std::size_t>(std::max(n_threads, 1), n_tasks));
-    if (n_threads <= 1) {
-        Poll poll;
-        for (std::size_t i = 0; i < n_tasks; ++i) {
-            task(i);
-            poll();
-        }
-        return;
+    if (n_threads > 1)
+        return pool.run(n_tasks, n_threads, task);
+    const Within within(nullptr);
+    for (std::size_t i = 0; i < n_tasks; ++i) {
+        task(i);
+        answer_signals();
     }
-    the_pool().run(n_tasks, n_threads, task);
 }
 
 } // namespace cprime

@@ -5,12 +5,14 @@
 
 namespace cprime {
 
-// Calls task(i) for every i in [0, n_tasks), on the calling thread and at most n_threads - 1 workers.
-// Tasks are handed out in order but finish in any; whatever is merged afterwards must be merged by index.
-// Safe from several threads at once and in a forked child; the first exception of a task is rethrown.
+// Calls task(i) for every i in [0, n_tasks), on the calling thread and at most n_threads - 1 workers; fewer where the
+// system gives no more threads. Tasks are handed out in order but finish in any; whatever is merged afterwards must be
+// merged by index. Safe from several threads at once, within a task, and in a forked child; the first exception of a
+// task is rethrown.
 void parallel_for(std::size_t n_tasks, int n_threads, const std::function<void(std::size_t)> &task);
 
-// What the calling thread calls between tasks, every tenth of a second; if it throws, the call ends with that.
+// What threads that call `parallel_for` call between tasks, every tenth of a second; if it throws, the call ends with
+// that.
 void set_poll(void (*poll)());
 
 } // namespace cprime

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import cprime
-from cprime import GaussianMixture, KMeans, storage
+from cprime import GaussianMixture, KMeans, _files, storage
 from cprime.datasets import birch
 
 
@@ -227,15 +227,18 @@ def test_the_header_is_readable_by_anyone(X, tmp_path):
 
 def changed(path, **changes):
     """The model file at `path` with other metadata; None takes a key away."""
-    metadata = {**storage.read_header(path), **changes}
+    metadata = {**storage.read_header(path), "checksum": "0" * 32, **changes}
     save_file(load_file(path), path, metadata={key: text for key, text in metadata.items() if text is not None})
+    if metadata["checksum"] is not None:
+        storage._seal(path)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"format_version": "2", "cprime_version": "9.9"}, r"format 2, written by cprime 9\.9.*upgrade"),
+        ({"format_version": "3", "cprime_version": "9.9"}, r"format 3, written by cprime 9\.9.*upgrade"),
         ({"format_version": "one"}, "format_version is 'one'"),
+        ({"checksum": None}, "its header lacks the checksum"),
         ({"format": "other"}, "not a cprime model"),
         ({"params": None}, "lacks params"),
         ({"class": "Spectral"}, "'Spectral', which is none of .*KMeans"),
@@ -342,15 +345,15 @@ def test_a_symbolic_link_is_followed(X, tmp_path):
 def test_targets_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(OSError, match="is not a regular file"):
-        storage.writable_target(tmp_path)
+        _files.writable_target(tmp_path)
     with pytest.raises(OSError, match="is not a regular file"):
-        storage.writable_target("/dev/null")
+        _files.writable_target("/dev/null")
     with pytest.raises(FileNotFoundError, match=r"the folder of .* does not exist"):
-        storage.writable_target(tmp_path / "absent" / "model")
+        _files.writable_target(tmp_path / "absent" / "model")
     with pytest.raises(FileNotFoundError, match=r"the folder of .* does not exist"):
-        storage.writable_target(tmp_path / "file" / "model")
+        _files.writable_target(tmp_path / "file" / "model")
     with pytest.raises(OSError, match="no file can be created"):
-        storage.writable_target("/proc/model")
+        _files.writable_target("/proc/model")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write anywhere")
@@ -358,7 +361,7 @@ def test_read_only_targets_are_refused(tmp_path):
     path = tmp_path / "model"
     path.touch(0o444)
     with pytest.raises(PermissionError, match="read-only"):
-        storage.writable_target(path)
+        _files.writable_target(path)
     tmp_path.chmod(0o555)
     with pytest.raises(OSError, match="no file can be created"):
-        storage.writable_target(tmp_path / "other")
+        _files.writable_target(tmp_path / "other")

@@ -66,6 +66,7 @@ def test_an_unknown_search_or_option_gives_a_value_error(search, message, path):
     metadata = storage.read_header(path)
     assert json.loads(metadata["params"])["search"]["search"]["class"] == "Graph"
     params = json.loads(metadata["params"]) | {"search": {"search": search}}
-    save_file(load_file(path), path, metadata=metadata | {"params": json.dumps(params)})
+    save_file(load_file(path), path, metadata=metadata | {"params": json.dumps(params), "checksum": "0" * 32})
+    storage._seal(path)
     with pytest.raises(ValueError, match=message):
         storage.load(path)

@@ -1,10 +1,14 @@
-"""How many threads a call may use."""
+"""How many threads a call may use, and in which arithmetic its own one computes."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from numbers import Integral
+from threading import Thread
+from typing import Any
+
+from cprime import _core
 
 # What `n_threads=None` means to the calls of this context: a fit sets it once for all that it does.
 _limit: ContextVar[int | None] = ContextVar("n_threads", default=None)
@@ -25,12 +29,26 @@ def resolve_threads(n_threads: int | None) -> int:
 
 @contextmanager
 def limited(n_threads: int | None) -> Iterator[None]:
-    """While it lasts, calls of this context without a number of their own use so many threads; None changes nothing."""
-    if n_threads is None:
-        yield
-        return
-    token = _limit.set(resolve_threads(n_threads))
+    """While it lasts, calls of this context without a number of their own use so many threads; None changes nothing.
+
+    Its thread rounds to nearest and keeps subnormal numbers, whatever it did before and does again afterwards.
+    """
+    token = None if n_threads is None else _limit.set(resolve_threads(n_threads))
+    before = _core.exchange_arithmetic(None)
     try:
         yield
     finally:
-        _limit.reset(token)
+        _core.exchange_arithmetic(before)
+        if token is not None:
+            _limit.reset(token)
+
+
+def in_background(function: Callable[..., object], *arguments: Any, daemon: bool = False) -> Thread | None:
+    """Begins a thread that makes this call; where the system gives no more threads, the caller makes it at once."""
+    thread = Thread(target=function, args=arguments, daemon=daemon)
+    try:
+        thread.start()
+    except RuntimeError:
+        function(*arguments)
+        return None
+    return thread

@@ -56,7 +56,10 @@ def unfitted(path: Path, description: dict[str, Any]) -> Any:
         for name, value in description.items()
         if name.startswith("parameter ")
     }
-    estimator = class_of(description["estimator"])(**params, checkpoint=str(path))
+    try:
+        estimator = class_of(description["estimator"])(**params, checkpoint=str(path))
+    except TypeError as error:
+        raise ValueError(f"{path} is not the checkpoint of a {description['estimator']}: {error}") from error
     vars(estimator).update(description["warm"] or {})
     return estimator
 

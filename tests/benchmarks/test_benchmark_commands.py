@@ -40,6 +40,7 @@ def measured(output) -> list[dict]:
     return [record for record in read(output) if record["measure"] != "machine"]
 
 
+@pytest.mark.long
 def test_time_to_quality_records_what_was_found(file, points, output, capsys):
     command = ["time-to-quality", "--data", str(file), "-C", "20", "--repetitions", "2", "--iterations", "1,5"]
     main([*command, "--peers", "cprime,cprime-lloyd,sklearn-lloyd", "--output", str(output)])
@@ -64,16 +65,22 @@ def test_time_to_quality_records_what_was_found(file, points, output, capsys):
     assert (output.parent / "results-k-means-points.npy-20.png").stat().st_size > 10_000
 
 
+def long(*values):
+    return pytest.param(*values, marks=pytest.mark.long)
+
+
 @pytest.mark.parametrize(
     ("command", "heading"),
     [
-        ("time-to-quality --model mixture -C 6 --peers cprime-em,sklearn-mixture --iterations 2 --repetitions 1", "L"),
-        ("time-to-quality --model seeding -C 6 --peers cprime-two-level,cprime-greedy --repetitions 1", "Starts"),
-        ("iteration -C 20 --peers cprime-lloyd,cprime-graph --repetitions 1 --iterations 2", "One read of X by"),
-        ("growth --along C --values 5,20 --peers cprime --iterations 2", "exponent"),
-        ("growth --along N --values 100,600 -C 5 --peers cprime-lloyd --iterations 2", "N = 600"),
+        long(
+            "time-to-quality --model mixture -C 6 --peers cprime-em,sklearn-mixture --iterations 2 --repetitions 1", "L"
+        ),
+        long("time-to-quality --model seeding -C 6 --peers cprime-two-level,cprime-greedy --repetitions 1", "Starts"),
+        long("iteration -C 20 --peers cprime-lloyd,cprime-graph --repetitions 1 --iterations 2", "One read of X by"),
+        long("growth --along C --values 5,20 --peers cprime --iterations 2", "exponent"),
+        long("growth --along N --values 100,600 -C 5 --peers cprime-lloyd --iterations 2", "N = 600"),
         ("memory -C 20 --peers cprime --iterations 2", "MB above the data"),
-        ("setup -C 3 --peers cprime --repetitions 1 --calls 3", "first call, ms"),
+        long("setup -C 3 --peers cprime --repetitions 1 --calls 3", "first call, ms"),
     ],
 )
 def test_measures_run_and_the_page_shows_them(command, heading, file, output, tmp_path, capsys):
@@ -96,6 +103,7 @@ def test_measures_run_and_the_page_shows_them(command, heading, file, output, tm
             assert (page.parent / line.split('"')[1]).exists()
 
 
+@pytest.mark.long
 def test_million_in_small_tells_how_good_it_is(output, capsys):
     main(["million", "--points", "20000", "-C", "400", "-D", "4", "--output", str(output)])
     (record,) = measured(output)
@@ -148,6 +156,7 @@ def test_missing_data_are_skipped_with_the_reason(output, monkeypatch, tmp_path,
     assert "Skipped: " in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_help_names_every_command():
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks", "--help"], capture_output=True, text=True, check=True, cwd=ROOT

@@ -82,6 +82,7 @@ def test_peers_that_are_not_suitable_say_why():
     assert PEERS["cprime"].unsuitable(1000, 16, 4) is None
 
 
+@pytest.mark.long
 def test_a_fit_that_takes_too_long_is_ended_and_the_next_begins_anew(file, points):
     start = random_start(points, C, 0)
     with Worker("cprime", file, 1, warm=False) as worker:
@@ -90,6 +91,7 @@ def test_a_fit_that_takes_too_long_is_ended_and_the_next_begins_anew(file, point
         assert worker.fit(C, start, 0, {}, 60).fitted.centers.shape == (C, 40)
 
 
+@pytest.mark.long
 def test_an_error_of_a_peer_comes_back_with_its_words(file, points):
     with (
         Worker("cprime", file, 1, warm=False) as worker,
@@ -98,6 +100,7 @@ def test_an_error_of_a_peer_comes_back_with_its_words(file, points):
         worker.fit(C, random_start(points, C, 0), 0, {"tol": -1.0}, 60)
 
 
+@pytest.mark.long
 def test_memory_is_the_peak_above_the_data(file, points):
     with Worker("cprime", file, 1) as worker:
         outcome = worker.fit(C, random_start(points, C, 0), 0, {}, 60)

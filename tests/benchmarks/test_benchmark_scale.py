@@ -129,6 +129,7 @@ def test_the_page_of_scale_has_the_tables_of_its_results():
 
 
 @pytest.mark.filterwarnings("ignore")  # of Dask: of ports, and of processes that end
+@pytest.mark.long
 def test_growth_compares_executions(file, tmp_path, capsys, monkeypatch):
     pytest.importorskip("pyarrow")
     names = [name for name in executions.EXECUTIONS if not name.startswith("Dask")]

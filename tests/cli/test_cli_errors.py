@@ -303,7 +303,7 @@ def test_too_little_memory_is_said_in_one_line(fails, model, monkeypatch):
     def fail(*args, **kwargs):
         raise MemoryError("Unable to allocate 1 TiB")
 
-    monkeypatch.setattr(storage, "safe_open", fail)
+    monkeypatch.setattr(storage, "load_tensors", fail)
     assert fails("info", model) == "not enough memory: Unable to allocate 1 TiB"
 
 
@@ -311,7 +311,7 @@ def test_a_defect_keeps_its_traceback(cprime, model, monkeypatch):
     def fail(*args, **kwargs):
         raise ZeroDivisionError("a defect")
 
-    monkeypatch.setattr(storage, "safe_open", fail)
+    monkeypatch.setattr(storage, "load_tensors", fail)
     with pytest.raises(ZeroDivisionError, match="a defect"):
         cprime("info", model)
 

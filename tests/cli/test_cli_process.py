@@ -35,6 +35,7 @@ def test_help_imports_nothing_heavy():
     assert not {"numpy", "sklearn", "scipy", "pyarrow", "matplotlib"} & set(result.stderr.split())
 
 
+@pytest.mark.long
 def test_fit_predict_info(write, X, tmp_path):
     source, model, labels = write("x.npy", X), tmp_path / "m.safetensors", tmp_path / "labels.npy"
     result = run("fit", source, "-k", 9, "-o", model, "--json")
@@ -56,6 +57,7 @@ def test_errors_are_one_line_on_stderr(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_warnings_are_one_line_on_stderr(write, X, tmp_path):
     options = ("-m", "gmm", "--max-iter", 1, "-o", tmp_path / "m.safetensors", "--json")
     result = run("fit", write("x.npy", X), "-k", 9, *options)
@@ -67,6 +69,7 @@ def test_warnings_are_one_line_on_stderr(write, X, tmp_path):
 
 
 @pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.long
 def test_duplicate_points_are_warned_of_once(count, write, tmp_path):
     source = write("x.npy", np.repeat(np.eye(2), 10, axis=0))
     result = run("fit", source, "-k", 2 * count, "-o", tmp_path / "m.safetensors", "-q")

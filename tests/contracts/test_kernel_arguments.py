@@ -84,6 +84,8 @@ REFUSED = {
         lambda k: k.min_distances(X, CENTERS.astype(np.float32)),
     ),
     "min_distances: short current": ("current", lambda k: k.min_distances(X, CENTERS, X[:5, 0])),
+    "extent: X of integers": ("X", lambda k: k.extent(X.astype(int))),
+    "extent: short origin": ("origin", lambda k: k.extent(X, X[0, :2])),
     "posterior: one dimension": ("values", lambda k: k.posterior(X[:, 0])),
     "posterior: integers": ("values", lambda k: k.posterior(KEPT)),
     "posterior: no columns": ("values", lambda k: k.posterior(X[:, :0])),

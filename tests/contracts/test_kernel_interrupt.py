@@ -6,25 +6,16 @@ import time
 
 import numpy as np
 import pytest
+from interrupts import Interrupted, interrupting
 
 from cprime import kernels
-
-
-class Interrupted(Exception):
-    pass
 
 
 @pytest.fixture
 def alarm():
     """Raises in the main thread after a while."""
-
-    def interrupt(signum, frame):
-        raise Interrupted
-
-    before = signal.signal(signal.SIGALRM, interrupt)
-    yield lambda seconds: signal.setitimer(signal.ITIMER_REAL, seconds)
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    signal.signal(signal.SIGALRM, before)
+    with interrupting(signal.SIGALRM, signal.ITIMER_REAL) as after:
+        yield after
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])

@@ -89,6 +89,20 @@ def test_moments_equal_the_reference(n, D, C, dtype, full, weighted):
                 np.testing.assert_array_equal(found[2], found[2].transpose(0, 2, 1))
 
 
+@every_dtype
+def test_large_matrices_are_summed_in_parts(dtype):
+    """By their rows, and in batches of segments: the same sums for any number of threads."""
+    X, given, w = clustered(700, 400, dtype), gaussians(1, 400, dtype, True), weights(700)
+    found = [native.respond(X, given, w, n_threads=n) for n in THREADS]
+    assert_responses(found[0], reference.respond(X, given, w), X, given, w)
+    assert all(same_bits(tuple(found[0]), tuple(other)) for other in found)
+    kept = np.zeros((700, 1), dtype=np.int32)
+    sums = [native.moments(X, given.means, kept, None, w, full=True, n_threads=n) for n in THREADS]
+    assert all(same_bits(sums[0], other) for other in sums)
+    for a, b in zip(sums[0], reference.moments(X, given.means, kept, None, w, full=True), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-9)
+
+
 @every_shape
 @every_dtype
 def test_an_offset_of_a_million_changes_nothing(dtype, full):

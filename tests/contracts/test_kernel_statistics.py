@@ -47,6 +47,17 @@ def test_posterior_of_extreme_rows(dtype, kernels):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("scale", [-0.05, -1e22, 3e19])
+def test_posterior_of_values_whose_products_are_rounded(dtype, scale, kernels):
+    """What is subtracted is a rounded product: taken from the product that is not rounded, it leaves far too much."""
+    values = np.array([[1.1, 1.1, 1.1], [6e20 / 7, 6e20 / 7, 6e20 / 7]], dtype=dtype)
+    q, log_sum, mean = kernels.posterior(values, scale)
+    np.testing.assert_allclose(q, 1 / 3, rtol=1e-15)
+    np.testing.assert_allclose(log_sum, scale * values[:, 0].astype(np.float64) + np.log(3), rtol=1e-14)
+    np.testing.assert_allclose(mean, values[:, 0], rtol=1e-15)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_posterior_of_squared_distances(dtype, kernels):
     squared = np.square(clustered(60, 6, dtype))
     q, log_sum, mean = kernels.posterior(squared, -0.7)

@@ -41,4 +41,5 @@ def outcome(estimator):
     found = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
     history = found.pop("history_")
     found |= {name: history[name] for name in history.dtype.names if name != "seconds"}
-    return {name: None if value is None else np.asarray(value).tobytes() for name, value in found.items()}
+    arrays = {name: np.asarray(value) for name, value in found.items()}
+    return {name: found[name] if array.dtype == object else array.tobytes() for name, array in arrays.items()}

@@ -159,13 +159,19 @@ def test_equal_points(value):
     assert not km.labels_.any()
 
 
-def test_the_whole_range_of_double_precision():
-    X = np.array([[-1.7e308], [-1.6e308], [0.0], [1.6e308], [1.7e308]])
-    km = KMeans1D(3)
-    with pytest.warns(RuntimeWarning, match="overflow"):
-        km.fit(X)
-    np.testing.assert_allclose(km.cluster_centers_[:, 0], [-1.65e308, 0, 1.65e308])
+def test_numbers_far_from_one_are_cut_as_they_are():
+    X = np.array([[-1.7e60], [-1.6e60], [0.0], [1.6e60], [1.7e60]])
+    km = KMeans1D(3).fit(X)
+    np.testing.assert_allclose(km.cluster_centers_[:, 0], [-1.65e60, 0, 1.65e60])
     assert km.labels_.tolist() == [0, 0, 1, 2, 2]
+
+
+def test_weights_that_sums_cannot_see_beside_others_are_refused():
+    X, weights = column(30), 10.0 ** np.linspace(-30, 28, 30)
+    with pytest.raises(ValueError, match=r"sample_weight must be at most 1.84e\+19 times its least positive entry"):
+        KMeans1D(2).fit(X, sample_weight=weights)
+    weights[weights < 1e10] = 0
+    assert KMeans1D(2).fit(X, sample_weight=weights).inertia_ > 0
 
 
 def test_threads_and_copies_give_the_same():
@@ -220,3 +226,11 @@ def test_the_example_is_right():
     results = doctest.testmod(kmeans_1d)
     assert results.attempted > 0
     assert results.failed == 0
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_bytes_in_another_order_are_of_the_same_precision(dtype):
+    X = column(30, dtype)
+    km = KMeans1D(3).fit(X.astype(X.dtype.newbyteorder()))
+    assert km.cluster_centers_.dtype == dtype
+    assert np.array_equal(km.cluster_centers_, KMeans1D(3).fit(X).cluster_centers_)

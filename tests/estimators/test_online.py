@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cprime import GaussianMixture, KMeans, load
+from cprime import GaussianMixture, KMeans, load, search
 
 COVARIANCES = ("full", "tied", "diag", "spherical", "tied_spherical")
 
@@ -176,3 +176,11 @@ def test_first_batch_needs_a_point_for_each_cluster():
         estimator.partial_fit(clustered(40)).partial_fit(clustered(1))
         with pytest.raises(ValueError, match="features"):
             estimator.partial_fit(clustered(5, D=2))
+
+
+def test_a_first_batch_is_not_regrouped():
+    """Its start is looked for among all components, and keeps nothing that could be grouped."""
+    X, graph = clustered(40), search.Graph(regroup=True)
+    gm = GaussianMixture(6, n_active=1, search=graph, random_state=0).partial_fit(X)
+    other = GaussianMixture(6, n_active=1, random_state=0).partial_fit(X)
+    assert np.array_equal(gm.means_, other.means_)

@@ -1,10 +1,8 @@
-"""The same fit, to the last bit, for any number of threads, in several Python threads at once, and for one seed."""
-
-from concurrent.futures import ThreadPoolExecutor
+"""The same fit, to the last bit, for any number of threads and for one seed."""
 
 import numpy as np
 import pytest
-from estimator_data import DTYPES, MAKERS, centers_of, clustered, mixture, outcome
+from estimator_data import DTYPES, MAKERS, centers_of, clustered, outcome
 from threadpoolctl import threadpool_limits
 
 from cprime import KMeans, em
@@ -104,31 +102,6 @@ def test_labels_are_what_is_predicted(make):
         assert np.array_equal(fit.labels_, fit.predict(X))
         assert np.array_equal(make(9, random_state=2, n_init=2).fit_predict(X), fit.labels_)
         assert set(fit.labels_) == set(range(9))
-
-
-@NOT_CONVERGED
-def test_fits_in_several_python_threads_do_not_disturb_each_other():
-    X = clustered(3000, 6)
-    jobs = [(make, seed) for make in MAKERS.values() for seed in range(4)]
-
-    def work(job):
-        make, seed = job
-        return outcome(make(10, random_state=seed, n_threads=3, max_iter=20).fit(X))
-
-    alone = [work(job) for job in jobs]
-    with ThreadPoolExecutor(8) as pool:
-        together = list(pool.map(work, jobs))
-    assert together == alone
-    assert len({tuple(found.values()) for found in alone}) == len(jobs)
-
-
-def test_predictions_in_several_python_threads():
-    X = clustered(3000, 6)
-    gm = mixture(10, random_state=0, n_active=3).fit(X)
-    expected = gm.predict_proba(X)
-    with ThreadPoolExecutor(8) as pool:
-        for found in pool.map(lambda _: gm.predict_proba(X), range(16)):
-            assert np.array_equal(found, expected)
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())

@@ -107,6 +107,7 @@ def answers(lines: list[str], first: str) -> list[str]:
     return [line.split()[-1] for line in lines[next(i for i, line in enumerate(lines) if line.startswith(first)) :]]
 
 
+@pytest.mark.long
 def test_larger_than_memory(run):
     lines = run("larger_than_memory", "pyarrow")
     streamed, whole = row(lines, "by its path"), row(lines, "read first")
@@ -117,6 +118,7 @@ def test_larger_than_memory(run):
     assert answers(lines, "centers and labels to the same bits")[0] == "yes"
 
 
+@pytest.mark.long
 def test_resume_after_a_kill(run):
     if not hasattr(signal, "SIGKILL"):
         pytest.skip("this system has no SIGKILL")
@@ -132,6 +134,7 @@ def test_resume_after_a_kill(run):
     assert answers(lines, "centers ") == ["yes"] * 4
 
 
+@pytest.mark.long
 def test_dask_cluster_in_a_process_of_its_own(tmp_path):
     """Dask brings threads, and warnings of processes that are killed."""
     for library in ("distributed", "dask.array"):

@@ -10,11 +10,15 @@ from dask_data import CHUNK, FITS, assert_same, clustered, in_memory, k_means, m
 from sklearn.base import clone
 
 from cprime import KMeans, open_data
+from marks import long_but
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
-@pytest.mark.parametrize(("name", "weighted"), [(name, i % 2 == 0) for i, name in enumerate(FITS)])
+@pytest.mark.parametrize(
+    ("name", "weighted"),
+    long_but(("k-means, graph", "mixture, full covariances"), [(name, i % 2 == 0) for i, name in enumerate(FITS)]),
+)
 def test_chunks_give_the_same_bits_wherever_they_are(name, weighted, client, tmp_path):
     X, estimator = clustered(), FITS[name]
     weights = weights_of(len(X)) if weighted else None
@@ -29,6 +33,7 @@ def test_chunks_give_the_same_bits_wherever_they_are(name, weighted, client, tmp
 
 
 @pytest.mark.parametrize("name", ["k-means, bounded", "mixture, full covariances"])
+@pytest.mark.long
 def test_single_precision_and_many_chunks(name, client):
     X = clustered(1000, dtype=np.float32)
     expected, found = clone(FITS[name]).fit(in_memory(X, 25)), clone(FITS[name]).fit(on_dask(X, 25))
@@ -36,7 +41,7 @@ def test_single_precision_and_many_chunks(name, client):
 
 
 @pytest.mark.parametrize("light", [0, 2**20])
-@pytest.mark.parametrize("n_chunks", [1, 3, 7, 21])
+@pytest.mark.parametrize("n_chunks", long_but([3], [1, 3, 7, 21]))
 def test_groups_of_chunks_are_merged_in_the_same_pairs(n_chunks, light, client, monkeypatch):
     monkeypatch.setattr("cprime.execution.distributed._LIGHT", light)
     X = clustered(n_chunks * 20)
@@ -45,6 +50,7 @@ def test_groups_of_chunks_are_merged_in_the_same_pairs(n_chunks, light, client, 
 
 
 @pytest.mark.parametrize("name", ["k-means, graph", "mixture, drawn"])
+@pytest.mark.long
 def test_parts_are_merged_by_tasks_and_jobs_are_tasks(name, client, monkeypatch):
     for option, value in (("_LIGHT", 0), ("_FAN_IN", 2), ("_SENT", 0), ("_GROUPS_A_THREAD", 32)):
         monkeypatch.setattr(f"cprime.execution.distributed.{option}", value)
@@ -57,7 +63,7 @@ def test_parts_are_merged_by_tasks_and_jobs_are_tasks(name, client, monkeypatch)
 
 
 @pytest.mark.parametrize("cut", [1, 3])
-@pytest.mark.parametrize("name", ["k-means, bounded", "mixture, graph"])
+@pytest.mark.parametrize("name", long_but(["k-means, bounded"], ["k-means, bounded", "mixture, graph"]))
 def test_what_points_keep_may_come_from_files(name, cut, client, monkeypatch):
     monkeypatch.setattr("cprime.execution.distributed._CUT", cut)
     X = clustered()
@@ -80,6 +86,7 @@ def _no_space(held, path):
 
 
 @pytest.mark.parametrize("regroup", [None, True])
+@pytest.mark.long
 def test_exchange_steps_and_regrouped_chunks(regroup, client):
     from cprime.search import Graph
 
@@ -98,6 +105,7 @@ def test_empty_clusters_are_relocated(client):
     assert_same(found, expected)
 
 
+@pytest.mark.long
 def test_several_starts(client):
     X = clustered()
     for estimator in (k_means(n_init=3, init="random"), mixture(n_init=2)):
@@ -114,6 +122,7 @@ SHAPES = {
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
 @pytest.mark.parametrize("chunks", SHAPES.values(), ids=SHAPES.keys())
+@pytest.mark.long
 def test_chunks_of_any_sizes_are_the_same_with_and_without_a_cluster(chunks, weighted, cluster):
     X = clustered()
     given, weights = on_dask(X, chunks), weights_of(len(X)) if weighted else None
@@ -130,6 +139,7 @@ def test_without_a_client_the_chunks_are_computed_here():
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
+@pytest.mark.long
 def test_chunks_of_unknown_sizes(weighted, client):
     X, weights = clustered(), weights_of(500)
     mask = X[:, 0] > 0
@@ -141,6 +151,7 @@ def test_chunks_of_unknown_sizes(weighted, client):
     assert_same(found, expected)
 
 
+@pytest.mark.long
 def test_chunks_of_columns(client):
     X = clustered(D=5)
     assert_same(k_means().fit(da.from_array(X, chunks=(CHUNK, 2))), k_means().fit(in_memory(X)))
@@ -154,6 +165,7 @@ def test_other_numbers_become_doubles(dtype, client):
 
 
 @pytest.mark.parametrize("kind", ["NumPy", "other chunks", "series"])
+@pytest.mark.long
 def test_weights_of_every_kind(kind, client):
     X, weights = clustered(), weights_of(500)
     given = {

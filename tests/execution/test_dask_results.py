@@ -84,6 +84,7 @@ def test_labels_are_of_the_chunks_of_the_data(client):
     np.testing.assert_array_equal(found.labels_.compute(), k_means(search="graph").fit(in_memory(X)).labels_)
 
 
+@pytest.mark.long
 def test_batches_of_partial_fit(client):
     X = clustered()
     found, expected = k_means(init=X[:6]), k_means(init=X[:6])
@@ -94,6 +95,7 @@ def test_batches_of_partial_fit(client):
 
 
 @pytest.mark.parametrize("make", [k_means, mixture])
+@pytest.mark.long
 def test_what_was_fitted_on_a_cluster_is_saved(make, client, tmp_path):
     X = clustered()
     found = make().fit(on_dask(X))
@@ -108,6 +110,7 @@ class Died(Exception):
 
 
 @pytest.mark.parametrize(("search", "weighted"), [("full", False), ("graph", True), ("bounded", False)])
+@pytest.mark.long
 def test_a_checkpoint_goes_on_with_the_same_collection(search, weighted, client, tmp_path, monkeypatch):
     monkeypatch.setattr("cprime.checkpoints.folder._SHARE", float("inf"))
     X = clustered()
@@ -128,6 +131,7 @@ def test_a_checkpoint_goes_on_with_the_same_collection(search, weighted, client,
         assert_same(found, expected)
 
 
+@pytest.mark.long
 def test_a_checkpoint_of_a_cluster_goes_on_without_one(cluster, tmp_path, monkeypatch):
     monkeypatch.setattr("cprime.checkpoints.folder._SHARE", float("inf"))
     X = clustered()
@@ -146,6 +150,7 @@ def _dies_after(passes):
     return callback
 
 
+@pytest.mark.long
 def test_a_closed_client_is_an_error_that_says_so(cluster):
     with distributed.Client(cluster) as client:
         given = on_dask(clustered()).persist()
@@ -156,6 +161,7 @@ def test_a_closed_client_is_an_error_that_says_so(cluster):
         k_means().fit(given)
 
 
+@pytest.mark.long
 def test_workers_may_join_late(cluster, client):
     X = clustered(2000)
     estimator = k_means(search="graph", max_iter=12)
@@ -173,6 +179,7 @@ def test_workers_may_join_late(cluster, client):
         cluster.scale(2)
 
 
+@pytest.mark.long
 def test_the_scheduler_forgets_what_has_been(client, monkeypatch):
     monkeypatch.setattr("cprime.execution.distributed._LIGHT", 0)
     X, seen = np.random.default_rng(0).standard_normal((3200, 6)), []

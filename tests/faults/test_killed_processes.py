@@ -46,6 +46,7 @@ def started(folder, number):
 
 
 @pytest.mark.parametrize("kill", range(KILLS))
+@pytest.mark.long
 def test_a_killed_fit_ends_in_the_same_bits(kill, expected, seconds, tmp_path):
     number, rng = kill % 3, np.random.default_rng([SEED, kill])
     folder, moments = tmp_path / "folder", rng.uniform(0, 0.9, size=1 + kill % 2) * seconds[number]

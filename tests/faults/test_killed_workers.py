@@ -49,6 +49,7 @@ def killer(client, rng, done, killed):
 
 
 @pytest.mark.parametrize("turn", range(KILLS))
+@pytest.mark.long
 def test_killed_workers_cost_time_and_no_bit(turn, cluster):
     import dask.array as da
 

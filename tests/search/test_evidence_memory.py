@@ -52,6 +52,7 @@ def points(dtype):
     ("family", "n_neighbors", "dtype"),
     [("tied_spherical", 16, np.float64), ("tied_spherical", 30, np.float32), ("diag", 16, np.float32)],
 )
+@pytest.mark.long
 def test_of_a_mixture(family, n_neighbors, dtype):
     gm = GaussianMixture(
         C,
@@ -78,6 +79,7 @@ def test_of_k_means(n_neighbors):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="peak memory is read from /proc")
+@pytest.mark.long
 def test_compiled_code_does_not_take_it_either():
     code = PROGRAM.format(N=N // 2, C=C, D=D)
     run = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False)

@@ -272,7 +272,7 @@ def test_exchange_ends_in_better_optima_on_average():
         assert exchanged.inertia_ == pytest.approx(
             squared_distances(X, exchanged.cluster_centers_)[np.arange(1000), exchanged.labels_].sum(), rel=1e-9
         )
-    assert np.mean(ratios) < 0.995
+    assert np.mean(ratios) < 0.99  # 0.963 here, and 0.963 to 0.989 for eleven other dozens of seeds
 
 
 @pytest.mark.parametrize("regroup", [False, True])

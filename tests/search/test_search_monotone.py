@@ -60,6 +60,7 @@ def assert_monotone(fit, X, weight, exchanged=False):
 
 @settings(max_examples=250)
 @given(problem=problems())
+@pytest.mark.long
 def test_k_means_by_plain_steps(problem):
     X, weight, C, init, arguments = problem
     fit = kmeans(C, exchange=False, init=init, **arguments).fit(X, sample_weight=weight)
@@ -87,6 +88,7 @@ def test_k_means_by_exchange_and_plain_steps(problem, G, regroup):
 
 @settings(max_examples=250)
 @given(problem=problems(), n_active=st.sampled_from([1, 2, 5]))
+@pytest.mark.long
 def test_mixture(problem, n_active):
     X, weight, C, init, arguments = problem
     n_active = min(n_active, C - 1)

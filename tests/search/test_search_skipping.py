@@ -23,7 +23,8 @@ def test_the_result_is_that_of_visiting_all(exchange, seed, monkeypatch):
     np.testing.assert_array_equal(skipping.cluster_centers_, visiting.cluster_centers_)
     np.testing.assert_array_equal(skipping.labels_, visiting.labels_)
     np.testing.assert_array_equal(skipping.lower_bounds_, visiting.lower_bounds_)
-    assert skipping.history_["n_distances"].sum() < 0.95 * visiting.history_["n_distances"].sum()
+    # 0.50 to 0.87 for sixteen seeds with exchange and without
+    assert skipping.history_["n_distances"].sum() < 0.9 * visiting.history_["n_distances"].sum()
 
 
 def test_late_iterations_visit_less():

@@ -42,7 +42,7 @@ def test_rows_without_weight_come_in_a_random_order():
     assert len(np.unique(drawn)) > 0.95 * N
 
 
-@pytest.mark.parametrize("unit", [1e-300, 1.0, 1e300])
+@pytest.mark.parametrize("unit", [1e-30, 1.0, 1e30])
 def test_the_unit_of_weights_does_not_matter(unit):
     X, weight = clustered(N, 2), weights_of(100)
     found = [local(X, w).each(SmallestKeys(Key(3), 150)).rows for w in (weight, unit * weight)]

@@ -42,6 +42,7 @@ def assert_first_and_second(pairs, w, conditional):
 
 @pytest.mark.parametrize("method", [random_rows, kmeans_plusplus, afk_mc2])
 @weighted
+@pytest.mark.long
 def test_the_first_center_is_drawn_by_weight(method, w):
     assert_frequencies(draws(method, w)[:, 0], normalised(masses(w)))
 

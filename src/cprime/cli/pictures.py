@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from cprime.storage import replacing
+from cprime._files import replacing
 
 # Okabe and Ito's blue and vermilion: told apart by all kinds of colour vision, and in grey.
 COLORS = ("#0072B2", "#D55E00")

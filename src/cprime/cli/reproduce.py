@@ -9,11 +9,11 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from cprime._files import replacing, writable_target
 from cprime.cli.errors import say
 from cprime.reproduction import ENTRIES, Context, Entry, Missing, entry
 from cprime.reproduction.page import page
 from cprime.reproduction.report import HEADINGS, Report, about, as_json, count, from_json, shown
-from cprime.storage import replacing, writable_target
 
 _DPI = 160
 _PAGE = "README.md"

@@ -39,29 +39,37 @@ _ROWS = {
 
 
 def summary(estimator: Any) -> dict[str, Any]:
-    """The figures of a fitted estimator: sizes, how the fit ended, J, σ² and F.
+    """The figures of a fitted estimator: sizes, how the fit ended, J, σ² and F, those that it has.
 
     J of a mixture, which has no `inertia_`, is that of its last iteration.
     """
-    columns = getattr(estimator, "feature_names_in_", None)
+
+    def found(name: str) -> Any:
+        return getattr(estimator, name, None)
+
+    columns, inertia = found("feature_names_in_"), found("inertia_")
     return {
         "model": MODEL_NAMES.get(type(estimator).__name__, type(estimator).__name__),
         "n_features": estimator.n_features_in_,
         "n_components": len(centers(estimator)),
-        "covariance_type": getattr(estimator, "covariance_type", None),
-        "n_active": estimator.n_active_,
-        "n_iter": estimator.n_iter_,
-        "converged": estimator.converged_,
-        "quantization_error": getattr(estimator, "inertia_", estimator.history_["quantization_error"][-1]),
-        "variance": getattr(estimator, "variance_", None),
-        "free_energy": estimator.lower_bound_,
+        "covariance_type": found("covariance_type"),
+        "n_active": found("n_active_"),
+        "n_iter": found("n_iter_"),
+        "converged": found("converged_"),
+        "quantization_error": estimator.history_["quantization_error"][-1] if inertia is None else inertia,
+        "variance": found("variance_"),
+        "free_energy": found("lower_bound_"),
         "columns": None if columns is None else list(columns),
     }
 
 
 def centers(estimator: Any) -> np.ndarray:
-    """The centers (C, D) of a fitted estimator of either kind."""
-    return estimator.cluster_centers_ if hasattr(estimator, "cluster_centers_") else estimator.means_
+    """The centers (C, D) of a fitted estimator of either kind; ValueError where it has none."""
+    found = getattr(estimator, "cluster_centers_", None)
+    found = getattr(estimator, "means_", None) if found is None else found
+    if found is None:
+        raise ValueError(f"the {type(estimator).__name__} has no centers: it was fitted to dissimilarities")
+    return found
 
 
 def print_summary(figures: Mapping[str, Any]) -> None:

@@ -254,6 +254,7 @@ class Clusterer(Stored):
             look = Full().look(None, model.components(), None, _ANY)
             statistics = data.each(rule.propose(model, None, look, _ANY, True)).statistics
             total, weight = data.each(LogLikelihood(model))
-        free_energy, log_likelihood = em.free_energy(model, statistics), total / weight
-        entropy = statistics.entropy / statistics.weight
-        return Bounds(float(free_energy), float(log_likelihood), float(log_likelihood - free_energy), float(entropy))
+            free_energy, log_likelihood = em.free_energy(model, statistics), total / weight
+            entropy = statistics.entropy / statistics.weight
+            gap = float(log_likelihood - free_energy)
+        return Bounds(float(free_energy), float(log_likelihood), gap, float(entropy))

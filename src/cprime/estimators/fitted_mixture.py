@@ -163,7 +163,7 @@ class FittedMixture(DensityMixin, Clusterer):
         data = self._opened(X, sample_weight)
         with limited(self.n_threads):
             total, weight = data.each(LogLikelihood(self._parameters()))
-        return float(total / weight)
+            return float(total / weight)
 
     def bic(self, X: Any) -> float:
         """Bayesian information criterion, −2 N L + parameters · log N, with the exact L; the lower the better."""

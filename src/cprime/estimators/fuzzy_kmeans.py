@@ -19,6 +19,7 @@ from cprime.estimators.validation import (
     check_weights,
     shown,
 )
+from cprime.estimators.whole import whole
 from cprime.seeding import is_given, start
 
 _LARGEST_EXPONENT = 700.0  # of e, in float64
@@ -143,6 +144,7 @@ class FuzzyKMeans(Arrays, Graded):
         self.random_state = random_state
         self.verbose = verbose
 
+    @whole
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the centers.
 

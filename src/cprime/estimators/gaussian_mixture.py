@@ -30,6 +30,7 @@ from cprime.estimators.validation import (
     resolve_regroup,
     resolve_search,
 )
+from cprime.estimators.whole import whole
 from cprime.execution import Data
 from cprime.model import Model
 from cprime.search import Full, Search
@@ -86,7 +87,8 @@ class GaussianMixture(FittedMixture):
     reg_covar : float, default=1e-6
         Added to the variances by every M-step, in data unit², as in scikit-learn: covariances stay positive definite.
         With 0 the lower bound never falls; else it may, by reg_covar/2 Σ_c π_c (tr Σ_c,old⁻¹ − tr Σ_c,new⁻¹) in an
-        iteration at most. For "tied_spherical" it is the least variance instead, and the bound never falls.
+        iteration at most. Where a covariance has become singular and is repaired, which the log says, it may fall by
+        more. For "tied_spherical" reg_covar is the least variance instead, and the bound never falls.
     weights_init, means_init, precisions_init : array-like, default=None
         Parameters to start from, of the shapes of weights_, means_ and precisions_; weights="equal" allows equal ones
         only. What is None comes from `init_params`.
@@ -140,7 +142,7 @@ class GaussianMixture(FittedMixture):
         F of the returned parameters per point, in nats.
     lower_bounds_ : list of float
         F as seen by the E-step of each iteration; with reg_covar=0 it never falls in a `fit`, unless assignment is
-        "posterior".
+        "posterior" or a covariance had to be repaired.
     history_ : structured ndarray of shape (n_iter_,)
         One row an iteration: phase ("warmup", "em" or "online"), lower_bound, quantization_error (J), n_distances,
         n_moved, seconds.
@@ -213,6 +215,7 @@ class GaussianMixture(FittedMixture):
         self.random_state = random_state
         self.verbose = verbose
 
+    @whole
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the parameters.
 
@@ -220,7 +223,8 @@ class GaussianMixture(FittedMixture):
         ----------
         X : array-like of shape (n_samples, n_features)
             Finite numbers. float32 and float64 stay as they are, anything else becomes float64; a C-contiguous
-            array or memory map is not copied, but for "tied" and for "tied_spherical" with free weights.
+            array is not copied, but for "tied" and for "tied_spherical" with free weights; a memory map is read in
+            chunks of 128 MiB.
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
             A weight of 2 is the point twice; None is 1 for each.
@@ -240,7 +244,7 @@ class GaussianMixture(FittedMixture):
         with limited(self.n_threads):
             plan, (init, given) = self._plan(data), self._start(data)
             fit = self._best_run(data, init, given.first_model, plan, key)
-        self._set_fitted(fit, plan.n_kept)
+            self._set_fitted(fit, plan.n_kept)
         self._end_checkpoint()
         return self
 
@@ -258,6 +262,7 @@ class GaussianMixture(FittedMixture):
         rule = em.MixtureRule(self.max_iter, self.tol, n_active, self.assignment, finds_variance)
         return em.Plan(n_active, search, rule, resolve_regroup(search, data, False), self._callback)
 
+    @whole
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Move the parameters by one batch of points: stepwise EM (Cappé & Moulines 2009).
 
@@ -294,8 +299,8 @@ class GaussianMixture(FittedMixture):
             self.labels_ = self._winners(data, model)
             data.begin(keep=False)
             new, counts, totals = em.mixture_step(model, counts, data, rule, decay, key)
-        found = totals.statistics
-        bound = em.free_energy(model, found)
+            found = totals.statistics
+            bound = em.free_energy(model, found)
         row = ("online", bound, found.quantization_error, totals.n_distances, totals.n_moved, perf_counter() - begin)
         self._set_parameters(new, counts, np.concatenate([rows, em.history([row])]), n_active)
         self.lower_bound_, self.converged_ = bound, False
@@ -307,7 +312,7 @@ class GaussianMixture(FittedMixture):
         init, given = self._start(data)
         init = resolve_init(init, self.n_components, data.n_points, data.in_memory)
         model = given.first_model(data, self._centers(data, init, key), True)
-        return em.begin(data, model, replace(self._plan(data), search=Full()), key).model
+        return em.begin(data, model, replace(self._plan(data), search=Full(), regroup=False), key).model
 
     def _goes_on_from(self) -> dict[str, Any] | None:
         if not (self.warm_start and hasattr(self, "means_")):
@@ -353,7 +358,7 @@ class GaussianMixture(FittedMixture):
                 f"The fit did not converge in max_iter={self.max_iter} iterations: try more of them, a larger tol, or "
                 "check for degenerate data.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         assert fit.statistics is not None
         self._set_parameters(fit.model, fit.statistics.counts, em.history(fit.rows), n_active)

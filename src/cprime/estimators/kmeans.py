@@ -26,6 +26,7 @@ from cprime.estimators.validation import (
     resolve_regroup,
     resolve_search,
 )
+from cprime.estimators.whole import whole
 from cprime.execution import Data
 from cprime.model import Model, TiedSpherical
 from cprime.model.tied_spherical import variance_floor
@@ -174,6 +175,7 @@ class KMeans(NearestCenter, Clusterer):
         self.random_state = random_state
         self.verbose = verbose
 
+    @whole
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the centers.
 
@@ -181,7 +183,7 @@ class KMeans(NearestCenter, Clusterer):
         ----------
         X : array-like of shape (n_samples, n_features)
             Finite numbers. float32 and float64 stay as they are, anything else becomes float64; a C-contiguous
-            array or memory map is not copied.
+            array is not copied, a memory map is read in chunks of 128 MiB.
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
             A weight of 2 is the point twice; None is 1 for each.
@@ -201,6 +203,7 @@ class KMeans(NearestCenter, Clusterer):
         key = Key(int(check_random_state(self.random_state).randint(2**31)))
         with limited(self.n_threads):
             fit = self._best_run(data, self.init, self._first_model, self._plan(data), key)
+            self.lower_bound_ = fit.lower_bound
         assert fit.statistics is not None
         C, n_found = self.n_clusters, int(np.count_nonzero(fit.statistics.counts))
         if n_found < C:
@@ -208,11 +211,10 @@ class KMeans(NearestCenter, Clusterer):
                 f"Number of distinct clusters ({n_found}) found smaller than n_clusters ({C}). "
                 "Possibly due to duplicate points in X.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         self._set_fitted(fit.model, fit.statistics.counts, em.history(fit.rows))
         self.inertia_ = fit.quantization_error
-        self.lower_bound_ = fit.lower_bound
         self.converged_ = fit.converged
         self.n_relocated_ = fit.rule.n_relocated
         self._end_checkpoint()
@@ -231,6 +233,7 @@ class KMeans(NearestCenter, Clusterer):
         )
         return em.Plan(1, search, rule, resolve_regroup(search, data, True), self._callback)
 
+    @whole
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Move the centers by one batch of points: online k-means, eq. (9.5) of Bishop where a batch is one point.
 
@@ -267,11 +270,11 @@ class KMeans(NearestCenter, Clusterer):
             else:
                 model = self._parameters()
             model, counts, totals = em.k_means_step(model, counts, data, decay, key)
-        labels, found = data.labels(), totals.statistics
-        J = found.quantization_error
-        assert labels is not None
-        self.labels_, self.inertia_ = labels, J
-        self.lower_bound_ = em.hard_free_energy(model, J, found.weight)
+            found, labels = totals.statistics, data.labels()
+            J = found.quantization_error
+            assert labels is not None
+            self.labels_, self.inertia_ = labels, J
+            self.lower_bound_ = em.hard_free_energy(model, J, found.weight)
         row = ("online", self.lower_bound_, J, totals.n_distances, totals.n_moved, perf_counter() - begin)
         self._set_fitted(model, counts, np.concatenate([rows, em.history([row])]))
         self.converged_, self.n_relocated_ = False, 0

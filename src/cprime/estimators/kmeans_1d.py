@@ -7,12 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cprime import kernels, storage
 from cprime._threads import resolve_threads
 from cprime.estimators.stored import Stored
-from cprime.estimators.validation import check_integer, check_weights
+from cprime.estimators.validation import check_integer, check_weights, validated
+from cprime.estimators.whole import whole
+
+LARGEST_RATIO = 2.0**64
 
 
 @storage.register
@@ -81,6 +83,7 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
+    @whole
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the centers of least J.
 
@@ -90,7 +93,8 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             Finite numbers. float32 stays what it is, anything else becomes float64.
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
-            A weight of 2 is the point twice; None is 1 for each. A point of weight 0 is labelled, no more.
+            A weight of 2 is the point twice; None is 1 for each. A point of weight 0 is labelled, no more; the others
+            are at most 2^64 times the least.
 
         Returns
         -------
@@ -112,6 +116,8 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         if len(X) < C:
             raise ValueError(f"n_samples={len(X)} should be >= n_clusters={C}.")
         weights = check_weights(sample_weight, X)
+        if weights is not None:
+            _check_ratio(weights)
         values, masses = _distinct(X[:, 0], weights)
         n_found = min(C, len(values))
         starts = kernels.cut_line(values, masses, n_found, n_threads=self.n_threads)
@@ -120,7 +126,7 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
                 f"Number of distinct clusters ({n_found}) found smaller than n_clusters ({C}). "
                 "Possibly due to duplicate points in X.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         centers = _means(values, masses, starts)
         centers = np.append(centers, np.repeat(centers[-1:], C - n_found)).astype(X.dtype)
@@ -137,10 +143,7 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
     def _validated(self, X: Any, reset: bool) -> NDArray:
         """X as a column of float32 or float64."""
-        if not reset:
-            check_is_fitted(self)
-        dtype: Any = [np.float64, np.float32] if reset else self.cluster_centers_.dtype
-        return self._column(validate_data(self, X, reset=reset, dtype=dtype))
+        return self._column(validated(self, X, None if reset else lambda: self.cluster_centers_.dtype))
 
     def _column(self, X: NDArray) -> NDArray:
         if X.shape[1] != 1:
@@ -197,6 +200,17 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         """
         X = self._validated(X, reset=False)
         return -self._error(X, self._labels(X), check_weights(sample_weight, X))
+
+
+def _check_ratio(weights: NDArray[np.float64]) -> None:
+    """Raise unless sums of twice the precision see every point."""
+    positive = weights[weights > 0]
+    least, most = positive.min(), positive.max()
+    if most > LARGEST_RATIO * least:
+        raise ValueError(
+            f"sample_weight must be at most {LARGEST_RATIO:.3g} times its least positive entry, got entries from "
+            f"{least:.3g} to {most:.3g}; a weight of 0 leaves a point out."
+        )
 
 
 def _distinct(x: NDArray, weights: NDArray | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -15,6 +15,7 @@ from cprime import medoids, storage
 from cprime.estimators.nearest_center import Arrays
 from cprime.estimators.prototypes import Prototypes
 from cprime.estimators.validation import check_choice, check_integer, check_loop, check_weights, shown
+from cprime.estimators.whole import whole
 from cprime.seeding.sampling import draw_distinct
 
 _OF_THE_DATA = {"seuclidean": "V", "mahalanobis": "VI"}  # metrics with a parameter that is the data's own
@@ -134,6 +135,7 @@ class KMedoids(Arrays, Prototypes):
     def _precomputed(self) -> bool:
         return isinstance(self.metric, str) and self.metric == "precomputed"
 
+    @whole
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the medoids.
 
@@ -199,7 +201,7 @@ class KMedoids(Arrays, Prototypes):
                 f"Number of distinct clusters ({n_found}) found smaller than n_clusters ({C}). "
                 "Possibly due to duplicate points in X.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         return self
 

@@ -8,8 +8,10 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from cprime import em
+from cprime._range import check_largest
 from cprime.estimators.validation import check_real
 from cprime.execution import Data
+from cprime.kernels import extent
 from cprime.model import FAMILIES, Model, TiedSpherical
 from cprime.model.covariance import inverses, repaired
 from cprime.model.tied_spherical import variance_floor
@@ -25,6 +27,7 @@ def check_means_init(means_init: Any, data: Data, C: int) -> NDArray:
     means = check_array(means_init, dtype=data.dtype, order="C", copy=True, input_name="means_init", ensure_2d=False)
     if means.shape != (C, data.n_features):
         raise ValueError(f"means_init must have shape {(C, data.n_features)}, got {means.shape}.")
+    check_largest(extent(means)[0], data.dtype, data.n_features, "means_init")
     return means
 
 

@@ -18,6 +18,7 @@ from cprime.estimators.validation import (
     resolve_regroup,
     resolve_search,
 )
+from cprime.estimators.whole import whole
 from cprime.execution import Data
 from cprime.model.stiff import Stiff
 from cprime.model.tied_spherical import variance_floor
@@ -148,6 +149,7 @@ class SoftKMeans(Graded, Clusterer):
         self.random_state = random_state
         self.verbose = verbose
 
+    @whole
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the centers.
 
@@ -155,7 +157,7 @@ class SoftKMeans(Graded, Clusterer):
         ----------
         X : array-like of shape (n_samples, n_features)
             Finite numbers. float32 and float64 stay as they are, anything else becomes float64; a C-contiguous
-            array or memory map is not copied.
+            array is not copied, a memory map is read in chunks of 128 MiB.
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
             A weight of 2 is the point twice; None is 1 for each.
@@ -184,12 +186,12 @@ class SoftKMeans(Graded, Clusterer):
 
         with limited(self.n_threads):
             fit = self._best_run(data, self.init, first_model, plan, key)
+            self.lower_bound_ = fit.lower_bound
+            self.variance_ = float(fit.model.covariances)
+            self.stiffness_ = 0.5 / self.variance_
         self.cluster_centers_ = fit.model.centers
-        self.variance_ = float(fit.model.covariances)
-        self.stiffness_ = 0.5 / self.variance_
         self.inertia_ = fit.quantization_error
         self.n_active_ = n_active
-        self.lower_bound_ = fit.lower_bound
         self.history_ = em.history(fit.rows)
         self.lower_bounds_ = self.history_["lower_bound"].tolist()
         self.converged_ = fit.converged

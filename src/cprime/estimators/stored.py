@@ -5,6 +5,7 @@ import os
 from sklearn.base import BaseEstimator
 
 from cprime import storage
+from cprime.estimators.soundness import check_fitted
 
 
 class Stored(BaseEstimator):
@@ -19,3 +20,7 @@ class Stored(BaseEstimator):
             Where to write; an existing file is replaced once the new one is complete.
         """
         storage.save(self, path)
+
+    def _check_fitted(self) -> None:
+        """Raise ValueError for an attribute that no fit leaves so: of a file that another has written."""
+        check_fitted(self)

@@ -9,10 +9,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_scalar, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    assert_all_finite,
+    check_is_fitted,
+    check_scalar,
+    validate_data,
+)
 
+from cprime._range import check_largest, check_spread, check_total_weight
 from cprime._threads import resolve_threads
 from cprime.execution import Data
+from cprime.kernels import extent
 from cprime.search import Bounded, Full, Graph, Papers, Search
 
 MIXTURE_STARTS = ("auto", "kmeans", "k-means++", "random", "random_from_data", "afk-mc2", "two-level")
@@ -33,12 +41,23 @@ def validated(estimator: Any, X: Any, dtype: Callable[[], Any] | None = None) ->
     dtype: what a fitted estimator's data are turned into; None where it is being fitted: float32 and float64 then stay
     as they are, anything else becomes float64
     """
+    checks: dict[str, Any] = {"order": "C", "accept_sparse": False, "ensure_all_finite": False}
     if dtype is not None:
         check_is_fitted(estimator)
-        return validate_data(estimator, X, reset=False, dtype=dtype(), order="C", accept_sparse=False)
-    X = validate_data(estimator, X, dtype="numeric", order="C", accept_sparse=False)  # tables keep float32 only so
-    single = X.dtype.kind == "f" and X.dtype.itemsize == 4
-    return X.astype(np.float32 if single else np.float64, copy=False)
+    with np.errstate(over="ignore", invalid="ignore"):  # what the type does not hold is infinite then
+        if dtype is not None:
+            X = validate_data(estimator, X, reset=False, dtype=dtype(), **checks)
+        else:
+            X = validate_data(estimator, X, dtype="numeric", **checks)  # tables keep float32 only so
+            single = X.dtype.kind == "f" and X.dtype.itemsize == 4
+            X = X.astype(np.float32 if single else np.float64, copy=False)
+        largest, spread = extent(X, n_threads=getattr(estimator, "n_threads", None))
+        if not np.isfinite(largest):
+            assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
+    check_largest(largest, X.dtype, X.shape[1], "X")
+    if dtype is None:
+        check_spread(spread, X.dtype, "X")
+    return X
 
 
 def check_integer(value: Any, name: str, least: int) -> int:
@@ -153,6 +172,8 @@ def check_weights(sample_weight: Any, X: NDArray) -> NDArray[np.float64] | None:
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if not weights.any():
         raise ValueError("sample_weight must have at least one positive entry, got zeros only.")
+    with np.errstate(over="ignore"):
+        check_total_weight(float(weights.sum()))
     return weights
 
 

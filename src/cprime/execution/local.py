@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
 
+from cprime._range import check_largest, check_spread
 from cprime.block import Block
 from cprime.execution.base import Job, P, Taken
 from cprime.execution.chunk import Chunk, by_chunk, taken
+from cprime.kernels import extent
 from cprime.kernels.native import Floats
 from cprime.sources import Source, ahead, open_data
 from cprime.statistics import merge
@@ -27,7 +29,8 @@ class Local:
     """The chunks of a source; what points keep is in memory.
 
     Of an array in memory, and of a file of one chunk, the blocks are kept too, regrouped ones among them. checked:
-    whether rows are known to be finite; else each chunk is checked when it is first read.
+    whether rows are known to be finite and of a range that can be squared; else each chunk is checked when it is first
+    read.
     """
 
     def __init__(self, source: Source, checked: bool = False):
@@ -40,6 +43,8 @@ class Local:
         self.weighted = source.weights(0, 0) is not None
         self._prepare: Prepare | None = None
         self._checked = [checked] * len(self.sizes)
+        self._origin: Floats | None = None
+        self._spread = 0.0  # the greatest difference from the origin in any column, of the rows checked so far
         self._chunks = [Chunk()] * len(self.sizes)
         self._before: list[Chunk] | None = None
         self._blocks: dict[int, Block] = {}
@@ -163,13 +168,27 @@ class Local:
                     if reads and (self.source.in_memory or len(ranges) == 1):
                         self._blocks[i] = block
                 yield block
+        if missing:
+            self.source.verify()
 
     def _read(self, i: int, X: Floats) -> Floats:
         """Rows as they have arrived, checked once, and prepared."""
         if not self._checked[i]:
-            self.source.check_finite(X, self._range(i)[0])
+            self._check(X, self._range(i)[0])
             self._checked[i] = True
+            if all(self._checked):
+                check_spread(self._spread, self.dtype, self.source.name)
         return X if self._prepare is None else self._prepare(X, self.source.name)
+
+    def _check(self, X: Floats, begin: int) -> None:
+        """Raise unless the rows from `begin` on are finite, and of numbers whose squares their type holds."""
+        if self._origin is None:
+            self._origin = X[0].copy()
+        largest, spread = extent(X, self._origin)
+        if not np.isfinite(largest):
+            self.source.check_finite(X, begin)
+        check_largest(largest, self.dtype, self.n_features, self.source.name)
+        self._spread = max(self._spread, spread)
 
 
 def local(X: Floats, sample_weight: NDArray[np.float64] | None = None) -> Local:

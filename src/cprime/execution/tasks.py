@@ -9,13 +9,14 @@ import numpy as np
 from dask.sizeof import sizeof
 from numpy.typing import NDArray
 
+from cprime._range import check_largest
 from cprime._threads import limited
 from cprime.block import Block, Kept
 from cprime.execution import chunk as chunk_of
 from cprime.execution.base import Job, P
 from cprime.execution.chunk import Chunk
 from cprime.execution.local import Prepare
-from cprime.kernels import Bounds
+from cprime.kernels import Bounds, extent
 from cprime.kernels.native import Floats
 from cprime.statistics import merge
 
@@ -54,11 +55,11 @@ class Mapped:
 
 def as_rows(X: Any, dtype: np.dtype, prepare: Prepare | None, name: str, first: int) -> Floats:
     X = np.ascontiguousarray(X, dtype=dtype)
-    with np.errstate(over="ignore", invalid="ignore"):
-        bad = not np.isfinite(X.sum()) and ~np.isfinite(X).all(axis=1)
-    if np.any(bad):
-        row = int(np.flatnonzero(bad)[0])
+    largest, _ = extent(X)
+    if not np.isfinite(largest):
+        row = int(np.flatnonzero(~np.isfinite(X).all(axis=1))[0])
         raise ValueError(f"X: row {first + row} holds NaN or infinity; values must be finite.")
+    check_largest(largest, dtype, X.shape[1], "X")
     return X if prepare is None else prepare(X, name)
 
 

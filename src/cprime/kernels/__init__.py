@@ -3,6 +3,7 @@
 from cprime.kernels.native import (
     accumulate,
     expect_all,
+    extent,
     instruction_set,
     log_sum_exp,
     means,
@@ -38,6 +39,7 @@ __all__ = [
     "cut_line",
     "evidence",
     "expect_all",
+    "extent",
     "gather",
     "grouped_order",
     "instruction_set",

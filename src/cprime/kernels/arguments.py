@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.floating]
+MOST_COLUMNS = 2**24  # the kernels count columns in 32 bits, and pack a few more
 
 
 def matrix(array: Floats, name: str, like: Floats | None = None) -> Floats:
@@ -21,6 +22,8 @@ def matrix(array: Floats, name: str, like: Floats | None = None) -> Floats:
             raise TypeError(f"{name} must have the dtype of X, {like.dtype}, got {array.dtype}")
         if array.shape[1] != like.shape[1]:
             raise ValueError(f"{name} must have the {like.shape[1]} columns of X, got {array.shape[1]}")
+    if array.shape[1] > MOST_COLUMNS:
+        raise ValueError(f"{name} must have at most {MOST_COLUMNS} columns, got {array.shape[1]}")
     if not len(array):  # an array without rows may have strides of 0
         return np.empty((1, array.shape[1]), dtype=array.dtype)[:0]
     if (array.shape[1] > 1 and array.strides[1] != array.itemsize) or array.strides[0] % array.itemsize:

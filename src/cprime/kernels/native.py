@@ -66,6 +66,19 @@ def nearest(
     return kept, distances
 
 
+def extent(X: Floats, origin: Floats | None = None, *, n_threads: int | None = None) -> tuple[float, float]:
+    """The greatest |x_nk|, infinite or NaN where one of the numbers is, and the greatest |x_nk − origin_k| [data unit].
+
+    X (n, D), origin (D,): the first row if it is None    0, 0 if X has no entries
+    """
+    X = check.matrix(X, "X")
+    if not X.size:
+        return 0.0, 0.0
+    origin = X[0] if origin is None else origin
+    origin = np.ascontiguousarray(check.matrix(origin[None], "origin", X)[0])
+    return _core.extent(X, origin, resolve_threads(n_threads))
+
+
 def min_distances(
     X: Floats, candidates: Floats, current: Floats | None = None, *, n_threads: int | None = None
 ) -> Floats:

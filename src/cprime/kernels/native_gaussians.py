@@ -173,7 +173,9 @@ def respond(
         None,
         resolve_threads(n_threads),
     )
-    return Responses(labels, log_sum, mean, unit * counts, unit * first, _symmetric(unit * second))
+    for found in (counts, first, second):
+        found *= unit
+    return Responses(labels, log_sum, mean, counts, first, _symmetric(second))
 
 
 def responsibilities(X: Floats, gaussians: Gaussians, *, n_threads: int | None = None) -> NDArray[np.float64]:
@@ -225,6 +227,6 @@ def moments(
 def _symmetric(second: NDArray[np.float64]) -> NDArray[np.float64]:
     """Mirrors the lower triangles of (C, D, D) in place; leaves (C, D) as it is."""
     if second.ndim == 3:
-        rows, columns = np.triu_indices(second.shape[1], 1)
-        second[:, rows, columns] = second[:, columns, rows]
+        for k in range(second.shape[1]):
+            second[:, k, k + 1 :] = second[:, k + 1 :, k]
     return second

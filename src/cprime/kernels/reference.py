@@ -46,6 +46,7 @@ __all__ = [
     "cut_line",
     "evidence",
     "expect_all",
+    "extent",
     "gather",
     "grouped_order",
     "keep_best",
@@ -163,6 +164,20 @@ def accumulate(
         np.add.at(counts, kept[:, h], weighted[:, h])
         np.add.at(sums, kept[:, h], weighted[:, h, None] * X.astype(np.float64))
     return counts, sums
+
+
+def extent(X: NDArray, origin: NDArray | None = None, *, n_threads: int | None = None) -> tuple[float, float]:
+    """Give the greatest |x_nk|, which is NaN or infinite where one of them is, and the greatest |x_nk − origin_k|.
+
+    X (n, D) T; origin (D,) T: the first row by default
+    """
+    check.matrix(X, "X")
+    if not X.size:
+        return 0.0, 0.0
+    origin = X[0] if origin is None else origin
+    check.matrix(origin[None], "origin", X)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(np.abs(X).max()), float(np.fmax.reduce(np.abs(X - origin), axis=None))
 
 
 def means(

@@ -25,9 +25,9 @@ def repaired(
     Where one is not, but for rounding, the least of 1e-10, 1e-9 … of its mean variance that makes it so is added to its
     diagonal, with a message in the log; never less than numbers of `dtype`, the data's, can tell from 0.
     """
-    covariances, lower = covariances.copy(), np.empty_like(covariances)
+    given, covariances, lower = covariances, covariances.copy(), np.empty_like(covariances)
     n_repaired = 0
-    for c, covariance in enumerate(covariances):
+    for c, covariance in enumerate(given):
         lower[c], failed = _factor(covariance)
         if not failed:
             continue
@@ -50,7 +50,8 @@ def repaired(
 def _factor(covariance: NDArray[np.float64]) -> tuple[NDArray[np.float64], bool]:
     """The lower Cholesky factor (D, D), and whether there is none that means anything."""
     lower, failed = dpotrf(covariance, lower=1, clean=1)
-    return lower, bool(failed) or bool((np.square(np.diagonal(lower)) <= _SINGULAR * np.diagonal(covariance)).any())
+    # NaN, which not every LAPACK reports, is above nothing
+    return lower, bool(failed) or not (np.square(np.diagonal(lower)) > _SINGULAR * np.diagonal(covariance)).all()
 
 
 def inverses(lower: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -14,6 +14,7 @@ from cprime.kernels.native import Floats
 
 SAMPLE_PER_CELL = 128
 _ITERATIONS = 6
+_MOST = 4  # times as many components as an average cell that one may have
 _NEAR = 8  # cells around its own that a point is searched in
 _NEAR_OF_LISTS = 32  # cells around its own that a component's neighbours are searched in
 
@@ -87,7 +88,11 @@ def table(groups: NDArray, n_groups: int) -> NDArray[np.int32]:
 
 
 class Cells:
-    """Coarse cells over the components' centres, and for each cell the components of the cells nearest to it."""
+    """Coarse cells over the components' centres, and for each cell the components of the cells nearest to it.
+
+    No cell has more than a few times the components of an average one: a clump that k-means has left together is cut.
+    Where many components of one cell coincide, the first of them stands for the others.
+    """
 
     def __init__(self, centers: Floats, n_near: int = _NEAR):
         self.centers = centers
@@ -95,12 +100,38 @@ class Cells:
         C, n_cells = len(centers), math.isqrt(len(centers) - 1) + 1
         few = n_cells * SAMPLE_PER_CELL < C
         sample = centers[np.sort(rng.choice(C, n_cells * SAMPLE_PER_CELL, replace=False))] if few else centers
-        coarse = coarse_centers(sample, n_cells, rng)
-        cell, _ = nearest_of_few(centers, coarse)
+        self.coarse = coarse_centers(sample, n_cells, rng)
+        self.clumped = False
+        self.first = np.arange(C, dtype=np.int32)  # of those that coincide with each
+        cell, most = self._cell(centers), _MOST * -(-C // n_cells)
+        if np.bincount(cell).max() > most:
+            self.clumped = True
+            cell = self._cut(self._cell(centers), most)
         used, places = np.unique(cell, return_inverse=True)
-        self.coarse = coarse[used]
-        self.members = table(places, len(used))
+        self.coarse = self.coarse[used]
+        standing = np.flatnonzero(self.first == np.arange(C)).astype(np.int32)
+        members = table(places[standing], len(used))
+        self.members = np.where(members < 0, np.int32(-1), standing[members])
         self.offer = Offer(self.coarse, centers, self._offered(n_near))
+
+    def _cell(self, X: Floats) -> NDArray[np.int32]:
+        """The nearest cell of every row (n,); in a clump only exact distances tell one from another."""
+        return nearest(X, self.coarse)[0][:, 0] if self.clumped else nearest_of_few(X, self.coarse)[0]
+
+    def _cut(self, cell: NDArray[np.int32], most: int) -> NDArray[np.int32]:
+        """The cell of each component (C,) when those of more than `most` are cut; adds the pieces' centres."""
+        coarse = [self.coarse]
+        for big in np.flatnonzero(np.bincount(cell) > most):
+            members = np.flatnonzero(cell == big)
+            _, first, same = np.unique(self.centers[members], axis=0, return_index=True, return_inverse=True)
+            self.first[members] = members[first][same.reshape(-1)]
+            pieces = halved(self.centers, np.sort(members[first]), most)
+            for number, piece in enumerate(pieces, start=sum(map(len, coarse))):
+                cell[piece] = number
+            coarse.append(np.stack([self.centers[piece].mean(axis=0) for piece in pieces]))
+            cell[members] = cell[self.first[members]]
+        self.coarse = np.concatenate(coarse)
+        return cell
 
     def _near(self, n_near: int) -> NDArray[np.int32]:
         """The cells nearest to each, itself first: (n_cells, ≤ n_near)."""
@@ -121,15 +152,37 @@ class Cells:
 
     def find(self, X: Floats) -> tuple[NDArray[np.int32], Floats]:
         """For every row the nearest component of its cell and the cells near that: ids (n,), squared distances (n,)."""
-        cell, _ = nearest_of_few(X, self.coarse)
-        return self.offer.choose(X, cell)
+        return self.offer.choose(X, self._cell(X))
 
     def lists(self, n_neighbors: int) -> NDArray[np.int32]:
-        """Approximate neighbours of every component, itself among them: (C, n_neighbors), −1 where a cell has fewer."""
-        out = np.full((len(self.centers), n_neighbors), -1, dtype=np.int32)
+        """Approximate neighbours of every component, itself among them: (C, n_neighbors), −1 where cells have fewer.
+
+        Of components that coincide only one is listed, unless there are too few others.
+        """
+        C = len(self.centers)
+        out = np.full((C, n_neighbors), -1, dtype=np.int32)
+        copies = np.flatnonzero(self.first != np.arange(C)).astype(np.int32)
+        of = self.first[copies]
+        copies, of = copies[np.argsort(of, kind="stable")], np.sort(of)
         for members, near in zip(self.members, self._near(_NEAR_OF_LISTS), strict=True):
             members, offered = members[members >= 0], self._components(near)
+            for first in offered if len(offered) < n_neighbors else ():
+                begin, end = np.searchsorted(of, [first, first + 1])
+                offered = np.append(offered, copies[begin : min(end, begin + n_neighbors)])
             n = min(n_neighbors, len(offered))
             kept, _ = nearest(self.centers[members], self.centers[offered], n)
             out[members, :n] = offered[kept]
+        out[copies] = out[of]
+        absent = np.flatnonzero((out != np.arange(C, dtype=np.int32)[:, np.newaxis]).all(axis=1)).astype(np.int32)
+        out[absent] = np.column_stack([absent, out[absent, :-1]])
         return out
+
+
+def halved(points: Floats, members: NDArray, most: int) -> list[NDArray]:
+    """Members in pieces of at most most / 2, each cut in the middle of the coordinate in which it is widest."""
+    if len(members) <= most // 2:
+        return [members]
+    held = points[members]
+    order = np.argsort(held[:, np.ptp(held, axis=0).argmax()], kind="stable")
+    middle = len(members) // 2
+    return halved(points, members[order[:middle]], most) + halved(points, members[order[middle:]], most)

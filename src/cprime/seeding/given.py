@@ -11,7 +11,9 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import _is_arraylike_not_scalar, check_array
 
+from cprime._range import check_largest
 from cprime.execution import Data
+from cprime.kernels import extent
 from cprime.kernels.native import Floats
 
 
@@ -61,6 +63,7 @@ def given_centers(
             f"The shape of the initial centers {centers.shape} does not match the number of features of "
             f"the data {data.n_features}."
         )
+    check_largest(extent(centers)[0], data.dtype, data.n_features, "init")
     return centers
 
 

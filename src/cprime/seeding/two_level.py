@@ -21,7 +21,7 @@ from cprime.block import Block, Kept
 from cprime.execution import Data, local
 from cprime.kernels import grouped_order, spread_out
 from cprime.kernels.native import Floats
-from cprime.neighbors import SAMPLE_PER_CELL, choose_from, coarse_centers, nearest_of_few, table
+from cprime.neighbors import SAMPLE_PER_CELL, Cells, choose_from, coarse_centers, nearest_of_few, table
 from cprime.seeding.keys import Heavy, SmallestKeys
 from cprime.seeding.sampling import complete, gather
 from cprime.seeding.validation import check_data, warn_of_duplicates
@@ -29,6 +29,7 @@ from cprime.seeding.validation import check_data, warn_of_duplicates
 _CANDIDATES = 4  # rows drawn for each center, of which one is taken
 _TRIALS = 3  # of the candidates, those tried for each center
 _MOST_CANDIDATES = 2048  # among which centers are spread at a time
+_MOST_OFFERED = 16  # times the centers of an average cell that all points of a cell are compared with
 
 
 def two_level(
@@ -130,10 +131,21 @@ def _sampled(data: Data, n: int, rng: np.random.RandomState, key: Key) -> NDArra
 
 
 def _label(data: Data, cells: Floats, centers: Floats, owner: NDArray) -> None:
-    """Points keep the nearest of the centers of their own cell; owner (C,): the cell of each center."""
-    offered = table(owner, len(cells))
+    """Points keep the nearest of the centers of their own cell; owner (C,): the cell of each center.
+
+    Where a cell has very many of the centers, its points keep the one that cells among these offer.
+    """
+    most = _MOST_OFFERED * (math.isqrt(len(centers) - 1) + 1)
+    share = np.bincount(owner, minlength=len(cells))
+    crowds = {}
+    for cell in np.flatnonzero(share > most):
+        ids = np.flatnonzero(owner == cell).astype(np.int32)
+        crowds[int(cell)] = ids, Cells(centers[ids])
+    others = np.flatnonzero(share[owner] <= most)
+    places = table(owner[others], len(cells))
+    offered = np.where(places < 0, np.int32(-1), np.append(others, -1).astype(np.int32)[places])
     offered[offered[:, 0] < 0, 0] = 0  # a cell without points of weight has no center of its own
-    data.each(Labelled(cells, centers, offered))
+    data.each(Labelled(cells, centers, offered, crowds))
     data.commit()
 
 
@@ -226,11 +238,15 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Labelled:
-    """Of every point the nearest of the centers that its cell is offered."""
+    """Of every point the nearest of the centers that its cell is offered.
+
+    crowds: of cells with very many centers these, and the structure in which a near one is found
+    """
 
     cells: Floats
     centers: Floats
     offered: NDArray[np.int32]
+    crowds: dict[int, tuple[NDArray[np.int32], Cells]]
 
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = True
@@ -238,6 +254,9 @@ class Labelled:
     def __call__(self, block: Block, kept: Kept | None) -> tuple[Kept, int]:
         cell = np.zeros(len(block), dtype=np.int32) if kept is None else np.ascontiguousarray(kept.winners)
         labels, _ = choose_from(block.X, cell, self.cells, self.centers, self.offered)
+        for crowded, (ids, inner) in self.crowds.items():
+            rows = np.flatnonzero(cell == crowded)
+            labels[rows] = ids[inner.find(block.X[rows])[0]]
         return Kept(labels[:, np.newaxis]), len(block)
 
 

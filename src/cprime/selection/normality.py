@@ -32,6 +32,7 @@ def anderson_darling(values: NDArray, weights: NDArray[np.float64] | None = None
     above = np.cumsum(w)
     below, W = above - w, above[-1]
     centered = x - (w * x).sum() / W
+    centered /= np.abs(centered).max()  # whose squares are numbers, at whatever scale
     z = centered / math.sqrt((w * centered**2).sum() / (W - 1))
     terms = (above**2 - below**2) * log_ndtr(z) + ((W - below) ** 2 - (W - above) ** 2) * log_ndtr(-z)
     statistic = (-W - terms.sum() / W) * (1 + 0.75 / W + 2.25 / W**2)

@@ -17,6 +17,7 @@ from cprime.estimators import GaussianMixture, KMeans
 from cprime.estimators.base import Clusterer
 from cprime.estimators.nearest_center import NearestCenter
 from cprime.estimators.validation import check_integer, check_real, check_weights, shown, validated
+from cprime.estimators.whole import whole
 from cprime.model import TiedSpherical
 from cprime.selection.bisection import Cell, cells, union
 from cprime.selection.criteria import bic, share_gain
@@ -44,6 +45,7 @@ class Splitter(NearestCenter, Clusterer):
         """How much better the two are as one cluster; they stay two unless it is positive."""
         raise NotImplementedError
 
+    @whole
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the number of clusters and their centers.
 

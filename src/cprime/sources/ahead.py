@@ -1,7 +1,8 @@
 """The next block is read while the caller computes with the one before."""
 
-from collections.abc import Generator, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,17 +47,29 @@ def ahead(source: Source, ranges: Iterable[tuple[int, int]]) -> Generator[NDArra
         source.read_into(begin, end, block)
         return block
 
-    coming: Future[NDArray] | None = None
+    threaded = True
+
+    def begun(*block: int) -> Callable[[], NDArray]:
+        """What returns the block: the thread reads it, or the caller where the system gives no more threads."""
+        nonlocal threaded
+        if threaded:
+            try:
+                return reader.submit(fetch, *block).result
+            except RuntimeError:
+                threaded = False
+        return partial(fetch, *block)
+
+    coming: Callable[[], NDArray] | None = None
     rows = (0, 0)
     with ThreadPoolExecutor(1, thread_name_prefix="cprime-ahead") as reader:
         for number, (begin, end) in enumerate(ranges):
-            block = None if coming is None else coming.result()
-            coming = reader.submit(fetch, number, begin, end)
+            block = None if coming is None else coming()
+            coming = begun(number, begin, end)
             if block is not None:
                 watch(*rows)
                 yield block
             rows = begin, end
         if coming is not None:
-            block = coming.result()
+            block = coming()
             watch(*rows)
             yield block

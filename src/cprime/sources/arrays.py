@@ -5,13 +5,12 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cprime.sources.base import Source
-from cprime.sources.kinds import choose_array, kind_of, matrix_shape
+from cprime.sources.kinds import NO_ARRAY, choose_array, kind_of, matrix_shape
 from cprime.sources.stamps import Stamp
 
 
@@ -82,7 +81,7 @@ class NpzSource(ArraySource):
         try:
             with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 found = {name: arrays[name] for name in arrays.files if key not in arrays.files or name == key}
-        except (EOFError, BadZipFile, ValueError, TypeError) as error:
+        except NO_ARRAY as error:
             raise ValueError(f"{path} cannot be read as a .npz file: {error or 'it is empty'}") from error
         self._key = choose_array(str(path), {name: array.shape for name, array in found.items()}, key, vector)
         self._vector = vector

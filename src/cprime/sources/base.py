@@ -138,7 +138,7 @@ class Source(ABC):
         Returns
         -------
         ndarray of shape (end - begin, n_features)
-            Of `dtype` in C order: new, or a read-only view of what is in memory or mapped into it.
+            Of `dtype` in C order: new, or a read-only view of what is in memory.
         """
         out = np.empty((end - begin, self.n_features), self.dtype)
         self.read_into(begin, end, out)

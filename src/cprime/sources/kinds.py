@@ -1,9 +1,18 @@
 """Types and shapes of what is stored: which arrays are rows of numbers, and the precision that holds them."""
 
+import tokenize
+import zlib
 from collections.abc import Sequence
+from struct import error as StructError
+from zipfile import BadZipFile
 
 import numpy as np
 
+# What NumPy lets through of a file that is no array: its header is read as Python, its archive by zipfile.
+NO_ARRAY = (
+    *(ArithmeticError, AssertionError, EOFError, LookupError, MemoryError, RuntimeError, SyntaxError, TypeError),
+    *(ValueError, BadZipFile, StructError, tokenize.TokenError, zlib.error),
+)
 Kind = np.dtype | str  # how a column is stored; a str names a type that is not numeric
 
 

@@ -1,9 +1,10 @@
 """Files that are an array as it lies in memory: .npy, and memory maps.
 
-A block is a view of the map where nothing has to be changed. What is copied is read with `readinto` in slabs, so that
-the pages of a map never add up to the whole file.
+Bytes are read, never mapped: a file that is cut short while it is read is an error that names it, where a map would end
+the process. What has to be changed is read in slabs.
 """
 
+import errno
 import mmap
 import os
 from collections.abc import Iterator
@@ -14,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime.sources.base import Source
-from cprime.sources.kinds import kind_of, matrix_shape
+from cprime.sources.kinds import NO_ARRAY, kind_of, matrix_shape
 from cprime.sources.stamps import Stamp
 
 SLAB_BYTES = 4 * 2**20
+_APART = 2**16  # bytes from one row to the next from which on each is read by itself
 
 
 class MappedSource(Source):
@@ -47,27 +49,41 @@ class MappedSource(Source):
     def in_memory(self) -> bool:  # type: ignore[override]
         return self._is_plain(self.dtype) and self.n_rows <= self.chunk_rows
 
-    def read(self, begin: int, end: int) -> NDArray:
-        if self._is_plain(self.dtype):
-            self._check_range(begin, end)
-            return self._map()[begin:end]
-        return super().read(begin, end)
-
     def _fill(self, begin: int, end: int, out: NDArray) -> None:
-        if not self._has_whole_rows():
-            block = self._map()[begin:end]
-            np.copyto(out, self._pick(block), casting="unsafe")
-            return
         with open(self._files[0].path, "rb", buffering=0) as file:
-            if self._is_plain(out.dtype) and out.flags.c_contiguous:
-                self._read_bytes(file, begin, out.reshape(-1).view(np.uint8))
-                return
-            for a, raw in self._slabs(file, begin, end):
-                out[a : a + len(raw)] = self._decode(raw, begin + a)
+            if not self._has_whole_rows():
+                self._fill_apart(file, begin, end, out)
+            elif self._is_plain(out.dtype) and out.flags.c_contiguous:
+                self._read_bytes(file, self._offset + begin * self._strides[0], out.reshape(-1).view(np.uint8))
+            else:
+                for a, raw in self._slabs(file, begin, end):
+                    out[a : a + len(raw)] = self._decode(raw, begin + a)
 
-    def _gather(self, rows: NDArray[np.int64], out: NDArray) -> None:
-        out[...] = self._pick(self._map()[rows])
-        self.close()  # unmaps the pages around the rows
+    def _fill_apart(self, file: BinaryIO, begin: int, end: int, out: NDArray) -> None:
+        """Where rows do not lie together: column by column in Fortran order, else rows with what lies between them."""
+        down, across = (abs(stride) for stride in self._strides)
+        step = max(1, SLAB_BYTES // max(1, down)) if down < _APART else 1
+        columns = [[j] for j in self._positions] if across > down else [range(len(self._kinds))]
+        for i, chosen in enumerate(columns):
+            for a in range(begin, end, step):
+                b = min(end, a + step)
+                values = self._run(file, a, b, chosen[0], len(chosen))
+                if across > down:
+                    out[a - begin : b - begin, i] = values[:, 0]
+                else:
+                    out[a - begin : b - begin] = self._pick(values)
+
+    def _run(self, file: BinaryIO, begin: int, end: int, column: int, width: int) -> NDArray:
+        """The values (m, width) of neighboring columns, with all bytes from the first of them to the last."""
+        shape, place = (end - begin, width), begin * self._strides[0] + column * self._strides[1]
+        reach = [stride * (length - 1) for stride, length in zip(self._strides, shape, strict=True)]
+        before, behind = -sum(min(0, r) for r in reach), sum(max(0, r) for r in reach)
+        raw = np.empty(before + behind + self._stored.itemsize, np.uint8)
+        self._read_bytes(file, self._offset + self._lead + place - before, raw)
+        return np.ndarray(shape, self._stored, raw, before, self._strides)
+
+    def _span(self) -> int:
+        return super()._span() if self._has_whole_rows() else max(1, SLAB_BYTES // (8 * self.n_features))
 
     def _decode(self, raw: NDArray[np.uint8], begin: int) -> NDArray:
         """The chosen values (m, D), as stored, of the bytes (m, row_bytes) of the rows from `begin` on."""
@@ -81,11 +97,11 @@ class MappedSource(Source):
         behind = self._strides[0] - self._row_bytes()
         for a in range(begin, end, step):
             raw = slab[: min(step, end - a)]
-            self._read_bytes(file, a, raw.reshape(-1)[: raw.size - behind])
+            self._read_bytes(file, self._offset + a * self._strides[0], raw.reshape(-1)[: raw.size - behind])
             yield a - begin, raw
 
-    def _read_bytes(self, file: BinaryIO, row: int, out: NDArray[np.uint8]) -> None:
-        file.seek(self._offset + row * self._strides[0])
+    def _read_bytes(self, file: BinaryIO, place: int, out: NDArray[np.uint8]) -> None:
+        file.seek(place)
         left = memoryview(out)
         while len(left):
             n = file.readinto(left)  # type: ignore[attr-defined]
@@ -109,19 +125,6 @@ class MappedSource(Source):
         n = self._row_bytes()
         return self._strides[1] == self._stored.itemsize and n <= self._strides[0] <= 2 * n
 
-    def _buffer(self) -> mmap.mmap:
-        if self._open_files is None:
-            stamp = self._files[0]
-            with open(stamp.path, "rb") as file:
-                if os.fstat(file.fileno()).st_size < stamp.size:
-                    raise ValueError(f"{stamp.path} has changed since it was opened: it ends too soon")
-                self._open_files = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        return self._open_files
-
-    def _map(self) -> NDArray:
-        shape = self.n_rows, len(self._kinds)
-        return np.ndarray(shape, self._stored, self._buffer(), self._offset + self._lead, self._strides)
-
     def _identity(self) -> bytes:
         return repr((self._stored.str, self._offset, self._strides, self._lead)).encode()
 
@@ -131,8 +134,12 @@ def open_npy(path: str | Path, vector: bool = False) -> MappedSource:
     stamp = Stamp.of(path)
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (EOFError, ValueError) as error:
+    except NO_ARRAY as error:
         raise ValueError(f"{path} cannot be read as a .npy file: {error or 'it is empty'}") from error
+    except OSError as error:
+        if error.errno != errno.ENOMEM:
+            raise
+        raise MemoryError(f"{path} cannot be opened") from error
     if not isinstance(array, np.memmap):
         raise ValueError(f"{path} cannot be read as a .npy file: it holds none")
     return _of_map(array, stamp, str(path), vector)

@@ -117,6 +117,8 @@ def open_path(
 def _open_path(path: Path, key: str | None, vector: bool, header: bool | None) -> Source:
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist")
+    if not path.is_file() and not path.is_dir():
+        raise ValueError(f"{path} must be a file or a folder, it is a device or a pipe")
     if path.is_dir() and path.suffix.lower() != ".zarr":
         files = files_of(path, tuple(suffix for suffix in SUFFIXES if suffix not in (".npz", ".zarr")))
         return FolderSource(path, [_open_file(file, key, vector, header) for file in files])

@@ -16,23 +16,15 @@ _DIMENSION = np.dtype("<i4")
 class VecsSource(MappedSource):
     """Rows that each begin with their dimension, an int32; it is compared with the first one's when a row is read."""
 
-    def _gather(self, rows: NDArray[np.int64], out: NDArray) -> None:
-        found = np.ndarray((self.n_rows,), _DIMENSION, self._buffer(), self._offset, self._strides[:1])[rows]
-        self._check_dimensions(found, rows)
-        super()._gather(rows, out)
-
     def _decode(self, raw: NDArray[np.uint8], begin: int) -> NDArray:
         found = np.ndarray((len(raw),), _DIMENSION, raw, 0, self._strides[:1])
-        self._check_dimensions(found, np.arange(begin, begin + len(raw)))
-        return super()._decode(raw, begin)
-
-    def _check_dimensions(self, found: NDArray[np.int32], rows: NDArray[np.int64]) -> None:
         wrong = np.flatnonzero(found != len(self._kinds))
         if len(wrong):
             raise ValueError(
-                f"{self._where(int(rows[wrong[0]]))} has the dimension {found[wrong[0]]}, "
+                f"{self._where(begin + int(wrong[0]))} has the dimension {found[wrong[0]]}, "
                 f"expected {len(self._kinds)} as in row 0"
             )
+        return super()._decode(raw, begin)
 
 
 def open_vecs(path: str | Path, vector: bool = False) -> MappedSource:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from cprime._range import check_total_weight
 from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source
 
@@ -60,7 +61,7 @@ def _check(weights: Source, source: Source) -> None:
             f"sample_weight must have one value for each row: {weights.name} has {weights.n_rows} rows, "
             f"{source.name} has {source.n_rows}"
         )
-    begin, positive = 0, False
+    begin, total = 0, 0.0
     for size in weights.sizes:
         block = weights.read(begin, begin + size)[:, 0]
         wrong = np.flatnonzero(~(np.isfinite(block) & (block >= 0)))
@@ -68,7 +69,9 @@ def _check(weights: Source, source: Source) -> None:
             where = weights._where(begin + int(wrong[0]))
             named = where if weights.name == IN_MEMORY else f"sample_weight of {where}"
             raise ValueError(f"{named} is {block[wrong[0]]}, weights must be finite and not negative")
-        positive = positive or bool(block.any())
+        with np.errstate(over="ignore"):
+            total += float(block.sum())
         begin += size
-    if not positive:
+    if total == 0:
         raise ValueError("sample_weight must have at least one positive entry, got zeros only.")
+    check_total_weight(total)

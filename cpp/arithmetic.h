@@ -1,0 +1,42 @@
+// The floating-point mode of a thread: how it rounds, what becomes of subnormal numbers, and whether it traps.
+#pragma once
+
+#if defined(__SSE2_MATH__) || defined(_M_X64)
+#include <xmmintrin.h>
+#else
+#include <cfenv>
+#endif
+
+namespace cprime {
+
+// With the flags of what has occurred.
+#if defined(__SSE2_MATH__) || defined(_M_X64)
+using Arithmetic = unsigned;
+inline Arithmetic arithmetic() { return _mm_getcsr(); }
+inline void set_arithmetic(const Arithmetic &mode) { _mm_setcsr(mode); }
+inline void set_standard_arithmetic() { _mm_setcsr(0x1f80); } // nothing traps, and all the rest is zero
+#else
+using Arithmetic = std::fenv_t;
+inline Arithmetic arithmetic() {
+    Arithmetic mode;
+    std::fegetenv(&mode);
+    return mode;
+}
+inline void set_arithmetic(const Arithmetic &mode) { std::fesetenv(&mode); }
+inline void set_standard_arithmetic() { std::fesetenv(FE_DFL_ENV); }
+#endif
+
+// While it lives, its thread rounds to nearest, keeps subnormal numbers and does not trap. Others may have left it
+// otherwise: a library that is built with -ffast-math flushes subnormals to zero in the thread that loads it.
+class StandardArithmetic {
+  public:
+    StandardArithmetic() : before_(arithmetic()) { set_standard_arithmetic(); }
+    ~StandardArithmetic() { set_arithmetic(before_); }
+    StandardArithmetic(const StandardArithmetic &) = delete;
+    StandardArithmetic &operator=(const StandardArithmetic &) = delete;
+
+  private:
+    Arithmetic before_;
+};
+
+} // namespace cprime

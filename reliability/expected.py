@@ -1,0 +1,114 @@
+"""Which errors a case may end in, and which it must: what the documentation says of its arguments."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reliability.space import OPENS_SOURCES, Case
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """An error that names an argument: pattern is found in its message. must: nothing else may come of the case."""
+
+    pattern: str
+    must: bool
+
+
+def working_type(X: NDArray, layout: str, estimator: str) -> np.dtype:
+    """What the data are computed in: float32 and float64 stay, anything else becomes float64.
+
+    A source says float32 where that holds every stored value.
+    """
+    if X.dtype.kind == "f" and X.dtype.itemsize == 4 and layout != "list":
+        return np.dtype(np.float32)
+    from_source = estimator in OPENS_SOURCES and layout in ("memmap", "memmap F", "source", "path")
+    if from_source and (X.dtype.itemsize < 4 and X.dtype.kind in "iufb"):
+        return np.dtype(np.float32)
+    return np.dtype(np.float64)
+
+
+def refusals(case: Case, X: NDArray, w: Any, layout: str) -> list[Refusal]:
+    """X: rows as they were made, of the case's own type; layout: as they are given"""
+    found = [*_of_data(case, X, w, layout), *_of_weights(case, len(X), w), *_of_arguments(case, X)]
+    if layout in ("source", "path", "memmap", "memmap F"):
+        found.append(Refusal(r"in memory", False))
+    return found
+
+
+def _of_data(case: Case, X: NDArray, w: Any, layout: str) -> list[Refusal]:
+    if X.dtype.kind == "c":
+        return [Refusal(r"[Cc]omplex|complex128", True)]
+    dtype = working_type(X, layout, case.estimator)
+    with np.errstate(over="ignore"):
+        values = X.astype(dtype).astype(np.float64)
+    if not np.isfinite(values).all():
+        return [Refusal(r"NaN|infinity|finite", True)]
+    found = _of_range(case, values, dtype)
+    if case.params.get("metric") == "cosine":
+        zero = not values.any(axis=1).all()
+        found.append(Refusal(r"zeros|length", zero))
+    if case.estimator == "KMeans1D" and X.shape[1] != 1:
+        found.append(Refusal(r"X must have one column", True))
+    return found
+
+
+def _of_range(case: Case, X: NDArray[np.float64], dtype: np.dtype) -> list[Refusal]:
+    """Numbers whose squared distances leave their type, and rows whose differences do: surely, or nearly."""
+    single = dtype == np.float32
+    most = 2.0 ** (60 if single else 224) / X.shape[1] ** 0.5
+    least = 2.0 ** (-51 if single else -280)
+    largest, spread = float(np.abs(X).max()), float(np.ptp(X, axis=0).max()) if len(X) > 1 else 0.0
+    if case.estimator == "lightweight":  # which takes what float64 can sum
+        return [Refusal(r"finite squared distances", False)]
+    found = []
+    if largest > most / 2 or "@far" in case.params.values():
+        found.append(Refusal(r"whose squared distances float(32|64) does not hold", largest > most * 2))
+    if 0 < spread < least * 4:
+        found.append(Refusal(r"whose squares float(32|64) does not hold", spread < least / 4))
+    return found
+
+
+def _of_weights(case: Case, n: int, w: Any) -> list[Refusal]:
+    if w is None:
+        return []
+    w = np.asarray(w, dtype=np.float64)
+    if w.shape != (n,) or not np.isfinite(w).all() or (w < 0).any() or not w.any():
+        return [Refusal(r"sample_weight|[Ww]eights", True)]
+    found = []
+    if not 2.0**-160 < w.sum() < 2.0**160:
+        found.append(Refusal(r"sample_weight.* sums to|finite squared", case.estimator != "lightweight"))
+    if case.estimator == "KMeans1D" and w.max() > 2.0**64 * w[w > 0].min():
+        found.append(Refusal(r"sample_weight must be at most .* times its least", True))
+    if case.estimator == "KMedoids" and np.count_nonzero(w) < case.params["n_clusters"]:
+        found.append(Refusal(r"sample_weight must have at least n_clusters", True))
+    return found
+
+
+def _of_arguments(case: Case, X: NDArray) -> list[Refusal]:
+    params, n = case.params, len(X)
+    C = next((params[name] for name in ("n_clusters", "n_components", "min_clusters") if name in params), 1)
+    found = []
+    if n < C:
+        found.append(Refusal(r"n_samples=\d+ should be >= (n_clusters|n_components|min_clusters)=\d+", True))
+    search = params.get("search")
+    options = search.get("Graph", {}) if isinstance(search, dict) else {}
+    if search in ("bounded", "full", None) or C == 1:
+        return found
+    if options.get("exchange"):
+        possible = case.estimator == "KMeans" and params.get("metric") != "cosine" and not params.get("epsilon")
+        found.append(Refusal(r"exchange=True", not possible and case.estimator != "SoftKMeans"))
+    if case.estimator != "KMeans" and _n_active(case, C) == C:
+        found.append(Refusal(r"search=.* needs n_active < n_components", True))
+    return found
+
+
+def _n_active(case: Case, C: int) -> int:
+    n_active = case.params.get("n_active", "auto" if case.estimator == "GaussianMixture" else None)
+    hard = case.params.get("assignment") == "hard"
+    if n_active == "auto":
+        n_active = C if C <= 16 or hard else 5
+    n_active = C if n_active is None else n_active
+    return 1 if hard and n_active == C else n_active

@@ -1,0 +1,131 @@
+"""`python -m reliability sanitize`: the contracts of the kernels and fits at once, with the core under sanitizers.
+
+The core is built once for each sanitizer, in an environment of its own below build/sanitize that takes all other
+packages from this one. Every instruction set is run: baseline and AVX2 as they are, AVX-512 and AMX in software, so
+that any machine of AVX2 runs all, and the sanitizers see what those instructions read and write.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import sysconfig
+import time
+import venv
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+CONTRACTS = [str(path) for path in sorted((ROOT / "tests" / "contracts").glob("test_kernel_*.py"))]
+EVERY_KERNEL = ["tests/contracts/test_kernel_guard_pages.py"]
+SEVERAL_THREADS = ["tests/contracts/test_kernel_threads.py", "tests/estimators/test_concurrent_fits.py"]
+INSTRUCTION_SETS = ["baseline", "avx2", "avx512", "amx"]
+
+
+class Sanitizer(NamedTuple):
+    settings: dict[str, str]  # of CMake
+    libraries: list[str]  # in the process before Python, which is not built for it
+    options: dict[str, str]  # environment
+    tests: list[str]
+
+
+# More than -O1 takes several times as long to compile, and leaves less to see. Debug: the names are kept.
+_FLAGS = {"CMAKE_BUILD_TYPE": "Debug", "CMAKE_CXX_FLAGS_DEBUG": "-O1 -g1"}
+SANITIZERS = {
+    # With undefined behaviour. Python leaves much to the end of a process, so leaks are none of the core's; and what is
+    # not written reads as a number far outside of every range.
+    "address": Sanitizer(
+        {"CPRIME_SANITIZE": "address", **_FLAGS},
+        ["libasan.so", "libstdc++.so.6"],
+        {
+            "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:detect_stack_use_after_return=1"
+            ":max_malloc_fill_size=1073741824:malloc_fill_byte=190",
+            "UBSAN_OPTIONS": "print_stacktrace=1",
+            "PYTHONMALLOC": "malloc",
+        },
+        [*CONTRACTS, SEVERAL_THREADS[1]],
+    ),
+    # Python and NumPy are not watched: what they hand to each other without the sanitizer's knowledge is no finding.
+    "thread": Sanitizer(
+        {"CPRIME_SANITIZE": "thread", **_FLAGS},
+        ["libtsan.so", "libstdc++.so.6"],
+        {"TSAN_OPTIONS": "halt_on_error=1:ignore_noninstrumented_modules=1"},
+        SEVERAL_THREADS,
+    ),
+    "none": Sanitizer({}, [], {}, CONTRACTS),
+}
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m reliability sanitize",
+        description=__doc__.split("\n\n")[0],
+        epilog="What follows -- is pytest's: options, and tests to be run in place of these.",
+    )
+    parser.add_argument("--with", dest="names", nargs="+", choices=SANITIZERS, default=["address", "thread"])
+    parser.add_argument("--sets", nargs="+", choices=INSTRUCTION_SETS, default=INSTRUCTION_SETS)
+    parser.add_argument("--short", action="store_true", help="minutes: every kernel once, fits at once on the baseline")
+    given, others = parser.parse_known_args(argv)
+    tests = [other for other in others if other.startswith("tests")]
+    options = [other for other in others if other not in tests and other != "--"]
+    if given.short:
+        runs = [("address", ["baseline", "amx"], EVERY_KERNEL), ("thread", ["baseline"], SEVERAL_THREADS[1:])]
+    else:
+        runs = [(name, given.sets, tests or SANITIZERS[name].tests) for name in given.names]
+    failed = False
+    for name, sets, chosen in runs:
+        python = environment(name, sets)
+        for instruction_set in sets:
+            failed |= run(python, name, instruction_set, [*chosen, *options]) != 0
+    return int(failed)
+
+
+def environment(name: str, sets: list[str]) -> str:
+    """The interpreter whose core is built under the sanitizer, with these instruction sets."""
+    folder = ROOT / "build" / "sanitize" / name
+    python = str(folder / "bin" / "python")
+    if not os.path.exists(python):
+        venv.create(folder)
+    where = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    packages = Path(subprocess.check_output(where, text=True).strip())
+    # Of a path file's folders the path files are not read: so the package that is installed here is not found there.
+    (packages / "others.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    compiled = ";".join(s.upper() for s in sets if s != "baseline")
+    settings = {"CPRIME_EMULATE": "ON", "CPRIME_SETS": compiled, **SANITIZERS[name].settings}
+    subprocess.run(
+        [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--disable-pip-version-check"]
+        + ["--no-build-isolation", "--no-deps", "--ignore-installed", f"--config-settings=build-dir={folder / 'cmake'}"]
+        + ["--config-settings=install.strip=false"]
+        + [f"--config-settings=cmake.define.{key}={value}" for key, value in settings.items()]
+        + ["--editable", str(ROOT)],
+        check=True,
+        env=os.environ | {"PATH": os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])},
+    )
+    return python
+
+
+def run(python: str, name: str, instruction_set: str, arguments: list[str]) -> int:
+    """pytest's exit status on an instruction set."""
+    sanitizer = SANITIZERS[name]
+    libraries = [library(file) for file in sanitizer.libraries]
+    variables = os.environ | sanitizer.options | {"CPRIME_ISA": instruction_set, "LD_PRELOAD": " ".join(libraries)}
+    answer = [python, "-c", "from cprime.kernels import instruction_set; print(instruction_set())"]
+    found = subprocess.check_output(answer, env=variables, text=True).strip()
+    if found != instruction_set:
+        raise RuntimeError(f"the core runs on {found} where {instruction_set} was asked for, which needs AVX2")
+    begin = time.monotonic()
+    print(f"{name}, {instruction_set}:", flush=True)
+    command = [python, "-m", "pytest", "-p", "no:cacheprovider", "-k", "not reference- and not contracts_hold"]
+    status = subprocess.run([*command, *arguments], env=variables, cwd=ROOT, check=False).returncode
+    seconds = time.monotonic() - begin
+    print(f"{name}, {instruction_set}: {'passed' if status == 0 else 'FAILED'} in {seconds:.0f} s", flush=True)
+    return status
+
+
+def library(file: str) -> str:
+    """Where the compiler has a library."""
+    compiler = os.environ.get("CXX", "c++")
+    path = subprocess.check_output([compiler, f"-print-file-name={file}"], text=True).strip()
+    if path == file:
+        raise RuntimeError(f"{compiler} has no {file}, the library of a sanitizer: it has to be installed")
+    return os.path.realpath(path)

@@ -1,0 +1,239 @@
+"""One case of the Python surface from data to judgement: a result whose properties hold, or an error with a name."""
+
+import logging
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+import cprime
+from cprime.search import Graph, Papers
+from reliability import data
+from reliability.expected import refusals, working_type
+from reliability.properties import Fitted, Wrong, check_fit, same_bits
+from reliability.space import OPENS_SOURCES, Case
+
+NAMED = (ValueError, TypeError)  # what a refusal is
+
+
+def run(case: Case, folder: Path) -> str:
+    """How the case ends: "fitted" or "refused"; raises Wrong, or whatever else came of it.
+
+    folder: for files, whose content is replaced
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)  # arrays after tables
+        return _Trial(case, folder).run()
+
+
+class _Trial:
+    def __init__(self, case: Case, folder: Path):
+        self.case, self.folder = case, folder
+        self.X = data.values(case.points)
+        layout = case.points.layout
+        self.layout = "C" if layout in ("source", "path") and case.estimator not in OPENS_SOURCES else layout
+        self.w = data.weights(case.weights, len(self.X), case.points.seed)
+        self.log: list[str] = []
+        self.allowed = refusals(case, self.X, self.w, self.layout)
+
+    def run(self) -> str:
+        given = data.laid_out(self.X, self.layout, self.folder)
+        before = _copied(given), deepcopy(self.w)
+        try:
+            if self.case.estimator == "lightweight":
+                self._coreset(given)
+            else:
+                with _listening(self.log):
+                    estimator = self._estimator().fit(given, sample_weight=self.w)
+        except NAMED as error:
+            return self._judged(error)
+        finally:
+            if not (_same_input(before[0], given) and _same_input(before[1], self.w)):
+                raise Wrong("an input array was changed")
+        missed = [refusal.pattern for refusal in self.allowed if refusal.must]
+        if missed:
+            raise Wrong(f"accepted, where an error was expected that says {missed}")
+        if self.case.estimator != "lightweight":
+            self._examine(estimator, given)
+        return "fitted"
+
+    def _judged(self, error: Exception) -> str:
+        """Whether an error is one that was to come."""
+        message = str(error)
+        if not any(re.search(refusal.pattern, message) for refusal in self.allowed):
+            raise error
+        return "refused"
+
+    def _estimator(self, **changes: Any) -> Any:
+        params = dict(self.case.params) | changes
+        search = params.get("search")
+        if isinstance(search, dict):
+            ((name, options),) = search.items()
+            params["search"] = {"Graph": Graph, "Papers": Papers}[name](**options)
+        C = params.get("n_clusters", params.get("n_components", 1))
+        for name in ("init", "init_params", "means_init"):
+            if name in params:
+                params[name] = data.start(params[name], self.X, C, self.case.points.seed)
+        return getattr(cprime, self.case.estimator)(**params)
+
+    def _coreset(self, given: Any) -> None:
+        params = self.case.params
+        found = cprime.coresets.lightweight(given, sample_weight=self.w, **params)
+        if not (found.indices >= 0).all() or not (found.indices < len(self.X)).all():
+            raise Wrong("an index of the coreset is out of range")
+        if len(found.indices) != params["m"] or not (np.isfinite(found.weights) & (found.weights > 0)).all():
+            raise Wrong(f"weights of the coreset are {found.weights}")
+        if self.w is not None and not np.asarray(self.w)[found.indices].all():
+            raise Wrong("a point without weight was drawn")
+        if not np.array_equal(found.points, self.X[found.indices].astype(found.points.dtype)):
+            raise Wrong("points of the coreset are not rows of X")
+
+    def _examine(self, estimator: Any, given: Any) -> None:
+        dtype = working_type(self.X, self.layout, self.case.estimator)
+        with np.errstate(over="ignore"):
+            X = self.X.astype(dtype)
+        w = None if self.w is None else np.asarray(self.w, dtype=np.float64)
+        fitted = Fitted(self.case, estimator, X, w, any("repaired" in message for message in self.log))
+        check_fit(fitted)
+        for act in self.case.acts:
+            getattr(self, f"_act_{act.replace(' ', '_')}")(estimator, given, X)
+
+    def _act_threads(self, estimator: Any, given: Any, X: NDArray) -> None:
+        for n_threads in (1, 3, 8):
+            other = self._estimator(n_threads=n_threads).fit(given, sample_weight=self.w)
+            same_bits(estimator, other, f"with n_threads={n_threads}")
+
+    def _act_repeat(self, estimator: Any, given: Any, X: NDArray) -> None:
+        other = self._estimator()
+        for _ in range(2):
+            same_bits(estimator, other.fit(given, sample_weight=self.w), "of another fit")
+
+    def _act_predict(self, estimator: Any, given: Any, X: NDArray) -> None:
+        """Rows one by one and all together, in the layout of the fit, give the same."""
+        labels = estimator.predict(given)
+        if labels.dtype != np.int32 or labels.shape != (len(X),):
+            raise Wrong(f"predict gives {labels.dtype} of shape {labels.shape}")
+        some = np.unique([0, len(X) // 2, len(X) - 1])
+        if not np.array_equal(estimator.predict(X[some]), labels[some]):
+            raise Wrong("predict of some rows differs from that of all")
+        score = estimator.score(given, sample_weight=self.w)
+        if not np.isfinite(score):
+            raise Wrong(f"score is {score}")
+        if hasattr(estimator, "transform"):
+            distances = estimator.transform(given)
+            if distances.shape != (len(X), len(estimator.cluster_centers_)) or distances.dtype != X.dtype:
+                raise Wrong(f"transform gives {distances.dtype} of shape {distances.shape}")
+            if not (np.isfinite(distances) & (distances >= 0)).all():
+                raise Wrong("transform gives distances that are not finite, or negative")
+        if self.case.estimator == "KMeans":
+            near = estimator.predict(given, approximate=True)
+            if near.dtype != np.int32 or near.min() < 0 or near.max() >= estimator.n_clusters:
+                raise Wrong("approximate labels are out of range")
+
+    def _act_odd_predict(self, estimator: Any, given: Any, X: NDArray) -> None:
+        """What is not finite or of another width is refused by name."""
+        bad = X.copy()
+        bad[-1, -1] = np.nan
+        for rows, pattern in (
+            (bad, "NaN|finite"),
+            (np.hstack([X, X]), "features"),
+            (X[0], "1D|2D|two"),
+            (X[:0], "0 sample"),
+        ):
+            try:
+                estimator.predict(rows)
+            except NAMED as error:
+                if not re.search(pattern, str(error)):
+                    raise
+            else:
+                raise Wrong(f"predict accepts rows of shape {rows.shape}, where an error was expected: {pattern}")
+
+    def _act_save(self, estimator: Any, given: Any, X: NDArray) -> None:
+        if "@function" in self.case.params.values():
+            return
+        path = self.folder / "model.safetensors"
+        estimator.save(path)
+        loaded = cprime.load(path)
+        same_bits(estimator, loaded, "after save and load")
+        if not np.array_equal(loaded.predict(X), estimator.predict(X)):
+            raise Wrong("a loaded model predicts otherwise")
+
+    def _act_copy(self, estimator: Any, given: Any, X: NDArray) -> None:
+        same_bits(estimator, deepcopy(estimator), "of a copy")
+        same_bits(estimator, clone(estimator).fit(given, sample_weight=self.w), "of a clone's fit")
+
+    def _act_bounds(self, estimator: Any, given: Any, X: NDArray) -> None:
+        if not hasattr(estimator, "bounds"):
+            return
+        found = estimator.bounds(given, sample_weight=self.w)
+        if not np.isfinite(found).all():
+            raise Wrong(f"bounds are {found}")
+        slack = self._slack(estimator, X) * (X.shape[1] + abs(found.free_energy) + abs(found.log_likelihood))
+        if found.kl_gap < -slack or found.entropy < -slack:
+            raise Wrong(f"bounds are {found}, slack {slack}")
+
+    def _slack(self, estimator: Any, X: NDArray) -> float:
+        """Share of bounds that rounding may take: of groups far from each other there is more of it."""
+        info, rows = np.finfo(X.dtype), X.astype(np.float64)
+        with np.errstate(all="ignore"):
+            sigma = np.sqrt(np.min(estimator.variance_ if hasattr(estimator, "variance_") else estimator.covariances_))
+            far = float(np.ptp(rows, axis=0).max() / sigma)
+        return 64 * float(info.eps) * (1 + (far if np.isfinite(far) else np.inf)) * X.shape[1]
+
+    def _act_batches(self, estimator: Any, given: Any, X: NDArray) -> None:
+        """partial_fit, of all rows and then of each third."""
+        if not hasattr(estimator, "partial_fit") or self.layout in ("source", "path"):
+            return
+        online = self._estimator()
+        online.partial_fit(given, sample_weight=self.w)
+        w = None if self.w is None else np.asarray(self.w, dtype=np.float64)
+        for rows in np.array_split(np.arange(len(X)), 3):
+            if len(rows) and (w is None or w[rows].any()):
+                online.partial_fit(X[rows], sample_weight=None if w is None else w[rows])
+        values = online.cluster_centers_ if hasattr(online, "cluster_centers_") else online.means_
+        if not np.isfinite(values).all() or not np.isfinite(online.lower_bound_):
+            raise Wrong("partial_fit ends in what is not finite")
+
+    def _act_weights_as_repeats(self, estimator: Any, given: Any, X: NDArray) -> None:
+        """A score with weights 2 is that of every row twice."""
+        once = estimator.score(X, sample_weight=np.full(len(X), 2.0))
+        twice = estimator.score(np.repeat(X, 2, axis=0))
+        if not np.isclose(once, twice, rtol=1e-4, atol=1e-30):
+            raise Wrong(f"score is {once} with weights 2 and {twice} of rows twice")
+
+
+@contextmanager
+def _listening(messages: list[str]) -> Iterator[None]:
+    """While it lasts, what the library logs is added."""
+    logger, handler = logging.getLogger("cprime"), logging.Handler()
+    handler.emit = lambda record: messages.append(record.getMessage())  # type: ignore[method-assign]
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(logging.NOTSET)
+
+
+def _copied(given: Any) -> Any:
+    if isinstance(given, np.ndarray):
+        return np.array(given)
+    return deepcopy(given) if isinstance(given, list) or hasattr(given, "iloc") else None
+
+
+def _same_input(before: Any, now: Any) -> bool:
+    if before is None:
+        return True
+    a, b = np.asarray(before), np.asarray(now)
+    return a.dtype == b.dtype and (np.array_equal(a, b) if a.dtype == object else a.tobytes() == b.tobytes())

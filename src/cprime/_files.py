@@ -1,0 +1,123 @@
+"""Files that are written whole or not at all, and files that are read whole, whatever they may be."""
+
+import hashlib
+import os
+import secrets
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+CHECKSUM_BYTES = 16
+
+
+def checksum(pieces: Iterable[Any]) -> str:
+    """Of pieces of bytes that follow each other, in hexadecimal digits: it tells damage, not who has written them."""
+    found = hashlib.blake2b(digest_size=CHECKSUM_BYTES)
+    for piece in pieces:
+        found.update(piece)
+    return found.hexdigest()
+
+
+def read_whole(path: Path) -> bytes:
+    """All bytes of a regular file; OSError for a device or a pipe, which may have no end, or never begin."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder, not a file")
+    if not path.exists():
+        raise FileNotFoundError(f"{path} does not exist")
+    with open(path, "rb", opener=_opener) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(f"{path} is not a regular file")
+        return file.read()
+
+
+def _opener(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a pipe is opened without waiting for its writer
+
+
+def writable_target(path: str | os.PathLike[str]) -> Path:
+    """The file that `path` stands for, symbolic links followed, checked to be one that can be replaced.
+
+    Parameters
+    ----------
+    path : path-like
+        A file to create or replace.
+
+    Returns
+    -------
+    target : pathlib.Path
+        Its real path.
+
+    Raises
+    ------
+    OSError
+        If the folder does not exist or cannot be written, or `path` is a folder, a device or a read-only
+        file.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        raise OSError(f"{path} exists and is not a regular file")
+    if target.exists() and not os.access(target, os.W_OK):
+        raise PermissionError(f"{path} exists and is read-only")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"the folder of {path} does not exist")
+    try:
+        tempfile.TemporaryFile(dir=target.parent).close()
+    except OSError as error:
+        raise OSError(f"no file can be created in the folder of {path}: {error.strerror}") from error
+    return target
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Write a file whole or not at all: yields a temporary path beside it, which replaces it at the end.
+
+    The temporary file exists and is empty when it is yielded, is flushed to the disk before it is renamed,
+    and is removed when anything fails. A symbolic link is followed, and a replaced file keeps its
+    permissions.
+
+    Parameters
+    ----------
+    path : path-like
+        The file to create or replace.
+
+    Yields
+    ------
+    temporary : pathlib.Path
+        Where to write, in the same folder and with the same suffix.
+
+    Raises
+    ------
+    OSError
+        As `writable_target` says, or if writing fails.
+    """
+    target = writable_target(path)
+    temporary = target.with_name(f".{target.stem}.{secrets.token_hex(8)}{target.suffix}")
+    try:
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        mode = (target if target.exists() else temporary).stat().st_mode & 0o7777
+        yield temporary
+        _flush(temporary, os.O_RDWR)
+        os.chmod(temporary, mode)  # a library may have put a file of its own in place of the temporary one
+        os.replace(temporary, target)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+    flush_folder(target.parent)
+
+
+def flush_folder(folder: Path) -> None:
+    """Until the disk has the names of the folder's files."""
+    if hasattr(os, "O_DIRECTORY"):
+        _flush(folder, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def _flush(path: Path, flags: int) -> None:
+    descriptor = os.open(path, flags)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,50 @@
+"""Which numbers a type can square and sum: others are refused by name, before squares are infinite or zero.
+
+Between the bounds no squared distance of two rows overflows, with room for the factors and sums that are made of them,
+and the largest ones are far above what underflows.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+# Squares of float32, and fourth powers of float64, which the variances of estimates have, are normal numbers with room
+# for sums; the least variances, squares of the data's resolution, are float64 in any case.
+LEAST = {np.dtype(np.float32): 2.0**-51, np.dtype(np.float64): 2.0**-280}
+MOST = {np.dtype(np.float32): 2.0**60, np.dtype(np.float64): 2.0**224}
+MOST_WEIGHT = 2.0**160
+
+
+def check_largest(largest: float, dtype: DTypeLike, n_features: int, name: str) -> None:
+    """Raise unless the squared distances of rows of numbers up to `largest` fit into their type."""
+    dtype = np.dtype(dtype)
+    most = MOST[dtype] / math.sqrt(max(n_features, 1))
+    if largest > most:
+        raise ValueError(
+            f"{name} has numbers up to {largest:.3g}, whose squared distances {dtype} does not hold: up to {most:.3g} "
+            f"are expected with {n_features} column(s). Divide {name} by a constant" + _or_wider(dtype)
+        )
+
+
+def check_spread(spread: float, dtype: DTypeLike, name: str) -> None:
+    """Raise if rows differ, but by so little (`spread`, in any column) that squares of the differences underflow."""
+    dtype = np.dtype(dtype)
+    if 0 < spread < LEAST[dtype]:
+        raise ValueError(
+            f"{name} has rows that differ by {spread:.3g} at most, whose squares {dtype} does not hold: differences "
+            f"from {LEAST[dtype]:.3g} are expected. Multiply {name} by a constant" + _or_wider(dtype)
+        )
+
+
+def _or_wider(dtype: np.dtype) -> str:
+    return ", or give it as float64." if dtype == np.float32 else "."
+
+
+def check_total_weight(total: float) -> None:
+    """Raise unless squared distances times so much weight can be summed."""
+    if not 1 / MOST_WEIGHT <= total <= MOST_WEIGHT:
+        raise ValueError(
+            f"sample_weight sums to {total:.3g}, expected between {1 / MOST_WEIGHT:.3g} and {MOST_WEIGHT:.3g}: "
+            "multiply it by a constant."
+        )

@@ -1,0 +1,164 @@
+"""What fitted attributes must be: a file that was tampered with is refused by name, before a kernel sees its arrays.
+
+Knows the attributes of every estimator by their names, and nothing of files.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cprime.estimators.mixture_parameters import covariance_shape
+from cprime.model import FAMILIES
+
+_LOOP = ("n_iter_", "converged_", "history_", "n_active_")
+_EM = (*_LOOP, "variance_", "lower_bound_", "lower_bounds_", "neighbors_", "certificate_")
+_SPLIT = (*_LOOP, "variance_", "lower_bound_", "n_clusters_", "inertia_")
+NEEDED = {
+    "KMeans": (*_EM, "counts_", "inertia_"),
+    "SoftKMeans": (*_EM, "stiffness_", "inertia_"),
+    "GaussianMixture": (
+        *(name for name in _EM if name != "variance_"),
+        *("weights_", "covariances_", "precisions_", "precisions_cholesky_"),
+        *("covariance_type_", "equal_weights_", "counts_"),
+    ),
+    "KMeans1D": ("boundaries_", "inertia_"),
+    "KMedoids": ("medoid_indices_", "inertia_", "n_iter_", "converged_"),
+    "FuzzyKMeans": (*_LOOP, "m_", "regularization_", "inertia_"),
+    "XMeans": _SPLIT,
+    "GMeans": _SPLIT,
+}
+_EM_COLUMNS = ("phase", "lower_bound", "quantization_error", "n_distances", "n_moved", "seconds")
+_COLUMNS = dict.fromkeys(("KMeans", "SoftKMeans", "GaussianMixture"), _EM_COLUMNS) | {
+    "FuzzyKMeans": ("objective", "n_distances", "seconds"),
+    "XMeans": ("n_clusters", "criterion"),
+    "GMeans": ("n_clusters", "criterion"),
+}
+
+
+class _Sizes(NamedTuple):
+    """Components, features, and the kind of the covariances."""
+
+    C: int
+    D: int
+    covariance_type: str = "tied_spherical"
+
+    @property
+    def covariances(self) -> tuple[int, ...]:
+        return covariance_shape(self.covariance_type, self.C, self.D)
+
+
+def check_fitted(estimator: Any) -> None:
+    """Raise ValueError for the first attribute that is missing, or that no fit leaves so."""
+    kind = next(base.__name__ for base in type(estimator).__mro__ if base.__name__ in NEEDED)
+    found = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
+    missing = sorted({*NEEDED[kind], "n_features_in_", "labels_"} - found.keys())
+    if missing:
+        raise ValueError(f"it has no {missing[0]}")
+    sizes = _sizes(estimator, kind)
+    for name, value in found.items():
+        if name in _CHECKS and not _CHECKS[name](value, sizes):
+            raise ValueError(f"{name} is not what a fit of {sizes.C} components in {sizes.D} dimensions leaves")
+    columns = _COLUMNS.get(kind)
+    if columns is not None and (found["history_"].dtype.names != columns or len(found["history_"]) < 1):
+        raise ValueError(f"history_ must have the columns {', '.join(columns)}, and a row")
+
+
+def _sizes(estimator: Any, kind: str) -> _Sizes:
+    """After checking the centers."""
+    name = "means_" if kind == "GaussianMixture" else "cluster_centers_"
+    centers: Any = getattr(estimator, name, None)
+    if kind == "KMedoids" and name in vars(estimator) and centers is None:
+        medoids = estimator.medoid_indices_
+        if not (_numbers(medoids, "i", (None,)) and len(medoids)):
+            raise ValueError("medoid_indices_ is not what a fit leaves")
+        return _Sizes(len(medoids), estimator.n_features_in_)
+    if not (_numbers(centers, "f", (None, None)) and centers.dtype in (np.float32, np.float64) and centers.size):
+        raise ValueError(f"{name} must be a matrix of finite float32 or float64")
+    if kind != "GaussianMixture":
+        return _Sizes(len(centers), centers.shape[1])
+    if not (isinstance(estimator.covariance_type_, str) and estimator.covariance_type_ in FAMILIES):
+        raise ValueError(f"covariance_type_ must be one of {', '.join(FAMILIES)}")
+    return _Sizes(len(centers), centers.shape[1], estimator.covariance_type_)
+
+
+def _numbers(value: Any, kinds: str, shape: tuple[int | None, ...]) -> bool:
+    """Whether that is an array of finite numbers of such a shape; None is any length."""
+    return (
+        isinstance(value, np.ndarray)
+        and value.dtype.kind in kinds
+        and value.ndim == len(shape)
+        and all(wanted in (None, length) for wanted, length in zip(shape, value.shape, strict=True))
+        and bool(np.isfinite(value).all())
+    )
+
+
+def _ids(value: Any, shape: tuple[int | None, ...], least: int, end: int) -> bool:
+    fits = _numbers(value, "i", shape) and value.dtype == np.int32
+    return fits and (not value.size or bool(value.min() >= least and value.max() < end))
+
+
+def _number(value: Any, least: float = -np.inf) -> bool:
+    """Whether that is a number that is not below the least one; NaN is."""
+    return isinstance(value, float | np.floating) and bool(value >= least)
+
+
+def _count(value: Any, least: int = 0, most: float = np.inf) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(least <= value <= most)
+
+
+def _positive(value: Any) -> bool:
+    return _number(value, 0.0) and 0 < value < np.inf
+
+
+def _covariances(value: Any, sizes: _Sizes) -> bool:
+    """Variances, or symmetric matrices with variances on the diagonal."""
+    if not _matrices(value, sizes) or sizes.covariance_type not in ("tied", "full"):
+        return bool(_matrices(value, sizes) and np.all(value >= 0))
+    return bool((value.diagonal(0, -2, -1) >= 0).all() and np.allclose(value, value.swapaxes(-2, -1)))
+
+
+def _matrices(value: Any, sizes: _Sizes) -> bool:
+    return _positive(value) if sizes.covariances == () else _numbers(value, "f", sizes.covariances)
+
+
+def _weights(value: Any, sizes: _Sizes) -> bool:
+    return _numbers(value, "f", (sizes.C,)) and bool((value >= 0).all() and abs(value.sum() - 1) < 1e-6)
+
+
+def _names(value: Any, sizes: _Sizes) -> bool:
+    return isinstance(value, np.ndarray) and value.shape == (sizes.D,) and all(isinstance(name, str) for name in value)
+
+
+_CHECKS: dict[str, Callable[[Any, _Sizes], bool]] = {
+    "n_features_in_": lambda value, s: _count(value, 1) and value == s.D,
+    "feature_names_in_": _names,
+    "labels_": lambda value, s: _ids(value, (None,), 0, s.C),
+    "neighbors_": lambda value, s: value is None or _ids(value, (s.C, None), -1, s.C),
+    "medoid_indices_": lambda value, s: _numbers(value, "i", (s.C,)) and bool((value >= 0).all()),
+    "boundaries_": lambda value, s: (
+        isinstance(value, np.ndarray)
+        and value.shape == (s.C - 1,)
+        and value.dtype == np.float64
+        and bool((value[1:] >= value[:-1]).all() and not np.isnan(value).any())
+    ),
+    "counts_": lambda value, s: _numbers(value, "f", (s.C,)) and bool((value >= 0).all()),
+    "weights_": _weights,
+    "covariances_": _covariances,
+    "precisions_": _matrices,
+    "precisions_cholesky_": _matrices,
+    "equal_weights_": lambda value, s: isinstance(value, bool | np.bool_),
+    "variance_": lambda value, s: _positive(value),
+    "stiffness_": lambda value, s: _positive(value),
+    "m_": lambda value, s: _number(value, 1.0),
+    "regularization_": lambda value, s: value is None or _positive(value),
+    "inertia_": lambda value, s: _number(value, 0.0),
+    "lower_bound_": lambda value, s: _number(value),
+    "n_active_": lambda value, s: _count(value, 1, s.C),
+    "n_clusters_": lambda value, s: _count(value, 1) and value == s.C,
+    "n_iter_": lambda value, s: _count(value),
+    "converged_": lambda value, s: isinstance(value, bool | np.bool_),
+    "certificate_": lambda value, s: value is None or isinstance(value, dict),
+    "lower_bounds_": lambda value, s: isinstance(value, list) and all(map(_number, value)),
+    "history_": lambda value, s: isinstance(value, np.ndarray) and value.ndim == 1,
+}

@@ -1,0 +1,44 @@
+"""A few points, components and kept sets that the tests of E-steps and rules share."""
+
+import numpy as np
+
+from cprime._random import Key
+from cprime.block import Block, Kept
+from cprime.model import TiedSpherical
+
+N, C, D = 60, 5, 3
+KEY = Key(3, 1, 2)
+
+
+def points(n=N, seed=0):
+    return np.random.default_rng(seed).standard_normal((n, D)) * 2
+
+
+def weights_of(n=N, seed=1):
+    """Weights with zeros among them."""
+    rng = np.random.default_rng(seed)
+    return rng.exponential(size=n) * (rng.random(n) > 0.2)
+
+
+def block(weighted=False, first=0):
+    return Block(points(), weights_of() if weighted else None, first)
+
+
+def plain(block):
+    """w_n, ones where there are none."""
+    return np.ones(len(block)) if block.sample_weight is None else block.sample_weight
+
+
+def model(variance=12.0, floor=1e-20):
+    return TiedSpherical(points(C, seed=4), variance, floor)
+
+
+def squares(X, centers):
+    return np.square(X[:, np.newaxis] - centers).sum(axis=2)
+
+
+def kept(X, centers, n_kept):
+    """The best there are."""
+    all_costs = squares(X, centers)
+    ids = np.argsort(all_costs, axis=1)[:, :n_kept].astype(np.int32)
+    return Kept(ids, np.take_along_axis(all_costs, ids, axis=1))

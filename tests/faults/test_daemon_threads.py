@@ -1,0 +1,57 @@
+"""The interpreter ends while daemon threads compute: with its own exit status, and nothing on stderr."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+# Each process forks before it has threads, so that modules are imported once; children end as the script does.
+SCRIPT = """
+import os
+import threading
+import time
+
+import numpy as np
+
+from cprime import kernels
+{imports}
+
+children = []
+for pause in (0.05, 0.1, 0.15, 0.2, 0.25):
+    children.append(os.fork())
+    if not children[-1]:
+        break
+if children[-1]:
+    print([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children])
+else:
+    rng = np.random.default_rng(0)
+    X, centers = rng.standard_normal((60_000, 64)), rng.standard_normal((4_000, 64))
+    begun = threading.Event()
+
+    def work():
+        begun.set()
+        for seed in range(10**6):
+            {work}
+
+    threading.Thread(target=work, daemon=True).start()
+    begun.wait()
+    time.sleep(pause)
+"""
+
+FITS = {
+    "a kernel": "kernels.nearest(X, centers, n_threads={n_threads})",
+    "k-means": "KMeans(300, search='bounded', n_threads={n_threads}, random_state=seed, max_iter=3).fit(X[:3000])",
+    "a mixture": "GaussianMixture(20, n_threads={n_threads}, random_state=seed, max_iter=3).fit(X[:3000])",
+}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork a process")
+@pytest.mark.parametrize(
+    ("fit", "n_threads"), [("a kernel", 1), ("a kernel", 3), ("k-means", 1), ("k-means", 3), ("a mixture", 3)]
+)
+def test_an_exit_while_a_daemon_thread_computes_is_an_ordinary_one(fit, n_threads):
+    imports = "" if fit == "a kernel" else "from cprime import GaussianMixture, KMeans"
+    script = SCRIPT.format(imports=imports, work=FITS[fit].format(n_threads=n_threads))
+    done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[0, 0, 0, 0, 0]\n", "")

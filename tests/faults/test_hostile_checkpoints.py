@@ -1,0 +1,98 @@
+"""Checkpoints that are damaged or made to harm: refused by name, and nothing outside the folder is touched."""
+
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+import cprime
+from cprime import KMeans
+from cprime.checkpoints import folder as checkpoints
+
+
+class Died(Exception):
+    """What a fit is killed with."""
+
+
+@pytest.fixture
+def folder(tmp_path, rng, monkeypatch):
+    """Of a fit that has died after two passes."""
+    monkeypatch.setattr(checkpoints, "_SHARE", float("inf"))
+    estimator = KMeans(3, init="random", tol=0, random_state=0, n_threads=1, checkpoint=tmp_path / "folder")
+    seen = []
+
+    def die(row, model):
+        seen.append(row)
+        if len(seen) == 2:
+            raise Died
+
+    estimator._callback = die
+    with pytest.raises(Died):
+        estimator.fit(rng.normal(size=(30, 2)))
+    return tmp_path / "folder"
+
+
+def test_a_description_cut_short_or_changed_at_any_byte_is_refused(folder):
+    path = folder / "fit.safetensors"
+    whole = path.read_bytes()
+    for place in range(len(whole)):
+        for damage in (whole[:place], whole[:place] + bytes([whole[place] ^ 1 << place % 8]) + whole[place + 1 :]):
+            path.write_bytes(damage)
+            with pytest.raises(ValueError, match=r"fit\.safetensors is damaged"):
+                cprime.checkpoints.read(folder)
+
+
+@pytest.mark.parametrize("name", ["head.safetensors", "000000.safetensors"])
+def test_a_state_cut_short_or_changed_at_any_byte_is_never_read(name, folder):
+    path = sorted(folder.glob("state-*"))[-1] / name
+    whole = path.read_bytes()
+    for place in range(len(whole)):
+        for damage in (whole[:place], whole[:place] + bytes([whole[place] ^ 1 << place % 8]) + whole[place + 1 :]):
+            path.write_bytes(damage)
+            with pytest.raises(ValueError, match="checksum"):
+                checkpoints._read_tensors(path)
+
+
+def described(folder, **changes):
+    """The folder with another description, of a right checksum."""
+    description = cprime.checkpoints.read(folder) | changes
+    tensors = {}
+    node = checkpoints.encode(description, "fit", tensors)
+    checkpoints._write_tensors(folder / "fit.safetensors", tensors, {"format": checkpoints.FORMAT, "fit": node})
+
+
+FORGED = {
+    "arrays outside of the folder": {"arrays": ("../secret",)},
+    "arrays that are a number": {"arrays": 7},
+    "methods among what a fit begins with": {"warm": {"fit": 1}},
+    "chunks that are none": {"chunks": ()},
+    "chunks of fewer rows than none": {"chunks": (-30,)},
+    "chunks of text": {"chunks": ("a",)},
+    "a seed of text": {"seed": "a"},
+    "an unknown estimator": {"estimator": "Popen"},
+    "an estimator without checkpoints": {"estimator": "KMeans1D"},
+    "an unknown parameter": {"parameter shell": True},
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_forged_descriptions_are_refused_by_name(name, folder, tmp_path):
+    np.save(tmp_path / "secret.npy", np.zeros((30, 2)))
+    described(folder, **FORGED[name])
+    with pytest.raises(ValueError, match=r"folder|Popen"):
+        cprime.resume(folder)
+
+
+@pytest.mark.parametrize("name", ["data.npy.part", "fit.safetensors.part", "weights.npy", "state-00000009"])
+def test_links_out_of_the_folder_are_refused_and_not_followed(name, folder, tmp_path):
+    victim = tmp_path / "victim"
+    if name.startswith("state-"):
+        shutil.copytree(sorted(folder.glob("state-*"))[-1], victim)
+    else:
+        victim.write_text("mine")
+    (folder / name).symlink_to(victim)
+    (folder / "data.npy").unlink()
+    with pytest.raises(ValueError, match=re.escape(repr(name))):
+        cprime.resume(folder)
+    assert victim.is_dir() or victim.read_text() == "mine"

@@ -1,0 +1,21 @@
+"""Marks that several folders of tests give."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pytest
+
+
+def long_but(quick: Iterable[Any], values: Iterable[Any], ids: Sequence[str] | None = None) -> list[Any]:
+    """Values of a parameter, those that are not `quick` marked long; of a tuple its first entry says which it is."""
+    values, quick = list(values), list(quick)
+    names = [value[0] if isinstance(value, tuple) else value for value in values]
+    assert set(quick) <= set(names), f"{set(quick) - set(names)} are none of {names}"
+    return [
+        pytest.param(
+            *(value if isinstance(value, tuple) else (value,)),
+            id=None if ids is None else ids[i],
+            marks=() if names[i] in quick else pytest.mark.long,
+        )
+        for i, value in enumerate(values)
+    ]

@@ -1,0 +1,144 @@
+"""The verbs that models offer to searches, by costs that are written out."""
+
+import numpy as np
+import pytest
+from model_data import CENTERS, SHARES, C, D, known, matrices, points
+from scipy.stats import multivariate_normal
+
+from cprime.model import components as module
+from cprime.model.components import Centers
+
+
+def of(name, free=True):
+    model = known(name, free).model
+    return model.components(), -2 * (known(name, free).joint(points()) - model.log_scale)
+
+
+def lists_of(ids):
+    return np.array(ids, dtype=np.int32)
+
+
+LISTS = lists_of([[1, 2], [0, 3], [3, -1], [2, 0]])
+WINNERS = np.arange(50, dtype=np.int32) % C
+CASES = {"centers": None, "diag": "diag", "full": "full"}
+
+
+@pytest.fixture(params=list(CASES))
+def case(request):
+    """Components, the points, and all costs (n, C)."""
+    X = points()
+    if request.param == "centers":
+        return Centers(CENTERS), X, np.square(X[:, np.newaxis] - CENTERS).sum(axis=2)
+    components, costs = of(request.param)
+    return components, X, costs
+
+
+def test_the_best_of_all(case):
+    components, X, costs = case
+    ids, found = components.best(X, 2)
+    np.testing.assert_array_equal(ids, np.argsort(costs, axis=1)[:, :2])
+    np.testing.assert_allclose(found, np.sort(costs, axis=1)[:, :2], rtol=1e-9, atol=1e-12)
+    hinted = components.best(X, 2, hint=ids)
+    np.testing.assert_array_equal(hinted[0], ids)
+
+
+def offered(previous, lists=LISTS):
+    """Which components a point may go to: its own ones and the list of the first of them."""
+    there = np.zeros((len(previous), C), dtype=bool)
+    for row, own in zip(there, previous, strict=True):
+        row[own] = True
+        row[[c for c in lists[own[0]] if c >= 0]] = True
+    return there
+
+
+def test_the_best_of_the_winner_and_its_list(case):
+    components, X, costs = case
+    labels, found = components.reassign(X, LISTS, WINNERS)
+    expected = np.where(offered(WINNERS[:, np.newaxis]), costs, np.inf)
+    np.testing.assert_array_equal(labels, expected.argmin(axis=1))
+    np.testing.assert_allclose(found, expected.min(axis=1), rtol=1e-9, atol=1e-12)
+    assert labels.shape == found.shape == (len(X),)
+
+
+def test_the_best_of_what_is_kept_and_of_a_list(case):
+    components, X, costs = case
+    previous = np.column_stack([WINNERS, (WINNERS + 1) % C]).astype(np.int32)
+    expected = np.where(offered(previous), costs, np.inf)
+    ids, found = components.keep(X, LISTS, previous, 2)
+    np.testing.assert_array_equal(ids, np.argsort(expected, axis=1)[:, :2])
+    np.testing.assert_allclose(found, np.sort(expected, axis=1)[:, :2], rtol=1e-9, atol=1e-12)
+
+
+def test_the_best_of_lists_and_of_what_is_drawn(case):
+    components, X, costs = case
+    previous = np.column_stack([WINNERS, (WINNERS + 2) % C]).astype(np.int32)
+    extra = ((WINNERS + 3) % C)[:, np.newaxis].astype(np.int32)
+    there = offered(previous) | offered(previous[:, ::-1]) | np.eye(C, dtype=bool)[extra[:, 0]]
+    expected = np.where(there, costs, np.inf)
+    found = components.among(X, LISTS, previous, 2, extra, evidence=True)
+    np.testing.assert_array_equal(found.kept, np.argsort(expected, axis=1)[:, :2])
+    np.testing.assert_allclose(found.distances, np.sort(expected, axis=1)[:, :2], rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(found.counts, there.sum(axis=1))
+    seen = [set(row[row >= 0]) for row in found.evaluated]
+    assert seen == [set(np.flatnonzero(row)) for row in there]
+    assert components.among(X, LISTS, previous, 2).evaluated is None
+
+
+def test_points_are_compared_with_centers_as_they_are_unless_said_otherwise():
+    assert Centers(CENTERS).steady
+    assert not Centers(CENTERS, False).steady
+
+
+def test_which_components_have_changed():
+    after = CENTERS.copy()
+    after[2, 1] += 1e-9
+    np.testing.assert_array_equal(Centers(after).changed(CENTERS), [False, False, True, False])
+    assert of("diag")[0].changed(CENTERS).tolist() == [True] * C
+
+
+def test_costs_as_dissimilarities_and_their_scale():
+    costs = np.array([[4.0, 9.0], [16.0, 1.0]], dtype=np.float32)
+    np.testing.assert_array_equal(Centers(CENTERS).dissimilarity(costs), [[2, 3], [4, 1]])
+    assert Centers(CENTERS).dissimilarity(costs).dtype == np.float64
+    assert Centers(CENTERS).scale_of(costs) == 30.0
+    gaussians = of("full")[0]
+    np.testing.assert_array_equal(gaussians.dissimilarity(costs), costs)
+    assert gaussians.dissimilarity(costs).dtype == np.float64
+    assert gaussians.scale_of(costs) == 4 * D
+
+
+def test_lists_of_centers_begin_with_the_nearest():
+    between = np.square(CENTERS[:, np.newaxis] - CENTERS).sum(axis=2)
+    np.testing.assert_array_equal(Centers(CENTERS).lists(3), np.argsort(between, axis=1)[:, 1:3])
+
+
+@pytest.mark.parametrize("name", ["spherical", "diag", "full"])
+def test_lists_of_gaussians_are_by_mean_costs_of_what_a_component_generates(name):
+    """E_c[−2 log p(c̃, x)], here from a large sample, which is KL(c‖c̃) − log π_c̃ but for what c̃ does not change."""
+    truth = known(name, True)
+    rng = np.random.default_rng(0)
+    means = np.empty((C, C))
+    for c in range(C):
+        X = multivariate_normal(CENTERS[c], truth.covariances[c]).rvs(200_000, random_state=rng)
+        means[c] = -2 * truth.joint(X).mean(axis=0)
+    expected = np.array([[b for b in np.argsort(row) if b != c] for c, row in enumerate(means)])
+    np.testing.assert_array_equal(truth.model.components().lists(C), expected)
+
+
+def test_lists_of_very_many_gaussians_are_by_the_distances_of_their_means(monkeypatch):
+    monkeypatch.setattr(module, "_CLOSED_FORM", C - 1)
+    components = of("full")[0]
+    between = np.square(CENTERS[:, np.newaxis] - CENTERS).sum(axis=2)
+    nearest = np.argsort(between, axis=1)[:, 1:]
+    np.testing.assert_array_equal(components.lists(3), nearest[:, :2])
+    np.testing.assert_array_equal(components.lists(C, lists_of(nearest)), nearest)
+    monkeypatch.setattr(module, "_CLOSED_FORM", C)
+    assert not np.array_equal(components.lists(C), nearest)
+
+
+def test_costs_of_gaussians_are_relative_to_the_least_offset():
+    """What all costs have in common is left to `log_scale`, so that float32 has digits for the differences."""
+    model = known("full", True).model
+    half_logs = 0.5 * np.linalg.slogdet(2 * np.pi * matrices())[1] - np.log(SHARES)
+    np.testing.assert_allclose(model.gaussians.offsets, 2 * (half_logs - half_logs.min()), rtol=1e-10, atol=1e-12)
+    assert model.log_scale == pytest.approx(-half_logs.min())

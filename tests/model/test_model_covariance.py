@@ -1,0 +1,123 @@
+"""Covariances that have no factor, variances of no extent, components without points."""
+
+import logging
+
+import numpy as np
+import pytest
+from model_data import matrices
+
+from cprime.model import Diag, Full, Spherical
+from cprime.model.covariance import inverses, least_variance, of_empty, positive, repaired
+
+LEAST = np.sqrt(np.finfo(np.float64).tiny)
+
+
+def test_a_covariance_with_a_factor_is_left_alone(caplog):
+    given = matrices()
+    with caplog.at_level(logging.INFO, "cprime"):
+        found, lower = repaired(given)
+    np.testing.assert_array_equal(found, given)
+    assert found is not given
+    np.testing.assert_allclose(lower @ lower.transpose(0, 2, 1), given, rtol=1e-12)
+    np.testing.assert_array_equal(np.triu(lower, 1), 0)
+    np.testing.assert_allclose(inverses(lower) @ lower, np.broadcast_to(np.eye(3), lower.shape), atol=1e-12)
+    np.testing.assert_array_equal(np.triu(inverses(lower), 1), 0)
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e9])
+def test_a_singular_covariance_gets_the_least_share_of_its_mean_variance_that_helps(scale, caplog):
+    """Rank one: the mean variance is 5/3, of which 1e-10 is enough; its neighbours are not touched."""
+    line = np.array([2.0, 0.0, 1.0])
+    given = np.stack([matrices()[0], scale * np.outer(line, line), matrices()[1]])
+    before = given.copy()
+    with caplog.at_level(logging.INFO, "cprime"):
+        found, lower = repaired(given)
+    np.testing.assert_array_equal(given, before)
+    np.testing.assert_array_equal(found[[0, 2]], given[[0, 2]])
+    np.testing.assert_allclose(found[1] - given[1], 1e-10 * scale * 5 / 3 * np.eye(3), rtol=1e-5, atol=0)
+    np.testing.assert_allclose(lower[1] @ lower[1].T, found[1], rtol=1e-12)
+    assert "1 singular covariance(s) repaired" in caplog.text
+
+
+def test_ever_more_is_added_until_there_is_a_factor():
+    """Off-diagonals beyond what variances allow by 3e-8 of these: 1e-10, 1e-9 and 1e-8 are not enough."""
+    given = np.array([[[1.0, 1 + 3e-8], [1 + 3e-8, 1.0]]])
+    found, _ = repaired(given)
+    np.testing.assert_allclose(found - given, 1e-7 * np.eye(2)[np.newaxis], rtol=1e-6, atol=1e-15)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_nothing_at_all_becomes_what_numbers_of_the_data_can_tell_from_zero(dtype):
+    found, lower = repaired(np.zeros((1, 2, 2)), dtype)
+    least = least_variance(dtype)
+    assert least == pytest.approx(float(np.finfo(dtype).tiny) ** 0.5)
+    np.testing.assert_allclose(found, least * np.eye(2)[np.newaxis])
+    np.testing.assert_allclose(lower, np.sqrt(least) * np.eye(2)[np.newaxis])
+
+
+def test_rounding_is_no_variance():
+    """What is left of the last variance is below four units in the last place of it: no factor that means anything."""
+    eps = np.finfo(np.float64).eps
+    for rest, singular in ((2 * eps, True), (64 * eps, False)):
+        given = np.array([[[1.0, 1.0], [1.0, 1.0 + rest]]])
+        assert np.array_equal(repaired(given)[0], given) != singular
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_covariance_that_is_not_finite_is_named(bad):
+    """Also where the LAPACK at hand makes a factor of NaN and says nothing."""
+    given = matrices()
+    given[2, 1, 0] = given[2, 0, 1] = bad
+    with pytest.raises(np.linalg.LinAlgError, match="the covariance of component 2 is not finite"):
+        repaired(given)
+
+
+def test_a_factor_without_inverse_is_named():
+    lower = np.stack([np.eye(2), np.array([[1.0, 0.0], [5.0, 0.0]])])
+    with pytest.raises(np.linalg.LinAlgError, match="the factor of component 1 is singular"):
+        inverses(lower)
+
+
+def test_variances_of_no_extent_become_a_tiny_share_of_the_mean_of_the_others(caplog):
+    given = np.array([[2.0, 0.0], [4.0, np.nan]])
+    with caplog.at_level(logging.INFO, "cprime"):
+        found = positive(given, np.float64)
+    np.testing.assert_allclose(found, [[2.0, 3e-10], [4.0, 3e-10]])
+    assert "2 variance(s) of no extent repaired" in caplog.text
+    caplog.clear()
+    good = np.array([1.0, 2 * LEAST])
+    with caplog.at_level(logging.INFO, "cprime"):
+        assert positive(good, np.float64) is good
+    assert not caplog.records
+    np.testing.assert_allclose(positive(np.array([1.0, LEAST]), np.float64), [1.0, 1e-10])
+    np.testing.assert_allclose(positive(np.zeros(3), np.float64), np.full(3, 1e-10))
+    tiny = np.finfo(np.float32).tiny ** 0.5
+    np.testing.assert_allclose(positive(np.array([5 * tiny, 0.0]), np.float32), [5 * tiny, tiny])
+
+
+@pytest.mark.parametrize("shape", [(), (2,), (2, 2)])
+def test_components_without_points_take_the_weighted_mean_of_the_others(shape, caplog):
+    given = np.arange(1.0, 5.0).reshape(4, *[1] * len(shape)) * np.ones((4, *shape))
+    with caplog.at_level(logging.INFO, "cprime"):
+        found = of_empty(np.array([1.0, 0.0, 3.0, np.nan]), given)
+    mean = 0.25 * 1 + 0.75 * 3
+    np.testing.assert_allclose(found, np.array([1, mean, 3, mean]).reshape(4, *[1] * len(shape)) * np.ones((4, *shape)))
+    assert "2 component(s) without points" in caplog.text
+    assert of_empty(np.ones(4), given) is given
+    assert of_empty(np.zeros(4), given) is given
+
+
+def test_a_family_repairs_what_an_m_step_gives():
+    counts, centers = np.array([3.0, 5.0]), np.zeros((2, 2))
+    flat = np.array([[1.0, 0.0], [3.0, 2.0]])
+    np.testing.assert_allclose(Diag(centers, flat)._shaped(counts, flat), [[1, 2e-10], [3, 2]])
+    np.testing.assert_allclose(Diag(centers, flat, 0.5)._shaped(counts, flat), flat + 0.5)
+    np.testing.assert_allclose(Diag(centers, flat, 0.5)._shaped(counts, flat - 0.1), np.maximum(flat - 0.1, 0) + 0.5)
+    np.testing.assert_allclose(Spherical(centers, flat[0], 0.5)._shaped(counts, flat), [1.0, 3.0])
+    np.testing.assert_allclose(Spherical(centers, flat[0])._shaped(counts, np.array([[-1.0, 2], [1, 1]])), [1, 1])
+    singular = np.array([np.eye(2), np.ones((2, 2))])
+    shaped = Full(centers, singular, 0.5)._shaped(counts, singular.copy())
+    np.testing.assert_allclose(shaped, singular + 0.5 * np.eye(2))
+    found = Full(centers, singular)._shaped(counts, singular.copy())
+    np.testing.assert_allclose(found[1] - singular[1], 1e-10 * np.eye(2), rtol=1e-5)

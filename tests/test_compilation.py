@@ -1,0 +1,74 @@
+"""How the core is compiled: for speed, for the processor that the compiler means, and each instruction set apart."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+BIN = Path(sys.executable).parent
+
+pytestmark = pytest.mark.long
+
+
+def tool(name):
+    """The path of a program, of this environment or of the system."""
+    path = shutil.which(name, path=BIN) or shutil.which(name)
+    return path or pytest.skip(f"{name} is not installed")
+
+
+def call(*command):
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, f"{command}\n{result.stdout[-4000:]}\n{result.stderr[-4000:]}"
+    return result.stdout
+
+
+def configure(folder, **settings):
+    """CMake's build folder of the core."""
+    settings |= {
+        "SKBUILD_PROJECT_NAME": "cprime",
+        "Python_EXECUTABLE": sys.executable,
+        "CMAKE_MAKE_PROGRAM": tool("ninja"),
+        "CMAKE_EXPORT_COMPILE_COMMANDS": "ON",
+    }
+    call(tool("cmake"), "-S", ROOT, "-B", folder, "-G", "Ninja", *(f"-D{name}={v}" for name, v in settings.items()))
+    return folder
+
+
+def test_the_core_is_compiled_for_speed(tmp_path):
+    folder = configure(tmp_path, CMAKE_BUILD_TYPE="Release")
+    commands = json.loads((folder / "compile_commands.json").read_text())
+    own = [c["command"] for c in commands if Path(c["file"]).parent == ROOT / "cpp"]
+    assert len(own) >= len(list((ROOT / "cpp").glob("*.cpp")))
+    for command in own:
+        assert re.findall(r"(?<=\s)-O\w+", command)[-1] == "-O3", command
+
+
+def test_a_higher_instruction_set_offers_its_table_and_nothing_else(tmp_path):
+    """Unoptimised, where nothing is inlined: what the linker could put in the place of the baseline's functions."""
+    nm = tool("nm")
+    folder = configure(tmp_path, CMAKE_BUILD_TYPE="Debug")
+    linked = re.search(
+        r"^build _core\S+: CXX_MODULE_LIBRARY\S+ (.*)", (folder / "build.ninja").read_text(), re.MULTILINE
+    )
+    objects = [name for name in linked[1].split() if re.search(r"kernels_(?!baseline)", name)]
+    if not objects:
+        pytest.skip("for this processor there is the baseline alone")
+    call(tool("cmake"), "--build", folder, "--target", *objects)
+    for name in objects:
+        isa = re.search(r"kernels_([a-z0-9]+)", name)[1]
+        symbols = [line.split() for line in call(nm, "--defined-only", folder / name).splitlines()]
+        foreign = [symbol for *_, kind, symbol in symbols if kind in "WVu" and f"6cprime{len(isa)}{isa}" not in symbol]
+        assert not foreign, f"{name} defines {len(foreign)} functions for all, as {foreign[:5]}"
+
+
+@pytest.mark.parametrize("target", ["i686-linux-gnu", "aarch64-linux-gnu"])
+def test_the_compiler_says_for_which_processor(tmp_path, target):
+    folder = configure(tmp_path, CMAKE_CXX_COMPILER=tool(f"{target}-g++"))
+    call(tool("cmake"), "--build", folder, "--target", "CMakeFiles/_core.dir/cpp/dispatch.cpp.o")
+    commands = json.loads((folder / "compile_commands.json").read_text())
+    assert not [c["command"] for c in commands if "-mavx" in c["command"]]

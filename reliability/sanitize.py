@@ -115,7 +115,9 @@ def run(python: str, name: str, instruction_set: str, arguments: list[str]) -> i
         raise RuntimeError(f"the core runs on {found} where {instruction_set} was asked for, which needs AVX2")
     begin = time.monotonic()
     print(f"{name}, {instruction_set}:", flush=True)
-    command = [python, "-m", "pytest", "-p", "no:cacheprovider", "-k", "not reference- and not contracts_hold"]
+    # A sanitizer writes its report to the process's own standard error, which pytest would keep to itself.
+    command = [python, "-m", "pytest", "--capture=sys", "-p", "no:cacheprovider"]
+    command += ["-k", "not reference- and not contracts_hold"]
     status = subprocess.run([*command, *arguments], env=variables, cwd=ROOT, check=False).returncode
     seconds = time.monotonic() - begin
     print(f"{name}, {instruction_set}: {'passed' if status == 0 else 'FAILED'} in {seconds:.0f} s", flush=True)

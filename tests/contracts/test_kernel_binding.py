@@ -5,6 +5,7 @@ import pytest
 from kernel_data import clustered
 
 from cprime import _core, kernels
+from cprime.kernels import arguments as check
 
 N, C, D = 40, 5, 3
 X = clustered(N, D, np.float32)
@@ -81,3 +82,29 @@ def test_lists_too_wide_to_count_are_refused():
             None,
             1,
         )
+
+
+def unaligned(array):
+    """The same numbers, one byte beside where their type belongs."""
+    memory = np.empty(array.nbytes + 1, dtype=np.uint8)
+    out = memory[1:].view(array.dtype).reshape(array.shape)
+    out[...] = array
+    return out
+
+
+def test_unaligned_arrays_are_copied_before_the_core_reads_them():
+    values, ids = unaligned(np.arange(6.0)), unaligned(np.arange(6, dtype=np.int32))
+    assert not values.flags.aligned
+    assert not ids.flags.aligned
+    read = {
+        "matrix": check.matrix(values.reshape(2, 3), "X"),
+        "vector": check.vector(values, "values", 6),
+        "kept": check.kept(ids.reshape(2, 3), "kept", (2, 3)),
+        "factor": check.factor(values, "factor", values, 6),
+        "positions": check.positions(unaligned(np.arange(6)), "rows"),
+    }
+    for name, array in read.items():
+        assert array.flags.aligned, name
+        np.testing.assert_array_equal(array.ravel(), np.arange(6), name)
+    with pytest.raises(ValueError, match="sums must be contiguous, writeable float64"):
+        check.sums(values.reshape(2, 3), "sums", 2, np.empty((1, 3)))

@@ -11,12 +11,14 @@ SCRIPT = """
 import os
 import threading
 import time
+import warnings
 
 import numpy as np
 
 from cprime import kernels
 {imports}
 
+warnings.simplefilter("ignore")  # of fits that are short on purpose
 children = []
 for pause in (0.05, 0.1, 0.15, 0.2, 0.25):
     children.append(os.fork())

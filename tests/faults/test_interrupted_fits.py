@@ -27,11 +27,14 @@ def data(kind, seed, D):
 
 
 def interrupted(call, at):
-    """Runs it until so many functions have been called, then raises KeyboardInterrupt; returns how many it called."""
+    """Runs it until so many of our functions have been called, then raises KeyboardInterrupt; returns how many were.
+
+    Those of others are left alone: raised where logging gives its lock back, the lock would be held for ever.
+    """
     called = [0]
 
     def count(frame, event, argument):
-        if event == "call":
+        if event == "call" and frame.f_globals.get("__name__", "").startswith("cprime"):
             called[0] += 1
             if called[0] == at:
                 raise KeyboardInterrupt

@@ -3,10 +3,15 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 Floats = NDArray[np.floating]
 MOST_COLUMNS = 2**24  # the kernels count columns in 32 bits, and pack a few more
+
+
+def contiguous(array: NDArray, dtype: DTypeLike = None) -> NDArray:
+    """The array without gaps and at addresses that its type asks for, as the core reads it; a copy where it is not."""
+    return np.require(array, dtype, ["C_CONTIGUOUS", "ALIGNED"])
 
 
 def matrix(array: Floats, name: str, like: Floats | None = None) -> Floats:
@@ -26,8 +31,9 @@ def matrix(array: Floats, name: str, like: Floats | None = None) -> Floats:
         raise ValueError(f"{name} must have at most {MOST_COLUMNS} columns, got {array.shape[1]}")
     if not len(array):  # an array without rows may have strides of 0
         return np.empty((1, array.shape[1]), dtype=array.dtype)[:0]
-    if (array.shape[1] > 1 and array.strides[1] != array.itemsize) or array.strides[0] % array.itemsize:
-        array = np.ascontiguousarray(array)
+    gaps = array.shape[1] > 1 and array.strides[1] != array.itemsize
+    if gaps or array.strides[0] % array.itemsize or not array.flags.aligned:
+        array = contiguous(array)
     return array
 
 
@@ -55,7 +61,7 @@ def scaled_weights(sample_weight: Floats | None, n: int) -> tuple[NDArray[np.flo
 
 def vector(array: Floats, name: str, n: int) -> NDArray[np.float64]:
     """The array as contiguous float64, after checking that it has n entries."""
-    out: NDArray[np.float64] = np.ascontiguousarray(array, dtype=np.float64)
+    out: NDArray[np.float64] = contiguous(array, np.float64)
     if out.shape != (n,):
         raise ValueError(f"{name} must have shape ({n},), got {out.shape}")
     return out
@@ -63,13 +69,15 @@ def vector(array: Floats, name: str, n: int) -> NDArray[np.float64]:
 
 def sums(array: NDArray[np.float64], name: str, n_components: int, like: Floats) -> NDArray[np.float64]:
     shape = (n_components, like.shape[1])
-    if array.dtype != np.float64 or array.shape != shape or not array.flags.c_contiguous:
-        raise ValueError(f"{name} must be contiguous float64 of shape {shape}, got {array.dtype} of {array.shape}")
+    if array.dtype != np.float64 or array.shape != shape or not array.flags.carray:
+        raise ValueError(
+            f"{name} must be contiguous, writeable float64 of shape {shape}, got {array.dtype} of {array.shape}"
+        )
     return array
 
 
 def kept(kept: NDArray[np.int32], name: str, shape: tuple[int, ...]) -> NDArray[np.int32]:
-    kept = np.ascontiguousarray(kept)
+    kept = contiguous(kept)
     if kept.dtype != np.int32:
         raise TypeError(f"{name} must be int32, got {kept.dtype}")
     if kept.shape != shape:
@@ -78,7 +86,7 @@ def kept(kept: NDArray[np.int32], name: str, shape: tuple[int, ...]) -> NDArray[
 
 
 def positions(rows: NDArray[np.int64], name: str) -> NDArray[np.int64]:
-    rows = np.ascontiguousarray(rows)
+    rows = contiguous(rows)
     if rows.dtype.kind not in "iu":
         raise TypeError(f"{name} must be integers, got {rows.dtype}")
     if rows.ndim != 1:
@@ -101,7 +109,7 @@ def width(ids: NDArray[np.int32], name: str) -> int:
 
 
 def factor(factor: Floats, name: str, like: Floats, n: int) -> Floats:
-    factor = np.ascontiguousarray(factor, dtype=like.dtype)
+    factor = contiguous(factor, like.dtype)
     if factor.shape != (n,):
         raise ValueError(f"{name} must have shape ({n},), got {factor.shape}")
     if not (np.isfinite(factor) & (factor >= 0)).all():

@@ -75,7 +75,7 @@ def extent(X: Floats, origin: Floats | None = None, *, n_threads: int | None = N
     if not X.size:
         return 0.0, 0.0
     origin = X[0] if origin is None else origin
-    origin = np.ascontiguousarray(check.matrix(origin[None], "origin", X)[0])
+    origin = check.contiguous(check.matrix(origin[None], "origin", X)[0])
     return _core.extent(X, origin, resolve_threads(n_threads))
 
 
@@ -86,7 +86,7 @@ def min_distances(
     X = check.matrix(X, "X")
     candidates = check.matrix(candidates, "candidates", X)
     if current is not None:
-        current = np.ascontiguousarray(current, dtype=X.dtype)
+        current = check.contiguous(current, X.dtype)
         if current.shape != (len(X),):
             raise ValueError(f"current must have shape ({len(X)},), got {current.shape}")
     out = np.empty((len(candidates), len(X)), dtype=X.dtype)
@@ -107,7 +107,7 @@ def posterior(values: Floats, scale: float = 1.0, *, n_threads: int | None = Non
 
     values are logarithms of joint probabilities [nats], or squared distances with scale = −1/2σ².
     """
-    values = np.ascontiguousarray(check.matrix(values, "values"))
+    values = check.contiguous(check.matrix(values, "values"))
     if values.shape[1] < 1:
         raise ValueError("values must have at least one column, got 0")
     out = Posterior(np.empty(values.shape), np.empty(len(values)), np.empty(len(values)))
@@ -140,7 +140,7 @@ def accumulate(
         if kept.shape[1] != 1:
             raise ValueError(f"responsibilities are needed where more than one component is kept, got {kept.shape[1]}")
     else:
-        responsibilities = np.ascontiguousarray(responsibilities, dtype=np.float64)
+        responsibilities = check.contiguous(responsibilities, np.float64)
         if responsibilities.shape != kept.shape:
             raise ValueError(f"responsibilities must have shape {kept.shape}, got {responsibilities.shape}")
     n_components = check.count(n_components, "n_components")
@@ -164,7 +164,7 @@ def means(
 
     counts (C,), sums (C, D), centers (C, D), origin (D,)    A component without points stays where it is.
     """
-    centers = np.ascontiguousarray(check.matrix(centers, "centers"))
+    centers = check.contiguous(check.matrix(centers, "centers"))
     sums = check.sums(sums, "sums", len(centers), centers)
     counts = check.vector(counts, "counts", len(centers))
     origin = None if origin is None else check.vector(origin, "origin", centers.shape[1])
@@ -196,7 +196,7 @@ def spread_out(
         raise ValueError(f"offsets must rise from 0 to {len(candidates)} in {len(n_chosen)} steps, got {offsets}")
     if ((n_chosen < 0) | (n_chosen > sizes)).any():
         raise ValueError(f"n_chosen must be between 0 and the sizes of the groups, {sizes}, got {n_chosen}")
-    uniform = np.ascontiguousarray(uniform, dtype=np.float64)
+    uniform = check.contiguous(uniform, np.float64)
     if uniform.ndim != 2 or len(uniform) != n_chosen.sum() or uniform.shape[1] < 1:
         raise ValueError(f"uniform must have shape ({n_chosen.sum()}, at least 1), got {uniform.shape}")
     chosen = np.empty(len(uniform), dtype=np.int64)

@@ -56,7 +56,7 @@ def nearest_bounded(
     centers = check.centers(centers, X)
     n, C = len(X), len(centers)
     _check_state(bounds, n, C, X.dtype)
-    drift = np.ascontiguousarray(moves.drift, dtype=X.dtype)
+    drift = check.contiguous(moves.drift, X.dtype)
     if drift.shape != (C,):
         raise ValueError(f"moves.drift must have shape ({C},), got {drift.shape}")
     if moves.reach.shape != moves.spread.shape or moves.reach.ndim != 2 or len(moves.reach) != C:
@@ -91,7 +91,7 @@ def _check_state(bounds: Bounds, n: int, n_components: int, dtype: np.dtype) -> 
     dtypes = Bounds(np.int32, np.int32, dtype, dtype)  # type: ignore[arg-type]
     for name in Bounds._fields:
         array, shape, wanted = getattr(bounds, name), getattr(shapes, name), np.dtype(getattr(dtypes, name))
-        if array.shape != shape or array.dtype != wanted or not (array.flags.c_contiguous and array.flags.writeable):
+        if array.shape != shape or array.dtype != wanted or not array.flags.carray:
             raise ValueError(
                 f"bounds.{name} must be contiguous, writeable {wanted} of shape {shape}, "
                 f"got {array.dtype} of {array.shape}"

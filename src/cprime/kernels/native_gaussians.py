@@ -45,10 +45,10 @@ def _checked(X: Floats, gaussians: Gaussians) -> tuple[Floats, Gaussians]:
     C, D = means.shape
     if not C:
         raise ValueError("means must have at least one row, got none")
-    factors = np.ascontiguousarray(gaussians.factors, dtype=X.dtype)
+    factors = check.contiguous(gaussians.factors, X.dtype)
     if factors.shape not in ((C, D), (C, D, D)):
         raise ValueError(f"factors must have shape ({C}, {D}) or ({C}, {D}, {D}), got {factors.shape}")
-    offsets = np.ascontiguousarray(gaussians.offsets, dtype=X.dtype)
+    offsets = check.contiguous(gaussians.offsets, X.dtype)
     if offsets.shape != (C,):
         raise ValueError(f"offsets must have shape ({C},), got {offsets.shape}")
     return X, Gaussians(means, factors, offsets)
@@ -59,7 +59,7 @@ def products(X: Floats, B: Floats, shift: Floats | None = None, *, n_threads: in
     X = check.matrix(X, "X")
     B = check.matrix(B, "B", X)
     if shift is not None:
-        shift = np.ascontiguousarray(shift, dtype=X.dtype)
+        shift = check.contiguous(shift, X.dtype)
         if shift.shape != (X.shape[1],):
             raise ValueError(f"shift must have shape ({X.shape[1]},), got {shift.shape}")
     out = np.empty((len(X), len(B)), dtype=X.dtype)
@@ -210,7 +210,7 @@ def moments(
         raise ValueError("means must have at least one row, got none")
     kept = check.kept(kept, "kept", (len(X), check.width(kept, "kept")))
     if responsibilities is not None:
-        responsibilities = np.ascontiguousarray(responsibilities, dtype=np.float64)
+        responsibilities = check.contiguous(responsibilities, np.float64)
         if responsibilities.shape != kept.shape:
             raise ValueError(f"responsibilities must have shape {kept.shape}, got {responsibilities.shape}")
     weights = check.weights(sample_weight, len(X))

@@ -53,7 +53,7 @@ def reassign(
             raise ValueError(f"known must have shape ({len(X)},) where active is given, got {came}")
         if np.shape(active) != (len(centers),):
             raise ValueError(f"active must have shape ({len(centers)},), got {np.shape(active)}")
-        mask = np.ascontiguousarray(active, dtype=bool).view(np.uint8)
+        mask = check.contiguous(active, bool).view(np.uint8)
         out, distances = labels.copy(), np.array(known, dtype=X.dtype)
     try:
         _core.reassign(X, centers, lists, inside, outside, share, mask, labels, out, distances, threads)
@@ -190,7 +190,7 @@ def evidence(
     """
     winners = check.kept(winners, "winners", (np.size(winners),))
     evaluated = check.kept(evaluated, "evaluated", (len(winners), check.width(evaluated, "evaluated")))
-    values = np.ascontiguousarray(check.matrix(values, "values"))
+    values = check.contiguous(check.matrix(values, "values"))
     if values.shape != evaluated.shape:
         raise ValueError(f"values must have shape {evaluated.shape}, got {values.shape}")
     weights = check.weights(sample_weight, len(winners))

@@ -9,7 +9,7 @@ Floats = NDArray[np.floating]
 MOST_COLUMNS = 2**24  # the kernels count columns in 32 bits, and pack a few more
 
 
-def contiguous(array: NDArray, dtype: DTypeLike = None) -> NDArray:
+def contiguous(array: NDArray, dtype: DTypeLike | None = None) -> NDArray:
     """The array without gaps and at addresses that its type asks for, as the core reads it; a copy where it is not."""
     return np.require(array, dtype, ["C_CONTIGUOUS", "ALIGNED"])
 

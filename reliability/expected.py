@@ -40,12 +40,12 @@ def refusals(case: Case, X: NDArray, w: Any, layout: str) -> list[Refusal]:
 
 def _of_data(case: Case, X: NDArray, w: Any, layout: str) -> list[Refusal]:
     if X.dtype.kind == "c":
-        return [Refusal(r"[Cc]omplex|complex128", True)]
+        return [Refusal(r"[Cc]omplex", True)]
     dtype = working_type(X, layout, case.estimator)
     with np.errstate(over="ignore"):
         values = X.astype(dtype).astype(np.float64)
     if not np.isfinite(values).all():
-        return [Refusal(r"NaN|infinity|finite", True)]
+        return [Refusal(r"NaN|infinity|finite", True), Refusal(r"whose squared distances float(32|64) does not", False)]
     found = _of_range(case, values, dtype)
     if case.params.get("metric") == "cosine":
         zero = not values.any(axis=1).all()
@@ -66,6 +66,7 @@ def _of_range(case: Case, X: NDArray[np.float64], dtype: np.dtype) -> list[Refus
     found = []
     if largest > most / 2 or "@far" in case.params.values():
         found.append(Refusal(r"whose squared distances float(32|64) does not hold", largest > most * 2))
+        found.append(Refusal(r"(init|means_init|init_params) contains infinity", False))
     if 0 < spread < least * 4:
         found.append(Refusal(r"whose squares float(32|64) does not hold", spread < least / 4))
     return found

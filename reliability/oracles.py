@@ -37,7 +37,7 @@ def unit(X: Floats) -> Floats:
 def least_of_a_line(x: Floats, w: Floats, C: int) -> float:
     """The least J of C runs of sorted values: dynamic programming over all cuts, O(C N²)."""
     order = np.argsort(x)
-    x, w = x[order], w[order]
+    x, w = x[order] - x.min(), w[order]
     n = len(x)
     cost = np.full((n, n + 1), np.inf)  # of the run [i, j)
     weight, mean, spread = np.zeros(n), np.zeros(n), np.zeros(n)
@@ -55,8 +55,8 @@ def least_of_a_line(x: Floats, w: Floats, C: int) -> float:
 
 
 def center_slip(mixture: Any, dtype: Any) -> Floats:
-    """By how many standard deviations rounding to `dtype` may move each mean: (C,)."""
-    means = np.abs(mixture.means_.astype(np.float64)) * float(np.finfo(dtype).eps)
+    """By how many standard deviations sums and rounding in `dtype` may move each mean: (C,)."""
+    means = np.abs(mixture.means_.astype(np.float64)) * 4 * float(np.finfo(dtype).eps)
     with np.errstate(all="ignore"):
         return np.array([np.linalg.norm(mean @ np.abs(P)) for mean, P in zip(means, factors(mixture), strict=True)])
 

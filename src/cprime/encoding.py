@@ -71,6 +71,8 @@ def _encode_array(array: np.ndarray, name: str, tensors: dict[str, np.ndarray]) 
     if array.dtype.names is not None:
         fields = {field: _encode_array(array[field], f"{name}.{field}", tensors) for field in array.dtype.names}
         return {"record": fields}
+    if array.dtype.char == "g":  # longer than what fits compute in
+        array = array.astype(np.float64)
     if array.dtype.kind in "biuf":
         tensors[name] = np.require(array, array.dtype.newbyteorder("="), "C")
         return {"tensor": name}

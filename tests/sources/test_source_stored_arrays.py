@@ -49,6 +49,9 @@ def test_sizes_of_vector_files_fit_exactly(tmp_path):
     (tmp_path / "x.fbin").write_bytes(np.array([2, 3], "<u4").tobytes() + bytes(25))
     with pytest.raises(ValueError, match=r"x\.fbin: expected 32 bytes for 2 rows of 3 values, found 33"):
         open_data(tmp_path / "x.fbin")
+    (tmp_path / "x.fbin").write_bytes(np.array([0, 2**30], "<u4").tobytes())
+    with pytest.raises(ValueError, match=r"x\.fbin must have at most 16777216 columns, got 1073741824"):
+        open_data(tmp_path / "x.fbin")
     (tmp_path / "x.fbin").write_bytes(b"123")
     with pytest.raises(ValueError, match=r"x\.fbin: expected at least 8 bytes, found 3"):
         open_data(tmp_path / "x.fbin")

@@ -49,6 +49,8 @@ def encode(value: Any, name: str, tensors: dict[str, np.ndarray]) -> Any:
         value = value.item()
     if isinstance(value, int | float):
         return value if isinstance(value, int) else {"float": value.hex()}
+    if isinstance(value, np.ndarray) and value.dtype.char == "g":  # longer than what fits compute in
+        value = value.astype(np.float64)
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
         complex_ = value.dtype.kind == "c"
         tensors[name] = np.asarray(value, order="C").view(np.float64 if complex_ else value.dtype)

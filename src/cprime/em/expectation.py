@@ -175,7 +175,7 @@ def _lingering(block: Block, model: Model, kept: Kept, before: Kept, epsilon: fl
     movers = np.flatnonzero(kept.winners != before.winners)
     old = before.winners[movers]
     there = np.square(block.X[movers] - model.centers[old]).sum(axis=1)
-    stay = (1 + epsilon) ** 2 * kept.costs[movers, 0] >= there
+    stay = (1 + epsilon) ** 2 * kept.costs[movers, 0].astype(np.float64) >= there
     ids, costs = kept.ids.copy(), kept.costs.copy()
     ids[movers[stay], 0], costs[movers[stay], 0] = old[stay], there[stay]
     return Kept(ids, costs, kept.bounds)

@@ -92,5 +92,7 @@ def relocate_empty(
     rows, components = (np.array(column) for column in zip(*places, strict=True))
     data.edit(rows, components.astype(np.int32))
     logger.info("%d empty cluster(s) moved to the farthest points", len(places))
+    rounding = 16 * float(np.finfo(np.float64).eps) * float(statistics.squares)
+    squares = max(squares, 0.0) + rounding  # J is not said to be less than it is
     statistics = replace(statistics, counts=counts, sums=sums, squares=squares)
     return replace(model, centers=centers), statistics, len(places)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cprime._range import check_largest
 from cprime.estimators.mixture_parameters import covariance_shape
 from cprime.model import FAMILIES
 
@@ -75,6 +76,7 @@ def _sizes(estimator: Any, kind: str) -> _Sizes:
         return _Sizes(len(medoids), estimator.n_features_in_)
     if not (_numbers(centers, "f", (None, None)) and centers.dtype in (np.float32, np.float64) and centers.size):
         raise ValueError(f"{name} must be a matrix of finite float32 or float64")
+    check_largest(float(np.abs(centers).max()), centers.dtype, centers.shape[1], name)
     if kind != "GaussianMixture":
         return _Sizes(len(centers), centers.shape[1])
     if not (isinstance(estimator.covariance_type_, str) and estimator.covariance_type_ in FAMILIES):

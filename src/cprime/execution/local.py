@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse, vstack
 
-from cprime._range import check_largest, check_spread
+from cprime._range import MOST, check_largest, check_spread
 from cprime.block import Block
 from cprime.execution.base import Job, P, Taken
 from cprime.execution.chunk import Chunk, by_chunk, taken
@@ -101,6 +101,9 @@ class Local:
             if self._chunks[i].kept is not None:
                 kept.append((mine, self._chunks[i].at(inside)))
         X = self.source.take(rows)
+        if not all(self._checked) and len(X) and not extent(X)[0] <= MOST[self.dtype]:
+            for _ in self._each_block(True):  # one of them is refused
+                pass
         return Taken(
             X if self._prepare is None else self._prepare(X, self.source.name), weights, taken(kept, len(rows))
         )

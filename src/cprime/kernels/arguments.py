@@ -5,8 +5,9 @@ import math
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from cprime._range import MOST_COLUMNS
+
 Floats = NDArray[np.floating]
-MOST_COLUMNS = 2**24  # the kernels count columns in 32 bits, and pack a few more
 
 
 def contiguous(array: NDArray, dtype: DTypeLike | None = None) -> NDArray:

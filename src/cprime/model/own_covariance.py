@@ -80,8 +80,9 @@ class OwnCovariance(Means):
     def gaussians(self) -> kernels.Gaussians:
         """Costs −2 log p(c, x), less what all have in common."""
         dtype = self.centers.dtype
-        offsets = self._offsets - self._offsets.min()
-        return kernels.Gaussians(self.centers, self._factors[0].astype(dtype), offsets.astype(dtype))
+        offsets, most = self._offsets - self._offsets.min(), np.finfo(dtype).max
+        factors, offsets = (np.clip(values, -most, most).astype(dtype) for values in (self._factors[0], offsets))
+        return kernels.Gaussians(self.centers, factors, offsets)
 
     def embed(self, X: Floats, before: Floats | None = None) -> Floats:
         return X

@@ -107,13 +107,15 @@ class TiedSpherical(Embedded):
         """The new means, and the sum of squares about them [data unit²].
 
         That is the one about the old centres less Σ_c N_c ‖μ_c^new − μ_c‖², or, where that cancels, the scatter less
-        Σ_c N_c ‖μ_c^new − mean‖².
+        Σ_c N_c ‖μ_c^new − mean‖²; of a difference that is rounding, the most that it may be.
         """
         origin, squares = None, float(statistics.squares)
         if scatter is not None and float(scatter.squares) < squares:
             origin, squares = scatter.mean, float(scatter.squares)
         centers, shift = kernels.means(statistics.counts, statistics.sums, self.centers, origin)
-        return replace(self, centers=centers), max(squares - float((statistics.counts * shift).sum()), 0.0)
+        own, double = (8 * float(np.finfo(dtype).eps) * squares for dtype in (self.centers.dtype, np.float64))
+        rest = squares - float((statistics.counts * shift).sum()) + double
+        return replace(self, centers=centers), max(rest, own)
 
     def remembered(self, shares: NDArray[np.float64]) -> tuple[Statistics, Scatter]:
         mean, within = shares @ self.centers, self.n_features * self.variance

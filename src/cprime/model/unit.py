@@ -34,4 +34,5 @@ def unit_rows(X: Floats, name: str) -> Floats:
     lengths = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
     if not lengths.all():
         raise ValueError(f"{name} must have no rows of zeros with metric='cosine', got {int((lengths == 0).sum())}.")
-    return np.divide(X, lengths[:, np.newaxis], dtype=X.dtype, casting="same_kind")
+    with np.errstate(invalid="ignore"):  # of numbers that are not finite, which whoever reads all rows refuses
+        return np.divide(X, lengths[:, np.newaxis], dtype=X.dtype, casting="same_kind")

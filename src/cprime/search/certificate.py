@@ -43,7 +43,8 @@ def certify(points: Floats, kept: Kept, components: Components, scale: float | N
         exact = kernels.posterior(truth, scale).log_sum
         partial = kernels.posterior(seen, scale).log_sum
         short = np.maximum(exact - partial, 0)
-        name, value, spread = "shortfall", float(short.mean()), np.std(short) / np.sqrt(m)
+        most = float(short.max()) or 1.0  # in whose units squares are numbers
+        name, value, spread = "shortfall", float(short.mean()), most * np.std(short / most) / np.sqrt(m)
     result[name] = value
     result[f"{name}_interval"] = [max(value - _Z * float(spread), 0.0), value + _Z * float(spread)]
     return result

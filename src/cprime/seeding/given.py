@@ -53,7 +53,8 @@ def given_centers(
         centers = init(in_memory(data, "init as a callable")[0], n_clusters, random_state=random_state)
     else:
         raise TypeError(f"init should be {ACCEPTED}, got {init!r} of type {type(init).__name__} instead.")
-    centers = check_array(centers, dtype=data.dtype, order="C", copy=True, input_name="init")
+    with np.errstate(over="ignore", invalid="ignore"):  # what the type does not hold is refused
+        centers = check_array(centers, dtype=data.dtype, order="C", copy=True, input_name="init")
     if centers.shape[0] != n_clusters:
         raise ValueError(
             f"The shape of the initial centers {centers.shape} does not match the number of clusters {n_clusters}."

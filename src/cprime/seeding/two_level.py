@@ -281,7 +281,7 @@ def _shares(distortion: NDArray, spread: float, available: NDArray, n_clusters: 
     else:
         dimension = math.inf
     power = 1 / (1 + 2 / dimension)
-    wanted = np.maximum(distortion, total * 1e-12) ** power if total > 0 else available.astype(float)
+    wanted = np.maximum(distortion / total, 1e-12) ** power if total > 0 else available.astype(float)
     share = np.zeros(len(distortion), dtype=np.int64)
     while (left := n_clusters - share.sum()) > 0:  # a full cell hands on what it cannot take
         room = available > share

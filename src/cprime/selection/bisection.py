@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
+from cprime import kernels
+from cprime._range import LEAST
 from cprime.estimators import KMeans
 
 
@@ -26,6 +28,11 @@ class Cell(NamedTuple):
     def mean(self) -> NDArray[np.float64]:
         """(D,) data units."""
         return np.einsum("n,nd->d", self.weights, self.points, dtype=np.float64) / self.weight
+
+    @property
+    def is_one(self) -> bool:
+        """Whether its points are one, as far as squares of their type can tell."""
+        return kernels.extent(self.points)[1] < LEAST[self.points.dtype]
 
     def part(self, rows: NDArray) -> Self:
         return type(self)(self.points[rows], self.weights[rows])
@@ -72,9 +79,9 @@ def bisect(cell: Cell, n_threads: int | None) -> list[Cell]:
     """The two halves that two-means finds from m ± v √(2λ/π), m the mean, (λ, v) the principal component.
 
     That start is where the halves of a Gaussian have their means (Hamerly & Elkan 2004, section 3). A cell whose points
-    are all equal comes back alone.
+    are one comes back alone.
     """
-    if (cell.points == cell.points[:1]).all():
+    if cell.is_one:
         return [cell]
     mean, variance, direction = principal(cell)
     reach = math.sqrt(2 * variance / math.pi) * direction

@@ -5,6 +5,7 @@ are to be one. Points belong to their nearest center throughout.
 """
 
 import logging
+import math
 from typing import Any, Self
 
 import numpy as np
@@ -159,7 +160,7 @@ class Splitter(NearestCenter, Clusterer):
         room = self.max_clusters - len(centers)
         wanted = []
         for c, cell in enumerate(self._clusters(data, centers)):
-            urgency, parts = self._division(cell, room + 1) if room and len(cell.points) > 1 else (0.0, None)
+            urgency, parts = self._division(cell, room + 1) if room and not cell.is_one else (0.0, None)
             if parts is not None:
                 wanted.append((-urgency, c, parts))
         kept, new = np.ones(len(centers), dtype=bool), []
@@ -186,7 +187,12 @@ class Splitter(NearestCenter, Clusterer):
                 other = kept.sum(axis=1) - c
                 neighbor = int(np.bincount(other, weights=cell.weights, minlength=C).argmax())
                 pairs.add((min(c, neighbor), max(c, neighbor)))
-        judged = sorted((-self._better_joined(clusters[a], clusters[b]), a, b) for a, b in pairs)
+        judged = []
+        for a, b in pairs:
+            both = union([clusters[a], clusters[b]])
+            gain = math.inf if both.is_one else self._better_joined(clusters[a], clusters[b])
+            judged.append((-gain, a, b))
+        judged.sort()
         kept, new = np.ones(C, dtype=bool), list[NDArray]()
         for loss, a, b in judged:
             if loss < 0 and kept[a] and kept[b] and C - len(new) > self.min_clusters:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime.sources.base import Source
-from cprime.sources.kinds import NO_ARRAY, choose_array, kind_of, matrix_shape
+from cprime.sources.kinds import NO_ARRAY, choose_array, kinds_of, matrix_shape
 from cprime.sources.stamps import Stamp
 
 
@@ -29,7 +29,7 @@ class ArraySource(Source):
         vector: bool = False,
     ) -> None:
         n_rows, n_stored = matrix_shape(name, array.shape, vector)
-        super().__init__(name, n_rows, (kind_of(array.dtype),) * n_stored, names, files)
+        super().__init__(name, n_rows, kinds_of(name, array.dtype, n_stored), names, files)
         self._array = np.asarray(array).reshape(n_rows, n_stored)
         self._mapped = mapped
 
@@ -80,9 +80,12 @@ class NpzSource(ArraySource):
         stamp = Stamp.of(path)
         try:
             with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                found = {name: arrays[name] for name in arrays.files if key not in arrays.files or name == key}
+                wanted = {name: arrays[name] for name in arrays.files if key not in arrays.files or name == key}
         except NO_ARRAY as error:
             raise ValueError(f"{path} cannot be read as a .npz file: {error or 'it is empty'}") from error
+        found = {
+            name: array for name, array in wanted.items() if isinstance(array, np.ndarray)
+        }  # else bytes of no array
         self._key = choose_array(str(path), {name: array.shape for name, array in found.items()}, key, vector)
         self._vector = vector
         super().__init__(found[self._key], str(path), None, (stamp,), vector=vector)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime.sources.chunked import ChunkedSource
-from cprime.sources.kinds import choose_array, kind_of, matrix_shape
+from cprime.sources.kinds import choose_array, kinds_of, matrix_shape
 from cprime.sources.optional import require
 from cprime.sources.stamps import Stamp
 
@@ -17,7 +17,7 @@ class Hdf5Source(ChunkedSource):
 
     def __init__(self, dataset: Any, name: str, stamp: Stamp, vector: bool = False, given: bool = False) -> None:
         n_rows, n_stored = matrix_shape(name, dataset.shape or (), vector)
-        super().__init__(name, n_rows, (kind_of(dataset.dtype),) * n_stored, None, (stamp,))
+        super().__init__(name, n_rows, kinds_of(name, dataset.dtype, n_stored), None, (stamp,))
         self._key = dataset.name
         self._given = dataset if given else None
 

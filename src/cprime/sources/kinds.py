@@ -8,6 +8,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from cprime._range import MOST_COLUMNS
+
 # What NumPy lets through of a file that is no array: its header is read as Python, its archive by zipfile.
 NO_ARRAY = (
     *(ArithmeticError, AssertionError, EOFError, LookupError, MemoryError, RuntimeError, SyntaxError, TypeError),
@@ -26,6 +28,13 @@ def precision(kinds: Sequence[Kind]) -> np.dtype:
 def kind_of(dtype: np.dtype) -> Kind:
     """A NumPy type as a source keeps it: its name if it is no type of real numbers."""
     return dtype if dtype.kind in "biuf" else str(dtype)
+
+
+def kinds_of(name: str, dtype: np.dtype, n_columns: int) -> tuple[Kind, ...]:
+    """Of a stored matrix, all of whose columns are of one type."""
+    if n_columns > MOST_COLUMNS:
+        raise ValueError(f"{name} must have at most {MOST_COLUMNS} columns, got {n_columns}")
+    return (kind_of(dtype),) * n_columns
 
 
 def matrix_shape(name: str, shape: tuple[int, ...], vector: bool) -> tuple[int, int]:

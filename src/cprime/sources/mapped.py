@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime.sources.base import Source
-from cprime.sources.kinds import NO_ARRAY, kind_of, matrix_shape
+from cprime.sources.kinds import NO_ARRAY, kinds_of, matrix_shape
 from cprime.sources.stamps import Stamp
 
 SLAB_BYTES = 4 * 2**20
@@ -39,7 +39,8 @@ class MappedSource(Source):
         lead: int = 0,
         name: str | None = None,
     ) -> None:
-        super().__init__(name or stamp.path, shape[0], (kind_of(dtype),) * shape[1], None, (stamp,))
+        name = name or stamp.path
+        super().__init__(name, shape[0], kinds_of(name, dtype, shape[1]), None, (stamp,))
         self._stored = dtype
         self._offset = offset
         self._strides = strides or (lead + dtype.itemsize * shape[1], dtype.itemsize)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from cprime.sources.chunked import ChunkedSource
-from cprime.sources.kinds import choose_array, kind_of, matrix_shape
+from cprime.sources.kinds import choose_array, kinds_of, matrix_shape
 from cprime.sources.optional import require
 from cprime.sources.stamps import Stamp
 
@@ -17,7 +17,7 @@ class ZarrSource(ChunkedSource):
         n_rows, n_stored = matrix_shape(name, array.shape, vector)
         folder = _folder(array)
         files = () if folder is None else (Stamp.of(folder),)
-        super().__init__(name, n_rows, (kind_of(array.dtype),) * n_stored, None, files)
+        super().__init__(name, n_rows, kinds_of(name, array.dtype, n_stored), None, files)
         self._zarr = array
 
     @property

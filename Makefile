@@ -54,7 +54,7 @@ demo: $(STAMPS)/package
 	$(BIN)/cprime demo
 
 test: $(STAMPS)/package $(STAMPS)/dev
-	$(BIN)/python -m pytest -m "not long" $(ARGS)
+	$(BIN)/python -m pytest -n logical -m "not long" $(ARGS)
 
 test-all: $(STAMPS)/package $(STAMPS)/dev
 	$(BIN)/python -m pytest $(ARGS)

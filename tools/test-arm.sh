@@ -35,6 +35,7 @@ cp "$folder"/core/_core*.so "$folder/package/cprime/_core.so"
 export PYTHONPATH="$folder/package:$folder/site" PYTHONDONTWRITEBYTECODE=1
 python=(qemu-aarch64-static -L "$folder/root" "$folder/root/usr/bin/python3.11")
 "${python[@]}" -c "import platform; from cprime.kernels import instruction_set; print(platform.machine(), instruction_set())"
-# Tests that start the interpreter again would start it without the emulator.
+# Tests that start the interpreter again, or a compiler, would start them without the emulator.
 exec "${python[@]}" -m pytest -p no:cacheprovider tests/contracts -m "not long" \
-    --ignore tests/contracts/test_kernel_instruction_sets.py "$@"
+    --ignore tests/contracts/test_kernel_instruction_sets.py --ignore tests/contracts/test_kernel_memory.py \
+    --ignore tests/contracts/test_emulated_tiles.py "$@"

@@ -97,11 +97,13 @@ def iterate(data: Data, fit: Fit, plan: Plan) -> Fit:
     warming = fit.n_iter < plan.search.warmup
     search = plan.search.refresh(fit.search, components)
     look = plan.search.look(search, components, rule.factors(model, fit.rule), key)
-    totals = data.each(rule.propose(model, fit.rule, look, key, fit.last))
+    job = rule.propose(model, fit.rule, look, key, fit.last)
+    totals = data.each(job)
     step = rule.warm(model, fit.rule, totals) if warming or fit.last else rule.judge(model, fit.rule, totals, data)
     if not step.accept:
-        data.rollback()
-        return replace(fit, key=key, search=search, rule=step.state, last=step.done)
+        if job.keeps:
+            data.rollback()
+        return replace(fit, key=key, model=step.model, search=search, rule=step.state, last=step.done)
     data.commit()
     if fit.last:
         return replace(fit, key=key, model=step.model, statistics=step.statistics, ended=True)

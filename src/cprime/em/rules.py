@@ -265,20 +265,32 @@ def _with_own_variance(model: TiedSpherical, statistics: Statistics) -> tuple[Ti
 
 @dataclass(frozen=True)
 class MixtureState:
-    """F of the last iteration, and whether there has been an M-step; scatter of the data, as the model asks for it."""
+    """F of the last iteration, and whether there has been an M-step; scatter of the data, as the model asks for it.
+
+    before: what the last M-step gave, if momentum builds on it    beyond: whether the pass is of parameters beyond that
+    streak: M-steps in a row that momentum builds on
+    """
 
     scatter: Scatter | None
     last: float = math.inf
     n_steps: int = 0
     stepped: bool = False
+    before: Model | None = None
+    beyond: bool = False
+    streak: int = 0
 
 
 @dataclass(frozen=True)
 class MixtureRule:
     """A mixture, which stops on F.
 
+    With momentum (Nesterov 1983) an E-step sees parameters beyond those of the M-step, Θ_k + (Θ_k − Θ_k−1) (s − 1)/(s + 2)
+    after s steps in a row. Where F would fall for it, the pass does not count: the M-step's own parameters follow, and
+    s begins again (O'Donoghue & Candès 2015). So F never falls in what counts, and the fit ends on an M-step of EM.
+
     tol: absolute change of F [nats a point]    n_kept: C′    assignment: "soft", "hard" or "posterior"
     finds_variance: whether the first σ² is that of the points with their nearest start (14)
+    momentum: whether steps go on beyond
     """
 
     max_iter: int
@@ -286,6 +298,7 @@ class MixtureRule:
     n_kept: int
     assignment: str = "soft"
     finds_variance: bool = False
+    momentum: bool = False
 
     def begin(self, model: Model, data: Data) -> MixtureState:
         shape = model.scatter_shape
@@ -306,14 +319,27 @@ class MixtureRule:
         return Step(model, state, True, False, False, bound, J, statistics)
 
     def judge(self, model: Model, state: MixtureState, totals: Totals, data: Data) -> Step:
-        statistics = totals.statistics
+        statistics, n_steps = totals.statistics, state.n_steps + 1
         bound, J = free_energy(model, statistics), statistics.quantization_error
+        if state.beyond and not bound >= state.last:
+            assert state.before is not None
+            logger.info("momentum would lower F; it begins again")
+            back = replace(state, n_steps=n_steps, before=None, beyond=False, streak=0)
+            return Step(state.before, back, False, False, n_steps >= self.max_iter, bound, J, statistics)
         unmoved = self.assignment == "hard" and state.stepped and totals.n_moved == 0
         drawn = self.assignment == "posterior"  # draws go on for as long as they are asked for
-        converged = not drawn and (unmoved or abs(state.last - bound) < self.tol)
-        after = replace(state, last=bound, n_steps=state.n_steps + 1, stepped=True)
-        done = converged or after.n_steps >= self.max_iter
-        return Step(model.maximise(statistics, state.scatter), after, True, converged, done, bound, J, statistics)
+        small = abs(state.last - bound) < self.tol
+        converged = not drawn and (unmoved or (small and not state.beyond))
+        after = replace(state, last=bound, n_steps=n_steps, stepped=True, beyond=False)
+        done = converged or n_steps >= self.max_iter
+        new = model.maximise(statistics, state.scatter)
+        if self.momentum and not done:
+            after = replace(after, before=new, streak=state.streak + 1)
+            share = state.streak / (state.streak + 3)
+            if share > 0 and not small:  # a small gain is judged by a step of EM
+                assert state.before is not None
+                new, after = new.beyond(state.before, share), replace(after, beyond=True)
+        return Step(new, after, True, converged, done, bound, J, statistics)
 
     def needs_last(self, step: Step) -> bool:
         return True

@@ -149,6 +149,19 @@ def check_mixture(estimator: Any) -> None:
     check_choice(estimator.weights, "weights", ("equal", "free"))
     check_choice(estimator.assignment, "assignment", ("soft", "hard", "posterior"))
     resolve_n_active(estimator.n_active, C, estimator.assignment)
+    if isinstance(estimator.momentum, str):
+        check_choice(estimator.momentum, "momentum", ("auto",))
+    elif not isinstance(estimator.momentum, bool | np.bool_):
+        raise TypeError(f'momentum must be "auto" or a bool, got {estimator.momentum!r}.')
+    elif estimator.momentum and estimator.assignment != "soft":
+        raise ValueError(f'momentum=True needs assignment="soft", got assignment={estimator.assignment!r}.')
+
+
+def resolve_momentum(momentum: bool | str, n_components: int, assignment: str, search: Search) -> bool:
+    """Whether EM steps go on beyond; "auto" leaves small mixtures and the papers' searches as they are written."""
+    if isinstance(momentum, str):
+        return n_components > EXACT_AUTO and assignment == "soft" and not isinstance(search, Papers)
+    return bool(momentum)
 
 
 def resolve_n_active(n_active: Any, n_components: int, assignment: str = "soft") -> int:

@@ -16,6 +16,7 @@ from cprime import kernels
 from cprime.block import Block, Kept
 from cprime.kernels.native import Floats
 from cprime.model.components import Centers, GaussianCosts
+from cprime.model.covariance import scaled_beyond
 from cprime.statistics import Statistics
 
 logger = logging.getLogger("cprime")
@@ -131,6 +132,12 @@ class Model(Protocol):
         """The M-step."""
         ...
 
+    def beyond(self, before: Self, share: float) -> Self:
+        """Further along the step that led here from `before`, by a share of it below 1: what momentum makes of an
+        M-step. Means move in data units, weights and variances by their logarithms.
+        """
+        ...
+
     def remembered(self, shares: NDArray[np.float64]) -> tuple[Statistics, Scatter | None]:
         """The sums, of weight 1, whose M-step gives these parameters; shares (C,): Σ w q by component, of sum 1."""
         ...
@@ -152,6 +159,7 @@ class Means:
     """Base of models that have a mean for every component."""
 
     centers: Floats
+    weights: Weights
 
     def __getstate__(self) -> dict[str, Any]:
         """The parameters, without what has been made of them."""
@@ -164,6 +172,14 @@ class Means:
     @property
     def n_features(self) -> int:
         return self.centers.shape[1]
+
+    def _means_beyond(self, before: Self, share: float) -> dict[str, Any]:
+        """Centers and weights of `beyond`, for `replace`."""
+        centers = self.centers + self.centers.dtype.type(share) * (self.centers - before.centers)
+        if self.weights is None or before.weights is None:
+            return {"centers": centers}
+        weights = scaled_beyond(self.weights, before.weights, share)
+        return {"centers": centers, "weights": weights / weights.sum()}
 
 
 def log_weights(weights: Weights, n_components: int) -> NDArray[np.float64]:

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.model.covariance import of_empty, positive
+from cprime.model.covariance import of_empty, positive, scaled_beyond
 from cprime.model.own_covariance import OwnCovariance
 
 
@@ -27,6 +28,9 @@ class Diag(OwnCovariance):
 
     def _spread(self) -> NDArray[np.float64]:
         return self.covariances
+
+    def _covariances_beyond(self, before: Self, share: float) -> NDArray[np.float64]:
+        return positive(scaled_beyond(self.covariances, before.covariances, share), self.centers.dtype)
 
     def _shaped(self, counts: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
         return positive(of_empty(counts, np.maximum(second, 0) + self.reg_covar), self.centers.dtype)

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.model.covariance import inverses, of_empty, repaired
+from cprime.model.covariance import factors_beyond, inverses, of_empty, repaired
 from cprime.model.own_covariance import OwnCovariance
 
 
@@ -31,6 +32,9 @@ class Full(OwnCovariance):
 
     def _spread(self) -> NDArray[np.float64]:
         return self.covariances
+
+    def _covariances_beyond(self, before: Self, share: float) -> NDArray[np.float64]:
+        return factors_beyond(self._lower, before._lower, share)
 
     def _shaped(self, counts: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
         covariances = of_empty(counts, second)

@@ -61,6 +61,10 @@ class OwnCovariance(Means):
         """Covariances as the search wants them: (C, D) or (C, D, D)."""
         raise NotImplementedError
 
+    def _covariances_beyond(self, before: Self, share: float) -> NDArray[np.float64]:
+        """Those of `beyond`."""
+        raise NotImplementedError
+
     def _shaped(self, counts: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
         """Covariances from mean second moments about the new means, before anything is added."""
         raise NotImplementedError
@@ -122,6 +126,10 @@ class OwnCovariance(Means):
             covariances=self._shaped(statistics.counts, second),
             weights=new_weights(self.weights, statistics),
         )
+
+    def beyond(self, before: Self, share: float) -> Self:
+        covariances = self._covariances_beyond(before, share)
+        return replace(self, covariances=covariances, **self._means_beyond(before, share))
 
     def remembered(self, shares: NDArray[np.float64]) -> tuple[Statistics, None]:
         extent = self._spread().copy()

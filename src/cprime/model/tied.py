@@ -25,7 +25,7 @@ from cprime.model.base import (
     new_weights,
     statistics_of,
 )
-from cprime.model.covariance import inverses, repaired
+from cprime.model.covariance import factors_beyond, inverses, repaired
 from cprime.model.embedded import Embedded
 from cprime.statistics import Statistics
 
@@ -114,6 +114,10 @@ class Tied(Embedded):
             covariances=repaired(covariance[np.newaxis], self.centers.dtype)[0][0],
             weights=new_weights(self.weights, statistics),
         )
+
+    def beyond(self, before: Self, share: float) -> Self:
+        covariances = factors_beyond(self._lower[np.newaxis], before._lower[np.newaxis], share)[0]
+        return replace(self, covariances=covariances, **self._means_beyond(before, share))
 
     def remembered(self, shares: NDArray[np.float64]) -> tuple[Statistics, Scatter]:
         mean = shares @ self.centers

@@ -25,6 +25,7 @@ from cprime.model.base import (
     new_weights,
     statistics_of,
 )
+from cprime.model.covariance import scaled_beyond
 from cprime.model.embedded import Embedded
 from cprime.statistics import Statistics
 
@@ -116,6 +117,10 @@ class TiedSpherical(Embedded):
         own, double = (8 * float(np.finfo(dtype).eps) * squares for dtype in (self.centers.dtype, np.float64))
         rest = squares - float((statistics.counts * shift).sum()) + double
         return replace(self, centers=centers), max(rest, own)
+
+    def beyond(self, before: Self, share: float) -> Self:
+        variance = float(scaled_beyond(np.array(self.variance), np.array(before.variance), share))
+        return replace(self, variance=max(variance, self.variance_floor), **self._means_beyond(before, share))
 
     def remembered(self, shares: NDArray[np.float64]) -> tuple[Statistics, Scatter]:
         mean, within = shares @ self.centers, self.n_features * self.variance

@@ -150,26 +150,101 @@ template <class T> inline T gaussian_cost(const Gaussians<T> &gaussians, std::si
     return total + gaussians.offsets[c];
 }
 
-// The few components of least (cost, id), in that order; fresh ones are -1 at an infinite cost.
-template <class T> inline void clear(std::int32_t *ids, T *costs, std::size_t H) {
-    std::fill_n(ids, H, -1);
-    std::fill_n(costs, H, std::numeric_limits<T>::infinity());
-}
+// The H components of least (cost, id) of each of some points, in that order; the points lie in the lanes of vectors.
+template <class T> class LaneBest {
+  public:
+    static constexpr int L = TILE_LANES<T>;
 
-template <class T> inline void insert(std::int32_t *ids, T *costs, int H, std::int32_t id, T cost) {
-    cost = comparable(cost);
-    int h = H;
-    while (h > 0 && (ids[h - 1] < 0 || cost < costs[h - 1] || (cost == costs[h - 1] && id < ids[h - 1])))
-        --h;
-    if (h == H)
-        return;
-    for (int i = H - 1; i > h; --i) {
-        ids[i] = ids[i - 1];
-        costs[i] = costs[i - 1];
+    explicit LaneBest(int H) : H_(H), costs_(static_cast<std::size_t>(L) * H), ids_(static_cast<std::size_t>(L) * H) {}
+
+    void clear() {
+        std::fill_n(costs_.get(), L * H_, std::numeric_limits<T>::infinity());
+        std::fill_n(ids_.get(), L * H_, NONE);
     }
-    ids[h] = id;
-    costs[h] = cost;
-}
+
+    // Component c, once, at a cost for every lane.
+    void offer(std::int32_t c, const T *cost) {
+        const ints id = static_cast<Id>(c) - ints{};
+        for (int v = 0; v < L; v += W) {
+            vec x = V::load(cost + v);
+            if (!V::mask_not_above(x, V::load(at(costs_, H_ - 1) + v)))
+                continue;
+            x = x == x ? x : std::numeric_limits<T>::infinity() - vec{};
+            Entry entry{x, id}, kept = read(H_ - 1, v);
+            const auto first = before(entry, kept);
+            entry = {first ? x : kept.cost, first ? id : kept.id};
+            int h = H_ - 1;
+            for (; h > 0; --h) { // up to where no lane's is before the one above it
+                kept = read(h - 1, v);
+                const auto rises = before(entry, kept);
+                if (!V::any(rises))
+                    break;
+                write(h, v, {rises ? kept.cost : entry.cost, rises ? kept.id : entry.id});
+                entry = {rises ? entry.cost : kept.cost, rises ? entry.id : kept.id};
+            }
+            write(h, v, entry);
+        }
+    }
+
+    // The same for one lane.
+    void offer_to(int i, std::int32_t c, T cost) {
+        cost = comparable(cost);
+        const auto id = static_cast<Id>(c);
+        int h = H_ - 1;
+        const auto behind = [&](int k) {
+            const T other = at(costs_, k)[i];
+            return cost < other || (cost == other && id < at(ids_, k)[i]);
+        };
+        if (!behind(h))
+            return;
+        for (; h > 0 && behind(h - 1); --h) {
+            at(costs_, h)[i] = at(costs_, h - 1)[i];
+            at(ids_, h)[i] = at(ids_, h - 1)[i];
+        }
+        at(costs_, h)[i] = cost;
+        at(ids_, h)[i] = id;
+    }
+
+    // Those of a lane: -1 at an infinite cost where there are fewer.
+    void store(int i, std::int32_t *ids, T *costs) const {
+        for (int h = 0; h < H_; ++h) {
+            ids[h] = static_cast<std::int32_t>(at(ids_, h)[i]);
+            costs[h] = at(costs_, h)[i];
+        }
+    }
+
+  private:
+    using V = simd<T>;
+    using vec = typename V::vec;
+    using ints = typename V::ints;
+    using Id = typename integer_of<T>::type;
+    static constexpr int W = V::width;
+    static constexpr Id NONE = ~Id(0); // behind every component
+    struct Entry {
+        vec cost;
+        ints id;
+    };
+
+    static auto before(const Entry &a, const Entry &b) {
+        return (a.cost < b.cost) | ((a.cost == b.cost) & (a.id < b.id));
+    }
+    template <class U> U *at(const Scratch<U> &rows, int h) const {
+        return rows.get() + static_cast<std::size_t>(h) * L;
+    }
+    Entry read(int h, int v) const {
+        Entry out{V::load(at(costs_, h) + v), {}};
+        std::memcpy(&out.id, at(ids_, h) + v, sizeof(ints));
+        return out;
+    }
+    void write(int h, int v, const Entry &entry) {
+        V::store(at(costs_, h) + v, entry.cost);
+        std::memcpy(at(ids_, h) + v, &entry.id, sizeof(ints));
+    }
+
+    int H_;
+    Scratch<T> costs_;
+    Scratch<Id> ids_;
+};
 
 // Rows [begin, end): the H best of all components.
 template <class T> inline void best(const BestTask<T> &task, std::size_t begin, std::size_t end) {
@@ -177,19 +252,18 @@ template <class T> inline void best(const BestTask<T> &task, std::size_t begin, 
     const int D = task.X.D;
     const std::size_t H = task.H;
     LanePoints<T> points(D);
+    LaneBest<T> found(task.H);
     alignas(64) T cost[L];
     for (std::size_t first = begin; first < end; first += L) {
         const int n = static_cast<int>(std::min<std::size_t>(L, end - first));
         points.read([&](int i) { return task.X[first + i]; }, n, task.origin);
-        std::int32_t *kept = task.kept + first * H;
-        T *costs = task.costs + first * H;
-        clear(kept, costs, n * H);
+        found.clear();
         for (std::size_t c = 0; c < task.gaussians.means.n; ++c) {
             points.cost(task.gaussians, c, task.starts + c * D, cost);
-            for (int i = 0; i < n; ++i)
-                if (!(cost[i] >= costs[i * H + H - 1]) || kept[i * H + H - 1] < 0)
-                    insert(kept + i * H, costs + i * H, H, static_cast<std::int32_t>(c), cost[i]);
+            found.offer(static_cast<std::int32_t>(c), cost);
         }
+        for (int i = 0; i < n; ++i)
+            found.store(i, task.kept + (first + i) * H, task.costs + (first + i) * H);
     }
 }
 
@@ -202,29 +276,28 @@ template <class T> inline void keep_best(const KeepBestTask<T> &task, int c, std
     const int G = static_cast<int>(std::find(list, list + task.G, -1) - list);
     const T *origin = task.gaussians.means[c];
     Scratch<T> starts(static_cast<std::size_t>(G + 1) * D);
-    const auto candidate = [&](int g) { return g < G ? list[g] : c; };
+    const auto candidate = [&](int g) { return g ? list[g - 1] : c; };
     for (int g = 0; g <= G; ++g)
         gaussian_start(task.gaussians, candidate(g), origin, starts + static_cast<std::size_t>(g) * D);
     LanePoints<T> points(D);
+    LaneBest<T> found(H);
     alignas(64) T cost[L];
     for (std::size_t first = begin; first < end; first += L) {
         const int n = static_cast<int>(std::min<std::size_t>(L, end - first));
         const std::int64_t *entries = task.entries + first;
         points.read([&](int i) { return task.X[entries[i]]; }, n, origin);
-        for (int i = 0; i < n; ++i)
-            clear(task.kept + entries[i] * H, task.costs + entries[i] * H, H);
+        found.clear();
         for (int g = 0; g <= G; ++g) {
             points.cost(task.gaussians, candidate(g), starts + static_cast<std::size_t>(g) * D, cost);
-            for (int i = 0; i < n; ++i)
-                insert(task.kept + entries[i] * H, task.costs + entries[i] * H, H, candidate(g), cost[i]);
+            found.offer(candidate(g), cost);
         }
         for (int i = 0; i < n; ++i) {
             const std::int32_t *previous = task.previous + entries[i] * task.n_previous;
             for (int h = 0; h < task.n_previous; ++h)
                 if (const std::int32_t p = previous[h]; p >= 0 && p != c && std::find(list, list + G, p) == list + G &&
                                                         std::find(previous, previous + h, p) == previous + h)
-                    insert(task.kept + entries[i] * H, task.costs + entries[i] * H, H, p,
-                           gaussian_cost(task.gaussians, p, task.X[entries[i]]));
+                    found.offer_to(i, p, gaussian_cost(task.gaussians, p, task.X[entries[i]]));
+            found.store(i, task.kept + entries[i] * H, task.costs + entries[i] * H);
         }
     }
 }

@@ -78,19 +78,39 @@ inline void add_moments(Weight weight, Row row, std::size_t begin, std::size_t e
     };
     if (!full) {
         double total = 0;
+        const auto add = [&]<int n>(const std::size_t (&entry)[n]) { // several rows for each visit to the sums
+            double w[n];
+            const T *__restrict x[n];
+            for (int i = 0; i < n; ++i) {
+                w[i] = weight(entry[i]);
+                x[i] = row(entry[i]);
+                total += w[i];
+            }
+            for (int k = 0; k < D; ++k) {
+                double sum = first[k], square = second[k];
+#pragma GCC unroll 4
+                for (int i = 0; i < n; ++i) {
+                    const double d = static_cast<double>(x[i][k]) - static_cast<double>(m[k]);
+                    sum += w[i] * d;
+                    square += w[i] * d * d;
+                }
+                first[k] = sum;
+                second[k] = square;
+            }
+        };
+        std::size_t waiting[4], n = 0;
         for (std::size_t e = begin; e < end; ++e) {
             fetch(e);
-            const double w = weight(e);
-            if (w == 0)
+            if (weight(e) == 0)
                 continue;
-            const T *__restrict x = row(e);
-            total += w;
-            for (int k = 0; k < D; ++k) {
-                const double d = static_cast<double>(x[k]) - static_cast<double>(m[k]);
-                first[k] += w * d;
-                second[k] += w * d * d;
+            waiting[n++] = e;
+            if (n == 4) {
+                add(waiting);
+                n = 0;
             }
         }
+        for (std::size_t i = 0; i < n; ++i)
+            add({waiting[i]});
         *count += total;
         return;
     }

@@ -34,12 +34,10 @@ template <class T> inline Panel<T> panel_of(const Panels<T> &panels, int p, int 
             panels.halves ? panels.halves + p * half_panel_size<T>(D) : nullptr, panels.lost + first};
 }
 
-// Those of a panel's lanes that hold one of n centres, and a bit for each.
+// Those of a panel's lanes that hold one of n centres.
 template <class T> inline int lanes_used(std::size_t n, int p) {
     return static_cast<int>(std::min<std::size_t>(TILE_LANES<T>, n - static_cast<std::size_t>(p) * TILE_LANES<T>));
 }
-
-inline std::uint32_t first_lanes(int n) { return n < 32 ? (std::uint32_t(1) << n) - 1 : ~std::uint32_t(0); }
 
 // What underflow takes at most from a sum of D products, also where subnormal numbers count as zeros.
 template <class T> inline T underflow(int D) { return static_cast<T>(D + 12) * std::numeric_limits<T>::min(); }

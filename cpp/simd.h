@@ -110,6 +110,22 @@ template <class T> struct simd {
 #endif
     }
 
+    // Whether any lane of a comparison holds.
+    template <class Mask> static bool any(Mask m) {
+#if defined(__AVX512F__)
+        return _mm512_test_epi32_mask((__m512i)m, (__m512i)m) != 0;
+#elif defined(__AVX2__) && !defined(CPRIME_EMULATE_AVX512)
+        return !_mm256_testz_si256((__m256i)m, (__m256i)m);
+#elif defined(__SSE2__) && !defined(CPRIME_EMULATE_AVX512)
+        return _mm_movemask_epi8((__m128i)m) != 0;
+#else
+        typename integer_of<T>::type bits = 0;
+        for (int i = 0; i < width; ++i)
+            bits |= static_cast<typename integer_of<T>::type>(m[i]);
+        return bits != 0;
+#endif
+    }
+
     static T sum(vec v) { // pairwise, the same order for every call
 #if defined(__AVX512F__)
         if constexpr (sizeof(T) == 4)

@@ -6,6 +6,9 @@ namespace cprime::CPRIME_ISA {
 
 template <class T> constexpr int TILE_LANES = TILE_VECTORS * simd<T>::width;
 
+// A bit for each of the first n lanes.
+inline std::uint32_t first_lanes(int n) { return n < 32 ? (std::uint32_t(1) << n) - 1 : ~std::uint32_t(0); }
+
 // Rows of a matrix, interleaved: out[k * width + i] = rows[i][k] - shift[k] (zeros for missing rows); shift may be
 // null. `row(i)` gives the i-th row's address. A little behind the end is written too: leave room for PACK_SLACK
 // numbers.

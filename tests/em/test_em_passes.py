@@ -7,7 +7,7 @@ from em_data import KEY, C, block, kept, model, plain, points, squares
 from cprime.block import Block, Kept
 from cprime.em import EStep, ExactEStep, Hard, Soft, Totals, Winners
 from cprime.em.expectation import HardSums, NearestStart, Visit, Visited, _differ
-from cprime.em.rules import Accumulated
+from cprime.em.repair import Accumulated
 from cprime.execution import local
 from cprime.execution.local import Local
 from cprime.model import Full as FullCovariances
@@ -110,7 +110,7 @@ def test_other_passes_read_their_rows_and_leave_what_points_keep(tmp_path):
     data.commit()
     before = data.take(np.arange(60)).kept
     assert data.each(HardSums(model())).squares == pytest.approx(HardSums(model())(block(), before)[1].squares)
-    expected = np.eye(C)[before.winners].T @ points()
+    expected = np.eye(C)[before.winners].T @ np.column_stack([np.ones(60), points()])
     np.testing.assert_allclose(data.each(Accumulated(C)), expected, atol=1e-12)
     data.each(ExactEStep(model(), Soft()))
     assert data.take(np.arange(60)).kept.ids.tolist() == before.ids.tolist()

@@ -46,7 +46,7 @@ def kmeans(C, search, **changes):
 
 def mixture(C, search, n_active=3, **changes):
     """A mixture of the papers' model by a search; options of other searches count for nothing."""
-    given = {"n_threads": 1, "random_state": 0, "max_iter": 300} | changes
+    given = {"n_threads": 1, "random_state": 0, "max_iter": 300, "momentum": False} | changes
     search = search_of(search, given)
     return GaussianMixture(
         C, covariance_type="tied_spherical", weights="equal", n_active=n_active, search=search, **given

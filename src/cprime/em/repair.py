@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime import kernels
 from cprime.block import Block, Kept
 from cprime.execution import Data
 from cprime.kernels.native import Floats
@@ -14,6 +15,8 @@ from cprime.model import TiedSpherical
 from cprime.statistics import Statistics
 
 logger = logging.getLogger("cprime")
+
+_LOST = 2.0**-20  # share of a point's weight below which what stays behind is made anew
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,22 @@ class Farthest:
         return None, Far(self.n, block.rows(places), kept.winners[places], kept.costs[places, 0])
 
 
+@dataclass(frozen=True)
+class Accumulated:
+    """Σ w and Σ w x of all points by winner, anew: (C, 1 + D)."""
+
+    n_components: int
+
+    reads: ClassVar[bool] = True
+    keeps: ClassVar[bool] = False
+
+    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, NDArray[np.float64]]:
+        assert kept is not None
+        ids = kept.ids[:, :1]
+        sums = kernels.accumulate(block.X, ids, None, block.sample_weight, n_components=self.n_components)
+        return None, np.column_stack(sums)
+
+
 def relocate_empty(
     data: Data, model: TiedSpherical, statistics: Statistics, members: NDArray[np.int64]
 ) -> tuple[TiedSpherical, Statistics, int]:
@@ -75,7 +94,7 @@ def relocate_empty(
     taken = data.take(far.rows)
     centers, members = model.centers.copy(), members.copy()
     counts, sums, squares = statistics.counts.copy(), statistics.sums.copy(), float(statistics.squares)
-    places = []
+    places, lost = [], False
     for component, i in zip(empty, range(len(far.rows)), strict=False):
         winner, weight = far.winners[i], 1.0 if taken.sample_weight is None else taken.sample_weight[i]
         if members[winner] == 1:
@@ -84,6 +103,7 @@ def relocate_empty(
         moment = weight * taken.X[i].astype(np.float64)
         sums[winner] -= moment
         counts[winner] -= weight
+        lost |= bool(counts[winner] < _LOST * weight)
         sums[component], counts[component], centers[component] = moment, weight, taken.X[i]
         squares -= weight * float(far.distances[i])
         places.append((far.rows[i], component))
@@ -91,8 +111,11 @@ def relocate_empty(
         return model, statistics, 0
     rows, components = (np.array(column) for column in zip(*places, strict=True))
     data.edit(rows, components.astype(np.int32))
+    if lost:  # a point was so heavy that rounding is what it has left of the others
+        sums = data.each(Accumulated(len(counts)))
+        counts, sums = sums[:, 0].copy(), sums[:, 1:].copy()
     logger.info("%d empty cluster(s) moved to the farthest points", len(places))
-    rounding = 16 * float(np.finfo(np.float64).eps) * float(statistics.squares)
+    rounding = 64 * float(np.finfo(np.float64).eps) * float(statistics.squares)
     squares = max(squares, 0.0) + rounding  # J is not said to be less than it is
     statistics = replace(statistics, counts=counts, sums=sums, squares=squares)
     return replace(model, centers=centers), statistics, len(places)

@@ -12,12 +12,11 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime import kernels
 from cprime._random import Key
-from cprime.block import Block, Kept
+from cprime.block import Kept
 from cprime.em.assignment import Assignment, Drawn, Hard, Soft, Winners
 from cprime.em.expectation import EStep, ExactEStep, Totals
-from cprime.em.repair import relocate_empty
+from cprime.em.repair import Accumulated, relocate_empty
 from cprime.em.state import free_energy
 from cprime.execution import Data
 from cprime.model import Model, Scatter, TiedSpherical
@@ -116,21 +115,6 @@ def hard_free_energy(model: TiedSpherical, J: float, weight: float) -> float:
     """F (15) of a partition of error J, for σ² of (14) [nats per unit of weight]."""
     model = model.with_variance(J / weight)
     return model.log_scale + model.scale * J / weight
-
-
-@dataclass(frozen=True)
-class Accumulated:
-    """The sums of all points by winner, anew."""
-
-    n_components: int
-
-    reads: ClassVar[bool] = True
-    keeps: ClassVar[bool] = False
-
-    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, NDArray[np.float64]]:
-        assert kept is not None
-        ids = kept.ids[:, :1]
-        return None, kernels.accumulate(block.X, ids, None, block.sample_weight, n_components=self.n_components)[1]
 
 
 @dataclass(frozen=True)
@@ -249,7 +233,7 @@ class KMeansRule:
         assert state.peak is not None
         peak = np.maximum(state.peak, counts)
         if ((peak > _HEAVY * counts) & (counts > 0)).any():  # what has left would leave its rounding behind
-            return replace(statistics, sums=data.each(Accumulated(len(counts)))), counts
+            return replace(statistics, sums=data.each(Accumulated(len(counts)))[:, 1:].copy()), counts
         sums = state.sums.copy()
         sums[totals.movers.ids] += totals.movers.sums
         sums[counts == 0] = 0.0
@@ -284,9 +268,10 @@ class MixtureState:
 class MixtureRule:
     """A mixture, which stops on F.
 
-    With momentum (Nesterov 1983) an E-step sees parameters beyond those of the M-step, Θ_k + (Θ_k − Θ_k−1) (s − 1)/(s + 2)
-    after s steps in a row. Where F would fall for it, the pass does not count: the M-step's own parameters follow, and
-    s begins again (O'Donoghue & Candès 2015). So F never falls in what counts, and the fit ends on an M-step of EM.
+    With momentum (Nesterov 1983) an E-step sees parameters beyond those of the M-step, after s steps in a row by
+    (Θ_k − Θ_k−1)(s − 1)/(s + 2). Where F would fall for it, the pass does not count: the M-step's own parameters follow,
+    and s begins again (O'Donoghue & Candès 2015). So F never falls in what counts. A step gains some (s + 2)/3 times
+    what one of EM does; where that is little, one of EM is made, and judged by `tol`.
 
     tol: absolute change of F [nats a point]    n_kept: C′    assignment: "soft", "hard" or "posterior"
     finds_variance: whether the first σ² is that of the points with their nearest start (14)
@@ -328,7 +313,8 @@ class MixtureRule:
             return Step(state.before, back, False, False, n_steps >= self.max_iter, bound, J, statistics)
         unmoved = self.assignment == "hard" and state.stepped and totals.n_moved == 0
         drawn = self.assignment == "posterior"  # draws go on for as long as they are asked for
-        small = abs(state.last - bound) < self.tol
+        gain, pace = abs(state.last - bound), 1 + state.streak / 3 if state.beyond else 1.0  # of EM: gain / pace
+        small = gain < self.tol * pace
         converged = not drawn and (unmoved or (small and not state.beyond))
         after = replace(state, last=bound, n_steps=n_steps, stepped=True, beyond=False)
         done = converged or n_steps >= self.max_iter

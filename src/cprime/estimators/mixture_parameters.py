@@ -24,7 +24,10 @@ def covariance_shape(covariance_type: str, C: int, D: int) -> tuple[int, ...]:
 
 def check_means_init(means_init: Any, data: Data, C: int) -> NDArray:
     """`means_init` in the dtype of the data; finite, of shape (C, D)."""
-    means = check_array(means_init, dtype=data.dtype, order="C", copy=True, input_name="means_init", ensure_2d=False)
+    with np.errstate(over="ignore", invalid="ignore"):  # what the type does not hold is refused
+        means = check_array(
+            means_init, dtype=data.dtype, order="C", copy=True, input_name="means_init", ensure_2d=False
+        )
     if means.shape != (C, data.n_features):
         raise ValueError(f"means_init must have shape {(C, data.n_features)}, got {means.shape}.")
     check_largest(extent(means)[0], data.dtype, data.n_features, "means_init")

@@ -72,9 +72,7 @@ def scaled_beyond(now: NDArray[np.float64], before: NDArray[np.float64], share: 
     return now * np.exp(np.clip(step, -1, 1))
 
 
-def factors_beyond(
-    lower: NDArray[np.float64], before: NDArray[np.float64], share: float
-) -> NDArray[np.float64]:
+def factors_beyond(lower: NDArray[np.float64], before: NDArray[np.float64], share: float) -> NDArray[np.float64]:
     """Covariances (C, D, D) whose factors L are further along the step from those before; diagonals by logarithms."""
     out = lower + share * (lower - before)
     i = np.arange(lower.shape[-1])

@@ -114,7 +114,7 @@ class TiedSpherical(Embedded):
         if scatter is not None and float(scatter.squares) < squares:
             origin, squares = scatter.mean, float(scatter.squares)
         centers, shift = kernels.means(statistics.counts, statistics.sums, self.centers, origin)
-        own, double = (8 * float(np.finfo(dtype).eps) * squares for dtype in (self.centers.dtype, np.float64))
+        own, double = (64 * float(np.finfo(dtype).eps) * squares for dtype in (self.centers.dtype, np.float64))
         rest = squares - float((statistics.counts * shift).sum()) + double
         return replace(self, centers=centers), max(rest, own)
 

@@ -205,7 +205,7 @@ def _estimator(setting: Setting, first: NDArray, random_state: int, n_threads: i
     if not setting.soft:
         return KMeans(setting.C, init=first, **options)
     options |= {"covariance_type": "tied_spherical", "weights": "equal", "means_init": first}
-    return GaussianMixture(setting.C, n_active=setting.G if setting.search else None, **options)
+    return GaussianMixture(setting.C, n_active=setting.G if setting.search else None, momentum=False, **options)
 
 
 def _search(setting: Setting) -> Full | Papers:

@@ -81,7 +81,7 @@ def estimator(
     if n_active == 1:
         return KMeans(len(start), init=start, epsilon=epsilon, tol=0.0, **common)
     mixture: dict[str, Any] = {"covariance_type": "tied_spherical", "weights": "equal", "tol": tol}
-    return GaussianMixture(len(start), n_active=n_active, means_init=start, **mixture, **common)
+    return GaussianMixture(len(start), n_active=n_active, means_init=start, momentum=False, **mixture, **common)
 
 
 def fitted(model: KMeans | GaussianMixture, X: NDArray) -> KMeans | GaussianMixture:

@@ -318,14 +318,15 @@ class Source(ABC):
 
     def _settle(self) -> None:
         """What follows from the choice of columns: they must be there, and be numbers."""
-        for j, kind in zip(self._positions, self._chosen_kinds, strict=True):
-            if isinstance(kind, str) and self._names is None:
-                raise ValueError(f"{self.name} must hold numbers, got values of type {kind}")
-            if isinstance(kind, str) and self._names is not None:
-                raise ValueError(
-                    f"{self.name}: column {self._names[j]!r} is not numeric, it has the type {kind}; "
-                    "choose the columns that are with columns="
-                )
+        kinds = self._chosen_kinds
+        wrong = min((kinds.index(kind) for kind in set(kinds) if isinstance(kind, str)), default=None)
+        if wrong is not None and self._names is None:
+            raise ValueError(f"{self.name} must hold numbers, got values of type {kinds[wrong]}")
+        if wrong is not None and self._names is not None:
+            raise ValueError(
+                f"{self.name}: column {self._names[self._positions[wrong]]!r} is not numeric, it has the type "
+                f"{kinds[wrong]}; choose the columns that are with columns="
+            )
         if self.n_features == 0:
             raise ValueError(f"{self.name} must have at least one column of data, got none")
 

@@ -20,7 +20,7 @@ Kind = np.dtype | str  # how a column is stored; a str names a type that is not 
 
 def precision(kinds: Sequence[Kind]) -> np.dtype:
     """The narrower of float32 and float64 that holds the given types; integers of 64 bits may be rounded."""
-    numeric = {kind for kind in kinds if isinstance(kind, np.dtype)}
+    numeric = {kind for kind in set(kinds) if isinstance(kind, np.dtype)}
     single = np.result_type(np.float32, *numeric) == np.float32
     return np.dtype(np.float32 if single else np.float64)
 

@@ -1,0 +1,95 @@
+"""EM with momentum: F never falls, it takes fewer iterations, and ends where EM ends."""
+
+import numpy as np
+import pytest
+
+from cprime import GaussianMixture
+from cprime.em.rules import MixtureRule
+from cprime.model import FAMILIES
+
+C = 24
+
+
+@pytest.fixture(scope="module")
+def X():
+    """Clusters that overlap, where EM is slow."""
+    rng = np.random.default_rng(3)
+    places = 0.8 * rng.standard_normal((C, 6))
+    return places[rng.integers(C, size=4000)] + rng.standard_normal((4000, 6))
+
+
+def fitted(X, covariance_type, momentum, **params):
+    params = {"reg_covar": 0.0, "max_iter": 400, "tol": 2e-4, "random_state": 0, "init_params": "k-means++"} | params
+    return GaussianMixture(C, covariance_type=covariance_type, momentum=momentum, **params).fit(X)
+
+
+@pytest.mark.parametrize("n_active", [5, None])
+@pytest.mark.parametrize("covariance_type", sorted(FAMILIES))
+def test_fewer_iterations_lead_as_far_and_the_bound_never_falls(covariance_type, n_active, X):
+    plain = fitted(X, covariance_type, False, n_active=n_active)
+    found = fitted(X, covariance_type, True, n_active=n_active)
+    assert plain.converged_
+    assert found.converged_
+    assert found.n_iter_ < 0.85 * plain.n_iter_
+    assert found.score(X) > plain.score(X) - 0.02
+    assert (np.diff(found.lower_bounds_) >= -1e-9).all()
+    assert found.lower_bound_ >= found.lower_bounds_[-1] - 1e-9
+
+
+def test_auto_is_for_many_components_of_soft_assignment(X):
+    for params, expected in (
+        ({"n_components": 16}, False),
+        ({"n_components": 17}, True),
+        ({"n_components": 17, "search": "estimated"}, False),
+        ({"n_components": 17, "assignment": "hard"}, False),
+        ({"n_components": 17, "assignment": "posterior"}, False),
+    ):
+        estimator = GaussianMixture(**params)
+        (rule,) = rules_of(estimator, X[:300])
+        assert rule.momentum is expected, params
+
+
+def rules_of(estimator, X):
+    """What the fit is told."""
+    found = []
+    plan = estimator._plan
+    estimator._plan = lambda data: found.append(plan(data)) or found[0]
+    estimator.set_params(max_iter=1)
+    with pytest.warns(UserWarning, match="did not converge") if estimator.assignment != "posterior" else nothing():
+        estimator.fit(X)
+    assert isinstance(found[0].rule, MixtureRule)
+    return [found[0].rule]
+
+
+def nothing():
+    import contextlib
+
+    return contextlib.nullcontext()
+
+
+@pytest.mark.parametrize(
+    ("params", "error", "message"),
+    [
+        ({"momentum": 1}, TypeError, r'momentum must be "auto" or a bool, got 1'),
+        ({"momentum": "on"}, ValueError, "momentum must be one of"),
+        ({"momentum": True, "assignment": "hard"}, ValueError, 'momentum=True needs assignment="soft", got'),
+    ],
+)
+def test_wrong_values_are_named(params, error, message, X):
+    with pytest.raises(error, match=message):
+        GaussianMixture(2, **params).fit(X)
+
+
+@pytest.mark.filterwarnings("ignore:The fit did not converge")
+def test_a_step_that_would_lower_the_bound_is_taken_back(X, monkeypatch):
+    """Steps that lead away: what counts is that of EM, in as many iterations."""
+    plain = fitted(X, "diag", False, max_iter=30, tol=0.0)
+
+    def away(self, before, share):
+        return type(self)(self.centers + 50, self.covariances, self.reg_covar, self.weights)
+
+    monkeypatch.setattr(FAMILIES["diag"], "beyond", away)
+    found = fitted(X, "diag", True, max_iter=60, tol=0.0)
+    n = min(found.n_iter_, plain.n_iter_)
+    assert n >= 25
+    np.testing.assert_allclose(found.lower_bounds_[:n], plain.lower_bounds_[:n], rtol=1e-12)

@@ -190,7 +190,7 @@ def test_bad_input_is_refused(method, X, arguments, message):
         method(X, **({"n_clusters": 1} | arguments))
 
 
-@pytest.mark.parametrize(("method", "name"), [(kmeans_plusplus, "n_local_trials"), (afk_mc2, "chain_length")], ids=str)
+@pytest.mark.parametrize(("method", "name"), [(kmeans_plusplus, "n_local_trials"), (afk_mc2, "chain_length")])
 @pytest.mark.parametrize("value", [0, -1, 2.0, True, "3"])
 def test_counts_are_checked(method, name, value):
     with pytest.raises((TypeError, ValueError), match=name):

@@ -269,8 +269,8 @@ class MixtureRule:
     """A mixture, which stops on F.
 
     With momentum (Nesterov 1983) an E-step sees parameters beyond those of the M-step, after s steps in a row by
-    (Θ_k − Θ_k−1)(s − 1)/(s + 2). Where F would fall for it, the pass does not count: the M-step's own parameters follow,
-    and s begins again (O'Donoghue & Candès 2015). So F never falls in what counts. A step gains some (s + 2)/3 times
+    (Θ_k − Θ_k−1)(s − 1)/(s + 2). Where F would fall for it, the pass does not count: those of the M-step follow, and s
+    begins again (O'Donoghue & Candès 2015). So F never falls in what counts. A step gains some (s + 2)/3 times
     what one of EM does; where that is little, one of EM is made, and judged by `tol`.
 
     tol: absolute change of F [nats a point]    n_kept: C′    assignment: "soft", "hard" or "posterior"

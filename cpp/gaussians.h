@@ -2,6 +2,7 @@
 // triangle. Points lie in the lanes of vectors, so that a component is read once for many of them.
 #pragma once
 #include <algorithm>
+#include <bit>
 
 #include "kernels.h"
 #include "signals.h"
@@ -267,6 +268,30 @@ template <class T> inline void best(const BestTask<T> &task, std::size_t begin, 
     }
 }
 
+// A few components, in a table of open addresses.
+class IdSet {
+  public:
+    IdSet(const std::int32_t *ids, int n)
+        : last_(std::bit_ceil(static_cast<std::uint32_t>(4 * n + 1)) - 1), table_(last_ + 1) {
+        std::fill_n(table_.get(), last_ + 1, -1);
+        for (int i = 0; i < n; ++i)
+            table_[place(ids[i])] = ids[i];
+    }
+    bool has(std::int32_t id) const { return table_[place(id)] == id; }
+
+  private:
+    // Where the id is, or would be.
+    std::uint32_t place(std::int32_t id) const {
+        std::uint32_t at = (static_cast<std::uint32_t>(id) * 2654435769u >> 7) & last_;
+        while (table_[at] != id && table_[at] != -1)
+            at = (at + 1) & last_;
+        return at;
+    }
+
+    std::uint32_t last_;
+    Scratch<std::int32_t> table_;
+};
+
 // Points [begin, end) of `entries`, all of them with component c best before: the H best of what they keep and of the
 // neighbours of c.
 template <class T> inline void keep_best(const KeepBestTask<T> &task, int c, std::size_t begin, std::size_t end) {
@@ -279,6 +304,7 @@ template <class T> inline void keep_best(const KeepBestTask<T> &task, int c, std
     const auto candidate = [&](int g) { return g ? list[g - 1] : c; };
     for (int g = 0; g <= G; ++g)
         gaussian_start(task.gaussians, candidate(g), origin, starts + static_cast<std::size_t>(g) * D);
+    const IdSet listed(list, G);
     LanePoints<T> points(D);
     LaneBest<T> found(H);
     alignas(64) T cost[L];
@@ -294,8 +320,8 @@ template <class T> inline void keep_best(const KeepBestTask<T> &task, int c, std
         for (int i = 0; i < n; ++i) {
             const std::int32_t *previous = task.previous + entries[i] * task.n_previous;
             for (int h = 0; h < task.n_previous; ++h)
-                if (const std::int32_t p = previous[h]; p >= 0 && p != c && std::find(list, list + G, p) == list + G &&
-                                                        std::find(previous, previous + h, p) == previous + h)
+                if (const std::int32_t p = previous[h];
+                    p >= 0 && p != c && !listed.has(p) && std::find(previous, previous + h, p) == previous + h)
                     found.offer_to(i, p, gaussian_cost(task.gaussians, p, task.X[entries[i]]));
             found.store(i, task.kept + entries[i] * H, task.costs + entries[i] * H);
         }

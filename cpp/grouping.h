@@ -32,9 +32,8 @@ struct Segment {
 std::vector<Segment> segments(const std::vector<std::size_t> &begin, std::size_t length,
                               const std::uint8_t *active = nullptr);
 
-// work(s) for every s < n, a few of them at a time where there are many.
-template <class Work> void for_each(std::size_t n, int n_threads, Work work) {
-    const std::size_t step = n < 256 ? 1 : 4;
+// work(s) for every s < n, `step` of them at a time: what neighbours write lies side by side.
+template <class Work> void for_each(std::size_t n, int n_threads, Work work, std::size_t step = 4) {
     parallel_for((n + step - 1) / step, n_threads, [&](std::size_t i) {
         for (std::size_t s = i * step; s < std::min(n, (i + 1) * step); ++s)
             work(s);
@@ -82,10 +81,12 @@ void sum_segments(const std::vector<Segment> &segments, const Sums &out, std::si
             double *own = spare.data() + (place[s - begin] - 1) * width;
             return {own, own + 1, out.second ? own + 1 + out.n_first : nullptr, out.n_first, out.n_second};
         };
-        for_each((end - begin) * n_parts, n_threads, [&](std::size_t i) {
-            const std::size_t s = begin + i / n_parts;
-            work(segments[s], Part{i % n_parts, n_parts}, sums(s));
-        });
+        for_each((end - begin) * n_parts, n_threads,
+                 [&](std::size_t i) {
+                     const std::size_t s = begin + i / n_parts;
+                     work(segments[s], Part{i % n_parts, n_parts}, sums(s));
+                 },
+                 n_parts > 1 ? 1 : 4);
         for (std::size_t s = begin; s < end; ++s)
             if (place[s - begin])
                 out.of(segments[s].component).add(sums(s));

@@ -313,18 +313,17 @@ class MixtureRule:
             return Step(state.before, back, False, False, n_steps >= self.max_iter, bound, J, statistics)
         unmoved = self.assignment == "hard" and state.stepped and totals.n_moved == 0
         drawn = self.assignment == "posterior"  # draws go on for as long as they are asked for
-        gain, pace = abs(state.last - bound), 1 + state.streak / 3 if state.beyond else 1.0  # of EM: gain / pace
-        small = gain < self.tol * pace
+        pace = (state.streak + 2) / 3 if state.beyond else 1.0  # by how much a step gains more than one of EM
+        small = abs(state.last - bound) < self.tol * pace
         converged = not drawn and (unmoved or (small and not state.beyond))
         after = replace(state, last=bound, n_steps=n_steps, stepped=True, beyond=False)
         done = converged or n_steps >= self.max_iter
         new = model.maximise(statistics, state.scatter)
         if self.momentum and not done:
-            after = replace(after, before=new, streak=state.streak + 1)
-            share = state.streak / (state.streak + 3)
-            if share > 0 and not small:  # a small gain is judged by a step of EM
-                assert state.before is not None
-                new, after = new.beyond(state.before, share), replace(after, beyond=True)
+            streak = state.streak + 1
+            after = replace(after, before=new, streak=streak)
+            if state.before is not None and not small:  # a small gain is judged by a step of EM
+                new, after = new.beyond(state.before, (streak - 1) / (streak + 2)), replace(after, beyond=True)
         return Step(new, after, True, converged, done, bound, J, statistics)
 
     def needs_last(self, step: Step) -> bool:

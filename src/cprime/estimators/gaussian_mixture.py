@@ -268,7 +268,7 @@ class GaussianMixture(FittedMixture):
         )
         momentum = resolve_momentum(self.momentum, self.n_components, self.assignment, search)
         rule = em.MixtureRule(self.max_iter, self.tol, n_active, self.assignment, finds_variance, momentum)
-        return em.Plan(n_active, search, rule, resolve_regroup(search, data, False), self._callback)
+        return em.Plan(n_active, search, rule, resolve_regroup(search, data), self._callback)
 
     @whole
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

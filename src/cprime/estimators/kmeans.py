@@ -231,7 +231,7 @@ class KMeans(NearestCenter, Clusterer):
             exchange=resolve_exchange(search, epsilon, self.metric),
             incremental=not isinstance(search, Full),
         )
-        return em.Plan(1, search, rule, resolve_regroup(search, data, True), self._callback)
+        return em.Plan(1, search, rule, resolve_regroup(search, data), self._callback)
 
     @whole
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

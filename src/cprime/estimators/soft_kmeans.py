@@ -179,7 +179,7 @@ class SoftKMeans(Graded, Clusterer):
         key = Key(int(check_random_state(self.random_state).randint(2**31)))
         search = resolve_search(self, C, n_active, data.n_points)
         rule = em.MixtureRule(self.max_iter, self.tol, n_active, finds_variance=stiffness is None)
-        plan = em.Plan(n_active, search, rule, resolve_regroup(search, data, False), self._callback)
+        plan = em.Plan(n_active, search, rule, resolve_regroup(search, data), self._callback)
 
         def first_model(data: Data, centers: NDArray, exact: bool) -> Stiff:
             return Stiff(centers, 1.0 if stiffness is None else 0.5 / stiffness, variance_floor(centers))

@@ -259,13 +259,13 @@ def refuse_exchange(search: Search) -> None:
         raise ValueError("exchange=True has no effect on a mixture: exchange steps are those of k-means.")
 
 
-def resolve_regroup(search: Search, data: Data, by_default: bool) -> bool:
+def resolve_regroup(search: Search, data: Data) -> bool:
     """Whether a partial search may copy chunks into the order of their components."""
     if not isinstance(search, Graph):
         return False
     if search.regroup is None:
         one = len(data.sizes) == 1  # chunks that are read are copied in each pass
-        return by_default and one and data.n_points * data.n_features * data.dtype.itemsize <= LARGEST_COPY
+        return one and data.n_points * data.n_features * data.dtype.itemsize <= LARGEST_COPY
     return bool(search.regroup)
 
 

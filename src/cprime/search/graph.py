@@ -153,7 +153,7 @@ class Graph(Value):
         k-means with epsilon=0.
     regroup : bool or None, default=None
         Whether the fit works on a copy of each chunk in which the points of a component lie together: faster, for twice
-        the memory. None is True for k-means of one chunk of at most 4 GiB. The data are never changed.
+        the memory. None is True for data of one chunk of at most 4 GiB. The data are never changed.
     """
 
     n_neighbors: int | None = None

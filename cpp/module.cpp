@@ -5,6 +5,10 @@
 #include "arrays.h"
 #include "thread_pool.h"
 
+#if defined(Py_GIL_DISABLED)
+#error "cprime needs a Python with a global interpreter lock: calls from several threads are not tested without one"
+#endif
+
 #if !defined(_WIN32)
 #include <pthread.h>
 #endif

@@ -72,3 +72,16 @@ def test_the_compiler_says_for_which_processor(tmp_path, target):
     call(tool("cmake"), "--build", folder, "--target", "CMakeFiles/_core.dir/cpp/dispatch.cpp.o")
     commands = json.loads((folder / "compile_commands.json").read_text())
     assert not [c["command"] for c in commands if "-mavx" in c["command"]]
+
+
+def test_a_python_without_a_global_lock_is_refused(tmp_path):
+    """As its headers would have it: nothing is tested there."""
+    configure(tmp_path)
+    (found,) = [
+        unit for unit in json.loads((tmp_path / "compile_commands.json").read_text()) if "module.cpp" in unit["file"]
+    ]
+    without = found["command"] + " -DPy_GIL_DISABLED=1 -fsyntax-only"
+    result = subprocess.run(without, shell=True, cwd=found["directory"], capture_output=True, text=True, check=False)
+    assert result.returncode != 0
+    assert "cprime needs a Python with a global interpreter lock" in result.stderr
+    call("sh", "-c", f"cd {found['directory']} && {found['command']} -fsyntax-only")

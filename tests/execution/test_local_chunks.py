@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from execution_data import FAMILIES, SEARCHES, THREADS, C, centers_of, clustered, kmeans, mixture, outcome
 from execution_data import random_weights as random_weights_of
+from marks import long_but
 
 from cprime.block import Kept
 from cprime.execution import Local
@@ -29,7 +30,10 @@ MAKERS = {
         for assignment in ("soft", "hard", "posterior")
     },
 }
-make_any = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
+QUICK = ("k-means", "lazy", "tied_spherical soft", "diag hard", "full soft", "tied posterior")
+make_any = pytest.mark.parametrize(
+    "make", long_but([MAKERS[name] for name in QUICK], MAKERS.values(), ids=list(MAKERS))
+)
 search_any = pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES.keys())
 weighted_or_not = pytest.mark.parametrize("weighted", [False, True])
 

@@ -50,7 +50,11 @@ FITS = {
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork a process")
 @pytest.mark.parametrize(
-    ("fit", "n_threads"), [("a kernel", 1), ("a kernel", 3), ("k-means", 1), ("k-means", 3), ("a mixture", 3)]
+    ("fit", "n_threads"),
+    [
+        *(("a kernel", 1), ("a kernel", 3), ("a mixture", 3)),
+        *(pytest.param("k-means", n, marks=pytest.mark.long) for n in (1, 3)),
+    ],
 )
 def test_an_exit_while_a_daemon_thread_computes_is_an_ordinary_one(fit, n_threads):
     imports = "" if fit == "a kernel" else "from cprime import GaussianMixture, KMeans"

@@ -177,6 +177,7 @@ def test_figure_c1_without_kdd(without_files):
     assert len(drawn(result)) == 8
 
 
+@pytest.mark.long
 def test_figure_c1_with_kdd(small_kdd):
     result = entry("sublinear-figure-c1").compute(CONTEXT)
     assert list(result.data) == ["BIRCH", "KDD"]
@@ -189,6 +190,7 @@ def test_figure_c1_with_kdd(small_kdd):
     assert saved.met is True
 
 
+@pytest.mark.long
 def test_figure_3(monkeypatch):
     monkeypatch.setattr(figure_3, "SIZES", (25, 100))
     result = entry("sublinear-figure-3").compute(Context(1))

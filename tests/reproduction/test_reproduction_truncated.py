@@ -49,6 +49,7 @@ def by_start(rows, text):
 
 
 @pytest.mark.usefixtures("small_kdd")
+@pytest.mark.long
 def test_figure_1_with_kdd(monkeypatch):
     monkeypatch.setattr(figure_1, "tuned", quickly_tuned)
     result = figure_1.compute(CONTEXT)
@@ -124,6 +125,7 @@ def test_best_is_taken_as_in_the_source():
     np.testing.assert_array_equal(best, [-5.0, 40.0, 0.8, 0.9])
 
 
+@pytest.mark.long
 def test_table_s1_has_a_row_for_every_number(monkeypatch):
     monkeypatch.setattr(table_s1, "tuned", quickly_tuned)
     result = table_s1.compute(CONTEXT)

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from execution_data import FAMILIES, SEARCHES, THREADS, C, centers_of, clustered, kmeans, mixture, outcome
 from execution_data import random_weights as random_weights_of
-from marks import long_but
 
 from cprime.block import Kept
 from cprime.execution import Local
 from cprime.execution.chunk import Chunk
 from cprime.search import Bounded, Full, Graph
 from cprime.sources import open_data
+from marks import long_but
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:The fit did not converge"),

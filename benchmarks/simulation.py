@@ -19,7 +19,6 @@ from scipy.optimize import nnls
 from benchmarks.cost import EXPANDED, MOST_EXACT, Rates, Sizes
 from cprime import open_data
 from cprime._random import Key
-from cprime._threads import limited
 from cprime.block import Block, Kept
 from cprime.em.expectation import EStep, Totals
 from cprime.em.loop import Plan, begin, iterate
@@ -27,6 +26,7 @@ from cprime.em.rules import KMeansRule, KMeansState
 from cprime.em.state import Fit
 from cprime.execution import Local
 from cprime.execution.chunk import Chunk
+from cprime.kernels.native import computing
 from cprime.model import TiedSpherical
 from cprime.model.tied_spherical import variance_floor
 from cprime.neighbors import refined_lists
@@ -65,7 +65,7 @@ class Watched:
 
     def __call__(self, block: Block, kept: Kept | None) -> tuple[Kept, Totals]:
         start = process_time()
-        with limited(1):
+        with computing(1):
             after, part = self.job(block, kept)
         self.seen.computing += process_time() - start
         self.seen.parts.append(n_bytes(part))
@@ -113,7 +113,7 @@ class Started:
 def started(X: NDArray[np.float32], C: int, n_iter: int, n_threads: int) -> Started:
     centers = X[np.random.default_rng(C).choice(len(X), C, replace=False)]
     plan = Plan(1, Graph(min(G, C), regroup=False), KMeansRule(n_iter, 0.0, exchange=True, incremental=True))
-    with limited(n_threads):
+    with computing(n_threads):
         data = Local(open_data(X), checked=True)
         fit = begin(data, TiedSpherical(centers, 1.0, variance_floor(centers)), plan, Key(0))
     (chunk,) = data.chunks()
@@ -129,7 +129,7 @@ def iterations(start: Started, n_chunks: int, n_iter: int, n_threads: int) -> It
     fit = start.fit
     for _ in range(n_iter):
         before, begun = fit, perf_counter()
-        with limited(n_threads):
+        with computing(n_threads):
             fit = iterate(data, fit, start.plan)
         seconds, seen = perf_counter() - begun, data.seen
         yield {
@@ -157,7 +157,7 @@ def chunk_seconds(start: Started, sizes: Sequence[int], repetitions: int) -> Ite
         for i in range(repetitions + 1):
             first = i * n % (len(start.X) - n + 1)
             kept, block = start.kept.at(np.arange(first, first + n)), Block(start.X[first : first + n], None, first)
-            with limited(1):
+            with computing(1):
                 begun = process_time()
                 job(block, kept)
                 seconds.append(process_time() - begun)
@@ -192,12 +192,12 @@ def driver_seconds(C: int, D: int, repetitions: int, n_threads: int) -> dict[str
             Key(0),
         )
 
-    with limited(n_threads):
+    with computing(n_threads):
         found = {"C": C, "D": D, "step": timed(step, repetitions)}
         if C <= MOST_EXACT:
             found["pairs"] = timed(lambda: exact_lists(centers, min(G, C), lists), 1)
         found["refining"] = timed(lambda: refined_lists(centers, lists, min(G, C)), 1)
-    with limited(1):
+    with computing(1):
         found["merging"] = timed(lambda: totals + totals, repetitions, process_time)
     return found
 

@@ -91,27 +91,15 @@ def surface_case(draw: Draw, widest: int = 300) -> Case:
     return Case(points, estimator, params, weights, acts)
 
 
+def _size(draw: Draw, *ranges: tuple[int, int, int]) -> int:
+    """A number from one of the ranges: up to which percentage it is drawn, the least and the most of its numbers."""
+    at = draw.integer(0, 99)
+    return next(draw.integer(least, most) for end, least, most in ranges if at < end)
+
+
 def _points(draw: Draw, estimator: str, widest: int) -> Points:
-    size = draw.integer(0, 99)
-    n = (
-        draw.integer(4, 60)
-        if size < 86
-        else draw.integer(1, 3)
-        if size < 92
-        else draw.integer(61, 300)
-        if size < 99
-        else draw.integer(301, 3000)
-    )
-    width = draw.integer(0, 99)
-    D = (
-        draw.integer(1, 5)
-        if width < 70
-        else draw.integer(6, 40)
-        if width < 96
-        else draw.integer(41, 300)
-        if width < 99
-        else draw.integer(301, 2000)
-    )
+    n = _size(draw, (86, 4, 60), (92, 1, 3), (99, 61, 300), (100, 301, 3000))
+    D = _size(draw, (70, 1, 5), (96, 6, 40), (99, 41, 300), (100, 301, 2000))
     if estimator == "KMeans1D" and not rarely(draw, 3):
         D = 1
     if estimator in ("KMedoids", "XMeans", "GMeans"):

@@ -1,4 +1,4 @@
-"""Imports point down, only `kernels/native*.py` and `_threads.py` import `_core`, files are short, builds portable."""
+"""Imports point down, only `kernels/native*.py` import `_core`, files are short, builds portable."""
 
 import ast
 import re
@@ -78,8 +78,8 @@ def violations(package: Path) -> list[str]:
         room = file.parts[0].removesuffix(".py")
         for line, name in imported_names(tree, ["cprime", *file.parts[:-1]]):
             target = room_of(name, rooms)
-            if target == "_core" and not (file.match("kernels/native*.py") or file.match("_threads.py")):
-                found.append(f"{file}:{line}: only kernels/native*.py and _threads.py may import _core")
+            if target == "_core" and not file.match("kernels/native*.py"):
+                found.append(f"{file}:{line}: only kernels/native*.py may import _core")
             if room == "__init__" or name == "__version__" or target == room or {room, target} & unknown:
                 continue
             if level_of(target) < level_of(room):
@@ -165,12 +165,8 @@ ILLEGAL = [
     ("neighbors.py", "from cprime.model import Model", "neighbors.py:1: neighbors may not import model"),
     ("statistics.py", "from cprime import block", "imports go in a circle: "),
     ("kernels/reference.py", "from .._core import nearest", "kernels/reference.py:1: only kernels/native*.py"),
-    ("em.py", "import cprime._core", "em.py:1: only kernels/native*.py and _threads.py may import _core"),
-    (
-        "__init__.py",
-        "from cprime import _core",
-        "__init__.py:1: only kernels/native*.py and _threads.py may import _core",
-    ),
+    ("em.py", "import cprime._core", "em.py:1: only kernels/native*.py may import _core"),
+    ("__init__.py", "from cprime import _core", "__init__.py:1: only kernels/native*.py may import _core"),
     ("helpers.py", "import os", "helpers: on no line of LAYERS"),
     ("em.py", "def fit():\n    print('x')", "em.py:2: calls print"),
 ]

@@ -1,4 +1,4 @@
-"""How many threads a call may use, and in which arithmetic its own one computes."""
+"""How many threads a call may use."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -7,8 +7,6 @@ from contextvars import ContextVar
 from numbers import Integral
 from threading import Thread
 from typing import Any
-
-from cprime import _core
 
 # What `n_threads=None` means to the calls of this context: a fit sets it once for all that it does.
 _limit: ContextVar[int | None] = ContextVar("n_threads", default=None)
@@ -29,18 +27,15 @@ def resolve_threads(n_threads: int | None) -> int:
 
 @contextmanager
 def limited(n_threads: int | None) -> Iterator[None]:
-    """While it lasts, calls of this context without a number of their own use so many threads; None changes nothing.
-
-    Its thread rounds to nearest and keeps subnormal numbers, whatever it did before and does again afterwards.
-    """
-    token = None if n_threads is None else _limit.set(resolve_threads(n_threads))
-    before = _core.exchange_arithmetic(None)
+    """While it lasts, calls of this context without a number of their own use so many threads; None changes nothing."""
+    if n_threads is None:
+        yield
+        return
+    token = _limit.set(resolve_threads(n_threads))
     try:
         yield
     finally:
-        _core.exchange_arithmetic(before)
-        if token is not None:
-            _limit.reset(token)
+        _limit.reset(token)
 
 
 def in_background(function: Callable[..., object], *arguments: Any, daemon: bool = False) -> Thread | None:

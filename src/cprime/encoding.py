@@ -67,12 +67,16 @@ def encode(value: Any, name: str, tensors: dict[str, np.ndarray]) -> Any:
     raise TypeError(f"{name} has a type that a model file cannot hold: {type(value)!r}")
 
 
+def as_computed(array: np.ndarray) -> np.ndarray:
+    """Numbers that are longer than what fits compute in become float64, as they do in a fit."""
+    return array.astype(np.float64) if array.dtype.char == "g" else array
+
+
 def _encode_array(array: np.ndarray, name: str, tensors: dict[str, np.ndarray]) -> Any:
     if array.dtype.names is not None:
         fields = {field: _encode_array(array[field], f"{name}.{field}", tensors) for field in array.dtype.names}
         return {"record": fields}
-    if array.dtype.char == "g":  # longer than what fits compute in
-        array = array.astype(np.float64)
+    array = as_computed(array)
     if array.dtype.kind in "biuf":
         tensors[name] = np.require(array, array.dtype.newbyteorder("="), "C")
         return {"tensor": name}

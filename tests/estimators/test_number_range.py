@@ -32,20 +32,22 @@ def scaled(dtype, scale):
         return (SHAPES * scale).astype(dtype)
 
 
+def assert_refused(name, dtype, scale, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        ESTIMATORS[name].fit(scaled(dtype, scale))
+    assert ("give it as float64" in str(caught.value)) == (dtype == np.float32)
+
+
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.parametrize(("dtype", "scale"), TOO_LARGE)
 def test_numbers_whose_squares_overflow_are_refused(name, dtype, scale):
-    with pytest.raises(ValueError, match=r"X has numbers up to .* Divide X by a constant") as caught:
-        ESTIMATORS[name].fit(scaled(dtype, scale))
-    assert ("give it as float64" in str(caught.value)) == (dtype == np.float32)
+    assert_refused(name, dtype, scale, r"X has numbers up to .* Divide X by a constant")
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.parametrize(("dtype", "scale"), TOO_SMALL)
 def test_differences_whose_squares_underflow_are_refused(name, dtype, scale):
-    with pytest.raises(ValueError, match=r"X has rows that differ by .* Multiply X by a constant") as caught:
-        ESTIMATORS[name].fit(scaled(dtype, scale))
-    assert ("give it as float64" in str(caught.value)) == (dtype == np.float32)
+    assert_refused(name, dtype, scale, r"X has rows that differ by .* Multiply X by a constant")
 
 
 @pytest.mark.parametrize("scale", [1e19, 1e-21])

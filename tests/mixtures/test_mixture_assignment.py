@@ -18,8 +18,8 @@ from scipy.special import logsumexp
 
 from cprime import em, kernels, search
 from cprime._random import Key
-from cprime._threads import limited
 from cprime.block import Block
+from cprime.kernels.native import computing
 from cprime.model.base import ScatterOf
 
 pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
@@ -38,7 +38,7 @@ def expected(X, model, n_active, sample_weight=None, assignment="soft", iteratio
     key = Key(0, iteration=iteration)
     look = search.Full().look(None, model.components(), None, key)
     step = em.MixtureRule(1, 0.0, n_active, assignment).propose(model, None, look, key, False)
-    with limited(1):
+    with computing(1):
         return step(Block(X, sample_weight), None)[1].statistics
 
 

@@ -7,8 +7,8 @@ from scipy.special import logsumexp
 
 from cprime import em
 from cprime._random import Key
-from cprime._threads import limited
 from cprime.block import Block, Kept
+from cprime.kernels.native import computing
 from cprime.model import TiedSpherical
 from cprime.search import Found, Full, Seen
 
@@ -120,7 +120,7 @@ def e_step(X, model, n_active, weight=None, look=None, before=None, epsilon=0.0)
     key = Key(0)
     look = look or Full().look(None, model.components(), None, key)
     step = em.MixtureRule(1, 0.0, n_active).propose(model, None, look, key, False)
-    with limited(1):
+    with computing(1):
         return (replace(step, epsilon=epsilon) if epsilon else step)(Block(X, weight), before)
 
 

@@ -39,7 +39,7 @@ _OURS = re.compile(
     r"state-\d{8}|(fit\.safetensors|data\.npy|weights\.npy)(\.part)?|model\.safetensors|\.model\.[0-9a-f]{16}\.safetensors"
 )
 _ARRAYS = ("data", "weights")  # files of the folder that a description may name
-_WARM = ("means_", "weights_", "covariances_", "covariance_type_", "equal_weights_")
+WARM = ("means_", "weights_", "covariances_", "covariance_type_", "equal_weights_")
 _NOT_VALID = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, SafetensorError)
 _UNCOMPARED = ("seed", "instruction_set", "opened")  # names of what another call of the same fit may differ in
 
@@ -308,8 +308,8 @@ def _checked(description: Any) -> dict[str, Any]:
         raise ValueError("its chunks must have rows")
     if not set(description["arrays"]) <= set(_ARRAYS):
         raise ValueError(f"its arrays are {description['arrays']!r}, expected some of {', '.join(_ARRAYS)}")
-    if warm is not None and not set(warm) <= set(_WARM):
-        raise ValueError(f"it begins with {', '.join(sorted(set(warm) - set(_WARM)))}, which no fit does")
+    if warm is not None and not set(warm) <= set(WARM):
+        raise ValueError(f"it begins with {', '.join(sorted(set(warm) - set(WARM)))}, which no fit does")
     return description
 
 

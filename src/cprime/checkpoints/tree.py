@@ -14,6 +14,7 @@ from cprime._random import Key
 from cprime.block import Kept
 from cprime.em.rules import KMeansState, MixtureState
 from cprime.em.state import Fit
+from cprime.encoding import as_computed
 from cprime.execution.chunk import Chunk
 from cprime.kernels import Bounds, Moves
 from cprime.model.stiff import Stiff
@@ -49,8 +50,8 @@ def encode(value: Any, name: str, tensors: dict[str, np.ndarray]) -> Any:
         value = value.item()
     if isinstance(value, int | float):
         return value if isinstance(value, int) else {"float": value.hex()}
-    if isinstance(value, np.ndarray) and value.dtype.char == "g":  # longer than what fits compute in
-        value = value.astype(np.float64)
+    if isinstance(value, np.ndarray):
+        value = as_computed(value)
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
         complex_ = value.dtype.kind == "c"
         tensors[name] = np.asarray(value, order="C").view(np.float64 if complex_ else value.dtype)

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from cprime import __version__, checkpoints, em
 from cprime._random import Key, Purpose
-from cprime._threads import limited
 from cprime.block import Block, Kept
 from cprime.checkpoints import Checkpoint, Runs
 from cprime.em.expectation import Visit
@@ -19,6 +18,7 @@ from cprime.estimators.stored import Stored
 from cprime.estimators.validation import resolve_init, shown
 from cprime.execution import Data
 from cprime.kernels import instruction_set
+from cprime.kernels.native import computing
 from cprime.model import Model
 from cprime.search import Full, Search
 from cprime.search.certificate import certify
@@ -249,7 +249,7 @@ class Clusterer(Stored):
         """
         data = self._opened(X, sample_weight)
         model = self._parameters()
-        with limited(self.n_threads):
+        with computing(self.n_threads):
             rule = em.MixtureRule(1, 0.0, self._n_active())
             look = Full().look(None, model.components(), None, _ANY)
             statistics = data.each(rule.propose(model, None, look, _ANY, True)).statistics

@@ -12,12 +12,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from cprime import kernels
-from cprime._threads import limited
 from cprime.estimators.base import Clusterer, LogLikelihood
 from cprime.estimators.entries import kept_entries
 from cprime.estimators.mixture_parameters import make, precisions
 from cprime.estimators.validation import check_integer
 from cprime.execution import Data
+from cprime.kernels.native import computing
 from cprime.model import Model, TiedSpherical
 
 
@@ -109,7 +109,7 @@ class FittedMixture(DensityMixin, Clusterer):
         labels : ndarray of shape (n_samples,), int32
         """
         data = self._opened(X)
-        with limited(self.n_threads):
+        with computing(self.n_threads):
             return self._winners(data, self._parameters())
 
     def predict_proba(self, X: Any, sparse: bool = False) -> NDArray[np.float64] | csr_array:
@@ -129,7 +129,7 @@ class FittedMixture(DensityMixin, Clusterer):
         data = self._opened(X)
         H, C, model = self.n_active_, len(self.means_), self._parameters()
         function = model.responsibilities if not sparse and C == H else partial(_truncated, model, H, sparse)
-        with limited(self.n_threads):
+        with computing(self.n_threads):
             return data.map(function, C, np.float64)
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
@@ -144,7 +144,7 @@ class FittedMixture(DensityMixin, Clusterer):
         log_likelihood : ndarray of shape (n_samples,)
         """
         data = self._opened(X)
-        with limited(self.n_threads):
+        with computing(self.n_threads):
             return data.map(self._parameters().log_likelihood, None, np.float64)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -161,7 +161,7 @@ class FittedMixture(DensityMixin, Clusterer):
         log_likelihood : float
         """
         data = self._opened(X, sample_weight)
-        with limited(self.n_threads):
+        with computing(self.n_threads):
             total, weight = data.each(LogLikelihood(self._parameters()))
             return float(total / weight)
 

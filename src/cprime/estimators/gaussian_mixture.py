@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from cprime import em, storage
+from cprime import checkpoints, em, storage
 from cprime._random import Key
-from cprime._threads import limited
 from cprime.estimators.fitted_mixture import FittedMixture
 from cprime.estimators.kmeans import KMeans
 from cprime.estimators.mixture_parameters import (
@@ -33,6 +32,7 @@ from cprime.estimators.validation import (
 )
 from cprime.estimators.whole import whole
 from cprime.execution import Data
+from cprime.kernels.native import computing
 from cprime.model import Model
 from cprime.search import Full, Search
 
@@ -248,7 +248,7 @@ class GaussianMixture(FittedMixture):
         check_mixture(self)
         data = self._opened(X, sample_weight, reset=True)
         key = Key(int(check_random_state(self.random_state).randint(2**31)))
-        with limited(self.n_threads):
+        with computing(self.n_threads):
             plan, (init, given) = self._plan(data), self._start(data)
             fit = self._best_run(data, init, given.first_model, plan, key)
             self._set_fitted(fit, plan.n_kept)
@@ -302,7 +302,7 @@ class GaussianMixture(FittedMixture):
         counts, rows = (np.zeros(C), em.history([])) if first else (self.counts_, self.history_)
         key = Key(int(check_random_state(self.random_state).randint(2**31)), iteration=len(rows))
         rule = em.MixtureRule(1, 0.0, n_active, self.assignment)
-        with limited(self.n_threads):
+        with computing(self.n_threads):
             model = self._first_batch(data, key) if first else self._parameters(self.reg_covar)
             self.labels_ = self._winners(data, model)
             data.begin(keep=False)
@@ -325,8 +325,7 @@ class GaussianMixture(FittedMixture):
     def _goes_on_from(self) -> dict[str, Any] | None:
         if not (self.warm_start and hasattr(self, "means_")):
             return None
-        names = ("means_", "weights_", "covariances_", "covariance_type_", "equal_weights_")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in checkpoints.WARM}
 
     def _start(self, data: Data) -> tuple[Any, Given]:
         """Where the means start, and what else is given."""

@@ -12,7 +12,6 @@ from sklearn.utils import check_random_state
 
 from cprime import em, storage
 from cprime._random import Key
-from cprime._threads import limited
 from cprime.estimators.base import Clusterer
 from cprime.estimators.nearest_center import NearestCenter, cosine_distances, euclidean_distances
 from cprime.estimators.validation import (
@@ -28,6 +27,7 @@ from cprime.estimators.validation import (
 )
 from cprime.estimators.whole import whole
 from cprime.execution import Data
+from cprime.kernels.native import computing
 from cprime.model import Model, TiedSpherical
 from cprime.model.tied_spherical import variance_floor
 from cprime.model.unit import UnitCenters, unit_rows
@@ -201,7 +201,7 @@ class KMeans(NearestCenter, Clusterer):
         check_integer(self.n_clusters, "n_clusters", 1)
         data = self._opened(X, sample_weight, reset=True)
         key = Key(int(check_random_state(self.random_state).randint(2**31)))
-        with limited(self.n_threads):
+        with computing(self.n_threads):
             fit = self._best_run(data, self.init, self._first_model, self._plan(data), key)
             self.lower_bound_ = fit.lower_bound
         assert fit.statistics is not None
@@ -262,7 +262,7 @@ class KMeans(NearestCenter, Clusterer):
         data = self._opened(X, sample_weight, reset=first)
         counts, rows = (np.zeros(C), em.history([])) if first else (self.counts_, self.history_)
         key = Key(int(check_random_state(self.random_state).randint(2**31)), iteration=len(rows))
-        with limited(self.n_threads):
+        with computing(self.n_threads):
             if first:
                 init = resolve_init(self.init, C, data.n_points, data.in_memory)
                 model = self._first_model(data, self._centers(data, init, key), True)
@@ -333,7 +333,7 @@ class KMeans(NearestCenter, Clusterer):
         if not approximate:
             return super().predict(X)
         data = self._opened(X)
-        with limited(self.n_threads):
+        with computing(self.n_threads):
             if not hasattr(self, "_near"):
                 self._near = Near(self.cluster_centers_, self.neighbors_)
             return data.map(self._near.labels, None, np.int32)

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_array
 
 from cprime import em
 from cprime._range import check_largest
@@ -15,6 +14,7 @@ from cprime.kernels import extent
 from cprime.model import FAMILIES, Model, TiedSpherical
 from cprime.model.covariance import inverses, repaired
 from cprime.model.tied_spherical import variance_floor
+from cprime.seeding.given import copied
 
 
 def covariance_shape(covariance_type: str, C: int, D: int) -> tuple[int, ...]:
@@ -24,10 +24,7 @@ def covariance_shape(covariance_type: str, C: int, D: int) -> tuple[int, ...]:
 
 def check_means_init(means_init: Any, data: Data, C: int) -> NDArray:
     """`means_init` in the dtype of the data; finite, of shape (C, D)."""
-    with np.errstate(over="ignore", invalid="ignore"):  # what the type does not hold is refused
-        means = check_array(
-            means_init, dtype=data.dtype, order="C", copy=True, input_name="means_init", ensure_2d=False
-        )
+    means = copied(means_init, data, "means_init", ensure_2d=False)
     if means.shape != (C, data.n_features):
         raise ValueError(f"means_init must have shape {(C, data.n_features)}, got {means.shape}.")
     check_largest(extent(means)[0], data.dtype, data.n_features, "means_init")

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 
 from cprime import kernels
-from cprime._threads import limited
 from cprime.block import Block, Kept
 from cprime.estimators.validation import check_weights
 from cprime.execution import Data, local
-from cprime.kernels.native import Floats
+from cprime.kernels.native import Floats, computing
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         labels : ndarray of shape (n_samples,), int32
         """
         data = self._opened(X)
-        with limited(self.n_threads):
+        with computing(self.n_threads):
             return data.map(partial(nearest_labels, self.cluster_centers_), None, np.int32)
 
     def transform(self, X: Any) -> NDArray:
@@ -110,7 +109,7 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             In data units and of the data's dtype. An N×C array: it is what was asked for.
         """
         data = self._opened(X)
-        with limited(self.n_threads):
+        with computing(self.n_threads):
             return data.map(partial(self._distances_to, self.cluster_centers_), len(self.cluster_centers_), data.dtype)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -127,5 +126,5 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         score : float
         """
         data = self._opened(X, sample_weight)
-        with limited(self.n_threads):
+        with computing(self.n_threads):
             return -data.each(Inertia(self.cluster_centers_))

@@ -7,7 +7,6 @@ from sklearn.utils import check_random_state
 
 from cprime import em, fuzzy, storage
 from cprime._random import Key
-from cprime._threads import limited
 from cprime.estimators.base import Clusterer
 from cprime.estimators.prototypes import Graded
 from cprime.estimators.validation import (
@@ -20,6 +19,7 @@ from cprime.estimators.validation import (
 )
 from cprime.estimators.whole import whole
 from cprime.execution import Data
+from cprime.kernels.native import computing
 from cprime.model.stiff import Stiff
 from cprime.model.tied_spherical import variance_floor
 from cprime.search import Search
@@ -184,7 +184,7 @@ class SoftKMeans(Graded, Clusterer):
         def first_model(data: Data, centers: NDArray, exact: bool) -> Stiff:
             return Stiff(centers, 1.0 if stiffness is None else 0.5 / stiffness, variance_floor(centers))
 
-        with limited(self.n_threads):
+        with computing(self.n_threads):
             fit = self._best_run(data, self.init, first_model, plan, key)
             self.lower_bound_ = fit.lower_bound
             self.variance_ = float(fit.model.covariances)

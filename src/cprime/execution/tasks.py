@@ -10,14 +10,13 @@ from dask.sizeof import sizeof
 from numpy.typing import NDArray
 
 from cprime._range import check_largest
-from cprime._threads import limited
 from cprime.block import Block, Kept
 from cprime.execution import chunk as chunk_of
 from cprime.execution.base import Job, P
 from cprime.execution.chunk import Chunk
 from cprime.execution.local import Prepare
 from cprime.kernels import Bounds, extent
-from cprime.kernels.native import Floats
+from cprime.kernels.native import Floats, computing
 from cprime.statistics import merge
 
 
@@ -49,7 +48,7 @@ class Mapped:
 
     def __call__(self, X: Any, block_info: Any = None) -> Any:
         first = block_info[0]["array-location"][0][0] if block_info else 0
-        with limited(1):
+        with computing(1):
             return self.function(as_rows(X, self.dtype, self.prepare, "X", first))
 
 
@@ -91,7 +90,7 @@ def merged(parts: list[Any]) -> Any:
 def apply(job: Job[P], blocks: list[Block], held: Held | None) -> Any:
     """A job on a group: what its points keep then, with the merged part; the part alone where nothing new is kept."""
     after, parts = [], []
-    with limited(1):  # a worker runs a task a thread
+    with computing(1):  # a worker runs a task a thread
         for block, chunk in zip(blocks, [Chunk()] * len(blocks) if held is None else held.chunks, strict=True):
             before = None if chunk.kept is None else chunk.kept.unshared()
             kept, one = job(Block(block.X, block.sample_weight, block.first, block.order), before)
@@ -105,12 +104,12 @@ def begun(held: Held, sizes: list[int]) -> Held:
 
 
 def regrouped(held: Held, n_components: int) -> Held:
-    with limited(1):
+    with computing(1):
         return Held([chunk.regrouped(n_components) for chunk in held.chunks])
 
 
 def in_order(blocks: list[Block], held: Held) -> list[Block]:
-    with limited(1):
+    with computing(1):
         return [
             chunk.block(block.X, block.sample_weight, block.first)
             for block, chunk in zip(blocks, held.chunks, strict=True)

@@ -6,13 +6,15 @@ or not contiguous, release the GIL, may be called from several Python threads at
 bit for any number of threads.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cprime import _core
-from cprime._threads import resolve_threads
+from cprime._threads import limited, resolve_threads
 from cprime.kernels import arguments as check
 from cprime.kernels.arguments import Floats
 
@@ -31,6 +33,20 @@ class Expectation(NamedTuple):
 def instruction_set() -> str:
     """The instruction set that the kernels run on: "baseline", "avx2", "avx512" or "amx"."""
     return _core.instruction_set()
+
+
+@contextmanager
+def computing(n_threads: int | None) -> Iterator[None]:
+    """While it lasts, calls of this context without a number of their own use so many threads; None is as before.
+
+    Its thread rounds to nearest and keeps subnormal numbers, whatever it did before and does again afterwards.
+    """
+    with limited(n_threads):
+        before = _core.exchange_arithmetic(None)
+        try:
+            yield
+        finally:
+            _core.exchange_arithmetic(before)
 
 
 def median_origin(centers: Floats) -> Floats:

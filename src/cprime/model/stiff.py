@@ -5,7 +5,7 @@
 Owns only that σ² stays; all else is `TiedSpherical`.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 from cprime.model.base import Scatter
@@ -24,6 +24,3 @@ class Stiff(TiedSpherical):
 
     def maximise(self, statistics: Statistics, scatter: Scatter | None = None) -> Self:
         return self.recentred(statistics, scatter)[0]
-
-    def beyond(self, before: Self, share: float) -> Self:
-        return replace(self, **self._means_beyond(before, share))

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from cprime._threads import limited
 from cprime.execution import Data, local
+from cprime.kernels.native import computing
 from cprime.seeding.afk_mc2 import afk_mc2, choose_by_afk_mc2
 from cprime.seeding.given import ACCEPTED, METHODS, given_centers, in_memory, is_given
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus, kmeans_plusplus
@@ -106,7 +106,7 @@ def start(
 ) -> Start:
     """As `seed`, with a near center of every point where the method has found one."""
     data = local(X, sample_weight)
-    with limited(n_threads):
+    with computing(n_threads):
         centers = place(data, n_clusters, init, check_random_state(random_state), chain_length)
     return Start(centers, data.labels())
 

@@ -53,8 +53,7 @@ def given_centers(
         centers = init(in_memory(data, "init as a callable")[0], n_clusters, random_state=random_state)
     else:
         raise TypeError(f"init should be {ACCEPTED}, got {init!r} of type {type(init).__name__} instead.")
-    with np.errstate(over="ignore", invalid="ignore"):  # what the type does not hold is refused
-        centers = check_array(centers, dtype=data.dtype, order="C", copy=True, input_name="init")
+    centers = copied(centers, data, "init")
     if centers.shape[0] != n_clusters:
         raise ValueError(
             f"The shape of the initial centers {centers.shape} does not match the number of clusters {n_clusters}."
@@ -66,6 +65,12 @@ def given_centers(
         )
     check_largest(extent(centers)[0], data.dtype, data.n_features, "init")
     return centers
+
+
+def copied(numbers: Any, data: Data, name: str, **checks: Any) -> NDArray:
+    """A copy, C-contiguous, in the dtype of the data; ValueError where that does not hold a number."""
+    with np.errstate(over="ignore", invalid="ignore"):  # which is infinite then, and refused
+        return check_array(numbers, dtype=data.dtype, order="C", copy=True, input_name=name, **checks)
 
 
 METHODS = ("k-means++", "k-means||", "random", "afk-mc2", "two-level")

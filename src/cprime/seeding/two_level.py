@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cprime._random import Key, Purpose
-from cprime._threads import limited
 from cprime.block import Block, Kept
 from cprime.execution import Data, local
 from cprime.kernels import grouped_order, spread_out
-from cprime.kernels.native import Floats
+from cprime.kernels.native import Floats, computing
 from cprime.neighbors import SAMPLE_PER_CELL, Cells, choose_from, coarse_centers, nearest_of_few, table
 from cprime.seeding.keys import Heavy, SmallestKeys
 from cprime.seeding.sampling import complete, gather
@@ -76,7 +75,7 @@ def two_level(
         If some of the chosen rows are equal.
     """
     data, weights, rng = check_data(X, n_clusters, sample_weight, random_state)
-    with limited(n_threads):
+    with computing(n_threads):
         indices = choose_by_two_levels(local(data, weights), n_clusters, rng)
     centers = gather(data, indices)
     warn_of_duplicates(centers)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from cprime import storage
 from cprime.estimators.validation import check_real
-from cprime.selection.bisection import Cell, bisect, distinct, union
+from cprime.selection.bisection import Cell, bisect, distinct
 from cprime.selection.normality import LEAST_WEIGHT, anderson_darling
 from cprime.selection.splitting import Splitter
 
@@ -129,8 +129,8 @@ class GMeans(Splitter):
             return 0.0, None
         return 1 - p, np.array([part.mean for part in parts], dtype=cell.points.dtype)
 
-    def _better_joined(self, first: Cell, second: Cell) -> float:
-        return self._p_value(union([first, second])) - self.alpha
+    def _better_joined(self, first: Cell, second: Cell, both: Cell) -> float:
+        return self._p_value(both) - self.alpha
 
     def _p_value(self, cell: Cell) -> float:
         """How likely a Gaussian looks so divided; 1 where there are too few points to tell."""

@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime import kernels
-from cprime._threads import limited, resolve_threads
+from cprime._threads import resolve_threads
 from cprime.block import Block
 from cprime.estimators import GaussianMixture, KMeans
 from cprime.estimators.base import Clusterer
 from cprime.estimators.nearest_center import NearestCenter
 from cprime.estimators.validation import check_integer, check_real, check_weights, shown, validated
 from cprime.estimators.whole import whole
+from cprime.kernels.native import computing
 from cprime.model import TiedSpherical
 from cprime.selection.bisection import Cell, cells, union
 from cprime.selection.criteria import bic, share_gain
@@ -42,7 +43,7 @@ class Splitter(NearestCenter, Clusterer):
         """How urgent it is to cut a cluster (the greater the more), and its new centers (k, D), k ≤ most; or None."""
         raise NotImplementedError
 
-    def _better_joined(self, first: Cell, second: Cell) -> float:
+    def _better_joined(self, first: Cell, second: Cell, both: Cell) -> float:
         """How much better the two are as one cluster; they stay two unless it is positive."""
         raise NotImplementedError
 
@@ -77,7 +78,7 @@ class Splitter(NearestCenter, Clusterer):
         data = Cell(X, counted) if counted.all() else Cell(X[counted > 0], counted[counted > 0])
         with shown(self.verbose):
             self._search(data)
-        with limited(self.n_threads):
+        with computing(self.n_threads):
             self.labels_, distances = self._nearest(X)
         self.inertia_ = Block(X, weights).weighted_sum(distances)
         self.n_clusters_ = len(self.cluster_centers_)
@@ -190,7 +191,7 @@ class Splitter(NearestCenter, Clusterer):
         judged = []
         for a, b in pairs:
             both = union([clusters[a], clusters[b]])
-            gain = math.inf if both.is_one else self._better_joined(clusters[a], clusters[b])
+            gain = math.inf if both.is_one else self._better_joined(clusters[a], clusters[b], both)
             judged.append((-gain, a, b))
         judged.sort()
         kept, new = np.ones(C, dtype=bool), list[NDArray]()

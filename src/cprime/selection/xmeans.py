@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime import storage
-from cprime.selection.bisection import Cell, bisect, distinct, union
+from cprime.selection.bisection import Cell, bisect, distinct
 from cprime.selection.splitting import Splitter
 
 _JUDGED_TOL = 1e-3  # least tolerance of the fits that a split is judged by
@@ -131,10 +131,10 @@ class XMeans(Splitter):
                 return gain, centers.astype(cell.points.dtype)
         return 0.0, None
 
-    def _better_joined(self, first: Cell, second: Cell) -> float:
+    def _better_joined(self, first: Cell, second: Cell, both: Cell) -> float:
         if not len(first.points) or not len(second.points):
             return math.inf
-        return -self._gain(union([first, second]), np.array([first.mean, second.mean]))
+        return -self._gain(both, np.array([first.mean, second.mean]))
 
     def _gain(self, cell: Cell, centers: NDArray) -> float:
         """By how much the cell's BIC is lower with a component for each of the centers than with one."""

@@ -179,7 +179,7 @@ def driver_seconds(C: int, D: int, repetitions: int, n_threads: int) -> dict[str
     statistics = Statistics(np.full(C, 4.0), sums, 4.0 * C, 8.0 * C * D, 0.0, 0.0, 8.0 * C * D)
     members, seen = np.full(C, 4), Seen(4 * C, 4 * C, C, everything)
     totals = Totals(statistics, C, C, C, seen, members)
-    state = GraphState(min(G, C), lists, last=Last(centers + 0.1, None, everything))
+    state = GraphState(min(G, C), min(G, C), lists, last=Last(centers + 0.1, None, everything))
 
     def step() -> None:
         after = rule.judge(model, KMeansState(), totals, None)

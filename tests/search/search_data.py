@@ -46,7 +46,8 @@ def kmeans(C, search, **changes):
 
 def mixture(C, search, n_active=3, **changes):
     """A mixture of the papers' model by a search; options of other searches count for nothing."""
-    given = {"n_threads": 1, "random_state": 0, "max_iter": 300, "momentum": False} | changes
+    given = {"n_threads": 1, "random_state": 0, "max_iter": 300, "momentum": False, "init_params": "k-means++"}
+    given |= changes
     search = search_of(search, given)
     return GaussianMixture(
         C, covariance_type="tied_spherical", weights="equal", n_active=n_active, search=search, **given

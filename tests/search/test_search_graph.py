@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from search_data import DTYPES, clustered, kmeans, mixture, random_weights, squared_distances
 
-from cprime import kernels
+from cprime import GaussianMixture, kernels
 from cprime.model.components import Centers
 from cprime.neighbors import Cells, Near, exact_lists, with_self
 from cprime.search import Graph, graph
@@ -47,6 +47,28 @@ def test_lists_grow_where_the_audit_says_that_they_miss_much(monkeypatch):
     assert kmeans(300, "graph", tol=0, max_iter=25, n_neighbors=33).fit(hard).neighbors_.shape == (300, 33)
     easy = np.random.default_rng(0).random((3000, 2))
     assert kmeans(300, "graph", tol=0, max_iter=25).fit(easy).neighbors_.shape == (300, 33)
+
+
+@pytest.mark.filterwarnings("ignore:The fit did not converge")
+def test_lists_grow_until_they_find_nearly_all_where_data_have_no_clusters():
+    noise = np.random.default_rng(0).standard_normal((9000, 24)).astype(np.float32)
+    grown = kmeans(600, "graph").fit(noise)
+    assert grown.neighbors_.shape[1] >= 129
+    assert grown.certificate_["agreement"] > 0.97
+    short = kmeans(600, "graph", n_neighbors=33).fit(noise)
+    assert grown.inertia_ < 0.99 * short.inertia_
+    separate = np.repeat(8 * noise[:600], 15, axis=0) + 0.1 * noise
+    assert kmeans(600, "graph").fit(separate).neighbors_.shape == (600, 33)
+
+
+@pytest.mark.filterwarnings("ignore:The fit did not converge")
+@pytest.mark.parametrize("family", ["tied_spherical", "diag"])
+def test_lists_of_mixtures_are_audited(family, monkeypatch):
+    noise = np.random.default_rng(1).standard_normal((6000, 16)).astype(np.float32)
+    make = GaussianMixture(400, covariance_type=family, search="graph", max_iter=8, random_state=0)
+    assert make.fit(noise).neighbors_.shape == (400, 65)
+    monkeypatch.setattr(graph, "_FOUND", 1.1)
+    assert make.fit(noise).neighbors_.shape == (400, 100)
 
 
 @pytest.mark.filterwarnings("ignore:The fit did not converge")

@@ -38,6 +38,7 @@ class Plan:
     rule: k-means or mixture
     regroup: whether the points may be copied into the order of their components, for speed
     callback: given every row of the history as a dictionary, and the parameters after that iteration
+    title: what the log calls it, before the number of the iteration
     """
 
     n_kept: int
@@ -45,6 +46,7 @@ class Plan:
     rule: Rule[Any, Any]
     regroup: bool = False
     callback: Callback | None = None
+    title: str = ""
 
 
 def run(data: Data, model: Model, plan: Plan, key: Key, save: Callable[[Fit], None] | None = None) -> Fit:
@@ -147,7 +149,8 @@ def report(fit: Fit, plan: Plan) -> None:
     """The last row of the history, to the log and to the callback."""
     row = dict(zip(HISTORY.names or (), fit.rows[-1], strict=True))
     logger.info(
-        "iteration %d: F %.6f, J %.6g, %d moved, %.3f s",
+        "%siteration %d: F %.6f, J %.6g, %d moved, %.3f s",
+        plan.title,
         fit.n_iter,
         row["lower_bound"],
         row["quantization_error"],

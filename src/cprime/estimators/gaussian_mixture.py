@@ -67,8 +67,8 @@ class GaussianMixture(FittedMixture):
         `Bounded`, `Graph` and `Papers` of `cprime.search` have the options of each.
     n_neighbors : int or "auto", default="auto"
         G, the length of a component's neighbor list, itself among them, of the search that a string names, if it has
-        lists. "auto" is 16 for "exact" and "estimated"; "graph" begins with 65, for "tied" and "tied_spherical" with
-        33, which it doubles once if an exact search of a sample shows that they miss more than 0.7 % of the cost.
+        lists. "auto" is 16 for "exact" and "estimated"; "graph" begins with 65, or 33 for n_active=1, and doubles them
+        while an exact search of a sample shows that they are too short.
     assignment : {"soft", "hard", "posterior"}, default="soft"
         What the kept components are given: "soft" is the truncated posterior (5); "hard" gives all to the best one,
         which is classification EM, and with weights="equal" the K-means of Kearns et al. for any densities;
@@ -76,9 +76,9 @@ class GaussianMixture(FittedMixture):
         and its lower bound may fall.
     init_params : str, array-like, fitted estimator or callable, default="auto"
         Where the means start: "kmeans" (k-means by `KMeans`), "k-means++", "random" (or "random_from_data": random
-        points), "afk-mc2", "two-level", or as `init` of `KMeans`. "auto" is "kmeans", except for
-        "tied_spherical", which starts as `KMeans` does. Weights and covariances start from the hard assignment of the
-        points to these means, and so do the means of all but "tied_spherical" with equal weights.
+        points), "afk-mc2", "two-level", or as `init` of `KMeans`. "auto" is "kmeans". Weights and covariances start
+        from the hard assignment of the points to these means, and so do the means of all but "tied_spherical" with
+        equal weights.
     n_init : int, default=1
         Number of starts; the one of greatest lower bound is kept. From given means there is one.
     max_iter : int, default=100
@@ -344,7 +344,7 @@ class GaussianMixture(FittedMixture):
         init = self.init_params
         if means:
             init = check_means_init(self.means_init, data, C)
-        if isinstance(init, str) and init == "auto" and covariance_type != "tied_spherical":
+        if isinstance(init, str) and init == "auto":
             init = "kmeans"
         return init, Given(covariance_type, reg_covar, means, weights if free else None, covariances, free)
 
@@ -355,7 +355,8 @@ class GaussianMixture(FittedMixture):
         k_means = KMeans(self.n_components, max_iter=_KMEANS_ITERATIONS)
         init = resolve_init("auto", self.n_components, data.n_points, data.in_memory)
         model = k_means._first_model(data, super()._centers(data, init, key), False)
-        centers = em.run(data, model, k_means._plan(data), key).model.centers
+        plan = replace(k_means._plan(data), title="start, k-means: ")
+        centers = em.run(data, model, plan, key).model.centers
         data.begin(keep=True)
         return centers
 

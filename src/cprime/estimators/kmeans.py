@@ -66,8 +66,8 @@ class KMeans(NearestCenter, Clusterer):
         else "full". The objects `Full`, `Bounded`, `Graph` and `Papers` of `cprime.search` have the options of each.
     n_neighbors : int or "auto", default="auto"
         G, the length of a center's neighbor list, itself among them, of the search that a string names, if it has
-        lists. "auto" is 16 for "exact" and "estimated"; "graph" begins with 33 and doubles them once if an exact search
-        of a sample shows that they miss more than 0.7 % of J.
+        lists. "auto" is 16 for "exact" and "estimated"; "graph" begins with 33 and doubles them while an exact search
+        of a sample shows that they are too short.
     metric : {"euclidean", "cosine"}, default="euclidean"
         "cosine" is spherical k-means: rows are scaled to length 1 (a copy; rows of zeros are an error) and so are the
         centers. J is then 2 Σ_n w_n (1 − cos(x_n, μ)), and `transform` gives cosine distances.

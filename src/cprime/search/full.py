@@ -14,7 +14,8 @@ class LookAtAll:
     """N·C evaluations; what was found before only makes them faster."""
 
     def __call__(self, block: Block, points: Floats, kept: Kept | None, components: Components, n_kept: int) -> Found:
-        found = components.best(points, n_kept, hint=None if kept is None else kept.ids)
+        hint = None if kept is None or kept.ids.shape[1] != n_kept else kept.ids
+        found = components.best(points, n_kept, hint=hint)
         return Found(Kept(*found), len(points) * len(components.centers), Seen(len(points), block.count()))
 
 

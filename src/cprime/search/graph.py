@@ -3,8 +3,8 @@
 Every point compares the component it is in with that one's neighbours; the points of a component share their
 candidates, which makes the E-step a few dense tiles (`kernels.reassign`, `keep_nearest`, `keep_best`). A point that
 keeps several components looks at the neighbours of the best, and every other time at those of another. Lists come from
-all C² pairs while these are few beside N, from neighbours of neighbours beyond. An audit searches a sample of points
-exactly, and doubles the lists while what the search misses costs more than a small share of J.
+all C² pairs while these are few beside N, from neighbours of neighbours beyond. Audits search a sample of points
+exactly, and double the lists where these find too few of the best components.
 """
 
 import logging
@@ -19,15 +19,20 @@ from cprime.block import Block, Kept
 from cprime.kernels.native import Floats
 from cprime.neighbors import Cells, refined_lists, with_self, without_self
 from cprime.search.base import Components, Factors, Found, Look, Sample, Seen, Value, checked_count
+from cprime.search.full import LookAtAll
 
 logger = logging.getLogger("cprime")
 
 _EXACT_LISTS = 32768  # most components whose lists come from all C² distances
 _STALE = 0.3  # share of points that may move before lists are renewed
-_AUDITS = (6, 10)  # iterations after which a sample is searched exactly
+_AUDITS = (4, 5, 6, 10)  # iterations after which a sample is searched exactly
 _AUDIT_POINTS = 1024
-_MISSED = 0.007  # share of J that a search may miss before its lists are doubled
-_FIRST_NEIGHBORS, _MOST_NEIGHBORS = 33, 65  # the component itself, and one or two tiles; Gaussians begin with two
+_FOUND = 0.94  # share of the points whose best component the first lists must find
+_FOUND_BY_LONGER = 0.98  # and longer ones, where those do not: such data have no clusters, and what is missed misleads
+_MISSED, _LATE = 0.007, 6  # share of J that the first lists may miss, from this iteration on
+_FIRST_NEIGHBORS, _FIRST_OF_MIXTURES = 33, 65  # the component itself, and one or two tiles
+_MOST_SHARE = 4  # lists grow no longer than one in so many of the components
+_FEW = 2048  # components that are all looked at where a mixture begins
 
 
 @dataclass(frozen=True)
@@ -126,11 +131,13 @@ class Last:
 class GraphState:
     """What the search knows.
 
-    lists (C, G − 1)    moved: share of the points that have changed their winner since the lists were made
+    n_neighbors, first: G, and what it was at first    lists (C, G − 1)
+    moved: share of the points that have changed their winner since the lists were made
     iteration: passes so far    last: what the last pass with these lists saw and did
     """
 
     n_neighbors: int
+    first: int
     lists: NDArray[np.int32]
     moved: float = 0.0
     iteration: int = 0
@@ -144,9 +151,9 @@ class Graph(Value):
     Parameters
     ----------
     n_neighbors : int or None, default=None
-        G, the length of a component's neighbor list, itself among them. None begins with 33 for k-means and mixtures of
-        one covariance, with 65 for others, and doubles 33 once if an exact search of a sample of points shows that
-        the lists miss more than 0.7 % of J.
+        G, the length of a component's neighbor list, itself among them. None begins with 33 for k-means, with 65 where
+        points keep several, and doubles them, to at most C / 4, while an exact search of a sample of points shows that
+        they are too short: see `docs/search.md`.
     exchange : bool or None, default=None
         Whether k-means begins with exchange steps (Hartigan), which count on both centers following a point: they end
         in better optima, and plain steps follow until convergence. None is True where that is possible: Euclidean
@@ -175,14 +182,18 @@ class Graph(Value):
     def begin(self, components: Components, n_kept: int, placed: bool, key: Key) -> tuple[GraphState, Look | None]:
         C = len(components.centers)
         cells = Cells(components.centers) if C > _EXACT_LISTS or not placed else None
-        first = _FIRST_NEIGHBORS if components.squared_distances else _MOST_NEIGHBORS
+        first = _FIRST_NEIGHBORS if n_kept == 1 else _FIRST_OF_MIXTURES
         n_neighbors = max(min(self.n_neighbors or first, C), n_kept)
         if cells is not None and C > _EXACT_LISTS:
             lists = refined_lists(components.centers, without_self(cells.lists(n_neighbors)), n_neighbors)
         else:
             lists = components.lists(n_neighbors)
-        look = None if placed and n_kept == 1 else LookInCells(cells, lists)
-        return GraphState(n_neighbors, lists), look
+        look: Look | None = None
+        if n_kept > 1 and C <= _FEW:
+            look = LookAtAll()
+        elif n_kept > 1 or not placed:
+            look = LookInCells(cells, lists)
+        return GraphState(n_neighbors, n_neighbors, lists), look
 
     def refresh(self, state: GraphState, components: Components) -> GraphState:
         if state.moved < _STALE:
@@ -206,15 +217,23 @@ class Graph(Value):
             iteration=state.iteration + 1,
             last=Last(components.centers, look.factors, seen.touched),
         )
-        most = min(_MOST_NEIGHBORS, len(components.centers))
+        C, longer = len(components.centers), state.n_neighbors > state.first
+        most = max(state.first, C // _MOST_SHARE)
         if state.iteration not in _AUDITS or self.n_neighbors is not None or state.n_neighbors >= most:
             return state, 0
         m = min(_AUDIT_POINTS, seen.n_points)
         rows = np.sort(key.generator(Purpose.AUDIT).choice(seen.n_points, m, replace=False))
-        if _misses(components, state.lists, *sample(rows)):
+        found, missed = _audited(components, state.lists, *sample(rows))
+        late = state.iteration >= _LATE
+        if found < (_FOUND_BY_LONGER if longer else _FOUND) or (missed > _MISSED and late and not longer):
             state = replace(state, n_neighbors=min(2 * state.n_neighbors - 1, most), moved=1.0)
-            logger.info("audit: lists miss more than %g of J, now %d neighbours", _MISSED, state.n_neighbors)
-        return state, m * len(components.centers)
+            logger.info(
+                "audit: lists find the best of %.3f of the points and miss %.4f of J, now %d neighbours",
+                found,
+                missed,
+                state.n_neighbors,
+            )
+        return state, m * C
 
     def neighbors(self, state: GraphState) -> NDArray[np.int32]:
         return with_self(state.lists)
@@ -238,9 +257,10 @@ def _stirred(state: GraphState, components: Components, factors: Factors | None)
     return changed | np.append(changed, False)[state.lists].any(axis=1)  # −1 is the one appended
 
 
-def _misses(components: Components, lists: NDArray[np.int32], points: Floats, kept: Kept) -> bool:
-    """Whether the lists of what points keep miss too much of what an exact search finds."""
+def _audited(components: Components, lists: NDArray[np.int32], points: Floats, kept: Kept) -> tuple[float, float]:
+    """The share of the points whose best component is among the neighbours of what they keep; of J, what is missed."""
     found = components.among(points, lists, np.ascontiguousarray(kept.ids[:, :1]), 1)
-    _, truth = components.best(points, 1, hint=found.kept)
-    excess = float((found.distances.astype(np.float64) - truth).sum())
-    return excess > _MISSED * components.scale_of(truth)
+    best, costs = components.best(points, 1, hint=found.kept)
+    excess = float((found.distances.astype(np.float64) - costs).sum())
+    right = (found.kept == best) | (found.distances <= costs)
+    return float(right.mean()), excess / components.scale_of(costs)

@@ -9,6 +9,7 @@ namespace cprime::CPRIME_ISA {
 
 // Rows [begin, end): the H nearest among what a row keeps, the lists of those, and `extra` components of its own.
 template <class T> inline void nearest_among(const AmongTask<T> &task, std::size_t begin, std::size_t end) {
+    constexpr int AHEAD = 6;
     const int D = task.X.D;
     const std::size_t C = task.centers.n;
     Scratch<std::int32_t> seen(C);
@@ -23,8 +24,6 @@ template <class T> inline void nearest_among(const AmongTask<T> &task, std::size
             if (c < 0 || seen[c] == stamp)
                 return;
             seen[c] = stamp;
-            found[count].low = comparable(task.gaussians ? gaussian_cost(*task.gaussians, c, x)
-                                                         : squared_distance(x, task.centers[c], D));
             found[count++].id = c;
         };
         const std::int32_t *previous = task.previous + n * task.n_previous;
@@ -35,6 +34,16 @@ template <class T> inline void nearest_among(const AmongTask<T> &task, std::size
                 offer(task.lists[static_cast<std::size_t>(previous[h]) * task.G + g]);
         for (int e = 0; e < task.n_extra; ++e)
             offer(task.extra[n * task.n_extra + e]);
+        for (int i = 0; i < count; ++i) { // centres lie anywhere in memory: ask for them early
+            if (i + AHEAD < count) {
+                const char *next = reinterpret_cast<const char *>(task.centers[found[i + AHEAD].id]);
+                for (std::size_t byte = 0; byte < D * sizeof(T); byte += 64)
+                    __builtin_prefetch(next + byte);
+            }
+            const std::int32_t c = found[i].id;
+            found[i].low = comparable(task.gaussians ? gaussian_cost(*task.gaussians, c, x)
+                                                     : squared_distance(x, task.centers[c], D));
+        }
         if (task.evaluated) {
             std::int32_t *ids = task.evaluated + n * capacity;
             T *distances = task.evaluations + n * capacity;

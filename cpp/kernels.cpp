@@ -2,6 +2,7 @@
 #include "kernels.h"
 
 #include "accumulate.h"
+#include "along.h"
 #include "among.h"
 #include "bounds.h"
 #include "distances.h"
@@ -21,7 +22,7 @@ namespace cprime::CPRIME_ISA {
 template <class T> const Kernels<T> &table() {
     static const Kernels<T> kernels = {
         TILE_LANES<T>,      TILE_ROWS,      half_panel_size<T>, pack_panels<T>, nearest_rows<T>, nearest<T>,
-        nearest_bounded<T>, distances<T>,   pack_tiles<T>,      posterior<T>,   accumulate<T>,   pack_columns<T>,
+        nearest_bounded<T>, distances<T>,   pack_tiles<T>,      posterior<T>,   accumulate<T>,   along<T>,        pack_columns<T>,
         expect<T>,          log_sum_exp<T>, maximise<T>,        reassign<T>,    keep<T>,         nearest_among<T>,
         spread_out<T>,      products<T>,    gaussian_start<T>,  best<T>,        keep_best<T>,    respond<T>,
         column_moments<T>,  moments<T>,     extent<T>};

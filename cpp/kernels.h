@@ -213,6 +213,9 @@ template <class T> struct Kernels {
                       std::size_t begin, std::size_t end);
     // count and sum (D,) are added to, over entries [begin, end).
     void (*accumulate)(const AccumulateTask<T> &task, std::size_t begin, std::size_t end, double *count, double *sum);
+    // out[n] = (x_n - m_c) v_c of rows [begin, end), c being their labels.
+    void (*along)(const Rows<T> &X, const Rows<T> &centers, const Rows<T> &directions, const std::int32_t *labels,
+                  double *out, std::size_t begin, std::size_t end);
     void (*pack_columns)(const Rows<T> &centers, T *columns);
     void (*expect)(const ExpectTask<T> &task, std::size_t begin, std::size_t end);
     // Of these rows least and log_sum alone.

@@ -108,6 +108,18 @@ inline void reassign_by_products(const ReassignTask<T> &task, int c, std::size_t
     moves.limit();
 }
 
+// The same for so few points that packing the candidates would not pay.
+template <class T>
+inline void reassign_by_differences(const ReassignTask<T> &task, int c, std::size_t begin, std::size_t end,
+                                    const std::int32_t *list, int n_candidates) {
+    Moves<T> moves(task, c, end - begin);
+    for (std::size_t e = begin; e < end; ++e) {
+        const std::size_t n = task.entries[e];
+        moves.settle(n, squared_distance(task.X[n], task.centers[c], task.X.D), list, n_candidates);
+    }
+    moves.limit();
+}
+
 #if CPRIME_HALVES
 
 // The same by halves. Candidates whose lower bound is below every upper one, and below the own score, are measured.
@@ -145,6 +157,8 @@ inline void reassign_by_halves(const ReassignTask<float> &task, int c, std::size
 template <class T> inline void reassign(const ReassignTask<T> &task, int c, std::size_t begin, std::size_t end) {
     const std::int32_t *list = task.lists + static_cast<std::size_t>(c) * task.G;
     const int n_candidates = static_cast<int>(std::find(list, list + task.G, -1) - list);
+    if (end - begin <= static_cast<std::size_t>(std::min(16, task.X.D / 8)))
+        return reassign_by_differences(task, c, begin, end, list, n_candidates);
 #if CPRIME_HALVES
     if constexpr (sizeof(T) == sizeof(float)) {
         const MatrixUnit unit;

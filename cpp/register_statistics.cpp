@@ -58,6 +58,22 @@ void accumulate(Matrix<T> X, Table<std::int32_t> kept, std::optional<Table<doubl
 }
 
 template <class T>
+void along(Matrix<T> X, Matrix<T> centers, Matrix<T> directions, Vector<std::int32_t> labels, OutVector<double> out,
+           int n_threads) {
+    const Kernels<T> &kernel = kernels<T>();
+    const Rows<T> x = rows(X), m = rows(centers), v = rows(directions);
+    require(m.D == x.D && v.D == x.D && v.n == m.n, "centers, directions");
+    require(labels.shape(0) == x.n && out.shape(0) == x.n, "labels, out");
+    const KernelCall call;
+    for (std::size_t n = 0; n < x.n; ++n)
+        require(labels.data()[n] >= 0 && static_cast<std::size_t>(labels.data()[n]) < m.n, "labels: not a component");
+    constexpr std::size_t STEP = 4096;
+    parallel_for((x.n + STEP - 1) / STEP, n_threads, [&](std::size_t i) {
+        kernel.along(x, m, v, labels.data(), out.data(), i * STEP, std::min(x.n, (i + 1) * STEP));
+    });
+}
+
+template <class T>
 void means(Vector<double> counts, Table<double> sums, Table<T> centers, std::optional<Vector<double>> origin,
            OutTable<T> out, OutVector<double> squares, int n_threads) {
     const std::size_t C = centers.shape(0), D = centers.shape(1);
@@ -112,6 +128,8 @@ void register_statistics(nb::module_ &m) {
     define(m, "posterior", &posterior<double>);
     define(m, "accumulate", &accumulate<float>);
     define(m, "accumulate", &accumulate<double>);
+    define(m, "along", &along<float>);
+    define(m, "along", &along<double>);
     define(m, "extent", &extent<float>);
     define(m, "extent", &extent<double>);
     define(m, "means", &means<float>);

@@ -66,6 +66,15 @@ def accumulate(
     n_threads: int,
     /,
 ) -> None: ...
+def along(
+    X: _Floats,
+    centers: _Floats,
+    directions: _Floats,
+    labels: NDArray[np.int32],
+    out: NDArray[np.float64],
+    n_threads: int,
+    /,
+) -> None: ...
 def means(
     counts: NDArray[np.float64],
     sums: NDArray[np.float64],

@@ -24,6 +24,7 @@ class Purpose(IntEnum):
     POSTERIOR = 6
     SETS = 7
     LISTS = 8
+    JUMPS = 9
 
 
 class Key(NamedTuple):

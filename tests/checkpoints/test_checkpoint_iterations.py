@@ -88,7 +88,22 @@ def test_an_audit_and_its_longer_lists_go_on(tmp_path):
         return KMeans(90, search="graph", random_state=0, checkpoint=checkpoint, n_threads=1, max_iter=14, tol=0)
 
     expected = make().fit(X)
-    for passes in (5, 6, 7, 10):
+    for passes in (4, 5, 6, 7):
+        assert died(make(tmp_path / str(passes)), passes, X)
+        assert_same(cprime.resume(tmp_path / str(passes)), expected)
+
+
+def test_clusters_that_jump_go_on(tmp_path, caplog):
+    places = 9 * np.random.default_rng(0).standard_normal((300, 6))
+    X = np.repeat(places, 8, axis=0) + 0.3 * clustered(2400, 6)
+
+    def make(checkpoint=None):
+        return KMeans(300, search="graph", random_state=0, checkpoint=checkpoint, n_threads=1)
+
+    with caplog.at_level("INFO", logger="cprime"):
+        expected = make().fit(X)
+    assert any("became part of another one" in record.getMessage() for record in caplog.records)
+    for passes in range(1, min(expected.n_iter_, 8)):
         assert died(make(tmp_path / str(passes)), passes, X)
         assert_same(cprime.resume(tmp_path / str(passes)), expected)
 

@@ -189,6 +189,18 @@ REFUSED = {
     "expect_all: variance not a number": ("variance", lambda k: k.expect_all(X, CENTERS, np.nan)),
     "expect_all: variance infinite": ("variance", lambda k: k.expect_all(X, CENTERS, np.inf)),
     "expect_all: short weights": ("sample_weight", lambda k: k.expect_all(X, CENTERS, 1.0, np.ones(19))),
+    "along: X of integers": ("X", lambda k: k.along(X.astype(int), CENTERS, CENTERS, LABELS)),
+    "along: other features": ("centers", lambda k: k.along(X, CENTERS[:, :2], CENTERS, LABELS)),
+    "along: other directions": ("directions", lambda k: k.along(X, CENTERS, CENTERS[:, :2], LABELS)),
+    "along: fewer directions": ("directions", lambda k: k.along(X, CENTERS, CENTERS[:4], LABELS)),
+    "along: directions of another dtype": (
+        "directions",
+        lambda k: k.along(X, CENTERS, CENTERS.astype(np.float32), LABELS),
+    ),
+    "along: short labels": ("labels", lambda k: k.along(X, CENTERS, CENTERS, LABELS[:4])),
+    "along: labels of long integers": ("labels", lambda k: k.along(X, CENTERS, CENTERS, LABELS.astype(np.int64))),
+    "along: a label too high": ("labels", lambda k: k.along(X, CENTERS, CENTERS, altered(LABELS, 5))),
+    "along: a label below zero": ("labels", lambda k: k.along(X, CENTERS, CENTERS, altered(LABELS, -1))),
     "means: short counts": ("counts", lambda k: k.means(ONES[:4], CENTERS, CENTERS)),
     "means: other sums": ("sums", lambda k: k.means(ONES, CENTERS[:, :2].copy(), CENTERS)),
     "accumulate: onto of float32": (

@@ -21,6 +21,7 @@ def calls(dtype):
     far = 100 * distances
     return {
         "accumulate": lambda n: kernels.accumulate(tiny, kept[:, :1], None, w, n_components=40, n_threads=n),
+        "along": lambda n: kernels.along(tiny, tiny[:40], centers, kept[:, 0].copy(), n_threads=n),
         "means": lambda n: kernels.means(np.ones(40), sums, centers, n_threads=n),
         "posterior": lambda n: tuple(kernels.posterior(far, -0.5, n_threads=n)),
         "expect_all": lambda n: tuple(kernels.expect_all(X, centers, 1e-3, n_threads=n))[:2],

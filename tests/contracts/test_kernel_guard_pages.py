@@ -53,6 +53,7 @@ def results(dtype, n, D, C, place):
         "posterior": tuple(kernels.posterior(distances, -0.5)),
         "accumulate": kernels.accumulate(X, kept, q, w, n_components=C),
         "rows": kernels.accumulate(X, place(kept[:, :1]), None, w, n_components=C, rows=place(np.arange(n)[::-1])),
+        "along": kernels.along(X, centers, place(centers[::-1]), labels),
         "means": kernels.means(*map(place, kernels.accumulate(X, kept, q, w, n_components=C)), centers),
         "reassign": kernels.reassign(X, centers, lists, labels),
         "exchange": kernels.reassign(X, centers, lists, labels, factors, place(factors[::-1])),

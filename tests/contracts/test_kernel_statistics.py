@@ -1,4 +1,4 @@
-"""`posterior` and `accumulate`: responsibilities over kept components, and the sums of the M-step."""
+"""`posterior`, `accumulate` and `along`: responsibilities, the sums of the M-step, and how far points lie aside."""
 
 import numpy as np
 import pytest
@@ -137,3 +137,18 @@ def test_float32_weights_are_taken(kernels):
         kernels.accumulate(X, kept, q, w, n_components=6),
         kernels.accumulate(X, kept, q, w.astype(np.float64), n_components=6),
     )
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_along_equals_the_reference(dtype, layout, tmp_path):
+    rng = np.random.default_rng(0)
+    for n, D, C in ((1, 1, 1), (7, 3, 2), (130, 16, 9), (400, 33, 40), (5000, 70, 12)):
+        X = arrange(clustered(n, D, dtype), layout, tmp_path)
+        centers, directions = clustered(C, D, dtype, seed=1), rng.standard_normal((C, D)).astype(dtype)
+        labels = rng.integers(C, size=n).astype(np.int32)
+        expected = reference.along(X, centers, directions, labels)
+        assert expected.dtype == np.float64
+        scale = np.linalg.norm(X - centers[labels], axis=1) * np.linalg.norm(directions[labels], axis=1)
+        error = np.abs(native.along(X, centers, directions, labels) - expected)
+        assert (error <= 4 * np.finfo(dtype).eps * scale).all()

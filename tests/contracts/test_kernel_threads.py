@@ -25,6 +25,7 @@ def all_kernels(dtype, n_threads, n=20_011, D=7, n_centers=50):
         "nearest hinted": kernels.nearest(X, centers, 4, hint=kept[::-1], n_threads=n_threads),
         "min_distances": kernels.min_distances(X, centers[:5], distances[:, 0], n_threads=n_threads),
         "posterior": tuple(posterior),
+        "along": kernels.along(X, centers, centers[::-1], labels, n_threads=n_threads),
         "means": kernels.means(
             *kernels.accumulate(X, kept, q, w, n_components=n_centers), centers, n_threads=n_threads
         ),

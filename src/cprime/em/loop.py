@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from cprime._random import Key
 from cprime.block import Kept
 from cprime.em.expectation import HardSums, NearestStart, Visit
+from cprime.em.jumps import jump
 from cprime.em.rules import Rule
 from cprime.em.state import HISTORY, Callback, Fit
 from cprime.execution import Data
@@ -110,6 +111,13 @@ def iterate(data: Data, fit: Fit, plan: Plan) -> Fit:
     if fit.last:
         return replace(fit, key=key, model=step.model, statistics=step.statistics, ended=True)
     search, extra = plan.search.learn(search, look, components, totals.seen, sampler(data, model), key)
+    if step.ripe:
+        lists = plan.search.neighbors(search)
+        assert lists is not None
+        jumped = jump(data, step.model, lists, step.statistics, key)
+        step = rule.jumped(step, jumped)
+        if jumped.n:
+            search = plan.search.scattered(search)
     row = (
         "warmup" if warming else "em",
         step.bound,

@@ -16,6 +16,7 @@ from cprime._random import Key
 from cprime.block import Kept
 from cprime.em.assignment import Assignment, Drawn, Hard, Soft, Winners
 from cprime.em.expectation import EStep, ExactEStep, Totals
+from cprime.em.jumps import Jumped
 from cprime.em.repair import Accumulated, relocate_empty
 from cprime.em.state import free_energy
 from cprime.execution import Data
@@ -27,6 +28,8 @@ from cprime.statistics import Statistics
 logger = logging.getLogger("cprime")
 
 _EXCHANGE_TOL = 8  # an exchange goes on while an iteration of it lowers J by more than this many times `tol`
+_JUMP_TOL = 100  # there are more jumps while those before have lowered J by more than this many times `tol`
+_FIRST_JUMPS = 3  # exchanges before the first jumps
 _FEW = 0.25  # share of the points that may have moved for sums to be those of before, corrected for them
 _HEAVY = 64.0  # by how much a component may have lost weight for its sums to be corrected still
 
@@ -36,6 +39,7 @@ class Step(NamedTuple):
 
     model, state: from here on    accept: whether the pass counts    converged, done: whether the run is at its end
     bound, J: of the record    statistics: of the pass
+    ripe: whether clusters may jump now
     """
 
     model: Model
@@ -46,6 +50,7 @@ class Step(NamedTuple):
     bound: float
     J: float
     statistics: Statistics
+    ripe: bool = False
 
 
 M_contra = TypeVar("M_contra", contravariant=True)
@@ -83,6 +88,10 @@ class Rule(Protocol[M_contra, S]):
 
     def warm(self, model: M_contra, state: S, totals: Totals) -> Step:
         """What follows from a pass before the first M-step, or from the last one: no M-step."""
+        ...
+
+    def jumped(self, step: Step, jumped: Jumped) -> Step:
+        """What follows from jumps after a step that was ripe for them."""
         ...
 
     def needs_last(self, step: Step) -> bool:
@@ -123,6 +132,7 @@ class KMeansState:
 
     counts (C,), n_heavy: of the last pass    sums (C, D): Σ w_n x_n by winner, None if they are to be made anew
     peak (C,): the most that each component has weighed since they were    few: whether few points moved last
+    n_exchanges: passes that were exchanges    jumped: by which share of it the last jumps have lowered J
     """
 
     last: float = math.inf
@@ -136,6 +146,8 @@ class KMeansState:
     sums: NDArray[np.float64] | None = None
     peak: NDArray[np.float64] | None = None
     few: bool = False
+    n_exchanges: int = 0
+    jumped: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -192,10 +204,15 @@ class KMeansRule:
             statistics = repaired
         change = abs(state.last - J) / (J if J > 0 else 1.0)
         exchanging, converged = state.exchanging, False
+        n_exchanges = state.n_exchanges + exchanging
+        small = unmoved or change <= _EXCHANGE_TOL * self.tol
+        pays = state.jumped > _JUMP_TOL * self.tol
+        ripe = exchanging and not relocated and n_steps < self.max_iter
+        ripe = ripe and (n_exchanges == _FIRST_JUMPS or (small and pays))
         if relocated:
             pass  # a cluster has begun anew
         elif exchanging:
-            exchanging = not unmoved and change > _EXCHANGE_TOL * self.tol
+            exchanging = not small
         else:
             converged = unmoved or change <= self.tol
         after = KMeansState(
@@ -210,8 +227,20 @@ class KMeansRule:
             sums=statistics.sums,
             peak=np.maximum(peak, statistics.counts),
             few=totals.n_moved <= _FEW * totals.seen.n_heavy,
+            n_exchanges=n_exchanges,
+            jumped=state.jumped,
         )
-        return Step(new, after, True, converged, converged or n_steps >= self.max_iter, bound, J, statistics)
+        return Step(new, after, True, converged, converged or n_steps >= self.max_iter, bound, J, statistics, ripe)
+
+    def jumped(self, step: Step, jumped: Jumped) -> Step:
+        J = max(step.state.last - jumped.gain, 0.0)
+        share = jumped.gain / J if J > 0 else 0.0
+        goes_on = step.state.exchanging or share > _EXCHANGE_TOL * self.tol
+        state = replace(step.state, jumped=share, exchanging=goes_on)
+        if not jumped.n:
+            return step._replace(state=state)
+        state = replace(state, last=J, counts=jumped.counts, sums=None, few=False, settled=False)
+        return step._replace(model=jumped.model.with_variance(J / step.statistics.weight), state=state)
 
     def needs_last(self, step: Step) -> bool:
         return not (step.converged and step.state.settled) or self.epsilon > 0
@@ -325,6 +354,9 @@ class MixtureRule:
             if state.before is not None and not small:  # a small gain is judged by a step of EM
                 new, after = new.beyond(state.before, (streak - 1) / (streak + 2)), replace(after, beyond=True)
         return Step(new, after, True, converged, done, bound, J, statistics)
+
+    def jumped(self, step: Step, jumped: Jumped) -> Step:
+        raise NotImplementedError("no step of a mixture is ripe for jumps")
 
     def needs_last(self, step: Step) -> bool:
         return True

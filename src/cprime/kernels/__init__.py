@@ -2,6 +2,7 @@
 
 from cprime.kernels.native import (
     accumulate,
+    along,
     expect_all,
     extent,
     instruction_set,
@@ -34,6 +35,7 @@ __all__ = [
     "Moves",
     "Responses",
     "accumulate",
+    "along",
     "best",
     "best_among",
     "cut_line",

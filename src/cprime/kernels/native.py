@@ -168,6 +168,32 @@ def accumulate(
     return counts, sums
 
 
+def along(
+    X: Floats,
+    centers: Floats,
+    directions: Floats,
+    labels: NDArray[np.int32],
+    *,
+    n_threads: int | None = None,
+) -> NDArray[np.float64]:
+    """How far each point lies along a direction of its component: (x_n − m_c)·v_c for c = labels[n], (n,).
+
+    X (n, D), centers (C, D), directions (C, D), labels (n,) int32
+    """
+    X = check.matrix(X, "X")
+    centers, directions = check.centers(centers, X), check.matrix(directions, "directions", X)
+    if len(directions) != len(centers):
+        raise ValueError(f"directions must have shape {centers.shape}, got {directions.shape}")
+    labels = check.kept(labels, "labels", (len(X),))
+    out = np.empty(len(X))
+    try:
+        _core.along(X, centers, directions, labels, out, resolve_threads(n_threads))
+    except ValueError:
+        check.refuse_components(len(centers), 0, labels=labels)
+        raise
+    return out
+
+
 def means(
     counts: NDArray[np.float64],
     sums: NDArray[np.float64],

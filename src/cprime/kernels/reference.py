@@ -41,6 +41,7 @@ from cprime.kernels.reference_local import (
 
 __all__ = [
     "accumulate",
+    "along",
     "best",
     "best_among",
     "cut_line",
@@ -164,6 +165,27 @@ def accumulate(
         np.add.at(counts, kept[:, h], weighted[:, h])
         np.add.at(sums, kept[:, h], weighted[:, h, None] * X.astype(np.float64))
     return counts, sums
+
+
+def along(
+    X: NDArray, centers: NDArray, directions: NDArray, labels: NDArray, *, n_threads: int | None = None
+) -> NDArray:
+    """Give (x_n − μ_c)·v_c for c = labels[n].
+
+    X (n, D), centers and directions (C, D) of one dtype T; labels (n,) int32     returns (n,) float64
+    """
+    check.matrix(X, "X")
+    check.centers(centers, X)
+    check.matrix(directions, "directions", X)
+    if len(directions) != len(centers):
+        raise ValueError(f"directions has {len(directions)} rows, expected those of centers, {len(centers)}.")
+    if labels.dtype != np.int32:
+        raise TypeError(f"labels has dtype {labels.dtype}, expected int32.")
+    if labels.shape != (len(X),):
+        raise ValueError(f"labels has shape {labels.shape}, expected ({len(X)},).")
+    check_range("labels", labels, 0, len(centers))
+    differences = X.astype(np.float64) - centers.astype(np.float64)[labels]
+    return np.einsum("nd,nd->n", differences, directions.astype(np.float64)[labels])
 
 
 def extent(X: NDArray, origin: NDArray | None = None, *, n_threads: int | None = None) -> tuple[float, float]:

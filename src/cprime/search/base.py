@@ -184,6 +184,10 @@ class Search(Protocol):
         """After a pass that counts; says too how many evaluations a look at a sample has taken."""
         ...
 
+    def scattered(self, state: State) -> State:
+        """After jumps: components lie elsewhere, and their lists are void."""
+        ...
+
     def neighbors(self, state: State) -> NDArray[np.int32] | None:
         """G_c of every component as (C, G) int32, c itself first, −1 behind the last; None where all are looked at."""
         ...

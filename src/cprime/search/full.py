@@ -41,5 +41,8 @@ class Full(Value):
     ) -> tuple[None, int]:
         return None, 0
 
+    def scattered(self, state: None) -> None:
+        raise NotImplementedError("no step by this search is ripe for jumps")
+
     def neighbors(self, state: None) -> None:
         return None

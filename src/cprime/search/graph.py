@@ -155,8 +155,9 @@ class Graph(Value):
         points keep several, and doubles them, to at most C / 4, while an exact search of a sample of points shows that
         they are too short: see `docs/search.md`.
     exchange : bool or None, default=None
-        Whether k-means begins with exchange steps (Hartigan), which count on both centers following a point: they end
-        in better optima, and plain steps follow until convergence. None is True where that is possible: Euclidean
+        Whether k-means begins with exchange steps (Hartigan), which count on both centers following a point, and with
+        jumps of clusters, where two can be one and another should be two: they end in better optima, and plain steps
+        follow until convergence. None is True where that is possible: Euclidean
         k-means with epsilon=0.
     regroup : bool or None, default=None
         Whether the fit works on a copy of each chunk in which the points of a component lie together: faster, for twice
@@ -234,6 +235,9 @@ class Graph(Value):
                 state.n_neighbors,
             )
         return state, m * C
+
+    def scattered(self, state: GraphState) -> GraphState:
+        return replace(state, moved=1.0, last=None)
 
     def neighbors(self, state: GraphState) -> NDArray[np.int32]:
         return with_self(state.lists)

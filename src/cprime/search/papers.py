@@ -197,6 +197,9 @@ class Papers(Value):
     ) -> tuple[PapersState, int]:
         return replace(state, evidence=seen.evidence), 0
 
+    def scattered(self, state: PapersState) -> PapersState:
+        raise NotImplementedError("no step by this search is ripe for jumps")
+
     def neighbors(self, state: PapersState) -> NDArray[np.int32]:
         return with_self(state.lists)
 

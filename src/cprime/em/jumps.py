@@ -1,0 +1,176 @@
+"""Jumps of a k-means: two clusters that can be one give up a center to a cluster that should be two.
+
+No pass of Lloyd's, and no exchange of points, takes a center across the data. Where two clusters become one, J rises by
+‖μ_a − μ_b‖² / (1/W_a + 1/W_b) (Ward 1963); where a plane through its center cuts one into weights W₊ and W₋, it falls
+by ‖μ₊ − μ₋‖² / (1/W₊ + 1/W₋). Both are known before anything is moved: jumps are made where J is sure to fall.
+"""
+
+import logging
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime import kernels
+from cprime._random import Key, Purpose
+from cprime.block import Block, Kept
+from cprime.execution import Data
+from cprime.kernels.native import Floats
+from cprime.model import TiedSpherical
+from cprime.statistics import Statistics
+
+logger = logging.getLogger("cprime")
+
+_ENOUGH = 32  # points of an average cluster that show in which direction it is widest
+_NEAREST = 8  # neighbors with which a cluster may become one
+_BLOCK = 8192  # clusters at a time
+
+
+class Jumped(NamedTuple):
+    """Parameters after jumps, how many there were, and by how much J has fallen."""
+
+    model: TiedSpherical
+    counts: NDArray[np.float64]
+    n: int
+    gain: float
+
+
+@dataclass(frozen=True)
+class Along:
+    """Σ w p and Σ w p x of the points of each cluster, p being how far along its direction they lie: (C, 1 + D).
+
+    centers, directions (C, D)    scale: of a typical distance, in whose units p is
+    step: of so many rows one counts    above: whether p is 1 for points above the center, and 0 for others
+    """
+
+    centers: Floats
+    directions: Floats
+    scale: float
+    step: int = 1
+    above: bool = False
+
+    reads: ClassVar[bool] = True
+    keeps: ClassVar[bool] = False
+
+    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, NDArray[np.float64]]:
+        assert kept is not None
+        X, winners, w = block.X, kept.winners, block.sample_weight
+        if self.step > 1:
+            some = np.flatnonzero(block.rows(np.arange(len(block))) % self.step == 0)
+            X, winners, w = X[some], winners[some], None if w is None else w[some]
+        winners = np.ascontiguousarray(winners)
+        p = kernels.along(X, self.centers, self.directions, winners)
+        p = (p > 0).astype(np.float64) if self.above else p / self.scale
+        sums = kernels.accumulate(X, winners[:, np.newaxis], p[:, np.newaxis], w, n_components=len(self.centers))
+        return None, np.column_stack(sums)
+
+
+@dataclass(frozen=True)
+class Relabelled:
+    """Points of a cluster go to that which `onto` names; of a cluster that is cut, those below to `below`, if >= 0."""
+
+    centers: Floats
+    directions: Floats
+    onto: NDArray[np.int32]
+    below: NDArray[np.int32]
+
+    reads: ClassVar[bool] = True
+    keeps: ClassVar[bool] = True
+
+    def __call__(self, block: Block, kept: Kept | None) -> tuple[Kept, int]:
+        assert kept is not None
+        before = kept.winners
+        after = self.onto[before]
+        rows = np.flatnonzero(self.below[before] >= 0)
+        inside = np.ascontiguousarray(before[rows])
+        under = kernels.along(block.X[rows], self.centers, self.directions, inside) <= 0
+        after[rows[under]] = self.below[inside[under]]
+        return Kept(after[:, np.newaxis]), int(np.count_nonzero(after != before))
+
+
+def jump(data: Data, model: TiedSpherical, lists: NDArray[np.int32], statistics: Statistics, key: Key) -> Jumped:
+    """Makes jumps that lower J, each of three clusters that take part in no other; the cheapest unions go first.
+
+    model: centers are the means of what points keep    lists (C, G): neighbors, among which two may become one
+    statistics: of what points keep, with all sums
+    """
+    counts, sums, centers = statistics.counts, statistics.sums, model.centers
+    directions = _widest(data, model, key)
+    above = data.each(Along(centers, directions, 1.0, above=True))
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is no number is no gain
+        gains, upper, lower = _cuts(counts, sums, above)
+        partners, costs = _unions(counts, sums, lists)
+    pairs = _chosen(gains, partners, costs)
+    if not pairs:
+        return Jumped(model, counts, 0, 0.0)
+    (one, other, cut), C = np.array(pairs).T, len(counts)
+    new, after = centers.copy(), counts.copy()
+    after[other] += counts[one]
+    new[other] = (sums[one] + sums[other]) / after[other][:, np.newaxis]
+    new[cut], after[cut] = upper[cut], above[cut, 0]
+    new[one], after[one] = lower[cut], counts[cut] - above[cut, 0]
+    onto, below = np.arange(C, dtype=np.int32), np.full(C, -1, dtype=np.int32)
+    onto[one], below[cut] = other, one
+    data.each(Relabelled(centers, directions, onto, below))
+    data.commit()
+    gain = float((gains[cut] - costs[one]).sum())
+    logger.info("%d clusters became part of another one, and as many were cut in two: J falls by %.6g", len(one), gain)
+    return Jumped(replace(model, centers=new), after, len(one), gain)
+
+
+def _widest(data: Data, model: TiedSpherical, key: Key) -> Floats:
+    """Directions (C, D) in which the clusters are wide: one turn of the power iteration, from random ones."""
+    centers = model.centers
+    start = key.generator(Purpose.JUMPS).standard_normal(centers.shape).astype(centers.dtype)
+    step = max(1, data.n_points // (_ENOUGH * len(centers)))
+    along = data.each(Along(centers, start, math.sqrt(model.variance), step))
+    moments = along[:, 1:] - centers.astype(np.float64) * along[:, :1]
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        moments /= np.abs(moments).max(axis=1, keepdims=True)
+        moments /= np.sqrt(np.square(moments).sum(axis=1, keepdims=True))
+    return np.where(np.isfinite(moments).all(axis=1, keepdims=True), moments, 0.0).astype(centers.dtype)
+
+
+def _cuts(counts: NDArray, sums: NDArray, above: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    """By how much J falls where each cluster is cut in two (C,), and the means of the halves (C, D)."""
+    up, down = above[:, 0], counts - above[:, 0]
+    upper = above[:, 1:] / up[:, np.newaxis]
+    lower = (sums - above[:, 1:]) / down[:, np.newaxis]
+    gains = np.square(upper - lower).sum(axis=1) / (1 / up + 1 / down)
+    return np.where((up > 0) & (down > 0) & np.isfinite(gains), gains, 0.0), upper, lower
+
+
+def _unions(counts: NDArray, sums: NDArray, lists: NDArray[np.int32]) -> tuple[NDArray, NDArray]:
+    """The neighbor with which each cluster had best become one, and by how much J rises then, infinite for none."""
+    means, every = sums / counts[:, np.newaxis], np.arange(len(counts))
+    partners, costs = np.zeros(len(counts), dtype=np.int32), np.full(len(counts), np.inf)
+    for column in lists[:, :_NEAREST].T:
+        squares = np.empty(len(counts))
+        for begin in range(0, len(counts), _BLOCK):
+            part = slice(begin, begin + _BLOCK)
+            squares[part] = np.square(means[part] - means[column[part]]).sum(axis=1)
+        cost = squares / (1 / counts + 1 / counts[column])  # the same of both, to the last bit
+        better = (cost < costs) & (column >= 0) & (column != every)
+        partners[better], costs[better] = column[better], cost[better]
+    return partners, costs
+
+
+def _chosen(gains: NDArray, partners: NDArray, costs: NDArray) -> list[tuple[int, int, int]]:
+    """Clusters (one, other, cut): one and other become one, and cut is cut, while that lowers J."""
+    free, chosen = np.ones(len(gains), dtype=bool), []
+    cuts = iter(np.argsort(-gains, kind="stable").tolist())
+    cut = next(cuts)
+    for one in np.argsort(costs, kind="stable").tolist():
+        other = int(partners[one])
+        if not (free[one] and free[other]):
+            continue
+        free[one] = free[other] = False
+        while cut is not None and not free[cut]:
+            cut = next(cuts, None)
+        if cut is None or not gains[cut] > costs[one]:
+            break
+        free[cut] = False
+        chosen.append((one, other, cut))
+    return chosen

@@ -61,7 +61,7 @@ def test_j_falls_by_what_is_said_before(dtype, weighted):
     data, model, statistics, before = placed(X, labels, C, weights)
     lists = with_self(exact_lists(model.centers, 9))
     jumped = jumps.jump(data, model, lists, statistics, Key(0))
-    assert jumped.n == 10
+    assert len(jumped.one) == 10
     after = data.labels()
     w = np.ones(len(X)) if weights is None else weights
     np.testing.assert_allclose(jumped.counts, np.bincount(after, w, C), rtol=1e-12)
@@ -79,7 +79,7 @@ def test_nothing_jumps_where_every_cluster_has_its_center():
     data, model, statistics, _ = placed(X, (np.arange(len(X)) // 10).astype(np.int32), 40)
     labels = data.labels()
     jumped = jumps.jump(data, model, with_self(exact_lists(model.centers, 9)), statistics, Key(1))
-    assert (jumped.n, jumped.gain) == (0, 0.0)
+    assert (len(jumped.one), jumped.gain) == (0, 0.0)
     assert jumped.model is model
     np.testing.assert_array_equal(data.labels(), labels)
 
@@ -89,10 +89,10 @@ def test_components_without_points_and_points_that_coincide_take_no_part():
     labels = (np.arange(len(X)) // 5).astype(np.int32)
     data, model, statistics, _ = placed(X, labels, 6)
     lists = np.tile(np.arange(6, dtype=np.int32), (6, 1))
-    assert jumps.jump(data, model, lists, statistics, Key(2)).n == 0
+    assert jumps.jump(data, model, lists, statistics, Key(2)).gain == 0
     with np.errstate(invalid="ignore"):
         data, model, statistics, _ = placed(X, np.zeros(len(X), dtype=np.int32), 2)
-    assert jumps.jump(data, model, lists[:2, :2], statistics, Key(2)).n == 0
+    assert jumps.jump(data, model, lists[:2, :2], statistics, Key(2)).gain == 0
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -29,12 +29,19 @@ _BLOCK = 8192  # clusters at a time
 
 
 class Jumped(NamedTuple):
-    """Parameters after jumps, how many there were, and by how much J has fallen."""
+    """Parameters and weights (C,) after jumps, by how much J has fallen, and who took part.
+
+    one, other, cut (n,): clusters; one and other are now other, and cut is cut and one
+    n_relabelled: points that have another cluster now
+    """
 
     model: TiedSpherical
     counts: NDArray[np.float64]
-    n: int
     gain: float
+    one: NDArray[np.intp]
+    other: NDArray[np.intp]
+    cut: NDArray[np.intp]
+    n_relabelled: int
 
 
 @dataclass(frozen=True)
@@ -102,10 +109,10 @@ def jump(data: Data, model: TiedSpherical, lists: NDArray[np.int32], statistics:
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is no number is no gain
         gains, upper, lower = _cuts(counts, sums, above)
         partners, costs = _unions(counts, sums, lists)
-    pairs = _chosen(gains, partners, costs)
-    if not pairs:
-        return Jumped(model, counts, 0, 0.0)
-    (one, other, cut), C = np.array(pairs).T, len(counts)
+    one, other, cut = _chosen(gains, partners, costs)
+    if not len(one):
+        return Jumped(model, counts, 0.0, one, other, cut, 0)
+    C = len(counts)
     new, after = centers.copy(), counts.copy()
     after[other] += counts[one]
     new[other] = (sums[one] + sums[other]) / after[other][:, np.newaxis]
@@ -113,11 +120,11 @@ def jump(data: Data, model: TiedSpherical, lists: NDArray[np.int32], statistics:
     new[one], after[one] = lower[cut], counts[cut] - above[cut, 0]
     onto, below = np.arange(C, dtype=np.int32), np.full(C, -1, dtype=np.int32)
     onto[one], below[cut] = other, one
-    data.each(Relabelled(centers, directions, onto, below))
+    n_relabelled = data.each(Relabelled(centers, directions, onto, below))
     data.commit()
     gain = float((gains[cut] - costs[one]).sum())
     logger.info("%d clusters became part of another one, and as many were cut in two: J falls by %.6g", len(one), gain)
-    return Jumped(replace(model, centers=new), after, len(one), gain)
+    return Jumped(replace(model, centers=new), after, gain, one, other, cut, n_relabelled)
 
 
 def _widest(data: Data, model: TiedSpherical, key: Key) -> Floats:
@@ -157,8 +164,8 @@ def _unions(counts: NDArray, sums: NDArray, lists: NDArray[np.int32]) -> tuple[N
     return partners, costs
 
 
-def _chosen(gains: NDArray, partners: NDArray, costs: NDArray) -> list[tuple[int, int, int]]:
-    """Clusters (one, other, cut): one and other become one, and cut is cut, while that lowers J."""
+def _chosen(gains: NDArray, partners: NDArray, costs: NDArray) -> NDArray[np.intp]:
+    """Clusters (3, n): the first two become one, and the third is cut, while that lowers J."""
     free, chosen = np.ones(len(gains), dtype=bool), []
     cuts = iter(np.argsort(-gains, kind="stable").tolist())
     cut = next(cuts)
@@ -173,4 +180,4 @@ def _chosen(gains: NDArray, partners: NDArray, costs: NDArray) -> list[tuple[int
             break
         free[cut] = False
         chosen.append((one, other, cut))
-    return chosen
+    return np.array(chosen, dtype=np.intp).reshape(-1, 3).T

@@ -114,10 +114,9 @@ def iterate(data: Data, fit: Fit, plan: Plan) -> Fit:
     if step.ripe:
         lists = plan.search.neighbors(search)
         assert lists is not None
-        jumped = jump(data, step.model, lists, step.statistics, key)
+        jumped = jump(data, cast(TiedSpherical, step.model), lists, step.statistics, key)
         step = rule.jumped(step, jumped)
-        if jumped.n:
-            search = plan.search.scattered(search)
+        search = plan.search.jumped(search, jumped.one, jumped.cut, jumped.n_relabelled / data.n_points)
     row = (
         "warmup" if warming else "em",
         step.bound,

@@ -207,8 +207,8 @@ class KMeansRule:
         n_exchanges = state.n_exchanges + exchanging
         small = unmoved or change <= _EXCHANGE_TOL * self.tol
         pays = state.jumped > _JUMP_TOL * self.tol
-        ripe = exchanging and not relocated and n_steps < self.max_iter
-        ripe = ripe and (n_exchanges == _FIRST_JUMPS or (small and pays))
+        due = n_exchanges == _FIRST_JUMPS or (small and pays and not relocated)
+        ripe = exchanging and due and n_steps < self.max_iter
         if relocated:
             pass  # a cluster has begun anew
         elif exchanging:
@@ -237,7 +237,7 @@ class KMeansRule:
         share = jumped.gain / J if J > 0 else 0.0
         goes_on = step.state.exchanging or share > _EXCHANGE_TOL * self.tol
         state = replace(step.state, jumped=share, exchanging=goes_on)
-        if not jumped.n:
+        if not len(jumped.one):
             return step._replace(state=state)
         state = replace(state, last=J, counts=jumped.counts, sums=None, few=False, settled=False)
         return step._replace(model=jumped.model.with_variance(J / step.statistics.weight), state=state)

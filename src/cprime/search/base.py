@@ -184,8 +184,10 @@ class Search(Protocol):
         """After a pass that counts; says too how many evaluations a look at a sample has taken."""
         ...
 
-    def scattered(self, state: State) -> State:
-        """After jumps: components lie elsewhere, and their lists are void."""
+    def jumped(
+        self, state: State, one: NDArray[np.intp], cut: NDArray[np.intp], share: float
+    ) -> State:
+        """After jumps: components `one` (n,) have left their places for those of `cut` (n,), with a share of points."""
         ...
 
     def neighbors(self, state: State) -> NDArray[np.int32] | None:

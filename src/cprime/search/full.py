@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cprime._random import Key
 from cprime.block import Block, Kept
 from cprime.kernels.native import Floats
@@ -41,7 +44,9 @@ class Full(Value):
     ) -> tuple[None, int]:
         return None, 0
 
-    def scattered(self, state: None) -> None:
+    def jumped(
+        self, state: None, one: NDArray[np.intp], cut: NDArray[np.intp], share: float
+    ) -> None:
         raise NotImplementedError("no step by this search is ripe for jumps")
 
     def neighbors(self, state: None) -> None:

@@ -25,12 +25,14 @@ logger = logging.getLogger("cprime")
 
 _EXACT_LISTS = 32768  # most components whose lists come from all C² distances
 _STALE = 0.3  # share of points that may move before lists are renewed
-_AUDITS = (4, 5, 6, 10)  # iterations after which a sample is searched exactly
+_AUDITS = (4, 5, 6, 10, 15)  # iterations after which a sample is searched exactly
 _AUDIT_POINTS = 1024
 _FOUND = 0.94  # share of the points whose best component the first lists must find
 _FOUND_BY_LONGER = 0.98  # and longer ones, where those do not: such data have no clusters, and what is missed misleads
 _MISSED, _LATE = 0.007, 6  # share of J that the first lists may miss, from this iteration on
 _FIRST_NEIGHBORS, _FIRST_OF_MIXTURES = 33, 65  # the component itself, and one or two tiles
+_NEAR = 8  # nearest neighbors that hear at once of a component that has jumped
+_MOST_OF_MANY = 65  # neighbors where lists come from lists
 _MOST_SHARE = 4  # lists grow no longer than one in so many of the components
 _FEW = 2048  # components that are all looked at where a mixture begins
 
@@ -56,13 +58,14 @@ class LookAround:
     """The neighbours of one kept component, and all that is kept.
 
     lists (C, G − 1): neighbours    active (C,): components whose points have anything new to look at, None for all
-    turn: which of several kept components leads
+    turn: which of several kept components leads    cells: what points are searched in besides, None for nothing
     """
 
     lists: NDArray[np.int32]
     factors: Factors | None
     active: NDArray[np.bool_] | None
     turn: int
+    cells: Cells | None = None
 
     def __call__(self, block: Block, points: Floats, kept: Kept | None, components: Components, n_kept: int) -> Found:
         assert kept is not None
@@ -74,7 +77,8 @@ class LookAround:
         else:
             active = self.active if kept.costs is not None else None
             known = None if active is None or kept.costs is None else kept.costs[:, 0]
-            labels, costs = self._reassigned(block, points, before, components, active, known)
+            begin = before if self.cells is None else _nearer(components, points, before, self.cells)
+            labels, costs = self._reassigned(block, points, begin, components, active, known)
             after, evaluations = Kept(labels[:, np.newaxis], costs[:, np.newaxis]), 0
             if active is not None:
                 looked_at *= active
@@ -132,6 +136,7 @@ class GraphState:
     """What the search knows.
 
     n_neighbors, first: G, and what it was at first    lists (C, G − 1)
+    lost: whether points are far from where their lists reach
     moved: share of the points that have changed their winner since the lists were made
     iteration: passes so far    last: what the last pass with these lists saw and did
     """
@@ -142,6 +147,7 @@ class GraphState:
     moved: float = 0.0
     iteration: int = 0
     last: Last | None = None
+    lost: bool = False
 
 
 @dataclass(frozen=True)
@@ -206,6 +212,8 @@ class Graph(Value):
         return replace(state, lists=lists, moved=0.0, last=None)
 
     def look(self, state: GraphState, components: Components, factors: Factors | None, key: Key) -> LookAround:
+        if state.lost:
+            return LookAround(state.lists, factors, None, state.iteration, Cells(components.centers))
         return LookAround(state.lists, factors, _stirred(state, components, factors), state.iteration)
 
     def learn(
@@ -217,16 +225,20 @@ class Graph(Value):
             moved=state.moved + seen.n_gone / seen.n_heavy,
             iteration=state.iteration + 1,
             last=Last(components.centers, look.factors, seen.touched),
+            lost=False,
         )
         C, longer = len(components.centers), state.n_neighbors > state.first
-        most = max(state.first, C // _MOST_SHARE)
-        if state.iteration not in _AUDITS or self.n_neighbors is not None or state.n_neighbors >= most:
+        most = max(state.first, C // _MOST_SHARE) if C <= _EXACT_LISTS else max(state.first, _MOST_OF_MANY)
+        if state.iteration not in _AUDITS or self.n_neighbors is not None:
             return state, 0
         m = min(_AUDIT_POINTS, seen.n_points)
         rows = np.sort(key.generator(Purpose.AUDIT).choice(seen.n_points, m, replace=False))
         found, missed = _audited(components, state.lists, *sample(rows))
-        late = state.iteration >= _LATE
-        if found < (_FOUND_BY_LONGER if longer else _FOUND) or (missed > _MISSED and late and not longer):
+        short = found < (_FOUND_BY_LONGER if longer else _FOUND)
+        much = missed > _MISSED and state.iteration >= _LATE
+        if longer and components.steady and (much or (short and state.n_neighbors >= most)):
+            state = replace(state, lost=True)
+        if (short or (much and not longer)) and state.n_neighbors < most:
             state = replace(state, n_neighbors=min(2 * state.n_neighbors - 1, most), moved=1.0)
             logger.info(
                 "audit: lists find the best of %.3f of the points and miss %.4f of J, now %d neighbours",
@@ -236,8 +248,19 @@ class Graph(Value):
             )
         return state, m * C
 
-    def scattered(self, state: GraphState) -> GraphState:
-        return replace(state, moved=1.0, last=None)
+    def jumped(
+        self, state: GraphState, one: NDArray[np.intp], cut: NDArray[np.intp], share: float
+    ) -> GraphState:
+        """Who comes is first in the lists of those near, and has theirs: all are renewed only where many have moved."""
+        lists = state.lists.copy()
+        if lists.shape[1]:
+            near = lists[cut][:, :_NEAR].ravel()
+            come = np.repeat(one, min(_NEAR, lists.shape[1]))[near >= 0].astype(np.int32)
+            _put_first(lists, near[near >= 0], come)
+            lists[one] = lists[cut]
+            _put_first(lists, one, cut.astype(np.int32))
+            _put_first(lists, cut, one.astype(np.int32))
+        return replace(state, lists=lists, moved=state.moved + share, last=None)
 
     def neighbors(self, state: GraphState) -> NDArray[np.int32]:
         return with_self(state.lists)
@@ -259,6 +282,20 @@ def _stirred(state: GraphState, components: Components, factors: Factors | None)
     if changed.all():
         return None
     return changed | np.append(changed, False)[state.lists].any(axis=1)  # −1 is the one appended
+
+
+def _nearer(components: Components, points: Floats, before: NDArray[np.int32], cells: Cells) -> NDArray[np.int32]:
+    """Of what each point keeps and what cells offer the nearer: (n,)."""
+    both = np.column_stack([before, cells.find(points)[0]])
+    no_lists = np.empty((len(components.centers), 0), dtype=np.int32)
+    return np.ascontiguousarray(components.among(points, no_lists, both, 1).kept[:, 0])
+
+
+def _put_first(lists: NDArray[np.int32], rows: NDArray, ids: NDArray[np.int32]) -> None:
+    """A component becomes the first of a list, and the last one goes, unless it is there or the list is its own."""
+    new = (lists[rows] != ids[:, np.newaxis]).all(axis=1) & (rows != ids)
+    rows, first = np.unique(rows[new], return_index=True)
+    lists[rows] = np.column_stack([ids[new][first], lists[rows, :-1]])
 
 
 def _audited(components: Components, lists: NDArray[np.int32], points: Floats, kept: Kept) -> tuple[float, float]:

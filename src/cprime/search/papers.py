@@ -197,7 +197,9 @@ class Papers(Value):
     ) -> tuple[PapersState, int]:
         return replace(state, evidence=seen.evidence), 0
 
-    def scattered(self, state: PapersState) -> PapersState:
+    def jumped(
+        self, state: PapersState, one: NDArray[np.intp], cut: NDArray[np.intp], share: float
+    ) -> PapersState:
         raise NotImplementedError("no step by this search is ripe for jumps")
 
     def neighbors(self, state: PapersState) -> NDArray[np.int32]:

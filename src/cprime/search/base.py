@@ -184,9 +184,7 @@ class Search(Protocol):
         """After a pass that counts; says too how many evaluations a look at a sample has taken."""
         ...
 
-    def jumped(
-        self, state: State, one: NDArray[np.intp], cut: NDArray[np.intp], share: float
-    ) -> State:
+    def jumped(self, state: State, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> State:
         """After jumps: components `one` (n,) have left their places for those of `cut` (n,), with a share of points."""
         ...
 

@@ -110,9 +110,7 @@ class Bounded(Value):
         calm = components.steady and len(components.centers) > 1 and seen.n_gone <= _CALM * seen.n_heavy
         return replace(state, calm=calm, n_points=seen.n_points, centers=components.centers), 0
 
-    def jumped(
-        self, state: BoundedState, one: NDArray[np.intp], cut: NDArray[np.intp], share: float
-    ) -> BoundedState:
+    def jumped(self, state: BoundedState, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> BoundedState:
         raise NotImplementedError("no step by this search is ripe for jumps")
 
     def neighbors(self, state: BoundedState) -> None:

@@ -44,9 +44,7 @@ class Full(Value):
     ) -> tuple[None, int]:
         return None, 0
 
-    def jumped(
-        self, state: None, one: NDArray[np.intp], cut: NDArray[np.intp], share: float
-    ) -> None:
+    def jumped(self, state: None, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> None:
         raise NotImplementedError("no step by this search is ripe for jumps")
 
     def neighbors(self, state: None) -> None:

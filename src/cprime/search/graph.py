@@ -248,9 +248,7 @@ class Graph(Value):
             )
         return state, m * C
 
-    def jumped(
-        self, state: GraphState, one: NDArray[np.intp], cut: NDArray[np.intp], share: float
-    ) -> GraphState:
+    def jumped(self, state: GraphState, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> GraphState:
         """Who comes is first in the lists of those near, and has theirs: all are renewed only where many have moved."""
         lists = state.lists.copy()
         if lists.shape[1]:

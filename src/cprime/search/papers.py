@@ -197,9 +197,7 @@ class Papers(Value):
     ) -> tuple[PapersState, int]:
         return replace(state, evidence=seen.evidence), 0
 
-    def jumped(
-        self, state: PapersState, one: NDArray[np.intp], cut: NDArray[np.intp], share: float
-    ) -> PapersState:
+    def jumped(self, state: PapersState, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> PapersState:
         raise NotImplementedError("no step by this search is ripe for jumps")
 
     def neighbors(self, state: PapersState) -> NDArray[np.int32]:

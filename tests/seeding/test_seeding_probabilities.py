@@ -1,6 +1,7 @@
 """Seeding methods against the exact probabilities of the algorithms they claim to be."""
 
 import itertools
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -57,6 +58,29 @@ def test_random_rows_are_drawn_one_after_another_without_replacement(w):
 def test_plain_kmeans_plusplus_draws_by_squared_distance(w):
     conditional = np.array([normalised(masses(w) * row) for row in squared_distances()])
     assert_first_and_second(draws(kmeans_plusplus, w, n_local_trials=1), w, conditional)
+
+
+@weighted
+@pytest.mark.parametrize("n_local_trials", [1, 2])
+def test_candidates_that_are_proposed_ahead_are_drawn_by_the_distances_of_their_turn(n_local_trials, w, monkeypatch):
+    """The third center, proposed before the second was known, against its exact probabilities."""
+    monkeypatch.setattr(import_module("cprime.seeding.kmeans_plusplus"), "_steps_ahead", lambda *_: 3)
+    d, rng = squared_distances(), np.random.RandomState(1)
+    options = {"sample_weight": w, "random_state": rng, "n_local_trials": n_local_trials}
+    triples = np.array([kmeans_plusplus(X, 3, **options)[1] for _ in range(4 * N_DRAWS)])
+    n_judged = 0
+    for first, second in np.unique(triples[:, :2], axis=0):
+        third = triples[(triples[:, :2] == (first, second)).all(axis=1), 2]
+        closest = np.minimum(d[first], d[second])
+        p = normalised(masses(w) * closest)
+        potential = np.array([masses(w) @ np.minimum(closest, d[i]) for i in range(5)])
+        expected = np.zeros(5)
+        for trials in itertools.product(range(5), repeat=n_local_trials):
+            expected[min(trials, key=lambda i: potential[i])] += np.prod(p[list(trials)])
+        if len(third) > 200:
+            assert_frequencies(third, expected)
+            n_judged += 1
+    assert n_judged >= 4
 
 
 @weighted

@@ -7,6 +7,7 @@ draw and the closing remarks for the greedy choice among several.
 from __future__ import annotations
 
 import math
+from itertools import islice
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from cprime import kernels
 from cprime.seeding.sampling import complete, draw, gather, with_contiguous_rows
 from cprime.seeding.validation import check_count, check_data, warn_of_duplicates
+
+_MOST_STEPS = 8  # centers for which candidates are proposed at a time
+_CENTERS_PER_STEP = 16  # that there are already, for each of them
+_SPARE = 8  # one proposal more for so many, in place of those that are not accepted
+_MOST_BYTES = 2**28  # that distances to proposals may take
 
 
 def kmeans_plusplus(
@@ -90,6 +96,9 @@ def choose_by_kmeans_plusplus(
 ) -> NDArray:
     """Choose C distinct rows by (greedy) D² sampling; returns indices (C,) int64.
 
+    X is read once for several centers: candidates are proposed by the distances of before, and each is accepted with
+    the share of its distance that is left when its turn comes, which makes it a draw by the distances of then.
+
     X (n, D) float32 or float64; sample_weight (n,) float64 or None
     """
     if n_local_trials is None:
@@ -100,16 +109,34 @@ def choose_by_kmeans_plusplus(
     masses = np.ones(len(X)) if sample_weight is None else sample_weight
     indices[0] = order[draw(np.cumsum(masses[order]), rng.uniform(size=1))[0]]
     closest = kernels.min_distances(X, gather(X, indices[:1]), n_threads=n_threads)[0]
-    for c in range(1, n_clusters):
+    c = 1
+    while c < n_clusters:
         cumulative = cumulative_mass(closest, sample_weight, order)
         if not cumulative[-1] > 0:
             return complete(indices[:c], len(X), n_clusters, sample_weight, rng)
-        candidates = order[draw(cumulative, rng.uniform(size=n_local_trials))]
-        distances = kernels.min_distances(X, gather(X, candidates), closest, n_threads=n_threads)
-        best = int(np.argmin(_potentials(distances, sample_weight)))
-        indices[c] = candidates[best]
-        closest = distances[best].copy()
+        steps = _steps_ahead(c, n_local_trials * X.itemsize * len(X))
+        n_proposed = n_local_trials * steps + (n_local_trials * steps // _SPARE if steps > 1 else 0)
+        proposed = order[draw(cumulative, rng.uniform(size=n_proposed))]
+        bars = rng.uniform(size=n_proposed) * closest[proposed]
+        distances = kernels.min_distances(X, gather(X, proposed), closest, n_threads=n_threads)
+        places = iter(range(n_proposed))
+        while c < n_clusters:
+            candidates = list(islice((i for i in places if closest[proposed[i]] > bars[i]), n_local_trials))
+            if len(candidates) < n_local_trials:
+                break
+            there = np.minimum(distances[candidates], closest)
+            best = int(np.argmin(_potentials(there, sample_weight)))
+            indices[c], closest = proposed[candidates[best]], there[best].copy()
+            c += 1
     return indices
+
+
+def _steps_ahead(n_chosen: int, n_bytes: int) -> int:
+    """For how many centers candidates are proposed at a time: few at first, where a center changes much.
+
+    n_bytes: that the distances to the candidates of one center take
+    """
+    return max(1, min(_MOST_STEPS, n_chosen // _CENTERS_PER_STEP, _MOST_BYTES // n_bytes))
 
 
 def order_of_values(X: NDArray) -> NDArray:

@@ -7,6 +7,7 @@ import pytest
 from search_data import DTYPES, clustered, kmeans, mixture, random_weights, squared_distances
 
 from cprime import GaussianMixture, kernels
+from cprime.block import Kept
 from cprime.model.components import Centers
 from cprime.neighbors import Cells, Near, exact_lists, with_self
 from cprime.search import Graph, graph
@@ -59,6 +60,12 @@ def test_lists_grow_until_they_find_nearly_all_where_data_have_no_clusters():
     assert grown.inertia_ < 0.99 * short.inertia_
     separate = np.repeat(8 * noise[:600], 15, axis=0) + 0.1 * noise
     assert kmeans(600, "graph").fit(separate).neighbors_.shape == (600, 33)
+
+
+def test_an_audit_of_points_that_lie_on_their_centers():
+    centers = clustered(40, 3)
+    kept = Kept(np.arange(40, dtype=np.int32)[:, np.newaxis])
+    assert graph._audited(Centers(centers), exact_lists(centers, 5), centers, kept) == (1.0, 0.0)
 
 
 @pytest.mark.filterwarnings("ignore:The fit did not converge")

@@ -94,7 +94,7 @@ class Relabelled:
         inside = np.ascontiguousarray(before[rows])
         under = kernels.along(block.X[rows], self.centers, self.directions, inside) <= 0
         after[rows[under]] = self.below[inside[under]]
-        return Kept(after[:, np.newaxis]), int(np.count_nonzero(after != before))
+        return Kept(after[:, np.newaxis], kept.costs), int(np.count_nonzero(after != before))
 
 
 def jump(data: Data, model: TiedSpherical, lists: NDArray[np.int32], statistics: Statistics, key: Key) -> Jumped:

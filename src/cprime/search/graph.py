@@ -229,7 +229,7 @@ class Graph(Value):
         )
         C, longer = len(components.centers), state.n_neighbors > state.first
         most = max(state.first, C // _MOST_SHARE) if C <= _EXACT_LISTS else max(state.first, _MOST_OF_MANY)
-        if state.iteration not in _AUDITS or self.n_neighbors is not None:
+        if state.iteration not in _AUDITS or self.n_neighbors is not None or state.n_neighbors >= C:
             return state, 0
         m = min(_AUDIT_POINTS, seen.n_points)
         rows = np.sort(key.generator(Purpose.AUDIT).choice(seen.n_points, m, replace=False))
@@ -250,15 +250,17 @@ class Graph(Value):
 
     def jumped(self, state: GraphState, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> GraphState:
         """Who comes is first in the lists of those near, and has theirs: all are renewed only where many have moved."""
-        lists = state.lists.copy()
+        assert state.last is not None
+        lists, near = state.lists.copy(), state.lists[cut, :_NEAR]
+        real = near >= 0
         if lists.shape[1]:
-            near = lists[cut][:, :_NEAR].ravel()
-            come = np.repeat(one, min(_NEAR, lists.shape[1]))[near >= 0].astype(np.int32)
-            _put_first(lists, near[near >= 0], come)
+            _put_first(lists, near[real], np.broadcast_to(one[:, np.newaxis], near.shape)[real].astype(np.int32))
             lists[one] = lists[cut]
             _put_first(lists, one, cut.astype(np.int32))
             _put_first(lists, cut, one.astype(np.int32))
-        return replace(state, lists=lists, moved=state.moved + share, last=None)
+        touched = np.unique(np.concatenate([state.last.touched, one, cut, near[real]])).astype(np.int32)
+        last = replace(state.last, touched=touched)
+        return replace(state, lists=lists, moved=state.moved + share, last=last)
 
     def neighbors(self, state: GraphState) -> NDArray[np.int32]:
         return with_self(state.lists)
@@ -302,4 +304,5 @@ def _audited(components: Components, lists: NDArray[np.int32], points: Floats, k
     best, costs = components.best(points, 1, hint=found.kept)
     excess = float((found.distances.astype(np.float64) - costs).sum())
     right = (found.kept == best) | (found.distances <= costs)
-    return float(right.mean()), excess / components.scale_of(costs)
+    scale = components.scale_of(costs)
+    return float(right.mean()), excess / scale if scale > 0 else 0.0

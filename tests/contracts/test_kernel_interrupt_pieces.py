@@ -12,7 +12,7 @@ from interrupts import Interrupted, interrupting
 
 from cprime import KMeans, kernels
 
-BEFORE, WITHIN = 0.2, 0.6  # seconds of computing: when the signal comes, and when the call has ended
+BEFORE, WITHIN = 0.2, 0.9  # seconds of computing: when the signal comes, and when the call has ended
 
 
 @pytest.fixture
@@ -23,12 +23,12 @@ def alarm():
 
 
 def exact_steps(rng):
-    X, centers = rng.standard_normal((600_000, 16)), rng.standard_normal((600, 16))
+    X, centers = rng.standard_normal((600_000, 16)), rng.standard_normal((1200, 16))
     return lambda: kernels.expect_all(X, centers, 1.0, n_threads=1)
 
 
 def second_moments(rng):
-    X, kept = rng.standard_normal((1500, 600)), np.zeros((1500, 150), np.int32)
+    X, kept = rng.standard_normal((1500, 600)), np.zeros((1500, 220), np.int32)
     q = np.ones(kept.shape)
     return lambda: kernels.moments(X, X[:1], kept, q, full=True, n_threads=1)
 
@@ -45,10 +45,10 @@ def a_line(rng):
 
 
 def full_covariances(rng):
-    X = rng.standard_normal((8000, 400))
+    X = rng.standard_normal((16000, 400))
     factors = np.broadcast_to(np.eye(400), (30, 400, 400)).copy()
     gaussians = kernels.Gaussians(X[:30].copy(), factors, np.zeros(30))
-    lists, previous = np.full((30, 29), -1, np.int32), np.zeros((8000, 1), np.int32)
+    lists, previous = np.full((30, 29), -1, np.int32), np.zeros((16000, 1), np.int32)
     lists[0] = np.arange(1, 30)
     return lambda: kernels.keep_best(X, gaussians, lists, previous, 3, n_threads=1)
 

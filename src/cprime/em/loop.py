@@ -156,8 +156,7 @@ def report(fit: Fit, plan: Plan) -> None:
     """The last row of the history, to the log and to the callback."""
     row = dict(zip(HISTORY.names or (), fit.rows[-1], strict=True))
     logger.info(
-        "%siteration %d: F %.6f, J %.6g, %d moved, %.3f s",
-        plan.title,
+        plan.title + "iteration %d: F %.6f, J %.6g, %d moved, %.3f s",
         fit.n_iter,
         row["lower_bound"],
         row["quantization_error"],

@@ -188,7 +188,8 @@ class Graph(Value):
 
     def begin(self, components: Components, n_kept: int, placed: bool, key: Key) -> tuple[GraphState, Look | None]:
         C = len(components.centers)
-        cells = Cells(components.centers) if C > _EXACT_LISTS or not placed else None
+        few = n_kept > 1 and C <= _FEW
+        cells = Cells(components.centers) if C > _EXACT_LISTS or not (placed or few) else None
         first = _FIRST_NEIGHBORS if n_kept == 1 else _FIRST_OF_MIXTURES
         n_neighbors = max(min(self.n_neighbors or first, C), n_kept)
         if cells is not None and C > _EXACT_LISTS:
@@ -196,7 +197,7 @@ class Graph(Value):
         else:
             lists = components.lists(n_neighbors)
         look: Look | None = None
-        if n_kept > 1 and C <= _FEW:
+        if few:
             look = LookAtAll()
         elif n_kept > 1 or not placed:
             look = LookInCells(cells, lists)

@@ -28,6 +28,7 @@ def _fitted(task: Task, settings: Settings) -> Any:
     from cprime import GaussianMixture
 
     given: Settings = {"means_init": task.start, "random_state": task.seed, "n_threads": task.n_threads}
+    given |= {"final_assignment": "found"}  # parameters are asked for
     return GaussianMixture(task.n_clusters, **given, **settings).fit(task.X)
 
 

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cprime import coresets, datasets, plots, search, seeding, selection, theory
-    from cprime.estimators import Bounds, FuzzyKMeans, GaussianMixture, KMeans, KMeans1D, KMedoids, SoftKMeans
+    from cprime.estimators import (
+        Bounds,
+        FuzzyKMeans,
+        GaussianMixture,
+        KMeans,
+        KMeans1D,
+        KMedoids,
+        SearchQualityWarning,
+        SoftKMeans,
+    )
     from cprime.loading import load, resume
     from cprime.selection import GMeans, XMeans
     from cprime.sources import open_data
@@ -25,6 +34,7 @@ __all__ = [
     "KMeans",
     "KMeans1D",
     "KMedoids",
+    "SearchQualityWarning",
     "SoftKMeans",
     "XMeans",
     "__version__",
@@ -48,6 +58,7 @@ _HOME = {
     "KMeans": "cprime.estimators",
     "KMeans1D": "cprime.estimators",
     "KMedoids": "cprime.estimators",
+    "SearchQualityWarning": "cprime.estimators",
     "SoftKMeans": "cprime.estimators",
     "XMeans": "cprime.selection",
     "load": "cprime.loading",

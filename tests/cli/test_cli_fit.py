@@ -61,6 +61,18 @@ def test_table_for_people(cprime, write, X, tmp_path):
     assert "log-likelihood" not in outcome.out
 
 
+def test_the_certificate_is_shown(cprime, write, X, tmp_path):
+    source, path = write("x.npy", X), tmp_path / "m.safetensors"
+    outcome = cprime("fit", source, *OPTIONS, "--search", "graph", "-o", path)
+    certificate = package.load(path).certificate_
+    assert "nearest center found for 100 % [97.9 to 100], J 0 % above exact" in " ".join(outcome.out.split())
+    assert cprime("info", path, "--json").json["certificate"] == certificate
+    figures = cprime("fit", source, *OPTIONS, "--search", "graph", "-o", path, "--json").json
+    assert figures["certificate"] == certificate
+    assert figures["final_assignment"] == "exact"
+    assert figures["advice"] is None
+
+
 def test_quiet_prints_nothing(cprime, write, X, tmp_path):
     outcome = cprime("fit", write("x.npy", X), *OPTIONS, "-q", "-o", tmp_path / "m.safetensors")
     assert (outcome.code, outcome.out, outcome.err) == (0, "", "")

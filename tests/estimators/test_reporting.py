@@ -19,9 +19,11 @@ def test_verbose_shows_every_iteration_on_standard_error(make, capsys):
     out, err = capsys.readouterr()
     assert out == ""
     lines = [line for line in err.splitlines() if "start" not in line]
-    assert len(lines) == estimator.n_iter_
-    for i, line in enumerate(lines):
+    assert len(lines) == estimator.n_iter_ + 1
+    for i, line in enumerate(lines[:-1]):
         assert line.startswith(f"[cprime] iteration {i + 1}: F {estimator.lower_bounds_[i]:.6f}, J ")
+    end = f"[cprime] converged after {estimator.n_iter_} iterations: F {estimator.lower_bound_:.6f}, J "
+    assert lines[-1].startswith(end)
 
 
 @every_estimator
@@ -59,7 +61,8 @@ def test_log_has_every_iteration(make, caplog):
     messages = [record.getMessage() for record in caplog.records]
     messages = [message for message in messages if not message.startswith("start, k-means: ")]
     assert [message.split(":")[0] for message in messages] == [
-        f"iteration {i}" for i in range(1, estimator.n_iter_ + 1)
+        *(f"iteration {i}" for i in range(1, estimator.n_iter_ + 1)),
+        f"converged after {estimator.n_iter_} iterations",
     ]
     assert {record.name for record in caplog.records} == {"cprime"}
     assert {record.levelno for record in caplog.records} == {logging.INFO}
@@ -68,7 +71,7 @@ def test_log_has_every_iteration(make, caplog):
 def test_verbose_does_not_say_twice_what_somebody_listens_to(caplog, capsys):
     with caplog.at_level(logging.INFO, logger="cprime"):
         km = KMeans(4, verbose=1, random_state=0).fit(clustered(200, 2))
-    assert len(caplog.records) == km.n_iter_
+    assert len(caplog.records) == km.n_iter_ + 1
     assert capsys.readouterr().err == ""
 
 

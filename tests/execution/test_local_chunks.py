@@ -15,6 +15,7 @@ from marks import long_but
 pytestmark = [
     pytest.mark.filterwarnings("ignore:The fit did not converge"),
     pytest.mark.filterwarnings("ignore:Number of distinct clusters"),
+    pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning"),
 ]
 
 N, D, ROWS = 1100, 3, 400

@@ -39,7 +39,7 @@ def source(tmp_path):
 def test_a_fit_reads_its_data_as_often_as_it_has_to(source, estimator, more, init):
     data, read = source
     name = "init" if isinstance(estimator, KMeans) else "init_params"
-    estimator.set_params(random_state=0, certificate=0, **{name: init}).fit(data)
+    estimator.set_params(random_state=0, certificate=0, final_assignment="found", **{name: init}).fit(data)
     assert read.min() == read.max()  # whole passes
     assert estimator.n_iter_ == 4
     start = 2 if init == "two-level" else 1

@@ -51,8 +51,8 @@ def start_of(X, C, family, seed=0, weights="free"):
 
 
 def mixture(C, family, weights="free", **changes):
-    """A mixture in one thread; from a start that is given, unless `init_params` or nothing is."""
-    given = {"n_threads": 1, "random_state": 0, "tol": 0, "certificate": 0} | changes
+    """A mixture in one thread, as found; from a start that is given, unless `init_params` or nothing is."""
+    given = {"n_threads": 1, "random_state": 0, "tol": 0, "certificate": 0, "final_assignment": "found"} | changes
     if "n_explore" in given:  # the graph search explores nothing
         options = {"n_neighbors": given.pop("n_neighbors"), "n_explore": given.pop("n_explore")}
         search = given["search"]

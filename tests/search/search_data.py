@@ -39,15 +39,15 @@ def search_of(name, options):
 
 
 def kmeans(C, search, **changes):
-    """A k-means by a search; options of other searches count for nothing."""
-    changes = {"n_threads": 1, "random_state": 0} | changes
+    """A k-means by a search, as that has found it; options of other searches count for nothing."""
+    changes = {"n_threads": 1, "random_state": 0, "final_assignment": "found"} | changes
     return KMeans(C, search=search_of(search, changes), **changes)
 
 
 def mixture(C, search, n_active=3, **changes):
     """A mixture of the papers' model by a search; options of other searches count for nothing."""
     given = {"n_threads": 1, "random_state": 0, "max_iter": 300, "momentum": False, "init_params": "k-means++"}
-    given |= changes
+    given |= {"final_assignment": "found"} | changes
     search = search_of(search, given)
     return GaussianMixture(
         C, covariance_type="tied_spherical", weights="equal", n_active=n_active, search=search, **given

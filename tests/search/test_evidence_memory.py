@@ -10,7 +10,10 @@ import pytest
 
 from cprime import GaussianMixture, KMeans
 
-pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:The fit did not converge"),
+    pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning"),
+]
 
 N, C, D = 200_000, 300, 8
 MOST = 400  # bytes a point, beyond the data; ids and values of all that a point looks at are 1,000 and more

@@ -222,6 +222,7 @@ def test_the_counts_of_the_history_are_those_of_the_kernels(make, search, monkey
 @not_converged
 @make_any
 @search_any
+@pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning")
 @pytest.mark.parametrize("start", ["two-level", "random"])
 def test_degenerate_data(make, search, start):
     cases = {

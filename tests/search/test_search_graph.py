@@ -80,6 +80,7 @@ def test_lists_of_mixtures_are_audited(family, monkeypatch):
 
 @pytest.mark.filterwarnings("ignore:The fit did not converge")
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+@pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning")
 def test_beyond_the_size_of_exact_lists(monkeypatch):
     """With lists from cells and from neighbours of neighbours: as good, monotone, and sound on degenerate data."""
     X = clustered(1500, 3, n_clusters=60)

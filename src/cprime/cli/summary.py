@@ -7,6 +7,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from cprime.estimators.quality import advice, certificate_text
+
 MODEL_NAMES = {"KMeans": "kmeans", "GaussianMixture": "gmm"}
 
 _ROWS = {
@@ -31,6 +33,9 @@ _ROWS = {
     "log_likelihood": "log-likelihood L (nats/point)",
     "kl_gap": "gap L − F (nats/point)",
     "entropy": "entropy of posteriors (nats/point)",
+    "search_quality": "search",
+    "final_assignment": "labels",
+    "advice": "advice",
     "columns": "columns",
     "bytes": "stored bytes",
     "seconds": "seconds",
@@ -59,6 +64,10 @@ def summary(estimator: Any) -> dict[str, Any]:
         "quantization_error": estimator.history_["quantization_error"][-1] if inertia is None else inertia,
         "variance": found("variance_"),
         "free_energy": found("lower_bound_"),
+        "certificate": found("certificate_"),
+        "search_quality": certificate_text(estimator),
+        "final_assignment": found("final_assignment_"),
+        "advice": advice(estimator),
         "columns": None if columns is None else list(columns),
     }
 

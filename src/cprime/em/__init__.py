@@ -2,7 +2,7 @@
 
 from cprime.em.assignment import Drawn, Hard, Soft, Winners
 from cprime.em.expectation import EStep, ExactEStep, Totals
-from cprime.em.loop import Plan, begin, hard_start, proceed, run, sampler
+from cprime.em.loop import Plan, assigned, begin, hard_start, proceed, run, sampler
 from cprime.em.online import k_means_step, mixture_step
 from cprime.em.rules import KMeansRule, MixtureRule, assignment_of, hard_free_energy
 from cprime.em.state import HISTORY, Fit, free_energy, history
@@ -20,6 +20,7 @@ __all__ = [
     "Soft",
     "Totals",
     "Winners",
+    "assigned",
     "assignment_of",
     "begin",
     "free_energy",

@@ -26,9 +26,11 @@ from cprime.kernels.native import Floats
 from cprime.model import Model, TiedSpherical
 from cprime.model.base import ScatterOf
 from cprime.neighbors import Cells
-from cprime.search import Sample, Search
+from cprime.search import Full, Sample, Search
 
 logger = logging.getLogger("cprime")
+
+_CHEAPER = 4  # by how much an evaluation among all components is faster than one along lists, at least
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,8 @@ class Plan:
     regroup: whether the points may be copied into the order of their components, for speed
     callback: given every row of the history as a dictionary, and the parameters after that iteration
     title: what the log calls it, before the number of the iteration
+    final: "exact" for a last pass over all components after a partial search, "found" for none, "auto" for one if it
+    is cheap
     """
 
     n_kept: int
@@ -48,6 +52,7 @@ class Plan:
     regroup: bool = False
     callback: Callback | None = None
     title: str = ""
+    final: str = "found"
 
 
 def run(data: Data, model: Model, plan: Plan, key: Key, save: Callable[[Fit], None] | None = None) -> Fit:
@@ -139,6 +144,32 @@ def iterate(data: Data, fit: Fit, plan: Plan) -> Fit:
     )
     report(fit, plan)
     return fit
+
+
+def assigned(data: Data, fit: Fit, plan: Plan) -> tuple[Fit, bool]:
+    """The fit after its final assignment, and whether all points keep the best of all components now.
+
+    "auto" is exact where this takes no more time than the fit has taken, by the count of evaluations: those of all
+    components at once cost a quarter of those along lists, or less.
+    """
+    if plan.search.exact or not data.placed:
+        return fit, True
+    n_distances = sum(row[HISTORY.names.index("n_distances")] for row in fit.rows)  # type: ignore[union-attr]
+    cheap = data.n_points * len(fit.model.centers) <= _CHEAPER * n_distances
+    if plan.final == "found" or (plan.final == "auto" and not cheap):
+        return fit, False
+    start = perf_counter()
+    look = Full().look(None, fit.model.components(), None, fit.key)
+    totals = data.each(plan.rule.propose(fit.model, fit.rule, look, fit.key, True))
+    data.commit()
+    step = plan.rule.warm(fit.model, fit.rule, totals)
+    logger.info(
+        plan.title + "final assignment by all components: J %.6g, %d moved, %.3f s",
+        step.J,
+        totals.n_moved,
+        perf_counter() - start,
+    )
+    return replace(fit, model=step.model, statistics=step.statistics), True
 
 
 def sampler(data: Data, model: Model) -> Sample:

@@ -6,6 +6,16 @@ from cprime.estimators.gaussian_mixture import GaussianMixture
 from cprime.estimators.kmeans import KMeans
 from cprime.estimators.kmeans_1d import KMeans1D
 from cprime.estimators.kmedoids import KMedoids
+from cprime.estimators.quality import SearchQualityWarning
 from cprime.estimators.soft_kmeans import SoftKMeans
 
-__all__ = ["Bounds", "FuzzyKMeans", "GaussianMixture", "KMeans", "KMeans1D", "KMedoids", "SoftKMeans"]
+__all__ = [
+    "Bounds",
+    "FuzzyKMeans",
+    "GaussianMixture",
+    "KMeans",
+    "KMeans1D",
+    "KMedoids",
+    "SearchQualityWarning",
+    "SoftKMeans",
+]

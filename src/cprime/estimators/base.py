@@ -1,5 +1,6 @@
 """What the estimators with an EM fit share: how data come in, starts, the best of several runs, bounds."""
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from cprime.block import Block, Kept
 from cprime.checkpoints import Checkpoint, Runs
 from cprime.em.expectation import Visit
 from cprime.estimators.opening import opened
+from cprime.estimators.quality import certificate_text, remarks, warn_if_poor
 from cprime.estimators.stored import Stored
 from cprime.estimators.validation import resolve_init, shown
 from cprime.execution import Data
@@ -23,6 +25,8 @@ from cprime.model import Model
 from cprime.search import Full, Search
 from cprime.search.certificate import certify
 from cprime.seeding import is_given, place
+
+logger = logging.getLogger("cprime")
 
 FirstModel = Callable[[Data, NDArray, bool], Model]  # of data, starting centers, and whether the search is exact
 _ANY = Key(0)  # where nothing is drawn
@@ -104,6 +108,8 @@ class Clusterer(Stored):
     random_state: Any
     verbose: int
     certificate: int
+    final_assignment: str
+    final_assignment_: str
     checkpoint: str | None
     feature_names_in_: NDArray
 
@@ -116,6 +122,10 @@ class Clusterer(Stored):
                 raise ValueError(f"search={self.search!r} has no parameters {list(nested)}: give an object first.")
             self.search = self.search.with_params(**nested)
         return self
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Of a fitted estimator also what is to be known of its search, as comments."""
+        return "\n".join([super().__repr__(N_CHAR_MAX), *(f"# {line}" for line in remarks(self))])
 
     def _parameters(self) -> Model:
         raise NotImplementedError
@@ -152,16 +162,32 @@ class Clusterer(Stored):
                     centers = self._centers(data, init, key._replace(run=run))
                     model = first_model(data, centers, plan.search.exact)
                     fit = em.run(data, model, plan, key._replace(run=run), save)
+                fit, found = self._found(data, fit, plan)
                 if runs.best is None or fit.lower_bound > runs.best.lower_bound:
-                    runs = Runs(run + 1, None, fit, self._found(data, fit, plan))
+                    runs = Runs(run + 1, None, fit, found)
                 else:
                     runs = replace(runs, run=run + 1, fit=None)
-        assert runs.best is not None
-        assert runs.found is not None
-        self.labels_, self.neighbors_ = runs.found["labels"], runs.found["neighbors"]
-        self.certificate_ = runs.found["certificate"]
-        self._checkpoint = checkpoint
+            assert runs.best is not None
+            assert runs.found is not None
+            for name, value in runs.found.items():
+                setattr(self, f"{name}_", value)
+            self._checkpoint = checkpoint
+            self._log_end(runs.best)
+        warn_if_poor(self, 4)  # where the user called fit
         return runs.best
+
+    def _log_end(self, fit: em.Fit) -> None:
+        """The last line of a fit."""
+        ended = "converged" if fit.converged else "ended at max_iter"
+        text = certificate_text(self)
+        logger.info(
+            "%s after %d iterations: F %.6f, J %.6g%s",
+            ended,
+            fit.n_iter,
+            fit.lower_bound,
+            fit.quantization_error,
+            "" if text is None else f"; {text}",
+        )
 
     def _checkpoint_of(self, data: Data, key: Key) -> tuple[Checkpoint | None, Runs]:
         """The folder that states go to, if there is one, and where a fit that has died there stood."""
@@ -205,23 +231,22 @@ class Clusterer(Stored):
         """Where the centers start; points may then keep a near one."""
         return place(data, self._n_components(), init, key.random_state(Purpose.START))
 
-    def _found(self, data: Data, fit: em.Fit, plan: em.Plan) -> dict[str, Any]:
-        """Labels, lists and certificate of a run that has ended."""
+    def _found(self, data: Data, fit: em.Fit, plan: em.Plan) -> tuple[em.Fit, dict[str, Any]]:
+        """A run that has ended after its final assignment, and what is to be remembered of it beside the parameters."""
         if not data.placed:
             data.each(Visit(fit.model, Full().look(None, fit.model.components(), None, fit.key), 1))
-            return {"labels": self._kept_labels(data), "neighbors": None, "certificate": None}
-        certificate = None
-        if self.certificate and not plan.search.exact:
-            m = min(self.certificate, data.n_points)
-            rows = fit.key.generator(Purpose.CERTIFICATE).choice(data.n_points, m, replace=False)
-            points, kept = em.sampler(data, fit.model)(np.sort(rows))
-            scale = plan.rule.scale(fit.model)
-            certificate = certify(points, plan.rule.judged(kept), fit.model.components(), scale)
-        return {
-            "labels": self._kept_labels(data),
-            "neighbors": plan.search.neighbors(fit.search),
-            "certificate": certificate,
-        }
+        found = {"neighbors": plan.search.neighbors(fit.search), "certificate": self._certified(data, fit, plan)}
+        fit, exact = em.assigned(data, fit, plan)
+        return fit, {**found, "labels": self._kept_labels(data), "final_assignment": "exact" if exact else "found"}
+
+    def _certified(self, data: Data, fit: em.Fit, plan: em.Plan) -> dict[str, Any] | None:
+        """The certificate of a partial search, before the final assignment."""
+        if plan.search.exact or not self.certificate:
+            return None
+        m = min(self.certificate, data.n_points)
+        rows = fit.key.generator(Purpose.CERTIFICATE).choice(data.n_points, m, replace=False)
+        points, kept = em.sampler(data, fit.model)(np.sort(rows))
+        return certify(points, plan.rule.judged(kept), fit.model.components(), plan.rule.scale(fit.model))
 
     def _kept_labels(self, data: Data) -> Any:
         """The labels as they are, lazy of Dask's data; those of a checkpoint in memory."""

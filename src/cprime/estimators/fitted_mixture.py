@@ -15,6 +15,7 @@ from cprime import kernels
 from cprime.estimators.base import Clusterer, LogLikelihood
 from cprime.estimators.entries import kept_entries
 from cprime.estimators.mixture_parameters import make, precisions
+from cprime.estimators.quality import say_truncated
 from cprime.estimators.validation import check_integer
 from cprime.execution import Data
 from cprime.kernels.native import computing
@@ -37,6 +38,7 @@ class FittedMixture(DensityMixin, Clusterer):
     """Base of mixtures; a subclass finds the parameters."""
 
     n_components: int
+    n_active: int | str | None
     n_active_: int
     means_: NDArray
     weights_: NDArray[np.float64]
@@ -128,6 +130,8 @@ class FittedMixture(DensityMixin, Clusterer):
         """
         data = self._opened(X)
         H, C, model = self.n_active_, len(self.means_), self._parameters()
+        if H < C and self.n_active == "auto":
+            say_truncated(H, C)
         function = model.responsibilities if not sparse and C == H else partial(_truncated, model, H, sparse)
         with computing(self.n_threads):
             return data.map(function, C, np.float64)

@@ -104,6 +104,10 @@ class GaussianMixture(FittedMixture):
         Whether `fit` starts from the parameters of the fit before.
     certificate : int, default=1000
         Points searched exactly after a partial search, for `certificate_`; 0 is none.
+    final_assignment : {"auto", "exact", "found"}, default="auto"
+        What `labels_` and `lower_bound_` are of after a partial search: "exact" is the best component of all,
+        searched for every point once more, as by `predict`; "found" is the one that the search has found. "auto" is
+        exact where that takes no longer than the fit itself: N·C is at most four times the evaluations of the fit.
     checkpoint : path or None, default=None
         A folder, new or empty, that `fit` keeps its state in: a fit that has died is gone on with by `cprime.resume`,
         or by the same call of `fit`, and ends in the same bits. It holds the model at the end.
@@ -127,7 +131,7 @@ class GaussianMixture(FittedMixture):
     variance_ : float
         σ² in data unit², for "tied_spherical" only.
     labels_ : ndarray of shape (n_samples,), int32
-        The most probable component of each training point.
+        The most probable component of each training point, or that which the search found: see final_assignment.
     neighbors_ : ndarray of shape (n_components, G), int32, or None
         The neighbor lists of a partial search, the component itself first; None after a full one.
     certificate_ : dict or None
@@ -141,6 +145,8 @@ class GaussianMixture(FittedMixture):
     converged_ : bool
         Whether the start that was kept converged within max_iter; False with assignment="posterior" and after
         `partial_fit`, where nothing is waited for.
+    final_assignment_ : str
+        What `labels_` are: "exact", or "found" by a partial search.
     n_iter_ : int
         Iterations of the start that was kept, E-steps before the first M-step and batches of `partial_fit` among them.
     lower_bound_ : float
@@ -193,6 +199,7 @@ class GaussianMixture(FittedMixture):
         learning_decay: float = 1.0,
         warm_start: bool = False,
         certificate: int = 1000,
+        final_assignment: str = "auto",
         checkpoint: Any = None,
         n_threads: int | None = None,
         random_state: Any = None,
@@ -217,6 +224,7 @@ class GaussianMixture(FittedMixture):
         self.learning_decay = learning_decay
         self.warm_start = warm_start
         self.certificate = certificate
+        self.final_assignment = final_assignment
         self.checkpoint = checkpoint
         self.n_threads = n_threads
         self.random_state = random_state
@@ -268,7 +276,9 @@ class GaussianMixture(FittedMixture):
         )
         momentum = resolve_momentum(self.momentum, self.n_components, self.assignment, search)
         rule = em.MixtureRule(self.max_iter, self.tol, n_active, self.assignment, finds_variance, momentum)
-        return em.Plan(n_active, search, rule, resolve_regroup(search, data), self._callback)
+        return em.Plan(
+            n_active, search, rule, resolve_regroup(search, data), self._callback, final=self.final_assignment
+        )
 
     @whole
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -313,6 +323,7 @@ class GaussianMixture(FittedMixture):
         self._set_parameters(new, counts, np.concatenate([rows, em.history([row])]), n_active)
         self.lower_bound_, self.converged_ = bound, False
         self.neighbors_ = self.certificate_ = None
+        self.final_assignment_ = "exact"
         return self
 
     def _first_batch(self, data: Data, key: Key) -> Model:

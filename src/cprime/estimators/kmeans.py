@@ -79,6 +79,10 @@ class KMeans(NearestCenter, Clusterer):
         0 is k-means. `labels_` and `predict` give the nearest center that the search finds.
     certificate : int, default=1000
         Points searched exactly after a partial search, for `certificate_`; 0 is none.
+    final_assignment : {"auto", "exact", "found"}, default="auto"
+        What `labels_` and `inertia_` are of after a partial search: "exact" is the nearest center of all,
+        searched for every point once more, as by `predict`; "found" is the one that the search has found. "auto" is
+        exact where that takes no longer than the fit itself: N·C is at most four times the evaluations of the fit.
     checkpoint : path or None, default=None
         A folder, new or empty, that `fit` keeps its state in: a fit that has died is gone on with by `cprime.resume`,
         or by the same call of `fit`, and ends in the same bits. It holds the model at the end.
@@ -94,11 +98,13 @@ class KMeans(NearestCenter, Clusterer):
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         In the dtype of the data.
     labels_ : ndarray of shape (n_samples,), int32
-        The nearest center of each training point, as the search found it.
+        The nearest center of each training point, or that which the search found: see final_assignment.
     inertia_ : float
         J, the weighted sum of squared distances to the nearest center, in data unit².
     variance_ : float
         σ² = J/(DN), eq. (14), in data unit².
+    final_assignment_ : str
+        What `labels_` are: "exact", or "found" by a partial search.
     n_iter_ : int
         Iterations of the start that was kept.
     counts_ : ndarray of shape (n_clusters,)
@@ -154,6 +160,7 @@ class KMeans(NearestCenter, Clusterer):
         epsilon: float = 0.0,
         learning_decay: float = 1.0,
         certificate: int = 1000,
+        final_assignment: str = "auto",
         checkpoint: Any = None,
         n_threads: int | None = None,
         random_state: Any = None,
@@ -170,6 +177,7 @@ class KMeans(NearestCenter, Clusterer):
         self.epsilon = epsilon
         self.learning_decay = learning_decay
         self.certificate = certificate
+        self.final_assignment = final_assignment
         self.checkpoint = checkpoint
         self.n_threads = n_threads
         self.random_state = random_state
@@ -231,7 +239,7 @@ class KMeans(NearestCenter, Clusterer):
             exchange=resolve_exchange(search, epsilon, self.metric),
             incremental=not isinstance(search, Full),
         )
-        return em.Plan(1, search, rule, resolve_regroup(search, data), self._callback)
+        return em.Plan(1, search, rule, resolve_regroup(search, data), self._callback, final=self.final_assignment)
 
     @whole
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -279,6 +287,7 @@ class KMeans(NearestCenter, Clusterer):
         self._set_fitted(model, counts, np.concatenate([rows, em.history([row])]))
         self.converged_, self.n_relocated_ = False, 0
         self.neighbors_ = self.certificate_ = None
+        self.final_assignment_ = "exact"
         return self
 
     def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:

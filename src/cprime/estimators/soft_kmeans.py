@@ -57,6 +57,10 @@ class SoftKMeans(Graded, Clusterer):
         A start has converged once F changes by less than this, in nats a point.
     certificate : int, default=1000
         Points searched exactly after a partial search, for `certificate_`; 0 is none.
+    final_assignment : {"auto", "exact", "found"}, default="auto"
+        What `labels_` and `lower_bound_` are of after a partial search: "exact" is the nearest center of all,
+        searched for every point once more, as by `predict`; "found" is the one that the search has found. "auto" is
+        exact where that takes no longer than the fit itself: N·C is at most four times the evaluations of the fit.
     checkpoint : path or None, default=None
         A folder, new or empty, that `fit` keeps its state in: a fit that has died is gone on with by `cprime.resume`,
         or by the same call of `fit`, and ends in the same bits. It holds the model at the end.
@@ -83,6 +87,8 @@ class SoftKMeans(Graded, Clusterer):
         The neighbor lists of a partial search, the center itself first; None after a full one.
     certificate_ : dict or None
         How good the partial search was, as in `GaussianMixture`; None after a full one.
+    final_assignment_ : str
+        What `labels_` are: "exact", or "found" by a partial search.
     n_iter_ : int
         Iterations of the start that was kept.
     converged_ : bool
@@ -129,6 +135,7 @@ class SoftKMeans(Graded, Clusterer):
         max_iter: int = 300,
         tol: float = 1e-4,
         certificate: int = 1000,
+        final_assignment: str = "auto",
         checkpoint: Any = None,
         n_threads: int | None = None,
         random_state: Any = None,
@@ -144,6 +151,7 @@ class SoftKMeans(Graded, Clusterer):
         self.max_iter = max_iter
         self.tol = tol
         self.certificate = certificate
+        self.final_assignment = final_assignment
         self.checkpoint = checkpoint
         self.n_threads = n_threads
         self.random_state = random_state
@@ -179,7 +187,9 @@ class SoftKMeans(Graded, Clusterer):
         key = Key(int(check_random_state(self.random_state).randint(2**31)))
         search = resolve_search(self, C, n_active, data.n_points)
         rule = em.MixtureRule(self.max_iter, self.tol, n_active, finds_variance=stiffness is None)
-        plan = em.Plan(n_active, search, rule, resolve_regroup(search, data), self._callback)
+        plan = em.Plan(
+            n_active, search, rule, resolve_regroup(search, data), self._callback, final=self.final_assignment
+        )
 
         def first_model(data: Data, centers: NDArray, exact: bool) -> Stiff:
             return Stiff(centers, 1.0 if stiffness is None else 0.5 / stiffness, variance_floor(centers))

@@ -159,6 +159,7 @@ _CHECKS: dict[str, Callable[[Any, _Sizes], bool]] = {
     "n_active_": lambda value, s: _count(value, 1, s.C),
     "n_clusters_": lambda value, s: _count(value, 1) and value == s.C,
     "n_iter_": lambda value, s: _count(value),
+    "final_assignment_": lambda value, s: isinstance(value, str) and value in ("exact", "found"),
     "converged_": lambda value, s: isinstance(value, bool | np.bool_),
     "certificate_": lambda value, s: value is None or isinstance(value, dict),
     "lower_bounds_": lambda value, s: isinstance(value, list) and all(map(_number, value)),

@@ -127,6 +127,7 @@ def check_common(estimator: Any) -> None:
     else:
         check_integer(estimator.n_neighbors, "n_neighbors", 2)
     check_integer(estimator.certificate, "certificate", 0)
+    check_choice(estimator.final_assignment, "final_assignment", ("auto", "exact", "found"))
     resolve_threads(estimator.n_threads)
 
 

@@ -199,6 +199,7 @@ def _estimator(setting: Setting, first: NDArray, random_state: int, n_threads: i
         "max_iter": MAX_ITER[setting.data],
         "tol": _LEAST_RISE if setting.soft else 0.0,
         "certificate": 0,
+        "final_assignment": "found",
         "n_threads": n_threads,
         "random_state": random_state,
     }

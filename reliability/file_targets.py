@@ -156,8 +156,7 @@ def _checkpoints() -> list[bytes]:
         )
     ):
         folder = _folder / f"seed-{number}"
-        estimator.set_params(checkpoint=str(folder))
-        estimator._callback = _stop
+        estimator.set_params(checkpoint=str(folder), callbacks=_stop)
         try:
             estimator.fit(_ROWS)
         except KeyboardInterrupt:
@@ -166,7 +165,7 @@ def _checkpoints() -> list[bytes]:
     return found
 
 
-def _stop(row: dict[str, Any], model: Any) -> None:
+def _stop(row: dict[str, Any]) -> None:
     if row["iteration"] > 1 if "iteration" in row else True:
         raise KeyboardInterrupt
 

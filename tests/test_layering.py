@@ -23,7 +23,7 @@ LAYERS = (
     ("execution",),
     ("search", "model"),
     ("neighbors", "block", "statistics"),
-    ("kernels", "sources"),
+    ("kernels", "sources", "callbacks"),
 )
 BOTTOM = len(LAYERS)  # `_core`, and private modules such as `_threads.py`
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}

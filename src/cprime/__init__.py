@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cprime import coresets, datasets, plots, search, seeding, selection, theory
+    from cprime import callbacks, coresets, datasets, plots, search, seeding, selection, theory
     from cprime.estimators import (
         Bounds,
         FuzzyKMeans,
@@ -38,6 +38,7 @@ __all__ = [
     "SoftKMeans",
     "XMeans",
     "__version__",
+    "callbacks",
     "coresets",
     "datasets",
     "load",
@@ -65,7 +66,7 @@ _HOME = {
     "open_data": "cprime.sources",
     "resume": "cprime.loading",
 }
-_ROOMS = ("coresets", "datasets", "plots", "search", "seeding", "selection", "theory")
+_ROOMS = ("callbacks", "coresets", "datasets", "plots", "search", "seeding", "selection", "theory")
 
 
 def __getattr__(name: str) -> object:

@@ -260,6 +260,7 @@ def _storable_params(estimator: BaseEstimator) -> dict[str, Any]:
     """The constructor parameters as things the format has."""
     defaults = inspect.signature(type(estimator)).parameters
     params = estimator.get_params(deep=False)
+    params.pop("callbacks", None)  # of the fit, and not of the model
     for name, value in params.items():
         if isinstance(value, BaseEstimator):
             params[name] = _centers(value, name)

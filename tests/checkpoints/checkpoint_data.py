@@ -30,13 +30,12 @@ def dying(estimator, passes):
     """The estimator, whose fit dies once it has called back so many times, over all its starts."""
     left = [passes]
 
-    def callback(row, model):
+    def callback(row):
         left[0] -= 1
         if left[0] == 0:
             raise Died
 
-    estimator._callback = callback
-    return estimator
+    return estimator.set_params(callbacks=callback)
 
 
 def died(estimator, passes, X, **arguments):
@@ -46,7 +45,7 @@ def died(estimator, passes, X, **arguments):
     except Died:
         return True
     finally:
-        del estimator._callback
+        estimator.set_params(callbacks=None)
     return False
 
 

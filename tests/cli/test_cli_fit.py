@@ -9,8 +9,7 @@ from rich.console import Console
 
 import cprime as package
 from cprime import GaussianMixture, KMeans
-from cprime.cli import progress
-from cprime.cli.progress import FitProgress
+from cprime.callbacks import bar
 
 OPTIONS = ("-k", 9, "--threads", 1)
 
@@ -247,27 +246,8 @@ def terminal(monkeypatch):
     """What a progress bar writes to a terminal."""
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, width=120)
-    monkeypatch.setattr(progress, "Console", lambda stderr: console)
+    monkeypatch.setattr(bar, "_console", lambda: console)
     return stream
-
-
-def row(iteration):
-    return {"iteration": iteration, "lower_bound": -3.25, "quantization_error": 12.5, "seconds": 0.125}
-
-
-def test_progress_shows_free_energy_error_and_time(terminal):
-    with FitProgress("k-means", 20, n_init=2) as bar:
-        for iteration in (1, 2, 1, 2, 3):
-            bar(row(iteration), None)
-    shown = terminal.getvalue()
-    for text in ("start 2/2 3/20", "F -3.25", "J 12.5", "0.125 s/iteration"):
-        assert text in shown
-
-
-def test_quiet_progress_shows_nothing(terminal):
-    with FitProgress("k-means", 20, quiet=True) as bar:
-        bar(row(1), None)
-    assert terminal.getvalue() == ""
 
 
 def test_a_fit_feeds_the_progress_bar(terminal, cprime, write, X, tmp_path):
@@ -275,4 +255,4 @@ def test_a_fit_feeds_the_progress_bar(terminal, cprime, write, X, tmp_path):
     outcome = cprime("fit", write("x.npy", X), *OPTIONS, "--json", "-o", path)
     n_iter = json.loads(outcome.out)["n_iter"]
     assert f"{n_iter}/300" in terminal.getvalue()
-    assert "_callback" not in vars(package.load(path))
+    assert package.load(path).callbacks is None

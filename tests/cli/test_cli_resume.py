@@ -20,14 +20,15 @@ PASSES = 4  # in the last of which a fit hangs
 HANGING = f"""
 import sys, time
 from cprime.checkpoints import folder
-from cprime.cli import main, progress
+from cprime.cli import main
+from cprime.callbacks import ProgressBar
 
-def hang(self, row, parameters):
+def hang(self, row):
     if row["iteration"] == {PASSES}:
         print("hangs", flush=True)
         time.sleep(60)
 
-progress.FitProgress.__call__ = hang
+ProgressBar.on_iteration = hang
 folder._SHARE = float("inf")
 main()
 """

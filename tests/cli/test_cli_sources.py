@@ -11,8 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import cprime as package
 from cprime import GaussianMixture, KMeans
-from cprime.cli import progress
-from cprime.cli.progress import FitProgress, RowsProgress
+from cprime.callbacks import bar
 from cprime.sources import open_data
 
 CHUNK = 50
@@ -148,23 +147,8 @@ def terminal(monkeypatch):
     """What a progress bar writes to a terminal."""
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, width=120)
-    monkeypatch.setattr(progress, "Console", lambda stderr: console)
+    monkeypatch.setattr(bar, "_console", lambda: console)
     return stream
-
-
-def test_progress_shows_rows_and_their_rate(terminal):
-    with RowsProgress(100) as bar:
-        for begin, end in [(0, 60), (60, 100), (0, 60)]:
-            bar.rows(begin, end)
-    assert "60 of 100 rows, " in terminal.getvalue()
-    assert "rows/s" in terminal.getvalue()
-
-
-def test_progress_of_one_chunk_shows_no_rows(terminal):
-    with FitProgress("k-means", 20, n_rows=100) as bar:
-        bar.rows(0, 100)
-        bar.rows(0, 100)
-    assert "rows" not in terminal.getvalue()
 
 
 def test_a_fit_in_chunks_shows_iterations_and_rows(terminal, cprime, write, X, tmp_path):

@@ -75,17 +75,6 @@ def test_verbose_does_not_say_twice_what_somebody_listens_to(caplog, capsys):
     assert capsys.readouterr().err == ""
 
 
-@every_estimator
-def test_callback_is_given_the_history_and_the_parameters(make):
-    rows, models = [], []
-    estimator = make(4, random_state=0, n_init=1)
-    estimator._callback = lambda row, model: (rows.append(row), models.append(model))
-    estimator.fit(clustered(200, 2))
-    assert [row.pop("iteration") for row in rows] == list(range(1, estimator.n_iter_ + 1))
-    assert [tuple(row.values()) for row in rows] == [row.item() for row in estimator.history_]
-    assert all(model.centers.shape == (4, 2) for model in models)
-
-
 def test_fit_in_a_fresh_process_prints_nothing():
     code = (
         "import numpy as np\n"

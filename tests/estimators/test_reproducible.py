@@ -89,7 +89,7 @@ def test_given_centers_need_one_start_only(make):
     X = clustered(200, 2)
     calls = []
     estimator = make(5, n_init=7)
-    estimator._callback = lambda row, model: calls.append(row["iteration"])
+    estimator.set_params(callbacks=lambda row: calls.append(row["iteration"]))
     estimator.set_params(**{"init" if isinstance(estimator, KMeans) else "means_init": X[:5]}).fit(X)
     assert calls == list(range(1, estimator.n_iter_ + 1))
 

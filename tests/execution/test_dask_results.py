@@ -118,7 +118,7 @@ def test_a_checkpoint_goes_on_with_the_same_collection(search, weighted, client,
     expected = k_means(search=search).fit(in_memory(X), sample_weight=weights_of(len(X)) if weighted else None)
     for passes in (1, 3):
         dying = k_means(search=search, checkpoint=str(tmp_path / str(passes)))
-        dying._callback = _dies_after(passes)
+        dying.set_params(callbacks=_dies_after(passes))
         with pytest.raises(Died):
             dying.fit(given, sample_weight=weights)
         with pytest.raises(ValueError, match="cannot be resumed without X"):
@@ -136,14 +136,14 @@ def test_a_checkpoint_of_a_cluster_goes_on_without_one(cluster, tmp_path, monkey
     monkeypatch.setattr("cprime.checkpoints.folder._SHARE", float("inf"))
     X = clustered()
     dying = k_means(metric="cosine", checkpoint=str(tmp_path / "folder"))
-    dying._callback = _dies_after(4)
+    dying.set_params(callbacks=_dies_after(4))
     with distributed.Client(cluster), pytest.raises(Died):
         dying.fit(on_dask(X))
     assert_same(cprime.resume(tmp_path / "folder", on_dask(X)), k_means(metric="cosine").fit(in_memory(X)))
 
 
 def _dies_after(passes):
-    def callback(row, model):
+    def callback(row):
         if row["iteration"] == passes:
             raise Died
 
@@ -166,12 +166,12 @@ def test_workers_may_join_late(cluster, client):
     X = clustered(2000)
     estimator = k_means(search="graph", max_iter=12)
 
-    def callback(row, model):
+    def callback(row):
         if row["iteration"] == 2:
             cluster.scale(3)
             client.wait_for_workers(3, timeout=30)
 
-    estimator._callback = callback
+    estimator.set_params(callbacks=callback)
     try:
         assert_same(estimator.fit(on_dask(X)), k_means(search="graph", max_iter=12).fit(in_memory(X)))
         assert len(client.nthreads()) == 3
@@ -185,10 +185,10 @@ def test_the_scheduler_forgets_what_has_been(client, monkeypatch):
     X, seen = np.random.default_rng(0).standard_normal((3200, 6)), []
     estimator = KMeans(40, init=X[:40], search="full", max_iter=30, tol=0)
 
-    def callback(row, model):
+    def callback(row):
         seen.append(client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)))
 
-    estimator._callback = callback
+    estimator.set_params(callbacks=callback)
     estimator.fit(on_dask(X, 200))
     assert len(seen) == 30
     assert max(seen[17:]) <= max(seen[:17]) + 4

@@ -36,7 +36,7 @@ def fits(checkpoint: Any = None) -> list[tuple[Any, Any]]:
 def main(folder: Path, number: int) -> None:
     checkpoints._SHARE = 0.5
     estimator, given = fits(folder)[number]
-    estimator._callback = lambda row, model: sleep(PAUSE)
+    estimator.set_params(callbacks=lambda row: sleep(PAUSE))
     sys.stdout.write("begun\n")
     sys.stdout.flush()
     estimator.fit(given)

@@ -18,12 +18,11 @@ path, form = sys.argv[1:]
 X = np.load(path, mmap_mode="r") if form == "map" else path
 fitted = KMeans(8, init="random", random_state=0, n_threads=1, max_iter=1).fit(np.load(path))
 
-def cut(row, model):
+def cut(row):
     os.truncate(path, 200)
 
 try:
-    estimator = KMeans(8, init="random", tol=0, search="full", random_state=0, n_threads=1)
-    estimator._callback = cut
+    estimator = KMeans(8, init="random", tol=0, search="full", random_state=0, n_threads=1, callbacks=cut)
     estimator.fit(X)
     fitted.predict(X)
 except ValueError as error:

@@ -22,12 +22,12 @@ def folder(tmp_path, rng, monkeypatch):
     estimator = KMeans(3, init="random", tol=0, random_state=0, n_threads=1, checkpoint=tmp_path / "folder")
     seen = []
 
-    def die(row, model):
+    def die(row):
         seen.append(row)
         if len(seen) == 2:
             raise Died
 
-    estimator._callback = die
+    estimator.set_params(callbacks=die)
     with pytest.raises(Died):
         estimator.fit(rng.normal(size=(30, 2)))
     return tmp_path / "folder"

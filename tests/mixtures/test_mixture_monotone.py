@@ -52,7 +52,7 @@ def test_what_is_added_to_the_variances_costs_what_it_must(family, n_active, reg
     seen = []
     gm = mixture(C, family, n_active=n_active, search="full", reg_covar=reg_covar, max_iter=25)
     gm.set_params(**start_of(X, C, family))
-    gm._callback = lambda row, model: seen.append((row["lower_bound"], model))
+    gm.set_params(callbacks=lambda row, standing: seen.append((row["lower_bound"], standing._parameters())))
     gm.fit(X)
 
     def penalty(model, shares):
@@ -79,7 +79,7 @@ def test_it_is_truncated_em_in_numpy(family, weights, n_active, weighted):
     found, bounds = truncated_em(X, start, family, weights, n_active or 6, 11, sample_weight=weight)
     seen = []
     gm = mixture(6, family, weights, n_active=n_active, search="full", reg_covar=0, max_iter=10, **start)
-    gm._callback = lambda row, model: seen.append(model)
+    gm.set_params(callbacks=lambda _, standing: seen.append(standing._parameters()))
     gm.fit(X, sample_weight=weight)
     assert gm.n_iter_ == 10
     np.testing.assert_allclose(bounds_of(gm), bounds, rtol=0, atol=1e-9)

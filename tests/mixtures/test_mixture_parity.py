@@ -25,8 +25,12 @@ def test_parameters_after_each_of_twenty_iterations(X, family, reg_covar):
     given = {"tol": 0, "reg_covar": reg_covar, **start_of(X, C, family)}
     bounds, models = [], []
     ours = mixture(C, family, n_active=None, max_iter=20, **given)
-    ours._callback = lambda row, model: (bounds.append(row["lower_bound"]), models.append(model))
-    ours.fit(X)
+
+    def watch(row, standing):
+        bounds.append(row["lower_bound"])
+        models.append(standing._parameters())
+
+    ours.set_params(callbacks=watch).fit(X)
     theirs = SklearnMixture(C, covariance_type=family, max_iter=1, warm_start=True, **given)
     for bound, model in zip(bounds, models, strict=True):
         theirs.fit(X)  # one iteration more

@@ -119,7 +119,7 @@ def test_parameters_that_are_given_stay_in_the_first_e_step(X, family, weights):
         given = {name: start[name] for name in names if name in start}
         gm = mixture(C, family, weights, max_iter=1, n_active=None, init_params="random", **given)
         first = []
-        gm._callback = lambda row, model, first=first: first.append(row["lower_bound"])
+        gm.set_params(callbacks=lambda row, *, first=first: first.append(row["lower_bound"]))
         models[tuple(names)] = first[0] if gm.fit(X) is None else gm.lower_bounds_[0]
     whole = mixture(C, family, weights, max_iter=1, **start)
     whole.fit(X)

@@ -16,8 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cprime import GaussianMixture, KMeans, kernels
 from cprime._files import writable_target
+from cprime.callbacks import ProgressBar
 from cprime.cli.outputs import print_json
-from cprime.cli.progress import FitProgress
 from cprime.cli.summary import centers
 from cprime.datasets import patches
 from cprime.seeding import seed
@@ -124,18 +124,15 @@ def _half(image: np.ndarray) -> np.ndarray:
 def _run(name: str, file: str, estimator: Any, X: np.ndarray, scale: Scale) -> Run:
     """Fit for a fixed number of iterations; L is exact, on all points, after each of the checkpoints."""
     likelihoods = []
-    with FitProgress(name, scale.checkpoints[-1]) as progress, warnings.catch_warnings():
+
+    def watch(row: dict[str, Any], standing: Any) -> None:
+        if row["iteration"] in scale.checkpoints:
+            likelihoods.append(standing.bounds(X).log_likelihood)
+
+    bar = ProgressBar(name, transient=True)
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-
-        def watch(row: dict[str, Any], model: Any) -> None:
-            progress(row, model)
-            if row["iteration"] in scale.checkpoints:
-                log_sums = kernels.log_sum_exp(X, model.centers, model.variance, n_threads=estimator.n_threads)
-                likelihoods.append(model.log_scale + float(log_sums.mean()))
-
-        estimator._callback = watch
-        estimator.set_params(max_iter=scale.checkpoints[-1]).fit(X)
-    del estimator._callback
+        estimator.set_params(max_iter=scale.checkpoints[-1], callbacks=[bar, watch]).fit(X)
     return Run(name, file, estimator, likelihoods, _quantization_error(estimator, X))
 
 

@@ -7,9 +7,9 @@ from time import perf_counter
 from typing import Any
 
 from cprime import GaussianMixture, KMeans, checkpoints
+from cprime.callbacks import ProgressBar
 from cprime.cli.files import Request, held, opened
 from cprime.cli.outputs import MODEL_SUFFIXES, check_output, print_json
-from cprime.cli.progress import FitProgress
 from cprime.cli.summary import print_summary, summary
 from cprime.sources import Source, is_source_like
 
@@ -63,15 +63,12 @@ def fitted(
     X: a source or an array in memory
     """
     start = perf_counter()
-    title = "k-means" if isinstance(estimator, KMeans) else "mixture"
+    bar = ProgressBar("k-means" if isinstance(estimator, KMeans) else "mixture", len(X), transient=True, quiet=quiet)
     try:
-        with FitProgress(title, estimator.max_iter, estimator.n_init, len(X), quiet=quiet) as progress:
-            estimator._callback = progress
-            data = X.watched(progress.rows) if is_source_like(X) else X
-            estimator.fit(data, sample_weight=sample_weight)
+        data = X.watched(bar.rows) if is_source_like(X) else X
+        estimator.set_params(callbacks=bar).fit(data, sample_weight=sample_weight)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(_how_to_go_on(checkpoint, output)) from None
-    del estimator._callback
     return {"n_samples": len(X), **summary(estimator), "seconds": {"fit": perf_counter() - start}}
 
 

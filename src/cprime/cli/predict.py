@@ -7,9 +7,9 @@ from time import perf_counter
 import numpy as np
 
 from cprime import load
+from cprime.callbacks import RowsProgress
 from cprime.cli.files import Request, opened
 from cprime.cli.outputs import LABEL_SUFFIXES, check_output, label_writer, print_json
-from cprime.cli.progress import RowsProgress
 from cprime.cli.summary import centers
 from cprime.sources import ahead
 

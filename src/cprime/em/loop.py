@@ -40,7 +40,7 @@ class Plan:
     n_kept: C′, the components that a point keeps    search: which components a point looks at
     rule: k-means or mixture
     regroup: whether the points may be copied into the order of their components, for speed
-    callback: given every row of the history as a dictionary, and the parameters after that iteration
+    callback: told of every iteration; it may ask for the end
     title: what the log calls it, before the number of the iteration
     final: "exact" for a last pass over all components after a partial search, "found" for none, "auto" for one if it
     is cheap
@@ -104,7 +104,8 @@ def iterate(data: Data, fit: Fit, plan: Plan) -> Fit:
     rule, model, components = plan.rule, fit.model, fit.model.components()
     warming = fit.n_iter < plan.search.warmup
     search = plan.search.refresh(fit.search, components)
-    look = plan.search.look(search, components, rule.factors(model, fit.rule), key)
+    factors = None if fit.last else rule.factors(model, fit.rule)
+    look = plan.search.look(search, components, factors, key)
     job = rule.propose(model, fit.rule, look, key, fit.last)
     totals = data.each(job)
     step = rule.warm(model, fit.rule, totals) if warming or fit.last else rule.judge(model, fit.rule, totals, data)
@@ -142,8 +143,10 @@ def iterate(data: Data, fit: Fit, plan: Plan) -> Fit:
         ended=step.done and not rule.needs_last(step),
         statistics=step.statistics,
     )
-    report(fit, plan)
-    return fit
+    if not report(fit, plan, step.change):
+        return fit
+    last = not fit.ended
+    return replace(fit, model=rule.settled(fit.model, fit.rule), last=last, stopped=True)
 
 
 def assigned(data: Data, fit: Fit, plan: Plan) -> tuple[Fit, bool]:
@@ -183,8 +186,8 @@ def sampler(data: Data, model: Model) -> Sample:
     return sample
 
 
-def report(fit: Fit, plan: Plan) -> None:
-    """The last row of the history, to the log and to the callback."""
+def report(fit: Fit, plan: Plan, change: float) -> bool:
+    """The last row of the history, to the log and to the callback; says whether that asks for the end."""
     row = dict(zip(HISTORY.names or (), fit.rows[-1], strict=True))
     logger.info(
         plan.title + "iteration %d: F %.6f, J %.6g, %d moved, %.3f s",
@@ -193,9 +196,12 @@ def report(fit: Fit, plan: Plan) -> None:
         row["quantization_error"],
         row["n_moved"],
         row["seconds"],
+        extra={"iteration": fit.n_iter},
     )
-    if plan.callback is not None:
-        plan.callback({"iteration": fit.n_iter, **row}, fit.model)
+    if plan.callback is None:
+        return False
+    more = {"start": fit.key.run + 1, "change": change, "agreement": plan.search.agreement(fit.search)}
+    return plan.callback({"iteration": fit.n_iter, **row, **more}, fit)
 
 
 def hard_start(data: Data, model: Model, exact: bool) -> Model:

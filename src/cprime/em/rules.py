@@ -39,7 +39,7 @@ class Step(NamedTuple):
 
     model, state: from here on    accept: whether the pass counts    converged, done: whether the run is at its end
     bound, J: of the record    statistics: of the pass
-    ripe: whether clusters may jump now
+    ripe: whether clusters may jump now    change: what is compared with the tolerance
     """
 
     model: Model
@@ -51,6 +51,7 @@ class Step(NamedTuple):
     J: float
     statistics: Statistics
     ripe: bool = False
+    change: float = math.inf
 
 
 M_contra = TypeVar("M_contra", contravariant=True)
@@ -96,6 +97,10 @@ class Rule(Protocol[M_contra, S]):
 
     def needs_last(self, step: Step) -> bool:
         """Whether what is kept is not yet of the parameters that are returned."""
+        ...
+
+    def settled(self, model: Any, state: S) -> Any:
+        """The parameters to return if the run ends where it stands."""
         ...
 
     def judged(self, kept: Kept) -> Kept:
@@ -230,7 +235,8 @@ class KMeansRule:
             n_exchanges=n_exchanges,
             jumped=state.jumped,
         )
-        return Step(new, after, True, converged, converged or n_steps >= self.max_iter, bound, J, statistics, ripe)
+        done = converged or n_steps >= self.max_iter
+        return Step(new, after, True, converged, done, bound, J, statistics, ripe, change)
 
     def jumped(self, step: Step, jumped: Jumped) -> Step:
         J = max(step.state.last - jumped.gain, 0.0)
@@ -244,6 +250,9 @@ class KMeansRule:
 
     def needs_last(self, step: Step) -> bool:
         return not (step.converged and step.state.settled) or self.epsilon > 0
+
+    def settled(self, model: TiedSpherical, state: KMeansState) -> TiedSpherical:
+        return model
 
     def judged(self, kept: Kept) -> Kept:
         return kept
@@ -353,13 +362,19 @@ class MixtureRule:
             after = replace(after, before=new, streak=streak)
             if state.before is not None and not small:  # a small gain is judged by a step of EM
                 new, after = new.beyond(state.before, (streak - 1) / (streak + 2)), replace(after, beyond=True)
-        return Step(new, after, True, converged, done, bound, J, statistics)
+        return Step(new, after, True, converged, done, bound, J, statistics, change=abs(state.last - bound) / pace)
 
     def jumped(self, step: Step, jumped: Jumped) -> Step:
         raise NotImplementedError("no step of a mixture is ripe for jumps")
 
     def needs_last(self, step: Step) -> bool:
         return True
+
+    def settled(self, model: Model, state: MixtureState) -> Model:
+        if not state.beyond:
+            return model
+        assert state.before is not None
+        return state.before
 
     def judged(self, kept: Kept) -> Kept:
         if self.assignment != "hard":

@@ -22,8 +22,6 @@ HISTORY = np.dtype(
     ]
 )
 
-Callback = Callable[[dict[str, Any], Model], None]
-
 
 @dataclass(frozen=True)
 class Fit:
@@ -32,7 +30,7 @@ class Fit:
     key: the seed, which of the starts this is, and how many passes there have been    model: the parameters
     rule, search: what these know    rows: of the history    n_iter: of them, all that count
     converged, ended: whether the rule has seen its end, and whether the last pass has seen these parameters
-    statistics: of the last pass
+    stopped: whether who is told of the iterations has asked for the end    statistics: of the last pass
     """
 
     key: Key
@@ -43,6 +41,7 @@ class Fit:
     converged: bool = False
     ended: bool = False
     last: bool = False
+    stopped: bool = False
     statistics: Statistics | None = None
 
     @property
@@ -60,6 +59,10 @@ class Fit:
         """J of the kept sets' winners [data unit²]."""
         assert self.statistics is not None
         return self.statistics.quantization_error
+
+
+# Given the row of every iteration by names, and where the run stands; True asks for the end.
+Callback = Callable[[dict[str, Any], Fit], bool]
 
 
 def free_energy(model: Model, statistics: Statistics) -> float:

@@ -1,5 +1,6 @@
 """What the estimators with an EM fit share: how data come in, starts, the best of several runs, bounds."""
 
+import copy
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +18,8 @@ from cprime.em.expectation import Visit
 from cprime.estimators.opening import opened
 from cprime.estimators.quality import certificate_text, remarks, warn_if_poor
 from cprime.estimators.stored import Stored
-from cprime.estimators.validation import resolve_init, shown
+from cprime.estimators.validation import resolve_init
+from cprime.estimators.watching import CallbackSupportMixin, Watch
 from cprime.execution import Data
 from cprime.kernels import instruction_set
 from cprime.kernels.native import computing
@@ -97,12 +99,11 @@ def stored_param(value: Any) -> Any:
     return f"<{getattr(value, '__qualname__', type(value).__qualname__)}>"
 
 
-class Clusterer(Stored):
+class Clusterer(CallbackSupportMixin, Stored):
     """Base of the estimators; a subclass says which parameters it has found and how many components a point keeps."""
 
-    # Called while a fit runs with every row of the history, as a dictionary, and the parameters after that iteration.
-    _callback: Callable[[dict[str, Any], Model], None] | None = None
     n_init: int
+    max_iter: int
     search: str | Search
     n_threads: int | None
     random_state: Any
@@ -111,6 +112,7 @@ class Clusterer(Stored):
     final_assignment: str
     final_assignment_: str
     checkpoint: str | None
+    callbacks: Any
     feature_names_in_: NDArray
 
     def set_params(self, **params: Any) -> Self:
@@ -144,41 +146,68 @@ class Clusterer(Stored):
             raise ValueError(f"n_samples={data.n_points} should be >= {name}={self._n_components()}.")
         return data
 
-    def _best_run(self, data: Data, init: Any, first_model: FirstModel, plan: em.Plan, key: Key) -> em.Fit:
+    def _set_run(self, fit: em.Fit, n_kept: int) -> None:
+        """The fitted attributes that follow from where a run stands."""
+        raise NotImplementedError
+
+    def _standing(self, fit: em.Fit, plan: em.Plan) -> Self:
+        """A copy, fitted as far as a run has come."""
+        view = copy.copy(self)
+        kept = ("n_features_in_", "feature_names_in_")
+        view.__dict__ = {name: value for name, value in vars(self).items() if name[-1] != "_" or name in kept}
+        view._set_run(replace(fit, model=plan.rule.settled(fit.model, fit.rule)), plan.n_kept)
+        return view
+
+    def _best_run(
+        self,
+        data: Data,
+        init: Any,
+        first_model: FirstModel,
+        plan: em.Plan,
+        key: Key,
+        given: tuple[Any, Any, Any],
+    ) -> em.Fit:
         """Runs from `n_init` starts; keeps the one of greatest F (least J), what it found, and its certificate.
 
         first_model: makes the starting parameters of the data and the starting centers
+        given: X, y and sample_weight, for callbacks of scikit-learn
         """
         init = resolve_init(init, self._n_components(), data.n_points, data.in_memory)
         checkpoint, runs = self._checkpoint_of(data, key)
         if checkpoint is not None:
             key = key._replace(seed=checkpoint.description["seed"])
-        with shown(self.verbose), _left(checkpoint):
-            for run in range(runs.run, 1 if is_given(init) else self.n_init):
+        n_runs = 1 if is_given(init) else self.n_init
+        watch = Watch(self, given, lambda fit: self._standing(fit, plan))
+        plan = replace(plan, callback=watch)
+        with watch.fit(n_runs, self.max_iter + plan.search.warmup), _left(checkpoint):
+            for run in range(runs.run, n_runs):
                 save = None if checkpoint is None else Saver(checkpoint, run, runs)
-                if runs.fit is not None:
-                    fit = em.proceed(data, runs.fit, plan, save)
-                else:
-                    centers = self._centers(data, init, key._replace(run=run))
-                    model = first_model(data, centers, plan.search.exact)
-                    fit = em.run(data, model, plan, key._replace(run=run), save)
-                fit, found = self._found(data, fit, plan)
+                with watch.start():
+                    if runs.fit is not None:
+                        fit = em.proceed(data, runs.fit, plan, save)
+                    else:
+                        centers = self._centers(data, init, key._replace(run=run))
+                        model = first_model(data, centers, plan.search.exact)
+                        fit = em.run(data, model, plan, key._replace(run=run), save)
+                    fit, found = self._found(data, fit, plan)
                 if runs.best is None or fit.lower_bound > runs.best.lower_bound:
                     runs = Runs(run + 1, None, fit, found)
                 else:
                     runs = replace(runs, run=run + 1, fit=None)
+                if fit.stopped:
+                    break
             assert runs.best is not None
             assert runs.found is not None
             for name, value in runs.found.items():
                 setattr(self, f"{name}_", value)
             self._checkpoint = checkpoint
             self._log_end(runs.best)
-        warn_if_poor(self, 4)  # where the user called fit
+        warn_if_poor(self, 5)  # where the user called fit
         return runs.best
 
     def _log_end(self, fit: em.Fit) -> None:
         """The last line of a fit."""
-        ended = "converged" if fit.converged else "ended at max_iter"
+        ended = "converged" if fit.converged else "stopped" if fit.stopped else "ended at max_iter"
         text = certificate_text(self)
         logger.info(
             "%s after %d iterations: F %.6f, J %.6g%s",
@@ -201,7 +230,7 @@ class Clusterer(Stored):
             **{
                 f"parameter {name}": stored_param(value)
                 for name, value in self.get_params(deep=False).items()
-                if name not in ("checkpoint", "n_threads", "verbose")
+                if name not in ("callbacks", "checkpoint", "n_threads", "verbose")
             },
             "warm": self._goes_on_from(),
             "features": tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None,

@@ -8,6 +8,7 @@ from sklearn.utils import check_random_state
 
 from cprime import fuzzy, kernels, storage
 from cprime.block import Block
+from cprime.callbacks import shown
 from cprime.estimators.nearest_center import Arrays
 from cprime.estimators.prototypes import Graded
 from cprime.estimators.validation import (
@@ -17,7 +18,6 @@ from cprime.estimators.validation import (
     check_n_active,
     check_real,
     check_weights,
-    shown,
 )
 from cprime.estimators.whole import whole
 from cprime.seeding import is_given, start

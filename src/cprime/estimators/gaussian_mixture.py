@@ -30,6 +30,7 @@ from cprime.estimators.validation import (
     resolve_regroup,
     resolve_search,
 )
+from cprime.estimators.watching import with_callbacks
 from cprime.estimators.whole import whole
 from cprime.execution import Data
 from cprime.kernels.native import computing
@@ -111,12 +112,17 @@ class GaussianMixture(FittedMixture):
     checkpoint : path or None, default=None
         A folder, new or empty, that `fit` keeps its state in: a fit that has died is gone on with by `cprime.resume`,
         or by the same call of `fit`, and ends in the same bits. It holds the model at the end.
+    callbacks : callback or sequence of them, default=None
+        What is told of every iteration and may end the fit: functions of a row of `history_`, as a dictionary, and of
+        the estimator as it is then, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`.
+        True ends the fit. A model file does not hold them.
     n_threads : int or None, default=None
         Threads to use; None is every processor that the process may use. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Source of the random numbers of the start and of `sample`.
     verbose : int, default=0
-        1 shows the library's log of every iteration on standard error.
+        1 shows a progress bar: F, how many points' components the search finds by its last audit, and about how long it
+        will take still; where no bar can be drawn, in a file say, the library's log, a line an iteration.
 
     Attributes
     ----------
@@ -201,6 +207,7 @@ class GaussianMixture(FittedMixture):
         certificate: int = 1000,
         final_assignment: str = "auto",
         checkpoint: Any = None,
+        callbacks: Any = None,
         n_threads: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -226,11 +233,13 @@ class GaussianMixture(FittedMixture):
         self.certificate = certificate
         self.final_assignment = final_assignment
         self.checkpoint = checkpoint
+        self.callbacks = callbacks
         self.n_threads = n_threads
         self.random_state = random_state
         self.verbose = verbose
 
     @whole
+    @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the parameters.
 
@@ -258,8 +267,15 @@ class GaussianMixture(FittedMixture):
         key = Key(int(check_random_state(self.random_state).randint(2**31)))
         with computing(self.n_threads):
             plan, (init, given) = self._plan(data), self._start(data)
-            fit = self._best_run(data, init, given.first_model, plan, key)
-            self._set_fitted(fit, plan.n_kept)
+            fit = self._best_run(data, init, given.first_model, plan, key, (X, y, sample_weight))
+            self._set_run(fit, plan.n_kept)
+        if not (fit.converged or fit.stopped or self.assignment == "posterior"):
+            warnings.warn(
+                f"The fit did not converge in max_iter={self.max_iter} iterations: try more of them, a larger tol, or "
+                "check for degenerate data.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
         self._end_checkpoint()
         return self
 
@@ -276,9 +292,7 @@ class GaussianMixture(FittedMixture):
         )
         momentum = resolve_momentum(self.momentum, self.n_components, self.assignment, search)
         rule = em.MixtureRule(self.max_iter, self.tol, n_active, self.assignment, finds_variance, momentum)
-        return em.Plan(
-            n_active, search, rule, resolve_regroup(search, data), self._callback, final=self.final_assignment
-        )
+        return em.Plan(n_active, search, rule, resolve_regroup(search, data), final=self.final_assignment)
 
     @whole
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -371,15 +385,8 @@ class GaussianMixture(FittedMixture):
         data.begin(keep=True)
         return centers
 
-    def _set_fitted(self, fit: em.Fit, n_active: int) -> None:
-        if not fit.converged and self.assignment != "posterior":
-            warnings.warn(
-                f"The fit did not converge in max_iter={self.max_iter} iterations: try more of them, a larger tol, or "
-                "check for degenerate data.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+    def _set_run(self, fit: em.Fit, n_kept: int) -> None:
         assert fit.statistics is not None
-        self._set_parameters(fit.model, fit.statistics.counts, em.history(fit.rows), n_active)
+        self._set_parameters(fit.model, fit.statistics.counts, em.history(fit.rows), n_kept)
         self.lower_bound_ = fit.lower_bound
         self.converged_ = fit.converged

@@ -25,6 +25,7 @@ from cprime.estimators.validation import (
     resolve_regroup,
     resolve_search,
 )
+from cprime.estimators.watching import with_callbacks
 from cprime.estimators.whole import whole
 from cprime.execution import Data
 from cprime.kernels.native import computing
@@ -86,12 +87,17 @@ class KMeans(NearestCenter, Clusterer):
     checkpoint : path or None, default=None
         A folder, new or empty, that `fit` keeps its state in: a fit that has died is gone on with by `cprime.resume`,
         or by the same call of `fit`, and ends in the same bits. It holds the model at the end.
+    callbacks : callback or sequence of them, default=None
+        What is told of every iteration and may end the fit: functions of a row of `history_`, as a dictionary, and of
+        the estimator as it is then, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`.
+        True ends the fit. A model file does not hold them.
     n_threads : int or None, default=None
         Threads to use; None is every processor that the process may use. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Source of the random numbers: of the start, and of samples that are searched exactly.
     verbose : int, default=0
-        1 shows the library's log of every iteration on standard error.
+        1 shows a progress bar: J, how many points' centers the search finds by its last audit, and about how long it
+        will take still; where no bar can be drawn, in a file say, the library's log, a line an iteration.
 
     Attributes
     ----------
@@ -162,6 +168,7 @@ class KMeans(NearestCenter, Clusterer):
         certificate: int = 1000,
         final_assignment: str = "auto",
         checkpoint: Any = None,
+        callbacks: Any = None,
         n_threads: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -179,11 +186,13 @@ class KMeans(NearestCenter, Clusterer):
         self.certificate = certificate
         self.final_assignment = final_assignment
         self.checkpoint = checkpoint
+        self.callbacks = callbacks
         self.n_threads = n_threads
         self.random_state = random_state
         self.verbose = verbose
 
     @whole
+    @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the centers.
 
@@ -210,8 +219,8 @@ class KMeans(NearestCenter, Clusterer):
         data = self._opened(X, sample_weight, reset=True)
         key = Key(int(check_random_state(self.random_state).randint(2**31)))
         with computing(self.n_threads):
-            fit = self._best_run(data, self.init, self._first_model, self._plan(data), key)
-            self.lower_bound_ = fit.lower_bound
+            fit = self._best_run(data, self.init, self._first_model, self._plan(data), key, (X, y, sample_weight))
+            self._set_run(fit, 1)
         assert fit.statistics is not None
         C, n_found = self.n_clusters, int(np.count_nonzero(fit.statistics.counts))
         if n_found < C:
@@ -219,14 +228,18 @@ class KMeans(NearestCenter, Clusterer):
                 f"Number of distinct clusters ({n_found}) found smaller than n_clusters ({C}). "
                 "Possibly due to duplicate points in X.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
+        self._end_checkpoint()
+        return self
+
+    def _set_run(self, fit: em.Fit, n_kept: int) -> None:
+        assert fit.statistics is not None
         self._set_fitted(fit.model, fit.statistics.counts, em.history(fit.rows))
+        self.lower_bound_ = fit.lower_bound
         self.inertia_ = fit.quantization_error
         self.converged_ = fit.converged
         self.n_relocated_ = fit.rule.n_relocated
-        self._end_checkpoint()
-        return self
 
     def _plan(self, data: Data) -> em.Plan:
         """How such data are fitted."""
@@ -239,7 +252,7 @@ class KMeans(NearestCenter, Clusterer):
             exchange=resolve_exchange(search, epsilon, self.metric),
             incremental=not isinstance(search, Full),
         )
-        return em.Plan(1, search, rule, resolve_regroup(search, data), self._callback, final=self.final_assignment)
+        return em.Plan(1, search, rule, resolve_regroup(search, data), final=self.final_assignment)
 
     @whole
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

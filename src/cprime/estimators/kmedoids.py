@@ -12,9 +12,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cprime import medoids, storage
+from cprime.callbacks import shown
 from cprime.estimators.nearest_center import Arrays
 from cprime.estimators.prototypes import Prototypes
-from cprime.estimators.validation import check_choice, check_integer, check_loop, check_weights, shown
+from cprime.estimators.validation import check_choice, check_integer, check_loop, check_weights
 from cprime.estimators.whole import whole
 from cprime.seeding.sampling import draw_distinct
 

@@ -17,6 +17,7 @@ from cprime.estimators.validation import (
     resolve_regroup,
     resolve_search,
 )
+from cprime.estimators.watching import with_callbacks
 from cprime.estimators.whole import whole
 from cprime.execution import Data
 from cprime.kernels.native import computing
@@ -64,12 +65,17 @@ class SoftKMeans(Graded, Clusterer):
     checkpoint : path or None, default=None
         A folder, new or empty, that `fit` keeps its state in: a fit that has died is gone on with by `cprime.resume`,
         or by the same call of `fit`, and ends in the same bits. It holds the model at the end.
+    callbacks : callback or sequence of them, default=None
+        What is told of every iteration and may end the fit: functions of a row of `history_`, as a dictionary, and of
+        the estimator as it is then, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`.
+        True ends the fit. A model file does not hold them.
     n_threads : int or None, default=None
         Threads to use; None is every processor that the process may use. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
         Source of the random numbers of the start.
     verbose : int, default=0
-        1 shows the library's log of every iteration on standard error.
+        1 shows a progress bar: J, how many points' centers the search finds by its last audit, and about how long it
+        will take still; where no bar can be drawn, in a file say, the library's log, a line an iteration.
 
     Attributes
     ----------
@@ -137,6 +143,7 @@ class SoftKMeans(Graded, Clusterer):
         certificate: int = 1000,
         final_assignment: str = "auto",
         checkpoint: Any = None,
+        callbacks: Any = None,
         n_threads: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -153,11 +160,13 @@ class SoftKMeans(Graded, Clusterer):
         self.certificate = certificate
         self.final_assignment = final_assignment
         self.checkpoint = checkpoint
+        self.callbacks = callbacks
         self.n_threads = n_threads
         self.random_state = random_state
         self.verbose = verbose
 
     @whole
+    @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the centers.
 
@@ -187,27 +196,28 @@ class SoftKMeans(Graded, Clusterer):
         key = Key(int(check_random_state(self.random_state).randint(2**31)))
         search = resolve_search(self, C, n_active, data.n_points)
         rule = em.MixtureRule(self.max_iter, self.tol, n_active, finds_variance=stiffness is None)
-        plan = em.Plan(
-            n_active, search, rule, resolve_regroup(search, data), self._callback, final=self.final_assignment
-        )
+        plan = em.Plan(n_active, search, rule, resolve_regroup(search, data), final=self.final_assignment)
 
         def first_model(data: Data, centers: NDArray, exact: bool) -> Stiff:
             return Stiff(centers, 1.0 if stiffness is None else 0.5 / stiffness, variance_floor(centers))
 
         with computing(self.n_threads):
-            fit = self._best_run(data, self.init, first_model, plan, key)
-            self.lower_bound_ = fit.lower_bound
-            self.variance_ = float(fit.model.covariances)
-            self.stiffness_ = 0.5 / self.variance_
+            fit = self._best_run(data, self.init, first_model, plan, key, (X, y, sample_weight))
+            self._set_run(fit, n_active)
+        self._end_checkpoint()
+        return self
+
+    def _set_run(self, fit: em.Fit, n_kept: int) -> None:
+        self.lower_bound_ = fit.lower_bound
+        self.variance_ = float(fit.model.covariances)
+        self.stiffness_ = 0.5 / self.variance_
         self.cluster_centers_ = fit.model.centers
         self.inertia_ = fit.quantization_error
-        self.n_active_ = n_active
+        self.n_active_ = n_kept
         self.history_ = em.history(fit.rows)
         self.lower_bounds_ = self.history_["lower_bound"].tolist()
         self.converged_ = fit.converged
         self.n_iter_ = fit.n_iter
-        self._end_checkpoint()
-        return self
 
     def _parameters(self) -> Stiff:
         return Stiff(self.cluster_centers_, self.variance_, 0.0)

@@ -1,9 +1,6 @@
 """Checks of arguments, worded as scikit-learn words them; strings become objects here and nowhere below."""
 
-import logging
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
@@ -275,22 +272,3 @@ def resolve_init(init: Any, n_components: int, n_points: int, in_memory: bool) -
     if isinstance(init, str) and init == "auto":
         return "two-level" if are_many(n_components, n_points) or not in_memory else "k-means++"
     return init
-
-
-@contextmanager
-def shown(verbose: int) -> Iterator[None]:
-    """While it lasts, the library's log goes to standard error if `verbose` asks for it and nobody listens already."""
-    logger = logging.getLogger("cprime")
-    if not verbose or logger.isEnabledFor(logging.INFO):
-        yield
-        return
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("[cprime] %(message)s"))
-    level = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)

@@ -89,14 +89,13 @@ def path(estimator: Any, X: Any, sample_weight: Any = None) -> tuple[Any, list[M
         refit.set_params(search=FromStart(), n_neighbors="auto")
     runs: list[list[tuple[dict[str, Any], Model]]] = []
 
-    def watch(row: dict[str, Any], model: Model) -> None:
+    def watch(row: dict[str, Any], standing: Any) -> None:
         if row["iteration"] == 1:
             runs.append([])
-        runs[-1].append((row, model))
+        runs[-1].append((row, standing._parameters()))
 
-    refit._callback = watch
-    refit.fit(X, sample_weight=sample_weight)
-    del refit._callback
+    refit.set_params(callbacks=watch).fit(X, sample_weight=sample_weight)
+    refit.set_params(callbacks=None)
     bounds = list(refit.lower_bounds_)
     kept = next(run for run in runs if [row["lower_bound"] for row, _ in run] == bounds)
     n_warmup = sum(row["phase"] == "warmup" for row, _ in kept)

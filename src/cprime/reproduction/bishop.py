@@ -46,9 +46,11 @@ def standardised() -> NDArray[np.float64]:
 def half_steps(X: NDArray[np.float64], start: NDArray[np.float64], context: Context) -> HalfSteps:
     """Lloyd's algorithm from given centers (2, 2)."""
     visited: list[NDArray] = [start]
-    model = KMeans(len(start), init=start, search="full", tol=0.0, n_threads=context.n_threads)
-    model._callback = lambda _, parameters: visited.append(parameters.centers)
-    model.fit(X)
+
+    def watch(_: Any, standing: Any) -> None:
+        visited.append(standing.cluster_centers_)
+
+    KMeans(len(start), init=start, search="full", tol=0.0, callbacks=watch, n_threads=context.n_threads).fit(X)
     before, after = visited[:-1], visited[1:]
     labels = np.array([nearest(X, centers, n_threads=context.n_threads)[0][:, 0] for centers in before])
     errors = [

@@ -85,7 +85,7 @@ def both(X: Floats, means: Floats, context: Context) -> Both:
         n_threads=context.n_threads,
     )
     models = [mixture._first_batch(local(X), Key(context.random_state))]
-    mixture._callback = lambda _, parameters: models.append(parameters)
+    mixture.set_params(callbacks=lambda _, standing: models.append(standing._parameters()))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # it is to make so many cycles
         mixture.fit(X)

@@ -162,11 +162,12 @@ def _fitted(setting: Setting, run: int, random_state: int, n_threads: int | None
     estimator = _estimator(setting, first, random_state + run, n_threads)
     passed = [(0, first, np.nan)]
 
-    def watch(row: dict[str, Any], model: TiedSpherical) -> None:
+    def watch(row: dict[str, Any], standing: Any) -> None:
         if setting.watched and row["phase"] == "em" and is_checkpoint(row["iteration"]):
-            passed.append((row["iteration"], model.centers, model.variance))
+            centers = standing.means_ if setting.soft else standing.cluster_centers_
+            passed.append((row["iteration"], centers, standing.variance_))
 
-    estimator._callback = watch
+    estimator.set_params(callbacks=watch)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         estimator.fit(X)

@@ -122,9 +122,12 @@ def follow(
     """
     precision = getattr(model, "precisions_init", None)
     visited = [(start, math.nan if precision is None else 1 / precision)]
-    model._callback = lambda _, parameters: visited.append((parameters.centers, parameters.covariances))
-    fitted(model, X)
-    del model._callback
+
+    def watch(_: Any, standing: Any) -> None:
+        visited.append((centers(standing), standing.variance_))
+
+    fitted(model.set_params(callbacks=watch), X)
+    model.set_params(callbacks=None)
     bounds = [*model.lower_bounds_, model.lower_bound_]
     errors = [*model.history_["quantization_error"], nearest(X, centers(model), context)[1]]
     states = [min(iteration, model.n_iter_) for iteration in iterations]

@@ -188,6 +188,10 @@ class Search(Protocol):
         """After jumps: components `one` (n,) have left their places for those of `cut` (n,), with a share of points."""
         ...
 
+    def agreement(self, state: State) -> float | None:
+        """The share of points whose best component it finds, by its last audit; None where there was none."""
+        ...
+
     def neighbors(self, state: State) -> NDArray[np.int32] | None:
         """G_c of every component as (C, G) int32, c itself first, −1 behind the last; None where all are looked at."""
         ...
@@ -216,6 +220,10 @@ class Value:
             if name not in names:
                 raise ValueError(f"Invalid parameter {name!r} for {self!r}. Valid parameters are: {list(names)}.")
         return type(self)(**{**names, **params})
+
+    def agreement(self, state: Any) -> float | None:
+        """A search without audits."""
+        return None
 
     def __sklearn_clone__(self: V) -> V:
         return type(self)(**self.get_params())

@@ -137,6 +137,7 @@ class GraphState:
 
     n_neighbors, first: G, and what it was at first    lists (C, G − 1)
     lost: whether points are far from where their lists reach
+    found: the share of points that the last audit found right
     moved: share of the points that have changed their winner since the lists were made
     iteration: passes so far    last: what the last pass with these lists saw and did
     """
@@ -148,6 +149,7 @@ class GraphState:
     iteration: int = 0
     last: Last | None = None
     lost: bool = False
+    found: float | None = None
 
 
 @dataclass(frozen=True)
@@ -235,6 +237,7 @@ class Graph(Value):
         m = min(_AUDIT_POINTS, seen.n_points)
         rows = np.sort(key.generator(Purpose.AUDIT).choice(seen.n_points, m, replace=False))
         found, missed = _audited(components, state.lists, *sample(rows))
+        state = replace(state, found=found)
         short = found < (_FOUND_BY_LONGER if longer else _FOUND)
         much = missed > _MISSED and state.iteration >= _LATE
         if longer and components.steady and (much or (short and state.n_neighbors >= most)):
@@ -262,6 +265,9 @@ class Graph(Value):
         touched = np.unique(np.concatenate([state.last.touched, one, cut, near[real]])).astype(np.int32)
         last = replace(state.last, touched=touched)
         return replace(state, lists=lists, moved=state.moved + share, last=last)
+
+    def agreement(self, state: GraphState) -> float | None:
+        return state.found
 
     def neighbors(self, state: GraphState) -> NDArray[np.int32]:
         return with_self(state.lists)

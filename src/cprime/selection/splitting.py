@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from cprime import kernels
 from cprime._threads import resolve_threads
 from cprime.block import Block
+from cprime.callbacks import shown
 from cprime.estimators import GaussianMixture, KMeans
 from cprime.estimators.base import Clusterer
 from cprime.estimators.nearest_center import NearestCenter
-from cprime.estimators.validation import check_integer, check_real, check_weights, shown, validated
+from cprime.estimators.validation import check_integer, check_real, check_weights, validated
 from cprime.estimators.whole import whole
 from cprime.kernels.native import computing
 from cprime.model import TiedSpherical

@@ -1,0 +1,133 @@
+"""Between the EM loop and who is told how a fit goes: callbacks of this library, and those of scikit-learn."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
+
+from cprime import em
+from cprime.callbacks import ProgressBar, resolve
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # before scikit-learn 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """No estimator of this scikit-learn has callbacks of its protocol."""
+
+    def with_callbacks(fit: Callable[..., Any]) -> Callable[..., Any]:
+        """A fit as it is, as deep in the stack as that of later ones."""
+
+        @wraps(fit)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            return fit(*args, **kwargs)
+
+        return run
+
+
+__all__ = ["CallbackSupportMixin", "Watch", "with_callbacks"]
+
+
+class Watch:
+    """What the loop reports to during a fit; True once a callback has asked for its end.
+
+    given: what `fit` was given, as X, y and sample_weight
+    standing: the estimator as it would be if a run ended where it stands
+    """
+
+    def __init__(self, estimator: Any, given: tuple[Any, Any, Any], standing: Callable[[em.Fit], Any]):
+        told = resolve(estimator.callbacks)
+        if estimator.verbose:
+            told += resolve(ProgressBar())
+        self._estimator, self._given, self._standing, self._told = estimator, given, standing, told
+        self._tasks: _Tasks | None = None
+
+    @contextmanager
+    def fit(self, n_starts: int, max_iter: int) -> Iterator[None]:
+        """A whole fit, of at most so many starts and iterations of each."""
+        estimator = self._estimator
+        if getattr(estimator, "_skl_callbacks", []):
+            self._tasks = _Tasks(estimator, *self._given)
+            self._tasks.begin_fit(n_starts, max_iter)
+        begun = []
+        try:
+            for told in self._told:
+                begun.append(told)
+                told.on_fit_begin(estimator)
+            yield
+            if self._tasks is not None:
+                self._tasks.end_fit()
+        finally:
+            for told in begun:
+                told.on_fit_end(estimator)
+
+    @contextmanager
+    def start(self) -> Iterator[None]:
+        """One of its starts."""
+        if self._tasks is not None:
+            self._tasks.begin_start()
+        yield
+        if self._tasks is not None:
+            self._tasks.end_start()
+
+    def __call__(self, row: Mapping[str, Any], fit: em.Fit) -> bool:
+        """An iteration."""
+        made: list[Any] = []
+
+        def estimator() -> Any:
+            if not made:
+                made.append(self._standing(fit))
+            return made[0]
+
+        stops = [told.on_iteration(row, estimator) for told in self._told]
+        if self._tasks is not None:
+            stops.append(self._tasks.end_iteration(estimator))
+            if not (any(stops) or fit.last or fit.ended):
+                self._tasks.begin_iteration()
+        return any(stops)
+
+
+class _Tasks:
+    """A fit as scikit-learn's callbacks see it: starts, and in them iterations."""
+
+    def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any):
+        metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
+        self._estimator, self._data = estimator, {"X": X, "y": y, "metadata": metadata}
+        self._fit: Any = None
+        self._start: Any = None
+        self._iteration: Any = None
+
+    def begin_fit(self, n_starts: int, max_iter: int) -> None:
+        self._max_iter = max_iter
+        self._fit = self._begun(self._estimator._init_callback_context(max_subtasks=n_starts))
+
+    def begin_start(self) -> None:
+        self._start = self._begun(self._fit.subcontext(task_name="start", max_subtasks=self._max_iter))
+        self.begin_iteration()
+
+    def begin_iteration(self) -> None:
+        self._iteration = self._begun(self._start.subcontext(task_name="iteration"))
+
+    def end_iteration(self, estimator: Callable[[], Any]) -> bool:
+        task, self._iteration = self._iteration, None
+        return self._ended(task, estimator)
+
+    def end_start(self) -> None:
+        if self._iteration is not None:  # the last pass was taken back
+            self._ended(self._iteration)
+            self._iteration = None
+        self._ended(self._start)
+
+    def end_fit(self) -> None:
+        self._ended(self._fit)
+
+    def _begun(self, task: Any) -> Any:
+        return task.call_on_fit_task_begin(estimator=self._estimator, **self._data)
+
+    def _ended(self, task: Any, standing: Callable[[], Any] | None = None) -> bool:
+        def attributes() -> dict[str, Any]:
+            assert standing is not None
+            return {name: value for name, value in vars(standing()).items() if name.endswith("_")}
+
+        given = self._data if standing is None else self._data | {"reconstruction_attributes": attributes}
+        return task.call_on_fit_task_end(estimator=self._estimator, **given) is True

@@ -205,9 +205,12 @@ def _check_memberships(fitted: Fitted) -> None:
     estimator, X = fitted.estimator, fitted.X
     found = estimator.predict_proba(X)
     C = len(_centers(fitted))
-    if found.shape != (len(X), C) or found.dtype != np.float64:
+    dtype = estimator.means_.dtype if hasattr(estimator, "means_") else np.float64
+    if found.shape != (len(X), C) or found.dtype != dtype:
         raise Wrong(f"predict_proba gives {found.dtype} of shape {found.shape}")
-    if not ((found >= 0) & (found <= 1 + 1e-12)).all() or not np.allclose(found.sum(axis=1), 1, rtol=1e-6):
+    if not ((found >= 0) & (found <= 1 + 4 * np.finfo(dtype).eps)).all() or not np.allclose(
+        found.sum(axis=1), 1, rtol=1e-6
+    ):
         raise Wrong(f"predict_proba has rows that are no probabilities: {found.sum(axis=1)}")
     if (np.count_nonzero(found, axis=1) > estimator.n_active_).any():
         raise Wrong(f"predict_proba has more than n_active_={estimator.n_active_} entries in a row")
@@ -216,7 +219,7 @@ def _check_memberships(fitted: Fitted) -> None:
 def _check_mixture(fitted: Fitted) -> None:
     """Weights, covariances, the best components, the density of every point, and F."""
     case, gm, X = fitted.case, fitted.estimator, fitted.rows
-    if abs(gm.weights_.sum() - 1) > 1e-6 or (gm.weights_ < 0).any():
+    if abs(gm.weights_.sum(dtype=np.float64) - 1) > 1e-6 or (gm.weights_ < 0).any():
         raise Wrong(f"weights_ are {gm.weights_}")
     _check_covariances(gm)
     logs, errors = oracles.log_densities(gm, X, fitted.X.dtype)
@@ -226,7 +229,7 @@ def _check_mixture(fitted: Fitted) -> None:
         i = int(np.argmax(best - own - 2 * error))
         raise Wrong(f"labels_[{i}] is of log density {own[i]}, the best has {best[i]}, slack {2 * error[i]}")
     found, expected = gm.score_samples(fitted.X), oracles.log_sum(logs)
-    worst = errors.max(axis=1) + 1e-9 * (1 + np.abs(expected))
+    worst = errors.max(axis=1) + (1e-9 + np.finfo(found.dtype).eps) * (1 + np.abs(expected))
     if not (np.abs(found - expected) <= worst).all():
         i = int(np.argmax(np.abs(found - expected) - worst))
         raise Wrong(f"score_samples gives {found[i]} for point {i}, by NumPy {expected[i]}, slack {worst[i]}")

@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS = (
     ("__main__",),
     ("cli",),
+    ("sklearn",),
     ("", "coresets", "selection", "theory", "plots", "loading", "datasets", "reproduction"),
     ("estimators",),
     ("storage", "encoding", "checkpoints"),

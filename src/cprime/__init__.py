@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cprime import callbacks, coresets, datasets, plots, search, seeding, selection, theory
+    from cprime import callbacks, coresets, datasets, plots, search, seeding, selection, sklearn, theory
     from cprime.estimators import (
         Bounds,
         FuzzyKMeans,
@@ -48,6 +48,7 @@ __all__ = [
     "search",
     "seeding",
     "selection",
+    "sklearn",
     "theory",
 ]
 
@@ -66,7 +67,7 @@ _HOME = {
     "open_data": "cprime.sources",
     "resume": "cprime.loading",
 }
-_ROOMS = ("callbacks", "coresets", "datasets", "plots", "search", "seeding", "selection", "theory")
+_ROOMS = ("callbacks", "coresets", "datasets", "plots", "search", "seeding", "selection", "sklearn", "theory")
 
 
 def __getattr__(name: str) -> object:

@@ -38,8 +38,9 @@ def test_dtype_is_kept(make, dtype):
         assert estimator.transform(X).dtype == dtype
         assert isinstance(estimator.inertia_, float)
     else:
-        assert estimator.predict_proba(X).dtype == np.float64
-        assert estimator.score_samples(X).dtype == np.float64
+        assert estimator.predict_proba(X).dtype == dtype
+        assert estimator.score_samples(X).dtype == dtype
+        assert estimator.weights_.dtype == dtype
         assert estimator.sample(3)[0].dtype == dtype
 
 

@@ -33,7 +33,7 @@ def test_posteriors_dense_and_sparse(X, n_active):
     assert sparse.nnz == N * H
     assert sparse.has_canonical_format
     np.testing.assert_allclose(sparse.toarray(), dense, rtol=1e-5, atol=1e-12)
-    np.testing.assert_allclose(dense.sum(axis=1), 1, rtol=1e-12)
+    np.testing.assert_allclose(dense.sum(axis=1), 1, rtol=4 * np.finfo(X.dtype).eps)
     log = joint(X, gm)
     outside = np.argsort(-log, axis=1)[:, H:]
     np.put_along_axis(log, outside, -np.inf, axis=1)
@@ -46,10 +46,11 @@ def test_likelihood_of_points_is_scipys(X):
     gm = mixture(C, n_active=2, random_state=0).fit(X)
     other = np.concatenate([X, X + 3])
     np.testing.assert_allclose(gm.score_samples(other), logsumexp(joint(other, gm), axis=1), rtol=1e-5)
-    assert gm.score(other) == pytest.approx(gm.score_samples(other).mean(), rel=1e-12)
+    close = 1e-12 if X.dtype == np.float64 else 1e-6
+    assert gm.score(other) == pytest.approx(gm.score_samples(other).mean(), rel=close)
     weight = np.random.default_rng(0).random(2 * N)
     weighted = np.average(gm.score_samples(other), weights=weight)
-    assert gm.score(other, sample_weight=weight) == pytest.approx(weighted, rel=1e-12)
+    assert gm.score(other, sample_weight=weight) == pytest.approx(weighted, rel=close)
 
 
 def test_information_criteria(X):
@@ -91,7 +92,7 @@ def test_samples_are_draws_from_the_mixture(X):
 def test_attributes_agree_with_each_other(X):
     gm = mixture(C, n_active=3, random_state=0).fit(X)
     assert gm.means_.shape == (C, D)
-    assert gm.weights_.tolist() == [1 / C] * C
+    assert gm.weights_.tolist() == [X.dtype.type(1 / C)] * C
     assert gm.covariances_ == gm.variance_
     assert gm.precisions_ == pytest.approx(1 / gm.variance_)
     assert gm.precisions_cholesky_ == pytest.approx(gm.variance_**-0.5)

@@ -39,7 +39,10 @@ _OURS = re.compile(
     r"state-\d{8}|(fit\.safetensors|data\.npy|weights\.npy)(\.part)?|model\.safetensors|\.model\.[0-9a-f]{16}\.safetensors"
 )
 _ARRAYS = ("data", "weights")  # files of the folder that a description may name
-WARM = ("means_", "weights_", "covariances_", "covariance_type_", "equal_weights_")
+WARM = (
+    *("means_", "weights_", "covariances_", "precisions_cholesky_", "covariance_type_", "equal_weights_"),
+    "lower_bounds_",
+)
 _NOT_VALID = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, SafetensorError)
 _UNCOMPARED = ("seed", "instruction_set", "opened")  # names of what another call of the same fit may differ in
 

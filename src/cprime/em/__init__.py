@@ -4,8 +4,8 @@ from cprime.em.assignment import Drawn, Hard, Soft, Winners
 from cprime.em.expectation import EStep, ExactEStep, Totals
 from cprime.em.loop import Plan, assigned, begin, hard_start, proceed, run, sampler
 from cprime.em.online import k_means_step, mixture_step
-from cprime.em.rules import KMeansRule, MixtureRule, assignment_of, hard_free_energy
-from cprime.em.state import HISTORY, Fit, free_energy, history
+from cprime.em.rules import KMeansRule, MixtureRule, assignment_of
+from cprime.em.state import HISTORY, Fit, free_energy, hard_free_energy, history
 
 __all__ = [
     "HISTORY",

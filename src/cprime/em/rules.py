@@ -18,7 +18,7 @@ from cprime.em.assignment import Assignment, Drawn, Hard, Soft, Winners
 from cprime.em.expectation import EStep, ExactEStep, Totals
 from cprime.em.jumps import Jumped
 from cprime.em.repair import Accumulated, relocate_empty
-from cprime.em.state import free_energy
+from cprime.em.state import free_energy, hard_free_energy
 from cprime.execution import Data
 from cprime.model import Model, Scatter, TiedSpherical
 from cprime.model.base import ScatterOf
@@ -125,12 +125,6 @@ def exchange_factors(counts: NDArray, weight: float, dtype: np.dtype) -> Factors
     return Factors(inside.astype(dtype), outside.astype(dtype))
 
 
-def hard_free_energy(model: TiedSpherical, J: float, weight: float) -> float:
-    """F (15) of a partition of error J, for σ² of (14) [nats per unit of weight]."""
-    model = model.with_variance(J / weight)
-    return model.log_scale + model.scale * J / weight
-
-
 @dataclass(frozen=True)
 class KMeansState:
     """J of the last iteration, whether there has been an M-step, and whether the next pass is an exchange.
@@ -161,6 +155,7 @@ class KMeansRule:
 
     tol: relative change of J    epsilon: laziness of lazy-k-means (21)    exchange: whether it begins with exchanges
     incremental: whether sums may be those of before, corrected for what has moved
+    least_shift: Σ_c ‖μ_c^new − μ_c‖² at which plain steps end, in place of `tol` [data unit²]
     """
 
     max_iter: int
@@ -168,6 +163,7 @@ class KMeansRule:
     epsilon: float = 0.0
     exchange: bool = False
     incremental: bool = False
+    least_shift: float | None = None
 
     finds_variance: ClassVar[bool] = False
 
@@ -219,7 +215,7 @@ class KMeansRule:
         elif exchanging:
             exchanging = not small
         else:
-            converged = unmoved or change <= self.tol
+            converged = unmoved or self._still(change, model, new)
         after = KMeansState(
             last=J,
             n_steps=n_steps,
@@ -237,6 +233,13 @@ class KMeansRule:
         )
         done = converged or n_steps >= self.max_iter
         return Step(new, after, True, converged, done, bound, J, statistics, ripe, change)
+
+    def _still(self, change: float, model: TiedSpherical, new: TiedSpherical) -> bool:
+        """Whether a step has changed so little that it is the last."""
+        if self.least_shift is None:
+            return change <= self.tol
+        shift = np.subtract(new.centers, model.centers, dtype=np.float64)
+        return float(np.square(shift).sum()) <= self.least_shift
 
     def jumped(self, step: Step, jumped: Jumped) -> Step:
         J = max(step.state.last - jumped.gain, 0.0)
@@ -313,7 +316,7 @@ class MixtureRule:
 
     tol: absolute change of F [nats a point]    n_kept: C′    assignment: "soft", "hard" or "posterior"
     finds_variance: whether the first σ² is that of the points with their nearest start (14)
-    momentum: whether steps go on beyond
+    momentum: whether steps go on beyond    before: F of the iteration before the first [nats a point]
     """
 
     max_iter: int
@@ -322,10 +325,11 @@ class MixtureRule:
     assignment: str = "soft"
     finds_variance: bool = False
     momentum: bool = False
+    before: float = math.inf
 
     def begin(self, model: Model, data: Data) -> MixtureState:
         shape = model.scatter_shape
-        return MixtureState(None if shape is None else data.each(ScatterOf(shape)))
+        return MixtureState(None if shape is None else data.each(ScatterOf(shape)), self.before)
 
     def factors(self, model: Model, state: MixtureState) -> None:
         return None

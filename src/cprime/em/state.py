@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._random import Key
-from cprime.model import Model
+from cprime.model import Model, TiedSpherical
 from cprime.statistics import Statistics
 
 HISTORY = np.dtype(
@@ -68,6 +68,12 @@ Callback = Callable[[dict[str, Any], Fit], bool]
 def free_energy(model: Model, statistics: Statistics) -> float:
     """F (7) per unit of weight [nats]."""
     return model.log_scale + statistics.log_sum / statistics.weight
+
+
+def hard_free_energy(model: TiedSpherical, J: float, weight: float) -> float:
+    """F (15) of a partition of error J, for σ² of (14) [nats per unit of weight]."""
+    model = model.with_variance(J / weight)
+    return model.log_scale + model.scale * J / weight
 
 
 def history(rows: Sequence[tuple]) -> NDArray:

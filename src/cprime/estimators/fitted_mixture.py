@@ -1,5 +1,6 @@
 """What a fitted mixture says of data: components, probabilities, densities, samples."""
 
+import warnings
 from functools import partial
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.base import DensityMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture as SklearnMixture
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -14,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from cprime import kernels
 from cprime.estimators.base import Clusterer, LogLikelihood
 from cprime.estimators.entries import kept_entries
-from cprime.estimators.mixture_parameters import make, precisions
+from cprime.estimators.mixture_parameters import in_double, make, precisions
 from cprime.estimators.quality import say_truncated
 from cprime.estimators.validation import check_integer
 from cprime.execution import Data
@@ -22,12 +24,12 @@ from cprime.kernels.native import computing
 from cprime.model import Model, TiedSpherical
 
 
-def _best_of(model: Model, X: NDArray) -> NDArray[np.int32]:
+def best_of(model: Model, X: NDArray) -> NDArray[np.int32]:
     """The best component of each row: (n,)."""
     return model.components().best(model.embed(X), 1)[0][:, 0]
 
 
-def _truncated(model: Model, n_kept: int, sparse: bool, X: NDArray) -> NDArray[np.float64] | csr_array:
+def _truncated(model: Model, n_kept: int, sparse: bool, X: NDArray) -> NDArray | csr_array:
     """The truncated posterior of each row: (n, C)."""
     ids, costs = model.components().best(model.embed(X), n_kept)
     responsibilities = kernels.posterior(costs, model.scale).responsibilities
@@ -41,7 +43,7 @@ class FittedMixture(DensityMixin, Clusterer):
     n_active: int | str | None
     n_active_: int
     means_: NDArray
-    weights_: NDArray[np.float64]
+    weights_: NDArray
     covariances_: Any
     precisions_: Any
     precisions_cholesky_: Any
@@ -50,15 +52,18 @@ class FittedMixture(DensityMixin, Clusterer):
     equal_weights_: bool
     weights: str
     assignment: str
+    max_iter: int
 
     def _set_parameters(self, model: Model, counts: NDArray[np.float64], history: NDArray, n_active: int) -> None:
-        C = len(model.centers)
+        C, dtype = len(model.centers), model.centers.dtype
         self.covariance_type_ = self.covariance_type
         self.equal_weights_ = model.weights is None
         self.means_ = model.centers
-        self.weights_ = np.full(C, 1 / C) if model.weights is None else model.weights
-        self.covariances_ = model.covariances
-        self.precisions_, self.precisions_cholesky_ = precisions(self.covariance_type, model.covariances)
+        self.weights_ = np.full(C, 1 / C, dtype) if model.weights is None else model.weights.astype(dtype)
+        found = model.covariances, *precisions(self.covariance_type, model.covariances)
+        self.covariances_, self.precisions_, self.precisions_cholesky_ = (
+            value if self.covariance_type == "tied_spherical" else value.astype(dtype) for value in found
+        )
         self.__dict__.pop("variance_", None)  # of another family that was fitted before
         if isinstance(model, TiedSpherical):
             self.variance_ = model.variance
@@ -69,8 +74,17 @@ class FittedMixture(DensityMixin, Clusterer):
         self.n_iter_ = len(history)
 
     def _parameters(self, reg_covar: float = 0.0) -> Model:
-        weights = None if self.equal_weights_ else self.weights_
-        return make(self.covariance_type_, self.means_, self.covariances_, reg_covar, weights)
+        weights = None if self.equal_weights_ else np.asarray(self.weights_, dtype=np.float64)
+        covariances = in_double(self.covariance_type_, self.covariances_, self.precisions_cholesky_)
+        return make(self.covariance_type_, self.means_, covariances, reg_covar, weights)
+
+    def _warn_not_converged(self) -> None:
+        warnings.warn(
+            f"The fit did not converge in max_iter={self.max_iter} iterations: try more of them, a larger tol, or "
+            "check for degenerate data.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
 
     def _check_goes_on(self, what: str) -> None:
         """Whether the arguments are those of the fit that is gone on from."""
@@ -97,7 +111,7 @@ class FittedMixture(DensityMixin, Clusterer):
 
     def _winners(self, data: Data, model: Model) -> NDArray[np.int32]:
         """The best component of every row."""
-        return data.map(partial(_best_of, model), None, np.int32)
+        return data.map(partial(best_of, model), None, np.int32)
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """The most probable component of each row: an exact search; ties go to the lower index.
@@ -114,7 +128,7 @@ class FittedMixture(DensityMixin, Clusterer):
         with computing(self.n_threads):
             return self._winners(data, self._parameters())
 
-    def predict_proba(self, X: Any, sparse: bool = False) -> NDArray[np.float64] | csr_array:
+    def predict_proba(self, X: Any, sparse: bool = False) -> NDArray | csr_array:
         """The truncated posterior (5) of each row: exact EM's responsibilities where n_active_ is C.
 
         Parameters
@@ -125,8 +139,8 @@ class FittedMixture(DensityMixin, Clusterer):
 
         Returns
         -------
-        probabilities : ndarray or csr_array of shape (n_samples, n_components), float64
-            Rows sum to 1.
+        probabilities : ndarray or csr_array of shape (n_samples, n_components)
+            In the dtype of the means. Rows sum to 1.
         """
         data = self._opened(X)
         H, C, model = self.n_active_, len(self.means_), self._parameters()
@@ -134,9 +148,9 @@ class FittedMixture(DensityMixin, Clusterer):
             say_truncated(H, C)
         function = model.responsibilities if not sparse and C == H else partial(_truncated, model, H, sparse)
         with computing(self.n_threads):
-            return data.map(function, C, np.float64)
+            return data.map(function, C, self.means_.dtype)
 
-    def score_samples(self, X: Any) -> NDArray[np.float64]:
+    def score_samples(self, X: Any) -> NDArray:
         """The exact log-likelihood of each row, log Σ_c π_c N(x; μ_c, Σ_c) over all components, in nats.
 
         Parameters
@@ -146,10 +160,11 @@ class FittedMixture(DensityMixin, Clusterer):
         Returns
         -------
         log_likelihood : ndarray of shape (n_samples,)
+            In the dtype of the means.
         """
         data = self._opened(X)
         with computing(self.n_threads):
-            return data.map(self._parameters().log_likelihood, None, np.float64)
+            return data.map(self._parameters().log_likelihood, None, self.means_.dtype)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The mean exact log-likelihood per point (or unit of weight), in nats, eq. (3).
@@ -171,12 +186,18 @@ class FittedMixture(DensityMixin, Clusterer):
 
     def bic(self, X: Any) -> float:
         """Bayesian information criterion, −2 N L + parameters · log N, with the exact L; the lower the better."""
-        samples = self.score_samples(X)
-        return float(-2 * samples.sum() + self._parameters().n_parameters * np.log(len(samples)))
+        total, n = self._log_likelihood(X)
+        return float(-2 * total + self._parameters().n_parameters * np.log(n))
 
     def aic(self, X: Any) -> float:
         """Akaike information criterion, −2 N L + 2 · parameters, with the exact L; the lower the better."""
-        return float(-2 * self.score_samples(X).sum() + 2 * self._parameters().n_parameters)
+        return float(-2 * self._log_likelihood(X)[0] + 2 * self._parameters().n_parameters)
+
+    def _log_likelihood(self, X: Any) -> tuple[float, int]:
+        """The sum over all rows [nats], and how many there are."""
+        data = self._opened(X)
+        with computing(self.n_threads):
+            return float(data.each(LogLikelihood(self._parameters()))[0]), data.n_points
 
     def sample(self, n_samples: int = 1) -> tuple[NDArray, NDArray[np.int32]]:
         """Draw points from the fitted mixture.
@@ -195,7 +216,8 @@ class FittedMixture(DensityMixin, Clusterer):
         check_is_fitted(self)
         check_integer(n_samples, "n_samples", 1)
         random_state = check_random_state(self.random_state)
-        counts = random_state.multinomial(n_samples, self.weights_ / self.weights_.sum())
+        weights = self.weights_.astype(np.float64)
+        counts = random_state.multinomial(n_samples, weights / weights.sum())
         components = np.repeat(np.arange(len(self.means_), dtype=np.int32), counts)
         normal = random_state.standard_normal((n_samples, self.means_.shape[1]))
         noise = self._parameters().noise(components, normal)

@@ -1,13 +1,11 @@
 """Gaussian mixtures: each point keeps its C′ best components, from k-means (C′ = 1) to exact EM (C′ = C)."""
 
-import warnings
 from dataclasses import replace
 from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from cprime import checkpoints, em, storage
@@ -102,7 +100,8 @@ class GaussianMixture(FittedMixture):
         κ of `partial_fit`, above 0.5 and at most 1: a batch of weight W counts for the share min(1, W/n^κ), n being the
         weight so far. 1 counts all points alike, less forgets what was long ago.
     warm_start : bool, default=False
-        Whether `fit` starts from the parameters of the fit before.
+        Whether `fit` starts from the parameters of the fit before, and `tol` judges its first iteration by that fit's
+        last one.
     certificate : int, default=1000
         Points searched exactly after a partial search, for `certificate_`; 0 is none.
     final_assignment : {"auto", "exact", "found"}, default="auto"
@@ -127,8 +126,8 @@ class GaussianMixture(FittedMixture):
     Attributes
     ----------
     weights_ : ndarray of shape (n_components,)
+        As all arrays of parameters in the dtype of the data.
     means_ : ndarray of shape (n_components, n_features)
-        In the dtype of the data.
     covariances_, precisions_ : ndarray, or float for "tied_spherical"
         Covariances in data unit² and their inverses; of shape (C, D, D) for "full", (D, D) for "tied", (C, D) for
         "diag", (C,) for "spherical".
@@ -270,12 +269,7 @@ class GaussianMixture(FittedMixture):
             fit = self._best_run(data, init, given.first_model, plan, key, (X, y, sample_weight))
             self._set_run(fit, plan.n_kept)
         if not (fit.converged or fit.stopped or self.assignment == "posterior"):
-            warnings.warn(
-                f"The fit did not converge in max_iter={self.max_iter} iterations: try more of them, a larger tol, or "
-                "check for degenerate data.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+            self._warn_not_converged()
         self._end_checkpoint()
         return self
 
@@ -291,7 +285,9 @@ class GaussianMixture(FittedMixture):
             and not (self.warm_start and hasattr(self, "means_"))
         )
         momentum = resolve_momentum(self.momentum, self.n_components, self.assignment, search)
-        rule = em.MixtureRule(self.max_iter, self.tol, n_active, self.assignment, finds_variance, momentum)
+        rule = em.MixtureRule(
+            self.max_iter, self.tol, n_active, self.assignment, finds_variance, momentum, self._bound_before()
+        )
         return em.Plan(n_active, search, rule, resolve_regroup(search, data), final=self.final_assignment)
 
     @whole
@@ -347,6 +343,10 @@ class GaussianMixture(FittedMixture):
         model = given.first_model(data, self._centers(data, init, key), True)
         return em.begin(data, model, replace(self._plan(data), search=Full(), regroup=False), key).model
 
+    def _bound_before(self) -> float:
+        """F of the last iteration of the fit that this one goes on from; ∞ if there is none."""
+        return self.lower_bounds_[-1] if self.warm_start and hasattr(self, "means_") else np.inf
+
     def _goes_on_from(self) -> dict[str, Any] | None:
         if not (self.warm_start and hasattr(self, "means_")):
             return None
@@ -360,9 +360,9 @@ class GaussianMixture(FittedMixture):
             self._check_goes_on("warm_start")
             if self.means_.shape != (C, D):
                 raise ValueError(f"warm_start needs means_ of shape {(C, D)}, got {self.means_.shape}.")
-            return self.means_, Given(
-                covariance_type, reg_covar, True, self.weights_ if free else None, np.asarray(self.covariances_), free
-            )
+            fitted = self._parameters()
+            kept = fitted.weights if free else None
+            return self.means_, Given(covariance_type, reg_covar, True, kept, np.asarray(fitted.covariances), free)
         weights = check_weights_init(self.weights_init, self.weights, C)
         covariances = check_precisions_init(self.precisions_init, covariance_type, C, D)
         means = self.means_init is not None

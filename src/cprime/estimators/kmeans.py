@@ -152,6 +152,9 @@ class KMeans(NearestCenter, Clusterer):
     4.0
     """
 
+    # Σ ‖shift of a center‖² at which a fit ends, in place of `tol` [data unit²].
+    _least_shift: float | None = None
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -251,6 +254,7 @@ class KMeans(NearestCenter, Clusterer):
             epsilon,
             exchange=resolve_exchange(search, epsilon, self.metric),
             incremental=not isinstance(search, Full),
+            least_shift=self._least_shift,
         )
         return em.Plan(1, search, rule, resolve_regroup(search, data), final=self.final_assignment)
 

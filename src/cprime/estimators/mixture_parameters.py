@@ -90,6 +90,27 @@ def precisions(covariance_type: str, covariances: Any) -> tuple[Any, Any]:
     return 1 / covariances, 1 / np.sqrt(covariances)
 
 
+def covariances_of_factors(covariance_type: str, precisions_cholesky: Any) -> NDArray[np.float64]:
+    """The covariances, in double, of factors P of precisions: what `precisions` gives as its second."""
+    factors = np.asarray(precisions_cholesky, dtype=np.float64)
+    if covariance_type not in ("tied", "full"):
+        return 1 / np.square(factors)
+    stacked = factors if covariance_type == "full" else factors[np.newaxis]
+    lower = inverses(np.ascontiguousarray(stacked.transpose(0, 2, 1)))
+    whole = lower @ lower.transpose(0, 2, 1)
+    return whole if covariance_type == "full" else whole[0]
+
+
+def in_double(covariance_type: str, covariances: Any, precisions_cholesky: Any) -> Any:
+    """Fitted covariances as they were before single precision took digits of them, which may make them indefinite.
+
+    Their factors have lost less: these stay factors of something positive definite.
+    """
+    if covariance_type == "tied_spherical" or covariances.dtype == np.float64:
+        return covariances
+    return covariances_of_factors(covariance_type, precisions_cholesky)
+
+
 class Given:
     """What is given of the starting parameters; the rest comes from the hard assignment to the starting means."""
 

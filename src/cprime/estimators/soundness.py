@@ -124,8 +124,15 @@ def _matrices(value: Any, sizes: _Sizes) -> bool:
     return _positive(value) if sizes.covariances == () else _numbers(value, "f", sizes.covariances)
 
 
+def _factors(value: Any, sizes: _Sizes) -> bool:
+    """Roots of precisions, or upper triangular matrices with such roots on the diagonal."""
+    if not _matrices(value, sizes) or sizes.covariance_type not in ("tied", "full"):
+        return bool(_matrices(value, sizes) and np.all(value > 0))
+    return bool((value.diagonal(0, -2, -1) > 0).all() and (np.triu(value) == value).all())
+
+
 def _weights(value: Any, sizes: _Sizes) -> bool:
-    return _numbers(value, "f", (sizes.C,)) and bool((value >= 0).all() and abs(value.sum() - 1) < 1e-6)
+    return _numbers(value, "f", (sizes.C,)) and bool((value >= 0).all() and abs(value.sum(dtype=np.float64) - 1) < 1e-6)
 
 
 def _names(value: Any, sizes: _Sizes) -> bool:
@@ -148,7 +155,7 @@ _CHECKS: dict[str, Callable[[Any, _Sizes], bool]] = {
     "weights_": _weights,
     "covariances_": _covariances,
     "precisions_": _matrices,
-    "precisions_cholesky_": _matrices,
+    "precisions_cholesky_": _factors,
     "equal_weights_": lambda value, s: isinstance(value, bool | np.bool_),
     "variance_": lambda value, s: _positive(value),
     "stiffness_": lambda value, s: _positive(value),

@@ -96,7 +96,7 @@ class Data(Protocol):
         ...
 
     def map(self, function: Callable[[Floats], Any], width: int | None, dtype: Any) -> Any:
-        """What a function makes of every block of rows, as one array (N,) or (N, width)."""
+        """What a function makes of every block of rows, as one array of `dtype` (N,) or (N, width)."""
         ...
 
     def chunks(self) -> Iterator[Chunk]:

@@ -165,7 +165,7 @@ class Distributed:
         """What a function makes of every block of rows, as a Dask array that is computed when it is asked for."""
         drop, chunks = (1, None) if width is None else (None, (self._X.chunks[0], (width,)))
         return self._X.map_blocks(
-            tasks.Mapped(function, self.dtype, self._prepare),
+            tasks.Mapped(function, self.dtype, self._prepare, dtype),
             dtype=dtype,
             drop_axis=drop,
             chunks=chunks,

@@ -122,8 +122,8 @@ class Local:
         return block.X, block.sample_weight
 
     def map(self, function: Callable[[Floats], Any], width: int | None, dtype: Any) -> Any:
-        """What a function makes of every block of rows, one after the other, as one array: dense, or sparse rows."""
-        parts = [function(block.X) for block in self._each_block(True)]
+        """What a function makes of every block of rows, in their order, as one array: dense, or sparse rows."""
+        parts = [function(block.X).astype(dtype, copy=False) for block in self._each_block(True)]
         if len(parts) == 1:
             return parts[0]
         return vstack(parts, format="csr") if issparse(parts[0]) else np.concatenate(parts)

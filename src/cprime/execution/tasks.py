@@ -41,15 +41,15 @@ def _(chunk: Chunk) -> int:
 
 
 class Mapped:
-    """A function of checked, prepared rows, for blocks of any dtype."""
+    """A function of checked, prepared rows, for blocks of any dtype, with results of the type `out`."""
 
-    def __init__(self, function: Callable[[Floats], Any], dtype: np.dtype, prepare: Prepare | None):
-        self.function, self.dtype, self.prepare = function, dtype, prepare
+    def __init__(self, function: Callable[[Floats], Any], dtype: np.dtype, prepare: Prepare | None, out: Any):
+        self.function, self.dtype, self.prepare, self.out = function, dtype, prepare, out
 
     def __call__(self, X: Any, block_info: Any = None) -> Any:
         first = block_info[0]["array-location"][0][0] if block_info else 0
         with computing(1):
-            return self.function(as_rows(X, self.dtype, self.prepare, "X", first))
+            return self.function(as_rows(X, self.dtype, self.prepare, "X", first)).astype(self.out, copy=False)
 
 
 def as_rows(X: Any, dtype: np.dtype, prepare: Prepare | None, name: str, first: int) -> Floats:

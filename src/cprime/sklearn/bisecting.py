@@ -1,0 +1,93 @@
+"""`BisectingKMeans` with scikit-learn's signature: its tree, each cut by a k-means of ours."""
+
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+import sklearn.cluster
+from numpy.typing import NDArray
+
+import cprime
+from cprime import em
+from cprime._random import Key
+from cprime.kernels.native import computing
+from cprime.sklearn.nearest import HERE, THERE, Distances, hand_over, weighted
+
+
+class BisectingKMeans(Distances, sklearn.cluster.BisectingKMeans):
+    """Bisecting k-means with the arguments, attributes and errors of scikit-learn's `BisectingKMeans`.
+
+    Which cluster is cut next, the draws of its starts, and `predict` down the tree are scikit-learn's; the k-means of
+    each cut is cprime's. Sparse data are fitted by scikit-learn's own code.
+
+    Attributes
+    ----------
+    cluster_centers_, labels_, inertia_, n_features_in_, feature_names_in_
+        As scikit-learn's.
+    fitted_by_ : {"cprime", "scikit-learn"}
+        Whose code ran.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cprime.sklearn import BisectingKMeans
+    >>> X = np.array([[1, 1], [10, 1], [3, 1], [10, 0], [2, 1], [10, 2], [10, 8], [10, 9], [10, 10]])
+    >>> BisectingKMeans(n_clusters=3, random_state=0).fit(X).inertia_
+    6.0
+    """
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Cut clusters until there are as many as wanted.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : Ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+            None is 1 for each.
+
+        Returns
+        -------
+        self : BisectingKMeans
+        """
+        if sp.issparse(X):
+            hand_over(self, "X is sparse")
+        super().fit(X, y, sample_weight)
+        self.fitted_by_ = THERE if sp.issparse(X) else HERE
+        return self
+
+    def _bisect(self, X: Any, x_squared_norms: NDArray, sample_weight: NDArray, cluster_to_bisect: Any) -> None:
+        """Cut one cluster of the tree into the best two of `n_init` starts."""
+        if sp.issparse(X):
+            super()._bisect(X, x_squared_norms, sample_weight, cluster_to_bisect)
+            return
+        rows = cluster_to_bisect.indices
+        X, norms, weights = X[rows], x_squared_norms[rows], sample_weight[rows]
+        data = weighted(X, weights)
+        core = cprime.KMeans(2, max_iter=self.max_iter, tol=self.tol, search="full")
+        core._least_shift = self.tol
+        plan = core._plan(data)
+        best: tuple[float, NDArray, NDArray] | None = None
+        with computing(None):
+            for _ in range(self.n_init):
+                start = self._init_centroids(
+                    X,
+                    x_squared_norms=norms,
+                    init=self.init,
+                    random_state=self._random_state,
+                    n_centroids=2,
+                    sample_weight=weights,
+                )
+                data.begin(keep=False)
+                fit = em.run(data, core._first_model(data, np.ascontiguousarray(start), True), plan, Key(0))
+                if best is None or fit.quantization_error < best[0] * (1 - 1e-6):
+                    labels = data.labels()
+                    assert labels is not None
+                    best = fit.quantization_error, labels, fit.model.centers
+        assert best is not None
+        _, labels, centers = best
+        if self.bisecting_strategy == "biggest_inertia":
+            scores = self._inertia_per_cluster(X, centers, labels, weights)
+        else:
+            scores = np.bincount(labels, minlength=2)
+        cluster_to_bisect.split(labels, centers, scores)

@@ -1,0 +1,61 @@
+"""`k_means` and `kmeans_plusplus` with scikit-learn's signatures."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn import cluster
+
+from cprime import seeding
+from cprime.sklearn.kmeans import KMeans, is_small
+from cprime.sklearn.nearest import logger
+
+_theirs = cluster.kmeans_plusplus  # whatever `patch` puts in its place
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def signed_as(other: Callable[..., Any]) -> Callable[[F], F]:
+    """Gives a function the signature of another."""
+
+    def signed(function: F) -> F:
+        function.__signature__ = inspect.signature(other)  # type: ignore[attr-defined]
+        return function
+
+    return signed
+
+
+@signed_as(cluster.k_means)
+def k_means(X: Any, n_clusters: int, *, sample_weight: Any = None, return_n_iter: bool = False, **params: Any) -> tuple:
+    """Fit `KMeans`, whose arguments these are.
+
+    Returns
+    -------
+    centroid : ndarray of shape (n_clusters, n_features)
+    label : ndarray of shape (n_samples,), int32
+    inertia : float
+    best_n_iter : int
+        Only with ``return_n_iter=True``.
+    """
+    km = KMeans(n_clusters, **params).fit(X, sample_weight=sample_weight)
+    found = km.cluster_centers_, km.labels_, km.inertia_
+    return (*found, km.n_iter_) if return_n_iter else found
+
+
+@signed_as(cluster.kmeans_plusplus)
+def kmeans_plusplus(X: Any, n_clusters: int, **params: Any) -> tuple[NDArray, NDArray]:
+    """Choose starting centers by greedy k-means++: scikit-learn's own draws of small data, else `cprime.seeding`'s.
+
+    Returns
+    -------
+    centers : ndarray of shape (n_clusters, n_features)
+    indices : ndarray of shape (n_clusters,)
+        The rows that they are.
+    """
+    if sp.issparse(X) or params.get("x_squared_norms") is not None:
+        logger.info("kmeans_plusplus: X is sparse, or x_squared_norms is given; scikit-learn's own code runs")
+    elif hasattr(X, "shape") and len(X.shape) == 2 and not is_small(X.shape, max(n_clusters, 1)):
+        params.pop("x_squared_norms", None)
+        return seeding.kmeans_plusplus(X, n_clusters, **params)
+    return _theirs(X, n_clusters, **params)

@@ -1,0 +1,172 @@
+"""`KMeans` with scikit-learn's signature, fitted by `cprime.KMeans`."""
+
+import math
+import sys
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+import sklearn.cluster
+from numpy.typing import NDArray
+from sklearn.base import _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils.extmath import row_norms
+from sklearn.utils.validation import check_array
+
+import cprime
+from cprime._threads import resolve_threads
+from cprime.sklearn.nearest import HERE, THERE, Nearest, hand_over
+
+# Greedy k-means++ of scikit-learn's own draws, up to so many products: some hundredths of a second.
+SAME_DRAWS = 2**27
+
+
+def is_small(shape: tuple[int, ...], n_clusters: int) -> bool:
+    """Whether scikit-learn's k-means++ of such data takes no time that matters, so that its draws can be kept."""
+    return math.prod(shape) * n_clusters * (2 + math.log(n_clusters)) <= SAME_DRAWS
+
+
+def are_centers(init: Any) -> bool:
+    """Whether a start is an array rather than a name or a function."""
+    return not isinstance(init, str) and not callable(init)
+
+
+def start_of(estimator: Any, X: NDArray, sample_weight: NDArray | None, random_state: np.random.RandomState) -> Any:
+    """`init` for cprime's estimator: centers, scikit-learn's own draws, or the name of a method of ours.
+
+    A function of scikit-learn's `init` sees data whose mean is 0, and so do its draws by distances.
+    """
+    init = estimator.init
+    if are_centers(init):
+        centers = check_array(init, dtype=X.dtype, copy=True, order="C")
+        estimator._validate_center_shape(X, centers)
+        return centers
+    if isinstance(init, str) and init == "k-means++" and not is_small(X.shape, estimator.n_clusters):
+        return "auto"
+    weights = np.ones(len(X), dtype=X.dtype) if sample_weight is None else sample_weight
+    mean: Any = 0
+    points, norms = X, None
+    if not (isinstance(init, str) and init == "random"):
+        mean = X.mean(axis=0)
+        points = X - mean
+        norms = row_norms(points, squared=True)
+
+    def centers_of(*_: Any, **__: Any) -> NDArray:
+        return mean + estimator._init_centroids(
+            points, x_squared_norms=norms, init=init, random_state=random_state, sample_weight=weights
+        )
+
+    return centers_of
+
+
+class Printer:
+    """What scikit-learn's `verbose=1` writes to standard output, of every start."""
+
+    def __init__(self, least_shift: float):
+        self.least_shift = least_shift
+        self._before: NDArray | None = None
+
+    def starting(self, init: Any) -> Callable[..., NDArray] | Any:
+        """The start, which says when it is there."""
+
+        def centers_of(*args: Any, **kwargs: Any) -> NDArray:
+            centers = init(*args, **kwargs)
+            sys.stdout.write("Initialization complete\n")
+            return centers
+
+        if callable(init):
+            return centers_of
+        sys.stdout.write("Initialization complete\n")
+        return init
+
+    def on_iteration(self, row: Mapping[str, Any], estimator: cprime.KMeans) -> None:
+        i = row["iteration"] - 1
+        sys.stdout.write(f"Iteration {i}, inertia {row['quantization_error']}.\n")
+        before, self._before = self._before if i else None, estimator.cluster_centers_
+        if before is None:
+            return
+        shift = float(np.square(np.subtract(estimator.cluster_centers_, before, dtype=np.float64)).sum())
+        if row["n_moved"] == 0:
+            sys.stdout.write(f"Converged at iteration {i}: strict convergence.\n")
+        elif shift <= self.least_shift:
+            sys.stdout.write(f"Converged at iteration {i}: center shift {shift} within tolerance {self.least_shift}.\n")
+
+
+class KMeans(Nearest, sklearn.cluster.KMeans):
+    """k-means with the arguments, attributes and errors of scikit-learn's `KMeans`, fitted by `cprime.KMeans`.
+
+    Parameters are scikit-learn's. `tol` is, as there, the squared shift of all centers, relative to the mean variance
+    of the features, at which a start has converged. What cprime adds:
+
+    - From 256 clusters and 2²⁵ evaluations an iteration the search is "graph", and the start "two-level" in place of
+      k-means++; ``algorithm="elkan"`` asks for the exact search by bounds at any size. Smaller data start from
+      scikit-learn's own draws: the same `random_state` gives the same clusters.
+    - `copy_x` has no effect: data are neither moved nor copied.
+    - Sparse data are fitted by scikit-learn's own code.
+
+    Attributes
+    ----------
+    cluster_centers_, labels_, inertia_, n_iter_, n_features_in_, feature_names_in_
+        As scikit-learn's.
+    fitted_by_ : {"cprime", "scikit-learn"}
+        Whose code ran.
+    cprime_ : cprime.KMeans or None
+        The estimator underneath, with its `certificate_`, `history_`, `bounds` and `save`; None where scikit-learn's
+        own code ran.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cprime.sklearn import KMeans
+    >>> X = np.array([[1, 2], [1, 4], [1, 0], [10, 2], [10, 4], [10, 0]])
+    >>> km = KMeans(n_clusters=2, random_state=0, n_init="auto").fit(X)
+    >>> km.labels_, km.predict([[0, 0], [12, 3]])
+    (array([1, 1, 1, 0, 0, 0], dtype=int32), array([1, 0], dtype=int32))
+    """
+
+    cprime_: cprime.KMeans | None
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the centers.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : Ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+            None is 1 for each.
+
+        Returns
+        -------
+        self : KMeans
+        """
+        if sp.issparse(X):
+            hand_over(self, "X is sparse")
+            self.fitted_by_, self.cprime_ = THERE, None
+            return super().fit(X, y, sample_weight)
+        X, sample_weight = self._training_data(X, sample_weight)
+        self._check_params_vs_input(X)
+        random_state = check_random_state(self.random_state)
+        init = start_of(self, X, sample_weight, random_state)
+        printer = Printer(self._tol) if self.verbose else None
+        core = cprime.KMeans(
+            self.n_clusters,
+            init=init if printer is None else printer.starting(init),
+            n_init=self._n_init,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            search="bounded" if self._algorithm == "elkan" else "auto",
+            random_state=random_state if isinstance(init, str) else deepcopy(random_state),  # its start draws itself
+            callbacks=printer,
+        )
+        core._least_shift = self._tol
+        core.fit(X, sample_weight=sample_weight)
+        core.init, core.callbacks = self.init, None  # what can be stored
+        self.cluster_centers_, self.labels_ = core.cluster_centers_, core.labels_
+        self.inertia_, self.n_iter_ = core.inertia_, core.n_iter_
+        self._n_features_out, self._n_threads = self.n_clusters, resolve_threads(None)
+        self.fitted_by_, self.cprime_ = HERE, core
+        return self

@@ -1,0 +1,224 @@
+"""`MiniBatchKMeans` with scikit-learn's signature: its batches and its end, with the steps of `em.online`."""
+
+import math
+import sys
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+import sklearn.cluster
+from numpy.typing import NDArray
+from sklearn.base import _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils.extmath import row_norms
+from sklearn.utils.validation import check_array
+
+from cprime import em, kernels
+from cprime._random import Key
+from cprime._threads import resolve_threads
+from cprime.block import Block
+from cprime.estimators.nearest_center import Inertia
+from cprime.estimators.validation import check_weights
+from cprime.execution import local
+from cprime.kernels.native import computing
+from cprime.model import TiedSpherical
+from cprime.model.tied_spherical import variance_floor
+from cprime.sklearn.kmeans import are_centers
+from cprime.sklearn.nearest import HERE, THERE, Nearest, hand_over, squared, weighted
+
+_ANY = Key(0)  # where nothing is drawn
+
+
+class MiniBatchKMeans(Nearest, sklearn.cluster.MiniBatchKMeans):
+    """k-means by batches with the arguments, attributes and errors of scikit-learn's `MiniBatchKMeans`.
+
+    Batches, starts and reassigned centers are drawn as scikit-learn draws them: the same `random_state` gives the same
+    fit, but for rounding. Assignments and means are cprime's. Sparse data are fitted by scikit-learn's own code.
+
+    Attributes
+    ----------
+    cluster_centers_, labels_, inertia_, n_iter_, n_steps_, n_features_in_, feature_names_in_
+        As scikit-learn's.
+    fitted_by_ : {"cprime", "scikit-learn"}
+        Whose code ran.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cprime.sklearn import MiniBatchKMeans
+    >>> X = np.array([[1, 2], [1, 4], [4, 2], [9, 2], [9, 4], [9, 0]])
+    >>> km = MiniBatchKMeans(n_clusters=2, random_state=0, batch_size=6, n_init=3).fit(X)
+    >>> km.predict([[0, 0], [10, 4]]).tolist()
+    [0, 1]
+    """
+
+    _counts: NDArray[np.float64]
+    _random_state: np.random.RandomState
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the centers, batch by batch.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : Ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+            None is 1 for each; a batch draws a point as often as it weighs.
+
+        Returns
+        -------
+        self : MiniBatchKMeans
+        """
+        if sp.issparse(X):
+            hand_over(self, "X is sparse")
+            self.fitted_by_ = THERE
+            return super().fit(X, y, sample_weight)
+        X, sample_weight = self._training_data(X, sample_weight)
+        self._check_params_vs_input(X)
+        random_state, n, batch = check_random_state(self.random_state), len(X), self._batch_size
+        weights = np.ones(n, dtype=X.dtype) if check_weights(sample_weight, X) is None else sample_weight
+        with computing(None):
+            model = self._first_model(self._best_start(X, weights, random_state))
+            self._ewa_inertia = self._ewa_inertia_min = None
+            self._no_improvement = 0
+            # what RandomState.choice does with probabilities, made once for all batches
+            shares = np.cumsum(weights / weights.sum(), dtype=np.float64)
+            shares /= shares[-1]
+            n_steps = (self.max_iter * n) // batch
+            for i in range(n_steps):
+                rows = np.searchsorted(shares, random_state.random_sample(batch), side="right")
+                before = model.centers
+                model, J = self._step(model, X[rows], None, random_state)
+                moved = float(np.square(model.centers - before).sum()) if self._tol > 0 else 0.0
+                if self._mini_batch_convergence(i, n_steps, n, moved, J):
+                    break
+            self.n_steps_, self.n_iter_ = i + 1, math.ceil((i + 1) * batch / n)
+            self._set_centers(model)
+            if self.compute_labels:
+                self._label(X, sample_weight)
+            else:
+                self.inertia_ = self._ewa_inertia * weights.sum()
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Move the centers by one batch.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : Ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+            None is 1 for each.
+
+        Returns
+        -------
+        self : MiniBatchKMeans
+        """
+        first = not hasattr(self, "cluster_centers_")
+        if sp.issparse(X):
+            hand_over(self, "X is sparse")
+            self.fitted_by_ = THERE
+            if not first:
+                self._counts = self._counts.astype(self.cluster_centers_.dtype, copy=False)
+            return super().partial_fit(X, y, sample_weight)
+        X, sample_weight = self._training_data(X, sample_weight, reset=first)
+        weights = np.ones(len(X), dtype=X.dtype) if sample_weight is None else sample_weight
+        self._random_state = getattr(self, "_random_state", check_random_state(self.random_state))
+        with computing(None):
+            if first:
+                self._check_params_vs_input(X)
+                model = self._first_model(self._start(X, weights, self._random_state))
+            else:
+                model = _model(np.asarray(self.cluster_centers_, dtype=X.dtype))
+            model, _ = self._step(model, squared(X), sample_weight, self._random_state)
+            self._set_centers(model)
+            if self.compute_labels:
+                self._label(X, sample_weight)
+        self.n_steps_ = getattr(self, "n_steps_", 0) + 1
+        return self
+
+    def _best_start(self, X: NDArray, weights: NDArray, random_state: np.random.RandomState) -> NDArray:
+        """The best of `n_init` starts, by J of some rows."""
+        rows = random_state.randint(0, len(X), self._init_size)
+        judge = local(X[rows], weights[rows].astype(np.float64))
+        best: tuple[float, NDArray] | None = None
+        for run in range(1, self._n_init + 1):
+            if self.verbose:
+                sys.stdout.write(f"Init {run}/{self._n_init} with method {self.init}\n")
+            centers = self._start(X, weights, random_state)
+            J = judge.each(Inertia(centers))
+            if self.verbose:
+                sys.stdout.write(f"Inertia for init {run}/{self._n_init}: {J}\n")
+            if best is None or best[0] > J:
+                best = J, centers
+        assert best is not None
+        return best[1]
+
+    def _start(self, X: NDArray, weights: NDArray, random_state: np.random.RandomState) -> NDArray:
+        """Starting centers by scikit-learn's own draws from `init_size` rows."""
+        init = self.init
+        if are_centers(init):
+            init = check_array(init, dtype=X.dtype, copy=True, order="C")
+            self._validate_center_shape(X, init)
+        centers = self._init_centroids(
+            X,
+            x_squared_norms=row_norms(X, squared=True),
+            init=init,
+            random_state=random_state,
+            init_size=self._init_size,
+            sample_weight=weights,
+        )
+        return np.array(centers, dtype=X.dtype, order="C")
+
+    def _first_model(self, centers: NDArray) -> TiedSpherical:
+        """Of starting centers that have won nothing yet."""
+        self._counts = np.zeros(self.n_clusters)
+        self._n_since_last_reassign = 0
+        self._n_threads = resolve_threads(None)
+        return _model(centers)
+
+    def _step(
+        self, model: TiedSpherical, X: NDArray, weights: NDArray | None, random_state: np.random.RandomState
+    ) -> tuple[TiedSpherical, float]:
+        """One batch: means that run on, then centers of little weight begin anew; and J of the batch as it was met."""
+        data = weighted(X, weights)
+        data.begin(keep=False)
+        model, counts, totals = em.k_means_step(model, self._counts.astype(np.float64, copy=False), data, 1.0, _ANY)
+        self._counts = counts
+        if self._random_reassign() and self.reassignment_ratio > 0:
+            model = self._reassigned(model, X, random_state)
+        return model, totals.statistics.quantization_error
+
+    def _reassigned(self, model: TiedSpherical, X: NDArray, random_state: np.random.RandomState) -> TiedSpherical:
+        """Centers that have won less than `reassignment_ratio` of the most go to rows of the batch, half of it at most.
+
+        They are said to have won as much as the least of the others, so that they do not go again at once.
+        """
+        counts, most = self._counts, len(X) // 2
+        light = counts < self.reassignment_ratio * counts.max()
+        if light.sum() > 0.5 * len(X):
+            light[np.argsort(counts)[most:]] = False
+        if not light.any():
+            return model
+        rows = random_state.choice(len(X), replace=False, size=light.sum())
+        if self.verbose:
+            sys.stdout.write(f"[MiniBatchKMeans] Reassigning {len(rows)} cluster centers.\n")
+        centers = model.centers.copy()
+        centers[light] = X[rows]
+        counts[light] = counts[~light].min()
+        return _model(centers)
+
+    def _set_centers(self, model: TiedSpherical) -> None:
+        self.cluster_centers_, self._n_features_out = model.centers, len(model.centers)
+        self.fitted_by_ = HERE
+
+    def _label(self, X: NDArray, sample_weight: NDArray | None) -> None:
+        ids, costs = kernels.nearest(X, self.cluster_centers_)
+        self.labels_, self.inertia_ = ids[:, 0], Block(X, sample_weight).weighted_sum(costs[:, 0])
+
+
+def _model(centers: NDArray) -> TiedSpherical:
+    """Centers for a step, which has no use for a variance."""
+    return TiedSpherical(centers, 1.0, variance_floor(centers))

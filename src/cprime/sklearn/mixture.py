@@ -1,0 +1,254 @@
+"""`GaussianMixture` with scikit-learn's signature, fitted by `cprime.GaussianMixture`."""
+
+import inspect
+import warnings
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import replace
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+import sklearn.mixture
+from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.base import _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._array_api import get_namespace
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+import cprime
+from cprime.estimators.fitted_mixture import best_of
+from cprime.estimators.mixture_parameters import Given, covariances_of_factors, make
+from cprime.execution import Data, local
+from cprime.kernels.native import computing
+from cprime.model import Model
+from cprime.sklearn.kmeans import KMeans, is_small
+from cprime.sklearn.nearest import HERE, THERE, hand_over, squared
+
+# What a fit finds, under scikit-learn's names.
+_FOUND = (
+    *("weights_", "means_", "covariances_", "precisions_", "precisions_cholesky_"),
+    *("converged_", "n_iter_", "lower_bound_", "lower_bounds_"),
+)
+
+
+def _of_another_library(X: Any) -> bool:
+    """Whether scikit-learn would compute with the array library that X is of."""
+    return get_config()["array_api_dispatch"] and hasattr(X, "__array_namespace__") and not isinstance(X, np.ndarray)
+
+
+def _with_namespace(method: Callable[..., None], *args: Any) -> None:
+    """Call a method of scikit-learn that from version 1.8 on asks for the array namespace too."""
+    method(*args, **({"xp": get_namespace(args[0])[0]} if "xp" in inspect.signature(method).parameters else {}))
+
+
+class _OneStart(cprime.GaussianMixture):
+    """One run of several: whether the best of them has converged is said by who asked for them."""
+
+    _before: float = np.inf
+    _from: Model | None = None
+
+    def _bound_before(self) -> float:
+        return self._before
+
+    def _start(self, data: Data) -> tuple[Any, Given]:
+        if self._from is None:
+            return super()._start(data)
+        start, kind = self._from, self.covariance_type
+        return start.centers, Given(kind, self.reg_covar, True, start.weights, start.covariances, True)
+
+    def _warn_not_converged(self) -> None:
+        pass
+
+    def by_its_name(self) -> cprime.GaussianMixture:
+        """The fitted mixture, without what it has started from."""
+        mixture = cprime.GaussianMixture(**self.get_params(deep=False))
+        mixture.__dict__.update({name: value for name, value in vars(self).items() if name not in ("_from", "_before")})
+        return mixture
+
+
+class GaussianMixture(sklearn.mixture.GaussianMixture):
+    """A mixture with the arguments, attributes and errors of scikit-learn's, fitted by `cprime.GaussianMixture`.
+
+    Parameters are scikit-learn's. Up to 16 components every iteration is that of exact EM; above, a point keeps its 5
+    best components and momentum halves the iterations, `lower_bound_` is then the free energy, a lower bound of the
+    log-likelihood, and `score` the likelihood itself. Small data start from scikit-learn's own draws: the same
+    `random_state` gives the same mixture; others from those of `cprime.GaussianMixture`.
+
+    Attributes
+    ----------
+    weights_, means_, covariances_, precisions_, precisions_cholesky_, converged_, n_iter_, lower_bound_, lower_bounds_
+        As scikit-learn's, in the dtype of the data. `lower_bound_` is that of the parameters that are returned, the
+        last of `lower_bounds_` that of those before.
+    n_features_in_, feature_names_in_
+        As scikit-learn's.
+    fitted_by_ : {"cprime", "scikit-learn"}
+        Whose code ran: scikit-learn's with max_iter=0, which fits nothing, and for arrays of other libraries.
+    cprime_ : cprime.GaussianMixture or None
+        The estimator underneath, with its `certificate_`, `history_`, `bounds` and `save`; None where scikit-learn's
+        own code ran.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cprime.sklearn import GaussianMixture
+    >>> X = np.array([[1, 2], [1, 4], [1, 0], [10, 2], [10, 4], [10, 0]])
+    >>> gm = GaussianMixture(n_components=2, random_state=0).fit(X)
+    >>> gm.means_.round(6)
+    array([[10.,  2.],
+           [ 1.,  2.]])
+    """
+
+    cprime_: cprime.GaussianMixture | None
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the parameters.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : Ignored
+
+        Returns
+        -------
+        self : GaussianMixture
+        """
+        self._fit(X, y)
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None) -> Any:
+        """As ``fit(X).predict(X)``."""
+        labels = self._fit(X, y)
+        return self.predict(X) if labels is None else labels
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def _fit(self, X: Any, y: Any) -> Any:
+        """Fit; gives labels where scikit-learn's own code has found them."""
+        why = "max_iter=0 fits nothing" if self.max_iter == 0 else None
+        why = "X is an array of another library" if _of_another_library(X) else why
+        if why is not None:
+            hand_over(self, why)
+            self.fitted_by_, self.cprime_ = THERE, None
+            return super().fit_predict(X, y)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], order="C", ensure_min_samples=2)
+        if len(X) < self.n_components:
+            raise ValueError(
+                f"Expected n_samples >= n_components but got n_components = {self.n_components}, n_samples = {len(X)}"
+            )
+        _with_namespace(self._check_parameters, squared(X))
+        goes_on = self.warm_start and hasattr(self, "converged_")
+        random_state, best = check_random_state(self.random_state), None
+        for run in range(1 if goes_on else self.n_init):
+            self._print_verbose_msg_init_beg(run)
+            core = self._started(X, goes_on, random_state)
+            bounds = [core._before]
+
+            def show(row: Mapping[str, Any], *, bounds: list[float] = bounds) -> None:
+                self._print_verbose_msg_iter_end(row["iteration"], row["lower_bound"] - bounds[-1])
+                bounds.append(row["lower_bound"])
+
+            core.callbacks = show
+            core.fit(X)
+            core.callbacks = None
+            self._print_verbose_msg_init_end(core.lower_bound_, core.converged_)
+            if best is None or core.lower_bound_ > best.lower_bound_:
+                best = core
+        assert best is not None
+        if not best.converged_:
+            warnings.warn(
+                "Best performing initialization did not converge. Try different init parameters, or increase max_iter, "
+                "tol, or check for degenerate data.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        for name in _FOUND:
+            setattr(self, name, getattr(best, name))
+        self.fitted_by_, self.cprime_ = HERE, best.by_its_name()
+        return None
+
+    def _started(self, X: NDArray, goes_on: bool, random_state: np.random.RandomState) -> _OneStart:
+        """An estimator of ours that starts where scikit-learn's would."""
+        core = _OneStart(
+            self.n_components,
+            covariance_type=self.covariance_type,
+            init_params=self.init_params,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            reg_covar=self.reg_covar,
+            weights_init=self.weights_init,
+            means_init=self.means_init,
+            precisions_init=self.precisions_init,
+            random_state=random_state,
+        )
+        if goes_on:
+            core._before = self.lower_bounds_[-1] if self.lower_bounds_ else np.inf
+        elif self.init_params == "random" or is_small(X.shape, self.n_components):
+            self._start_as_there(X, random_state)
+        else:
+            return core
+        core._from = self._model()
+        return core
+
+    def _start_as_there(self, X: NDArray, random_state: np.random.RandomState) -> None:
+        """Starting parameters by scikit-learn's own draws; its k-means is ours."""
+        given = self.weights_init, self.means_init, self.precisions_init
+        if self.init_params != "kmeans" or all(value is not None for value in given):
+            _with_namespace(self._initialize_parameters, X, random_state)
+            return
+        labels = KMeans(self.n_components, n_init=1, random_state=random_state).fit(X).labels_
+        responsibilities = np.zeros((len(X), self.n_components), dtype=X.dtype)
+        responsibilities[np.arange(len(X)), labels] = 1
+        self._initialize(X, responsibilities)
+
+    def _model(self) -> Model:
+        """The parameters as they stand in the attributes."""
+        covariances = covariances_of_factors(self.covariance_type, self.precisions_cholesky_)
+        weights = np.asarray(self.weights_, dtype=np.float64)
+        return make(self.covariance_type, np.ascontiguousarray(self.means_), covariances, 0.0, weights)
+
+    def _rows(self, X: Any) -> tuple[Data, Model] | None:
+        """Rows to predict, and the parameters; None for what scikit-learn serves."""
+        check_is_fitted(self)
+        if _of_another_library(X) or not isinstance(self.means_, np.ndarray):
+            hand_over(self, "X is an array of another library")
+            return None
+        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], order="C")
+        model: Any = self._model()
+        dtype = np.result_type(X, self.means_)
+        return local(squared(X.astype(dtype, copy=False))), replace(model, centers=model.centers.astype(dtype))
+
+    def sample(self, n_samples: int = 1) -> Any:
+        """Draw points, as scikit-learn draws them, and their components: (n_samples, n_features) and (n_samples,)."""
+        other = copy(self)
+        if isinstance(getattr(self, "weights_", None), np.ndarray):  # of single ones the sum may be above 1
+            other.weights_ = self.weights_.astype(np.float64) / self.weights_.sum(dtype=np.float64)
+        return super(GaussianMixture, other).sample(n_samples)
+
+    def predict(self, X: Any) -> Any:
+        """The most probable component of each row, (n_samples,); ties go to the lower index."""
+        found = self._rows(X)
+        if found is None:
+            return super().predict(X)
+        data, model = found
+        with computing(None):
+            return data.map(partial(best_of, model), None, np.int64)
+
+    def predict_proba(self, X: Any) -> Any:
+        """The posterior of every component for each row: (n_samples, n_components), rows sum to 1."""
+        found = self._rows(X)
+        if found is None:
+            return super().predict_proba(X)
+        data, model = found
+        with computing(None):
+            return data.map(model.responsibilities, len(model.centers), data.dtype)
+
+    def score_samples(self, X: Any) -> Any:
+        """The log-likelihood of each row, (n_samples,), in nats."""
+        found = self._rows(X)
+        if found is None:
+            return super().score_samples(X)
+        data, model = found
+        with computing(None):
+            return data.map(model.log_likelihood, None, data.dtype)

@@ -1,0 +1,106 @@
+"""What the drop-in classes of k-means share: how data come in, distances to centers, what is handed over."""
+
+import logging
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import TransformerMixin
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from cprime._range import check_largest
+from cprime.estimators.nearest_center import Inertia, euclidean_distances, nearest_labels
+from cprime.estimators.validation import check_weights
+from cprime.execution import Data, local
+from cprime.kernels import extent
+from cprime.kernels.native import computing
+
+logger = logging.getLogger("cprime")
+
+HERE, THERE = "cprime", "scikit-learn"  # values of `fitted_by_`
+
+
+def hand_over(estimator: Any, why: str) -> None:
+    """Say that scikit-learn's own code runs."""
+    logger.info("%s: %s; scikit-learn's own code runs", type(estimator).__name__, why)
+
+
+def squared(X: NDArray) -> NDArray:
+    """X, whose squares its type holds, or an error that says what came."""
+    check_largest(extent(X)[0], X.dtype, X.shape[1], "X")
+    return X
+
+
+class Distances(TransformerMixin):
+    """Mixin before a class of scikit-learn: `transform` and `score` by `cluster_centers_`."""
+
+    cluster_centers_: NDArray
+    fitted_by_: str
+    _check_test_data: Any
+    fit: Any
+
+    def _training_data(self, X: Any, sample_weight: Any, reset: bool = True) -> tuple[Any, NDArray | None]:
+        """What `fit` is given, checked as scikit-learn checks it."""
+        dtypes = [np.float64, np.float32]
+        X = validate_data(self, X, accept_sparse="csr", dtype=dtypes, order="C", accept_large_sparse=False, reset=reset)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, dtype=X.dtype)
+        return X, sample_weight
+
+    def _check_params_vs_input(self, X: Any, *args: Any, **kwargs: Any) -> None:
+        """What every fit asks first, of dense rows also whether their squares can be held."""
+        if not sp.issparse(X):
+            squared(X)
+        super()._check_params_vs_input(X, *args, **kwargs)
+
+    def _rows(self, X: Any) -> tuple[NDArray, NDArray] | None:
+        """Rows to predict and the centers in their type; None for what scikit-learn serves."""
+        check_is_fitted(self)
+        X = self._check_test_data(X)
+        if sp.issparse(X):
+            hand_over(self, "X is sparse")
+            return None
+        dtype = np.result_type(X, self.cluster_centers_)
+        return squared(X.astype(dtype, copy=False)), np.ascontiguousarray(self.cluster_centers_, dtype=dtype)
+
+    def transform(self, X: Any) -> Any:
+        """The Euclidean distance of each row to each center: (n_samples, n_clusters), in data units."""
+        found = self._rows(X)
+        if found is None:
+            return super().transform(X)
+        X, centers = found
+        with computing(None):
+            return local(X).map(partial(euclidean_distances, centers), len(centers), X.dtype)
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """As ``fit(X).transform(X)``."""
+        return self.fit(X, sample_weight=sample_weight).transform(X)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """−J: minus the weighted sum of squared distances to the nearest center, in data unit²."""
+        found = self._rows(X)
+        if found is None:
+            return super().score(X, y, sample_weight)
+        X, centers = found
+        with computing(None):
+            return -weighted(X, sample_weight).each(Inertia(centers))
+
+
+class Nearest(Distances):
+    """The same, and `predict` by the nearest of all centers."""
+
+    def predict(self, X: Any) -> NDArray[np.int32]:
+        """The nearest center of each row, (n_samples,); ties go to the lower index."""
+        found = self._rows(X)
+        if found is None:
+            return super().predict(X)
+        X, centers = found
+        with computing(None):
+            return local(X).map(partial(nearest_labels, centers), None, np.int32)
+
+
+def weighted(X: NDArray, sample_weight: Any) -> Data:
+    """Rows with weights that are not negative, or None."""
+    return local(X, check_weights(sample_weight, X))

@@ -1,0 +1,254 @@
+"""The drop-in classes look and behave like scikit-learn's: signatures, clones, tables, routing, pickles, results."""
+
+import doctest
+import importlib
+import inspect
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn.base
+import sklearn.cluster
+import sklearn.mixture
+from scipy.sparse import csr_array
+from sklearn.model_selection import GridSearchCV, KFold, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import cprime
+import cprime.sklearn as ours
+
+THEIRS = {
+    name: getattr(sklearn.cluster, name, None) or getattr(sklearn.mixture, name)
+    for name in ours.__all__
+    if name not in ("patch", "unpatch")
+}
+CLASSES = [name for name, value in THEIRS.items() if inspect.isclass(value)]
+every_class = pytest.mark.parametrize("name", CLASSES)
+
+
+def made(name, **params):
+    size = "n_components" if name == "GaussianMixture" else "n_clusters"
+    return getattr(ours, name)(**{size: 3, "random_state": 0} | params)
+
+
+@pytest.fixture(scope="module")
+def X():
+    rng = np.random.default_rng(1)
+    return np.concatenate([rng.normal(center, 0.7, size=(60, 3)) for center in (0.0, 4.0, 9.0)])
+
+
+@pytest.mark.parametrize("name", THEIRS)
+def test_signatures_are_scikit_learns(name):
+    here, there = getattr(ours, name), THEIRS[name]
+    assert inspect.signature(here) == inspect.signature(there)
+    if inspect.isclass(there):
+        public = {member for member in dir(there) if not member.startswith("_") and callable(getattr(there, member))}
+        assert public <= set(dir(here))
+        for member in public:
+            names = [
+                [(p.name, p.kind, p.default) for p in inspect.signature(getattr(cls, member)).parameters.values()]
+                for cls in (here, there)
+            ]
+            assert names[0] == names[1], member
+
+
+@every_class
+def test_what_it_is(name, X):
+    estimator = made(name)
+    assert isinstance(estimator, THEIRS[name])
+    assert isinstance(estimator, sklearn.base.BaseEstimator)
+    assert estimator.get_params() == THEIRS[name](**estimator.get_params()).get_params()
+    assert sklearn.base.clone(estimator).get_params() == estimator.get_params()
+    assert repr(estimator) == repr(THEIRS[name](**estimator.get_params()))
+    assert name in estimator.fit(X)._repr_html_()
+    assert sklearn.utils.get_tags(estimator).transformer_tags == sklearn.utils.get_tags(THEIRS[name]()).transformer_tags
+
+
+@every_class
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_results_are_those_of_scikit_learn(name, dtype, X):
+    X = X.astype(dtype)
+    here, there = made(name).fit(X), THEIRS[name](**made(name).get_params()).fit(X)
+    assert here.fitted_by_ == "cprime"
+    rtol = 1e-9 if dtype is np.float64 else 2e-3
+    for attribute, expected in vars(there).items():
+        if not attribute.endswith("_") or attribute == "lower_bound_":  # ours is that of the last parameters
+            continue
+        found = getattr(here, attribute)
+        assert type(found) is type(expected) or isinstance(found, type(expected) | float), attribute
+        if isinstance(expected, np.ndarray):
+            assert (found.dtype, found.shape) == (expected.dtype, expected.shape), attribute
+        np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol, err_msg=attribute)
+    for method in ("predict", "fit_predict", "transform", "predict_proba", "score_samples"):
+        if hasattr(there, method):
+            found, expected = getattr(here, method)(X), getattr(there, method)(X)
+            assert (found.dtype, found.shape) == (expected.dtype, expected.shape), method
+            np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol, err_msg=method)
+    for method in ("score", "bic", "aic"):
+        if hasattr(there, method):
+            assert getattr(here, method)(X) == pytest.approx(getattr(there, method)(X), rel=rtol)
+
+
+@every_class
+def test_pickles_and_copies_predict_alike(name, X):
+    fitted = made(name).fit(X)
+    again = pickle.loads(pickle.dumps(fitted))
+    assert np.array_equal(again.predict(X), fitted.predict(X))
+    assert again.fitted_by_ == "cprime"
+
+
+@every_class
+def test_tables_have_names(name, X):
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    fitted = made(name).fit(table)
+    assert list(fitted.feature_names_in_) == ["a", "b", "c"]
+    assert fitted.n_features_in_ == 3
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        fitted.predict(X)
+    with pytest.raises(ValueError, match="feature names should match"):
+        fitted.predict(table.rename(columns={"a": "z"}))
+    if hasattr(fitted, "transform"):
+        prefix = name.lower()
+        assert list(fitted.get_feature_names_out()) == [f"{prefix}{i}" for i in range(3)]
+        frame = fitted.set_output(transform="pandas").transform(table)
+        assert list(frame.columns) == [f"{prefix}{i}" for i in range(3)]
+        assert fitted.fit_transform(table).equals(fitted.transform(table))
+
+
+@pytest.mark.parametrize("name", ["KMeans", "MiniBatchKMeans"])
+def test_weights_are_routed(name, X):
+    with sklearn.config_context(enable_metadata_routing=True):
+        estimator = made(name).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=True), estimator)
+        weights = np.linspace(0.5, 1.5, len(X))
+        assert pipeline.fit(X, sample_weight=weights)[-1].fitted_by_ == "cprime"
+        found = cross_validate(estimator, X, params={"sample_weight": weights}, cv=3)
+        assert np.isfinite(found["test_score"]).all()
+
+
+def test_searches_over_parameters(X):
+    folds = KFold(3, shuffle=True, random_state=0)
+    choices = {"n_components": [1, 3], "covariance_type": ["full", "diag"]}
+    search = GridSearchCV(made("GaussianMixture"), choices, cv=folds)
+    assert search.fit(X).best_params_["n_components"] == 3
+
+
+@every_class
+def test_arguments_are_refused_in_scikit_learns_words(name, X):
+    wrong = {"tol": -1.0, "max_iter": 0 if name != "GaussianMixture" else -1, "random_state": "x"}
+    for argument, value in wrong.items():
+        errors = []
+        for cls in (getattr(ours, name), THEIRS[name]):
+            with pytest.raises(ValueError, match=f"'{argument}' parameter of {name}") as error:
+                cls(**{argument: value}).fit(X)
+            errors.append(str(error.value))
+        assert errors[0] == errors[1]
+    with pytest.raises(TypeError, match="unexpected keyword argument"):
+        getattr(ours, name)(search="graph")
+    X = X.copy()
+    X[3, 1] = np.nan
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        made(name).fit(X)
+    with pytest.raises(ValueError, match="Divide X by a constant"):
+        made(name).fit(np.where(np.isnan(X), 1e200, X))
+
+
+@pytest.mark.parametrize("name", ["KMeans", "MiniBatchKMeans", "BisectingKMeans"])
+def test_sparse_data_are_handed_over_and_the_log_says_so(name, X, handed_over):
+    fitted = made(name).fit(csr_array(X))
+    assert fitted.fitted_by_ == "scikit-learn"
+    assert handed_over == [f"{name}: X is sparse; scikit-learn's own code runs"]
+    dense = made(name).fit(X)
+    assert np.array_equal(dense.predict(csr_array(X)), dense.predict(X))
+    np.testing.assert_allclose(dense.transform(csr_array(X)), dense.transform(X), rtol=1e-6, atol=1e-6)
+    assert dense.score(csr_array(X)) == pytest.approx(dense.score(X))
+    assert len(handed_over) == (3 if name == "BisectingKMeans" else 4)  # that goes down scikit-learn's tree anyway
+
+
+def test_batches_dense_and_sparse_in_turn(X):
+    km = made("MiniBatchKMeans")
+    for i in range(8):
+        km.partial_fit(csr_array(X) if i % 2 else X)
+    assert km.fitted_by_ == "scikit-learn"
+    assert km.n_steps_ == 8
+    assert km.inertia_ == pytest.approx(made("KMeans").fit(X).inertia_, rel=0.05)
+
+
+def test_nothing_is_fitted_without_iterations(X, handed_over):
+    gm = made("GaussianMixture", max_iter=0, means_init=X[[0, 70, 150]]).fit(X)
+    assert np.array_equal(gm.means_, X[[0, 70, 150]])
+    assert gm.fitted_by_ == "scikit-learn"
+    assert handed_over == ["GaussianMixture: max_iter=0 fits nothing; scikit-learn's own code runs"]
+
+
+def test_functions_are_those_of_the_classes(X):
+    centers, labels, inertia, n_iter = ours.k_means(X, 3, random_state=0, return_n_iter=True)
+    km = made("KMeans").fit(X)
+    assert np.array_equal(centers, km.cluster_centers_)
+    assert np.array_equal(labels, km.labels_)
+    assert (inertia, n_iter) == (km.inertia_, km.n_iter_)
+    assert len(ours.k_means(X, 3)) == 3
+    found, expected = (f(X, 3, random_state=0) for f in (ours.kmeans_plusplus, sklearn.cluster.kmeans_plusplus))
+    assert np.array_equal(found[1], expected[1])
+    with pytest.raises(TypeError, match="unexpected keyword argument 'metric'"):
+        ours.k_means(X, 3, metric="cosine")
+
+
+def test_many_clusters_are_searched_in_part():
+    X = np.random.default_rng(0).normal(size=(60_000, 4)).astype(np.float32)
+    km = ours.KMeans(600, random_state=0, max_iter=20).fit(X)
+    assert km.cprime_.certificate_["agreement"] > 0.9
+    centers, rows = ours.kmeans_plusplus(X, 600, random_state=0)
+    assert np.array_equal(X[rows], centers)
+    exact = ours.KMeans(600, random_state=0, max_iter=20, algorithm="elkan").fit(X)
+    assert exact.cprime_.certificate_ is None
+    assert km.inertia_ < 1.02 * exact.inertia_
+
+
+def test_what_is_underneath_can_be_stored(X, tmp_path):
+    for fitted in (made("KMeans").fit(X), made("GaussianMixture").fit(X)):
+        fitted.cprime_.save(tmp_path / "model")
+        assert np.array_equal(cprime.load(tmp_path / "model").predict(X), fitted.predict(X))
+
+
+def test_attributes_that_are_replaced_count(X):
+    km = made("KMeans").fit(X)
+    km.cluster_centers_ = km.cluster_centers_[::-1]
+    assert np.array_equal(km.predict(X), 2 - km.labels_)
+    gm = made("GaussianMixture").fit(X)
+    other = made("GaussianMixture")
+    for name in ("weights_", "means_", "precisions_cholesky_"):  # what people make mixtures of by hand
+        setattr(other, name, getattr(gm, name))
+    other.n_features_in_ = 3
+    np.testing.assert_allclose(other.score_samples(X), gm.score_samples(X))
+
+
+def test_single_weights_whose_sum_is_above_one_can_be_drawn_from():
+    X = np.repeat(np.random.default_rng(0).normal(size=(6, 2)), 15, axis=0).astype(np.float32)
+    with pytest.warns(sklearn.exceptions.ConvergenceWarning):
+        gm = made("GaussianMixture", n_components=9, covariance_type="diag", init_params="kmeans").fit(X)
+    assert gm.sample(50)[0].shape == (50, 2)
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters:sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(
+    [getattr(ours, name)() for name in CLASSES],
+    expected_failed_checks=lambda estimator: {
+        f"check_sample_weight_equivalence_on_{kind}_data": "scikit-learn's draws of starts, which fail it there too"
+        for kind in ("dense", "sparse")
+        if not isinstance(estimator, ours.GaussianMixture)
+    },
+)
+def test_estimator_passes_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("module", ["kmeans", "mini_batch", "bisecting", "mixture"])
+def test_examples_are_right(module):
+    results = doctest.testmod(importlib.import_module(f"cprime.sklearn.{module}"))
+    assert results.attempted > 0
+    assert results.failed == 0

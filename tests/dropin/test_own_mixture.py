@@ -1,0 +1,10 @@
+"""`sklearn.mixture.tests.test_gaussian_mixture` with this library's classes."""
+
+import pytest
+from their_tests import functions_of
+
+pytestmark = [
+    pytest.mark.usefixtures("served_here"),
+    pytest.mark.filterwarnings("ignore"),  # which of them are errors is theirs to say
+]
+globals().update(functions_of("sklearn.mixture.tests.test_gaussian_mixture"))

@@ -240,7 +240,7 @@ class FittedMixture(DensityMixin, Clusterer):
         )
         for name in ("covariances_", "precisions_", "precisions_cholesky_"):
             value = getattr(self, name)
-            setattr(mixture, name, np.full(len(self.means_), value) if shared else value.copy())
+            setattr(mixture, name, np.full(len(self.means_), value, self.means_.dtype) if shared else value.copy())
         mixture.means_, mixture.weights_ = self.means_.copy(), self.weights_.copy()
         for name in ("converged_", "n_iter_", "lower_bound_", "lower_bounds_", "n_features_in_", "feature_names_in_"):
             if hasattr(self, name):

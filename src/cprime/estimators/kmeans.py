@@ -7,12 +7,15 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from cprime import em, storage
 from cprime._random import Key
 from cprime.estimators.base import Clusterer
+from cprime.estimators.exported import sklearn_k_means
 from cprime.estimators.nearest_center import NearestCenter, cosine_distances, euclidean_distances
 from cprime.estimators.validation import (
     check_choice,
@@ -381,3 +384,14 @@ class KMeans(NearestCenter, Clusterer):
             In data units (or 0 … 2) and of the data's dtype. An N×C array: it is what was asked for.
         """
         return super().transform(X)
+
+    def to_sklearn(self) -> BaseEstimator:
+        """A fitted scikit-learn `KMeans` of the same centers, for what takes only those (ONNX, say).
+
+        Returns
+        -------
+        k_means : sklearn.cluster.KMeans, or Pipeline of a Normalizer and one for metric="cosine"
+            It predicts by all centers.
+        """
+        check_is_fitted(self)
+        return sklearn_k_means(self)

@@ -16,7 +16,7 @@ LAYERS = (
     ("__main__",),
     ("cli",),
     ("sklearn",),
-    ("", "coresets", "selection", "theory", "plots", "loading", "datasets", "reproduction"),
+    ("", "coresets", "selection", "theory", "plots", "loading", "datasets", "reproduction", "faiss"),
     ("estimators",),
     ("storage", "encoding", "checkpoints"),
     ("em", "fuzzy", "medoids"),

@@ -8,7 +8,18 @@
 
 from types import ModuleType
 
-from benchmarks.measures import growth, iteration, larger, memory, million, scale, setup_cost, survival, time_to_quality
+from benchmarks.measures import (
+    growth,
+    inverted_files,
+    iteration,
+    larger,
+    memory,
+    million,
+    scale,
+    setup_cost,
+    survival,
+    time_to_quality,
+)
 
 MEASURES: dict[str, ModuleType] = {
     "time-to-quality": time_to_quality,
@@ -20,4 +31,5 @@ MEASURES: dict[str, ModuleType] = {
     "scale": scale,
     "larger": larger,
     "survival": survival,
+    "inverted-files": inverted_files,
 }

@@ -67,7 +67,7 @@ _HOME = {
     "open_data": "cprime.sources",
     "resume": "cprime.loading",
 }
-_ROOMS = ("callbacks", "coresets", "datasets", "plots", "search", "seeding", "selection", "sklearn", "theory")
+_ROOMS = ("callbacks", "coresets", "datasets", "faiss", "plots", "search", "seeding", "selection", "sklearn", "theory")
 
 
 def __getattr__(name: str) -> object:

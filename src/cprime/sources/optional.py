@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-_EXTRAS = {"pyarrow": "tables", "zarr": "zarr", "h5py": "hdf5"}
+_EXTRAS = {"pyarrow": "tables", "zarr": "zarr", "h5py": "hdf5", "faiss": "faiss"}
 
 
 def require(module: str, name: str) -> Any:

@@ -1,0 +1,152 @@
+"""Inverted files for vector search: how long their training takes, and the recall of what was trained.
+
+The same index (IVF, Flat) is trained by `cprime.faiss.train_ivf` and by faiss on all vectors, holds the same vectors
+and answers the same queries, which neither has seen. faiss's default, at most 256 vectors a list, leaves none out as
+long as there are no more. Iterations are those of the index's own setting, ten, if they are not given.
+"""
+
+import argparse
+import os
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from benchmarks.measures import options as given
+from benchmarks.plots import Curve, draw
+from benchmarks.records import Record
+from benchmarks.tables import case, grouped, table
+
+TITLE = "Inverted files"
+K = 10
+_ROUNDS = 3
+_ALL = 2**31 - 1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    given.add_data(parser, ["sift"])
+    parser.set_defaults(model="k-means")
+    parser.add_argument("--queries", type=given.positive, default=10_000, help="vectors held out (default: 10,000)")
+    parser.add_argument("--probes", type=given.counts, default=(1, 2, 4, 8, 16, 32, 64), help="nprobe, several")
+    parser.add_argument("--ours", type=given.counts, default=(10,), help="iterations of cprime, several (default: 10)")
+    parser.add_argument("--theirs", type=given.counts, default=(10,), help="iterations of faiss, several (default: 10)")
+
+
+def measure(options: argparse.Namespace) -> Iterator[list[Record]]:
+    import faiss
+
+    faiss.omp_set_num_threads(options.threads)
+    for data, C, common in given.cases(options, "inverted-files"):
+        if data is None:
+            yield [common]
+            continue
+        X = data.X.copy()
+        np.random.default_rng(0).shuffle(X)
+        queries, X = X[: options.queries], np.ascontiguousarray(X[options.queries :])
+        exact = faiss.IndexFlatL2(X.shape[1])
+        exact.add(X)
+        truth = exact.search(queries, K)[1]
+        common |= {"N": len(X), "blas": os.environ.get("OPENBLAS_CORETYPE", "")}
+        for trainer, iterations in (("cprime", options.ours), ("faiss", options.theirs)):
+            for niter in iterations:
+                index = faiss.IndexIVFFlat(faiss.IndexFlatL2(X.shape[1]), X.shape[1], C)
+                index.cp.niter = niter
+                seconds = _trained(index, X, trainer)
+                index.add(X)
+                yield [
+                    {
+                        **common,
+                        "trainer": trainer,
+                        "niter": niter,
+                        "seconds": seconds,
+                        "error": float(index.quantizer.search(queries, 1)[0].mean(dtype=np.float64)),
+                        "search": [_searched(index, queries, truth, probes) for probes in options.probes],
+                    }
+                ]
+
+
+def _trained(index: Any, X: NDArray[np.float32], trainer: str) -> float:
+    """Seconds of the training."""
+    from cprime.faiss import train_ivf
+
+    index.cp.max_points_per_centroid, index.cp.min_points_per_centroid = _ALL, 1
+    begin = time.perf_counter()
+    if trainer == "cprime":
+        train_ivf(index, X)
+    else:
+        index.train(X)
+    return time.perf_counter() - begin
+
+
+def _searched(index: Any, queries: NDArray[np.float32], truth: NDArray[np.int64], probes: int) -> Record:
+    """Recall of the true neighbors, and milliseconds a query, all at once: the least of a few rounds."""
+    index.nprobe, milliseconds = probes, np.inf
+    for _ in range(_ROUNDS):
+        begin = time.perf_counter()
+        found = index.search(queries, K)[1]
+        milliseconds = min(milliseconds, 1000 * (time.perf_counter() - begin) / len(queries))
+    recall = np.mean([len(np.intersect1d(a, b)) / K for a, b in zip(found, truth, strict=True)])
+    return {"nprobe": probes, "recall": float(recall), "milliseconds": float(milliseconds)}
+
+
+def _name(record: Record) -> str:
+    return f"{record['trainer']} (niter={record['niter']})"
+
+
+def report(records: list[Record]) -> str:
+    parts = []
+    for group in grouped(records, "data", "C"):
+        if "skipped" in group[0]:
+            parts.append(f"### {group[0]['data']}\n\nSkipped: {group[0]['skipped']}.")
+            continue
+        probes = [found["nprobe"] for found in group[0]["search"]]
+        columns = ["trained by", "training, s", "mean squared error", *(f"recall@{K}, nprobe={n}" for n in probes)]
+        rows = [
+            [
+                _name(record),
+                f"{record['seconds']:.3g}",
+                f"{record['error']:.5g}",
+                *(f"{found['recall']:.4f}" for found in record["search"]),
+            ]
+            for record in group
+        ]
+        parts.append(f"### {case(group[0])}\n\n{table(columns, rows)}\n\n{_compared(group)}")
+    return "\n\n".join(parts)
+
+
+def _compared(group: list[Record]) -> str:
+    """Each of ours against each of theirs."""
+    lines = []
+    for ours in (record for record in group if record["trainer"] == "cprime"):
+        for theirs in (record for record in group if record["trainer"] == "faiss"):
+            gaps = [a["recall"] - b["recall"] for a, b in zip(ours["search"], theirs["search"], strict=True)]
+            faster = theirs["seconds"] / ours["seconds"]
+            lines.append(
+                f"- {_name(ours)} is trained {faster:.1f} times faster than {_name(theirs)}; its recall at equal "
+                f"nprobe differs by {min(gaps):+.4f} to {max(gaps):+.4f}."
+            )
+    blas = group[0]["blas"]
+    return "\n".join([*lines, f"\nOPENBLAS_CORETYPE is {blas or 'not set'}, which faiss's products of matrices go by."])
+
+
+def figures(records: list[Record]) -> dict[str, Figure]:
+    found = {}
+    for group in grouped(records, "data", "C"):
+        if "skipped" in group[0]:
+            continue
+        curves = [
+            Curve(
+                f"{_name(record)}, {record['seconds']:.3g} s",
+                record["trainer"],
+                [point["milliseconds"] for point in record["search"]],
+                [point["recall"] for point in record["search"]],
+            )
+            for record in group
+        ]
+        title = f"IVF{group[0]['C']:,}, {group[0]['data']}"
+        name = f"inverted-files-{group[0]['data']}-{group[0]['C']}"
+        found[name] = draw(curves, "ms a query", f"recall@{K}", title, y_scale="linear")
+    return found

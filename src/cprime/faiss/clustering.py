@@ -1,0 +1,197 @@
+"""`Kmeans`, with the arguments, methods and attributes of `faiss.Kmeans`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime import KMeans
+from cprime.faiss.library import faiss
+from cprime.faiss.parameters import ALL_POINTS, OURS, check_served, checked_weights, fitted, sampled
+from cprime.faiss.vectors import checked
+
+# What says how FAISS computes, and changes nothing of what is computed here.
+_NO_EFFECT = ("gpu", "progressive_dim_steps")
+
+
+class Kmeans:
+    """k-means as `faiss.Kmeans`: the same arguments, methods and attributes, by `cprime.KMeans`.
+
+    What differs: all points are used unless `max_points_per_centroid` is given; training ends before `niter` where
+    nothing moves any more; `weights` count in `obj`; `early_stop_threshold` is the relative change of `obj` as there. A
+    start that is not named is `cprime`'s own. `gpu`, `progressive_dim_steps`, `decode_block_size`,
+    `use_faster_subsampling`, `use_super_kmeans`, `update_index`, `afkmc2_chain_length` and `check_input_data_for_NaNs`
+    have no effect: everything is computed on the processor, by one method, and NaN is always refused.
+
+    Parameters
+    ----------
+    d : int
+        Dimension of the vectors.
+    k : int
+        Number of centroids.
+    **kwargs
+        niter=25, nredo=1, seed=1234, verbose=False, spherical=False, int_centroids=False (centroids are rounded in the
+        end), init_method, max_points_per_centroid, min_points_per_centroid, early_stop_threshold and the others of
+        `faiss.ClusteringParameters`; and arguments of `cprime.KMeans` that FAISS does not have, such as search,
+        n_neighbors, n_threads, callbacks.
+
+    Attributes
+    ----------
+    centroids : ndarray of shape (k, d), float32
+    obj : ndarray of shape (n_iterations,), float64
+        The objective of each iteration, Σ w ‖x − μ‖² or with spherical=True Σ w x·μ; the last is that of `centroids`.
+    iteration_stats : list of dict
+        obj, time [s, from the start], time_search (the same: sums are made in the same pass), imbalance_factor, nsplit.
+    index : faiss.IndexFlatL2 or faiss.IndexFlatIP
+        Of the centroids.
+    cp : faiss.ClusteringParameters
+    estimator : cprime.KMeans
+        What was fitted: its `certificate_` says how good the search was.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cprime import faiss
+    >>> x = np.array([[0, 0], [0, 2], [9, 9], [9, 7]], dtype=np.float32)
+    >>> kmeans = faiss.Kmeans(2, 2, min_points_per_centroid=1)
+    >>> float(kmeans.train(x))
+    4.0
+    >>> distances, ids = kmeans.assign(x)
+    >>> distances.tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
+
+    def __init__(self, d: int, k: int, **kwargs: Any) -> None:
+        self.d = d
+        self.gpu = kwargs.pop("gpu", False)
+        self._ours = {name: kwargs.pop(name) for name in list(kwargs) if name in OURS}
+        self.cp = faiss.ClusteringParameters()
+        self.cp.max_points_per_centroid = ALL_POINTS
+        for name, value in kwargs.items():
+            if name in _NO_EFFECT:
+                continue
+            if not hasattr(self.cp, name):
+                raise TypeError(
+                    f"Kmeans() got the unexpected argument {name!r}: it is none of faiss.ClusteringParameters, nor of "
+                    "cprime.KMeans."
+                )
+            setattr(self.cp, name, value)
+        check_served(self.cp)
+        self.k = k
+        self.reset()
+
+    def reset(self, k: int | None = None) -> None:
+        """Forget what was trained; k: another number of centroids from here on."""
+        if k is not None:
+            self.k = int(k)
+        self.centroids: NDArray[np.float32] | None = None
+        self.obj: NDArray[np.float64] | None = None
+        self.iteration_stats: list[dict[str, Any]] | None = None
+        self.estimator: KMeans | None = None
+        self.set_index()
+
+    def set_index(self) -> None:
+        """An empty index of the metric."""
+        self.index = (faiss.IndexFlatIP if self.cp.spherical else faiss.IndexFlatL2)(self.d)
+
+    def train(self, x: Any, weights: Any = None, init_centroids: Any = None) -> float:
+        """Find the centroids.
+
+        Parameters
+        ----------
+        x : array-like of shape (n, d), path or source
+            Vectors; arrays become float32, what `cprime.open_data` opens is read chunk by chunk.
+        weights : array-like of shape (n,), default=None
+        init_centroids : array-like of shape (k, d), default=None
+            Where to start.
+
+        Returns
+        -------
+        obj : float
+            The objective of the centroids.
+
+        Raises
+        ------
+        ValueError
+            If x is not of d columns, has fewer rows than k, or holds NaN; if an argument is not served.
+        """
+        X = checked(x, self.d)
+        if len(X) < self.k:
+            raise ValueError(f"x must have at least k={self.k} rows, got {len(X)}.")
+        X, w = sampled(self.cp, self.k, X, checked_weights(weights, len(X)))
+        arguments, stats = dict(self._ours), _Stats()
+        if init_centroids is not None:
+            start = np.ascontiguousarray(init_centroids, dtype=np.float32)
+            if start.shape != (self.k, self.d):
+                raise ValueError(f"init_centroids must have shape (k={self.k}, d={self.d}), got {start.shape}.")
+            arguments["init"] = start
+        given = arguments.get("callbacks")
+        arguments["callbacks"] = [*_as_list(given), stats]
+        estimator = fitted(self.cp, self.k, X, w, arguments)
+        estimator.set_params(callbacks=given)
+        if self.cp.int_centroids:
+            estimator.cluster_centers_ = np.rint(estimator.cluster_centers_)
+            estimator.inertia_ = -estimator.score(X, sample_weight=w)
+        self.reset()
+        self.estimator, self.centroids = estimator, estimator.cluster_centers_
+        self.index.add(self.centroids)
+        self.iteration_stats = stats.of(estimator, bool(self.cp.spherical))
+        self.obj = np.array([row["obj"] for row in self.iteration_stats])
+        return self.obj[-1]
+
+    def assign(self, x: Any) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """The nearest centroid of each vector, as FAISS finds it.
+
+        Returns
+        -------
+        D : ndarray of shape (n,), float32
+            Squared distances, or inner products.
+        I : ndarray of shape (n,), int64
+        """
+        if self.centroids is None:
+            raise RuntimeError("train() comes before assign().")
+        D, found = self.index.search(np.ascontiguousarray(x, dtype=np.float32), 1)
+        return D.ravel(), found.ravel()
+
+
+class _Stats:
+    """A callback that writes down what FAISS tells of an iteration."""
+
+    def __init__(self) -> None:
+        self._rows: list[dict[str, Any]] = []
+
+    def on_iteration(self, row: Mapping[str, Any], estimator: KMeans) -> None:
+        counts = estimator.counts_
+        imbalance = len(counts) * float((counts**2).sum()) / float(counts.sum()) ** 2
+        splits = estimator.n_relocated_
+        self._rows.append({**row, "imbalance_factor": imbalance, "n_relocated": splits})
+
+    def of(self, estimator: KMeans, spherical: bool) -> list[dict[str, Any]]:
+        """Of the start that was kept, with the objective of what it gave as the last."""
+        seconds = estimator.history_["seconds"].tolist()
+        starts = [
+            [row for row in self._rows if row["start"] == start] for start in {row["start"] for row in self._rows}
+        ]
+        rows = next(rows for rows in starts if [row["seconds"] for row in rows] == seconds)
+        errors = [*(row["quantization_error"] for row in rows[:-1]), estimator.inertia_]
+        weight, time, before, found = float(estimator.counts_.sum()), 0.0, 0, []
+        for row, error in zip(rows, errors, strict=True):
+            time += row["seconds"]
+            found.append(
+                {
+                    "obj": weight - error / 2 if spherical else error,
+                    "time": time,
+                    "time_search": time,
+                    "imbalance_factor": row["imbalance_factor"],
+                    "nsplit": row["n_relocated"] - before,
+                }
+            )
+            before = row["n_relocated"]
+        return found
+
+
+def _as_list(callbacks: Any) -> list[Any]:
+    if callbacks is None:
+        return []
+    return list(callbacks) if isinstance(callbacks, list | tuple) else [callbacks]

@@ -1,0 +1,77 @@
+"""FAISS's clustering parameters as arguments of `KMeans`."""
+
+import inspect
+import logging
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime import KMeans
+from cprime.faiss.library import faiss
+from cprime.faiss.vectors import Vectors, directions, drawn, subset
+
+logger = logging.getLogger("cprime")
+
+ALL_POINTS = 2**31 - 1  # of max_points_per_centroid: there is no sampling then
+OURS = frozenset(inspect.signature(KMeans).parameters) - {"n_clusters", "metric", "verbose"}
+_STARTS = {1: "k-means++", 2: "afk-mc2"}  # ClusteringInitMethod; what is drawn at random by default is "auto"
+
+
+def fitted(cp: Any, C: int, X: Vectors, weights: NDArray | None, arguments: dict[str, Any]) -> KMeans:
+    """A `KMeans` of C centers, by the parameters of FAISS and the arguments of this library that are given beside them.
+
+    With cp.spherical vectors are compared by inner products, and centers have length 1.
+    """
+    estimator = KMeans(C, **_arguments(cp) | arguments)
+    if cp.spherical:
+        estimator.metric = "cosine"
+        X, weights = directions(X, weights)
+    return estimator.fit(X, sample_weight=weights)
+
+
+def sampled(cp: Any, C: int, X: Vectors, weights: NDArray | None) -> tuple[Vectors, NDArray | None]:
+    """What cp.max_points_per_centroid leaves of the points; said in the log, as is what it finds too few."""
+    n, most, least = len(X), C * cp.max_points_per_centroid, C * cp.min_points_per_centroid
+    if n < least:
+        logger.warning("%d points for %d centroids: min_points_per_centroid asks for %d", n, C, least)
+    if n <= most:
+        return X, weights
+    logger.info("max_points_per_centroid=%d: %d of %d points are drawn", cp.max_points_per_centroid, most, n)
+    ids = drawn(n, most, cp.seed)
+    return subset(X, ids), None if weights is None else weights[ids]
+
+
+def check_served(cp: Any) -> None:
+    """Raise ValueError for what only FAISS does."""
+    if cp.frozen_centroids:
+        raise ValueError("frozen_centroids=True is not served by cprime.faiss, faiss.Kmeans has it.")
+    if cp.int_centroids and cp.spherical:
+        raise ValueError("int_centroids=True has no meaning with spherical=True, whose centroids have length 1.")
+    for name in ("niter", "nredo"):
+        if getattr(cp, name) < 1:
+            raise ValueError(f"{name} == {getattr(cp, name)}, must be >= 1.")
+
+
+def _arguments(cp: Any) -> dict[str, Any]:
+    check_served(cp)
+    return {
+        "max_iter": cp.niter,
+        "n_init": cp.nredo,
+        "tol": cp.early_stop_threshold,
+        "init": _STARTS.get(cp.init_method, "auto"),
+        "random_state": cp.seed if cp.seed >= 0 else None,
+        "verbose": int(cp.verbose),
+        "n_threads": faiss.omp_get_max_threads(),
+        "final_assignment": "found",
+    }
+
+
+def checked_weights(weights: Any, n: int) -> NDArray[np.float64] | None:
+    """Weights (n,) as they are, or None."""
+    if weights is None:
+        return None
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.shape != (n,):
+        raise ValueError(f"weights must have shape ({n},), got {weights.shape}.")
+    return weights

@@ -1,0 +1,94 @@
+"""Codebooks of product quantizers: a k-means for each part of the vectors."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from cprime import KMeans
+from cprime.faiss.library import faiss
+from cprime.faiss.parameters import fitted
+from cprime.faiss.vectors import Vectors, checked
+from cprime.sources import Source
+
+
+def train_pq(index: Any, X: Any, **kmeans: Any) -> list[KMeans]:
+    """Train the codebooks of a product quantizer: 2^nbits centers for each of its M parts.
+
+    Parameters
+    ----------
+    index : faiss.ProductQuantizer, faiss.IndexPQ or faiss.IndexPQFastScan
+        What is trained; its `cp` (that of its `pq`) says how: niter, nredo, seed, early_stop_threshold, verbose.
+    X : array-like of shape (n, d), path or source
+        Vectors, all of which are used; what `cprime.open_data` opens is read chunk by chunk, once for each part.
+    **kmeans
+        Arguments of `cprime.KMeans` that take the place of those.
+
+    Returns
+    -------
+    estimators : list of cprime.KMeans
+        Fitted, one for each part.
+
+    Raises
+    ------
+    TypeError
+        If it is no product quantizer. Those of inverted files are trained with them, by `train_ivf`.
+    ValueError
+        If there are not d columns, or fewer vectors than centers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cprime import faiss
+    >>> x = np.random.default_rng(0).random((1000, 8), dtype=np.float32)
+    >>> index = faiss.IndexPQ(8, 4, 4)
+    >>> parts = faiss.train_pq(index, x)
+    >>> index.add(x)
+    >>> len(parts), index.ntotal
+    (4, 1000)
+    """
+    if isinstance(index, faiss.ProductQuantizer):
+        return trained(index, checked(X, index.d), kmeans)
+    if not isinstance(index, faiss.IndexPQ | faiss.IndexPQFastScan):
+        raise TypeError(
+            f"index must be a faiss.ProductQuantizer, IndexPQ or IndexPQFastScan, got {type(index).__name__}; "
+            "train_ivf trains those of inverted files."
+        )
+    if index.ntotal:
+        raise ValueError(f"index must be empty to be trained, it holds {index.ntotal} vectors: reset() comes first.")
+    X = checked(X, index.d)
+    found = trained(index.pq, X, kmeans)
+    if isinstance(index, faiss.IndexPQ) and index.do_polysemous_training:
+        polysemous(index, X.read(0, len(X)) if isinstance(X, Source) else X)
+    index.is_trained = True
+    return found
+
+
+def trained(pq: Any, X: Vectors, kmeans: dict[str, Any]) -> list[KMeans]:
+    """The codebooks of such vectors, put into the quantizer."""
+    if len(X) < pq.ksub:
+        raise ValueError(f"X must have at least 2^nbits={pq.ksub} rows, got {len(X)}.")
+    found = [fitted(pq.cp, pq.ksub, part, None, kmeans) for part in _parts(pq, X)]
+    codebooks = np.stack([estimator.cluster_centers_ for estimator in found])
+    faiss.copy_array_to_vector(codebooks.ravel(), pq.centroids)
+    if pq.transposed_centroids.size():
+        pq.sync_transposed_centroids()
+    return found
+
+
+def polysemous(index: Any, X: np.ndarray) -> None:
+    """Number the centers of each part so that near ones have near codes, as the index asks for; by FAISS."""
+    training = index.polysemous_training or faiss.PolysemousTraining()
+    training.optimize_pq_for_hamming(index.pq, len(X), faiss.swig_ptr(X))
+
+
+def _parts(pq: Any, X: Vectors) -> Iterator[Vectors]:
+    """The columns of each part."""
+    for begin in range(0, pq.d, pq.dsub):
+        columns = range(begin, begin + pq.dsub)
+        if not isinstance(X, Source):
+            yield np.ascontiguousarray(X[:, columns])
+        elif X.columns is None:
+            yield X.select(columns)
+        else:
+            yield X.select([X.columns[column] for column in columns])

@@ -1,0 +1,64 @@
+"""Vectors as FAISS takes them, float32 in rows, and those of sources, which are read chunk by chunk."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.sources import Source, is_source_like, open_data
+
+Vectors = NDArray[np.float32] | Source
+
+
+def checked(X: Any, d: int) -> Vectors:
+    """An array (n, d) as float32 in C order, or a source of as many columns.
+
+    Raises
+    ------
+    ValueError
+        If there are not d columns.
+    """
+    if is_source_like(X):
+        source = open_data(X).as_type(np.float32)
+        found, shape = source.n_features, source.shape
+    else:
+        X = np.ascontiguousarray(X, dtype=np.float32)
+        found, shape = X.shape[1] if X.ndim == 2 else -1, X.shape
+        source = X
+    if found != d:
+        raise ValueError(f"x must have shape (n, d={d}), got {shape}.")
+    return source
+
+
+def rows(X: Vectors, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+    """A copy of some rows, (m, d)."""
+    return X.take(ids) if isinstance(X, Source) else X[ids]
+
+
+def subset(X: Vectors, ids: NDArray[np.int64]) -> Vectors:
+    """Some rows, by rising numbers."""
+    return X.subset(ids) if isinstance(X, Source) else X[ids]
+
+
+def drawn(n: int, m: int, seed: int) -> NDArray[np.int64]:
+    """Numbers of m of n rows, rising; all if there are no more."""
+    if m >= n:
+        return np.arange(n)
+    generator = np.random.default_rng(seed if seed >= 0 else None)
+    return np.sort(generator.choice(n, m, replace=False))
+
+
+def directions(X: Vectors, weights: NDArray | None) -> tuple[Vectors, NDArray[np.float64]]:
+    """Vectors for spherical k-means, which compares them by inner product, and their weights (n,) with their lengths.
+
+    Σ w x·μ is Σ w ‖x‖ cos(x, μ). Vectors of length 0 weigh nothing, and those of an array may then have any direction.
+    """
+    lengths = np.empty(len(X))
+    step = X.chunk_rows if isinstance(X, Source) else max(1, 2**24 // X.shape[1])
+    for begin in range(0, len(X), step):
+        block = X.read(begin, min(begin + step, len(X))) if isinstance(X, Source) else X[begin : begin + step]
+        lengths[begin : begin + step] = np.sqrt(np.einsum("nd,nd->n", block, block, dtype=np.float64))
+    if not isinstance(X, Source) and not lengths.all():
+        X = X.copy()
+        X[lengths == 0, 0] = 1.0
+    return X, lengths if weights is None else lengths * weights

@@ -260,6 +260,47 @@ def info(
 
 @app.command()
 @one_line_errors
+def report(
+    model: ModelPath,
+    data: DataPath,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the page: an .html file.")] = Path(
+        "report.html"
+    ),
+    compare: Annotated[
+        Path | None, typer.Option(metavar="MODEL", help="Another model of the same columns, to set beside this one.")
+    ] = None,
+    image_shape: Annotated[
+        str | None, typer.Option(metavar="H,W[,3]", help="Rows are images of this height and width: show them so.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="The heading of the page.")] = None,
+    max_rows: Annotated[
+        int | None,
+        typer.Option(min=1, help="Rows to look at, at random.", show_default="as many as take a second or two"),
+    ] = None,
+    sample_weight: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="A weight for each row: a column, another array of the file, or a file."),
+    ] = None,
+    threads: Threads = None,
+    key: Key = None,
+    columns: Columns = None,
+    drop: Drop = None,
+    header: Header = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a page that shows what a model came to on DATA: what to change, a map of the clusters, and more."""
+    shape = None if image_shape is None else _integers(image_shape, "--image-shape")
+    from cprime.cli.files import Request
+    from cprime.cli.report import report as run
+
+    request = Request(key, _names(columns), _names(drop) or (), sample_weight, header=header)
+    page = {"image_shape": shape, "title": title, "max_rows": "auto" if max_rows is None else max_rows}
+    run(model, data, request, output, page, compare, threads, as_json=as_json, quiet=quiet)
+
+
+@app.command()
+@one_line_errors
 def demo(
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder to write to; made if it is missing.")] = Path(
         "demo"
@@ -313,6 +354,13 @@ def reproduce(
         if name not in ENTRIES:
             raise typer.BadParameter(f"there is no {name!r}; --list shows what there is", param_hint="NAME")
     run(list(names or ENTRIES), output, runs=runs, random_state=random_state, threads=threads)
+
+
+def _integers(text: str, option: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError as error:
+        raise typer.BadParameter(f"must be whole numbers such as 28,28, got {text!r}", param_hint=option) from error
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:

@@ -6,8 +6,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cprime.estimators.fitted import centers_of
 from cprime.estimators.validation import check_choice, check_integer
-from cprime.plots.fitted import centers_of
 from cprime.plots.style import COLUMN, bare, panels
 
 _LEAST_SIDE = 16  # pixels that a tile has at least, so that the gap beside it is a thin one

@@ -7,7 +7,8 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from cprime.plots.fitted import centers_of, check_data, check_fitted, path, standing
+from cprime.estimators.fitted import centers_of
+from cprime.plots.fitted import check_data, check_fitted, path, standing
 from cprime.plots.style import COLUMN, GREY, TEXT, panels
 from cprime.reproduction.style import BLACK, BLUE, VERMILION, frame, name_curves
 

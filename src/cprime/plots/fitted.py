@@ -11,6 +11,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from cprime.estimators import GaussianMixture, KMeans
+from cprime.estimators.fitted import centers_of
 from cprime.model import Model
 from cprime.search import Full
 
@@ -29,15 +30,6 @@ def check_fitted(estimator: Any) -> None:
     check_is_fitted(estimator)
 
 
-def centers_of(estimator: Any) -> NDArray[np.float64]:
-    """Centers or means (C, D) of any fitted estimator that has them."""
-    for name in ("cluster_centers_", "means_"):
-        if hasattr(estimator, name):
-            return np.asarray(getattr(estimator, name), dtype=np.float64)
-    check_is_fitted(estimator)
-    raise TypeError(f"estimator must have cluster_centers_ or means_, got {estimator!r}.")
-
-
 def check_data(X: Any, estimator: Any, name: str = "X") -> NDArray:
     """X as an array of as many features as the estimator's centers."""
     X = check_array(X, dtype=[np.float64, np.float32], input_name=name)
@@ -53,13 +45,6 @@ def check_point(x: Any, estimator: Any) -> NDArray:
     if len(shape) != 1 and not (len(shape) == 2 and shape[0] == 1):
         raise ValueError(f"x must be one point of shape (n_features,), got an array of shape {shape}.")
     return check_data(np.reshape(x, (1, -1)), estimator, "x")
-
-
-def feature_names(estimator: Any) -> list[str]:
-    """Names of the columns, or "feature 0" …"""
-    if hasattr(estimator, "feature_names_in_"):
-        return [str(name) for name in estimator.feature_names_in_]
-    return [f"feature {d}" for d in range(centers_of(estimator).shape[1])]
 
 
 def standing(estimator: Any, model: Model, X: NDArray, sample_weight: Any = None) -> Any:

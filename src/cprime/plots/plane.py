@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Ellipse
 from numpy.typing import NDArray
 
-from cprime.plots.fitted import centers_of, feature_names
+from cprime.estimators.fitted import centers_of, feature_names
 
 _SAME_SCALE = 3  # times that the ranges of two axes of one scale may differ
 _MANY = 30

@@ -5,8 +5,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cprime.estimators.fitted import centers_of
 from cprime.estimators.validation import check_integer
-from cprime.plots.fitted import centers_of, check_fitted, check_point
+from cprime.plots.fitted import check_fitted, check_point
 from cprime.plots.plane import project
 from cprime.plots.style import COLUMN, GREY, TEXT, bare, panels
 from cprime.reproduction.style import BLACK, BLUE, GREEN, frame

@@ -1,0 +1,69 @@
+"""`cprime report`: a fitted model on data as one page."""
+
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from cprime import load
+from cprime.cli.files import Request, opened
+from cprime.cli.outputs import check_output, print_json
+from cprime.cli.summary import centers
+from cprime.report import Names, Report, State, report_of
+
+_SIGNS = {State.GOOD: ("good", "green"), State.LOOK: ("look", "yellow"), State.POOR: ("poor", "red")}
+
+
+def report(
+    model: Path,
+    path: Path,
+    request: Request,
+    output: Path,
+    page: dict[str, Any],
+    compare: Path | None,
+    threads: int | None,
+    *,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Run the command. page: the arguments of `report` that say what the page looks like."""
+    check_output(output, (".html", ".htm"), (model, path) if compare is None else (model, path, compare))
+    begin = perf_counter()
+    estimator, other = load(model), None if compare is None else load(compare)
+    if threads is not None:
+        estimator.set_params(n_threads=threads)
+    names = getattr(estimator, "feature_names_in_", None)
+    source = opened(path, request, None if names is None else tuple(names)).as_type(centers(estimator).dtype)
+    called = Names(path.name, model.name, None if compare is None else compare.name)
+    made = report_of(estimator, source, compare=other, names=called, **page)
+    made.save(output)
+    if as_json:
+        print_json(
+            {
+                "output": output,
+                "bytes": output.stat().st_size,
+                "n_samples": made.n_rows,
+                "n_samples_looked_at": len(made.rows),
+                "lights": [vars(light) for light in made.lights],
+                "seconds": perf_counter() - begin,
+            }
+        )
+    elif not quiet:
+        _print(made, output)
+
+
+def _print(made: Report, output: Path) -> None:
+    """The lights as a table, and where the page is."""
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column()
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for light in made.lights:
+        word, style = _SIGNS[light.state]
+        remedy = f" Try {light.remedy}" if light.remedy else ""
+        table.add_row(f"[{style}]{word}[/]", light.name, Text(light.finding + remedy))
+    table.add_row("", "written to", Text(str(output)))
+    Console().print(table, highlight=False)

@@ -1,0 +1,23 @@
+"""What any fitted estimator is asked for by those above it: its centers and the names of its features."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+
+def centers_of(estimator: Any) -> NDArray[np.float64]:
+    """Centers or means (C, D) of any fitted estimator that has them."""
+    for name in ("cluster_centers_", "means_"):
+        if hasattr(estimator, name):
+            return np.asarray(getattr(estimator, name), dtype=np.float64)
+    check_is_fitted(estimator)
+    raise TypeError(f"estimator must have cluster_centers_ or means_, got {estimator!r}.")
+
+
+def feature_names(estimator: Any) -> list[str]:
+    """Names of the columns, or "feature 0" …"""
+    if hasattr(estimator, "feature_names_in_"):
+        return [str(name) for name in estimator.feature_names_in_]
+    return [f"feature {d}" for d in range(centers_of(estimator).shape[1])]

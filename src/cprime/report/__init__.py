@@ -1,0 +1,19 @@
+"""A fitted model as one page that can be looked at, mailed and printed: `estimator.report(X).save("report.html")`.
+
+`evidence.py` reads the rows; a file for each section makes plain values of that; `drawing` turns values into SVG and
+pictures; `page.py` puts them into the template. Needs Jinja2 and Pillow: ``pip install cprime[report]``.
+"""
+
+try:
+    import jinja2  # noqa: F401
+    import PIL  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        f"a report needs {'Pillow' if error.name == 'PIL' else 'Jinja2'}, which is missing: pip install cprime[report]"
+    ) from error
+
+from cprime.report.lights import Light, State
+from cprime.report.making import Report, report_of
+from cprime.report.page import Names
+
+__all__ = ["Light", "Names", "Report", "State", "report_of"]

@@ -1,0 +1,160 @@
+"""The small charts: each a heading, a sentence or two, a drawing or two, and a table where it has one."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from cprime.report.certainty import Certainty
+from cprime.report.course import Course
+from cprime.report.drawing.chart import bars, line, ranked, written
+from cprime.report.drawing.interval import interval, steps
+from cprime.report.evidence import Evidence
+from cprime.report.gap import Estimate, Gap
+
+_BY_BARS = 30
+_ROUNDING = 1e-6  # of L, below which a gap is none
+_RANKED = "clusters, the largest first"
+
+
+@dataclass(frozen=True)
+class Card:
+    """id: of its place on the page    heads, rows: of its table, if it has one"""
+
+    id: str
+    title: str
+    text: str
+    drawings: tuple[Markup, ...] = ()
+    heads: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+
+
+def cards(evidence: Evidence, values: dict[str, Any]) -> list[Card]:
+    """Those for which there is something to show."""
+    found = [
+        _sizes(values["clusters"].sizes, evidence.fit_sizes is not None),
+        _search(evidence.estimator, values["course"]),
+    ]
+    for make, name in ((_certainty, "certainty"), (_error, "course"), (_bound, "course"), (_gap, "gap")):
+        if values[name] is not None:
+            found.append(make(values[name]))
+    return [card for card in found if card is not None]
+
+
+def _sizes(weights: NDArray[np.float64], of_fit: bool) -> Card:
+    order = np.argsort(-weights, kind="stable")
+    ordered, mean = weights[order], float(weights.mean())
+    most, middle, least = (written(float(value)) for value in (ordered[0], np.median(ordered), ordered[-1]))
+    facts = f"From {most} down to {least}, {middle} in the middle; a mean of {written(mean)}."
+    label = f"Sizes of the clusters, the largest first. {facts}"
+    if len(weights) <= _BY_BARS:
+        names = [f"cluster {c}: {written(float(weights[c]))}" for c in order]
+        drawn = bars(label, ordered, _RANKED, names, (0, len(weights)))
+    else:
+        drawn = ranked(label, ordered, mean, _RANKED)
+    return Card(
+        "sizes", "Sizes", f"{facts} {'Weights won in the fit.' if of_fit else 'Of the rows looked at.'}", (drawn,)
+    )
+
+
+def _search(estimator: Any, course: Course | None) -> Card | None:
+    if not hasattr(estimator, "certificate_"):
+        return None
+    found, drawn = estimator.certificate_, []
+    if found is not None:
+        low, high = found["agreement_interval"]
+        share = (
+            f"{found['agreement']:.1%} of {found['n_points']:,} rows drawn at random are at their best cluster, "
+            f"{low:.1%} to {high:.1%} at 95 %."
+        )
+        drawn.append(interval(share, found["agreement"], low, high, (min(0.9, np.floor(low * 20) / 20), 1.0), "%"))
+        text = f"{share} {_loss(found)}"
+    elif getattr(estimator, "neighbors_", None) is None:
+        text = "Exact: nothing was left out that could have been a row's best cluster."
+    else:
+        text = "The search was partial, and no sample of it was checked: certificate=1000 says how good it was."
+    if course is not None and course.evaluations.max() > 0 and np.ptp(course.evaluations) > 0:
+        percent = 100 * course.evaluations
+        names = [f"iteration {i + 1}: {value:.3g} % of all" for i, value in enumerate(percent)]
+        text += f" An iteration measured {np.median(percent):.3g} % of all N·C distances in the median."
+        label = "Distances measured, in percent of all, by iteration"
+        drawn.append(bars(label, percent, "iteration (% of all N·C distances)", names, (1, len(percent) + 1)))
+    return Card("search", "Search quality", text, tuple(drawn))
+
+
+def _loss(found: dict[str, Any]) -> str:
+    """What a certificate says of J, or of F."""
+    if "relative_excess" in found:
+        low, high = found["relative_excess_interval"]
+        return f"J is {found['relative_excess']:.2%} above that of exact winners ({low:.2%} to {high:.2%})."
+    low, high = found["shortfall_interval"]
+    return f"F falls {found['shortfall']:.3g} nats a point short ({low:.2g} to {high:.2g})."
+
+
+def _certainty(found: Certainty) -> Card:
+    text = (
+        f"The greatest responsibility is {found.mean:.2f} in the mean, and above 0.95 in {found.sure:.0%} of the rows. "
+        "Those below are the least certain of those looked at."
+    )
+    n, percent = len(found.counts), 100 * found.counts / (found.counts.sum() or 1.0)
+    names = [f"{i / n:.2f} to {(i + 1) / n:.2f}: {share:.1f} % of the rows" for i, share in enumerate(percent)]
+    label = f"Rows by their greatest responsibility. {text}"
+    drawn = bars(label, percent, "greatest responsibility (% of rows)", names, (0, 1))
+    rows = [(f"{d.row:,}", f"{d.first}: {d.shares[0]:.2f}", f"{d.second}: {d.shares[1]:.2f}") for d in found.doubts]
+    return Card("certainty", "Certainty", text, (drawn,), ("row", "best", "second"), tuple(rows))
+
+
+def _error(found: Course) -> Card:
+    which = "squared distances to the centers; lower is better"
+    if not found.lowers_error:
+        which = "squared distances to the best centers, which this fit does not aim to lower"
+    return _course("error", "J by second", found, found.error, "J", which)
+
+
+def _bound(found: Course) -> Card:
+    return _course("bound", "F by second", found, found.lower_bound, "F", "nats a point, higher is better")
+
+
+def _course(place: str, title: str, found: Course, values: NDArray[np.float64], name: str, which: str) -> Card:
+    text, total = (
+        f"{written(float(values[0]))} at first, {written(float(values[-1]))} at last; {which}.",
+        found.seconds[-1],
+    )
+    if found.by_batch:
+        text += " Each point is a batch, of rows of its own."
+    elif len(values) > 2 and values[-1] != values[0]:
+        most = np.flatnonzero(np.abs(values - values[0]) >= 0.99 * abs(values[-1] - values[0]))[0]
+        text += f" 99 % of the way was done after {found.seconds[most]:.3g} of {total:.3g} s."
+    names = [
+        f"iteration {i + 1}, {second:.3g} s: {name} = {value:.6g}"
+        for i, (second, value) in enumerate(zip(found.seconds, values, strict=True))
+    ]
+    times, unit = (found.seconds, "seconds") if total >= 0.5 else (1000 * found.seconds, "milliseconds")
+    return Card(place, title, text, (line(f"{title}. {text}", times, values, unit, names),))
+
+
+def _gap(found: Gap) -> Card:
+    title, bound = "What C′ leaves out", written(found.free_energy.value)
+    of = f"Means of {found.n_rows:,} rows"
+    if found.gap.value <= max(2 * found.gap.error, _ROUNDING * abs(found.log_likelihood.value)):
+        text = f"A row keeps C′ = {found.n_active} of all, and F = {bound} is L but for rounding: a larger C′ has"
+        return Card("gap", title, f"{text} nothing to win here. {of}.")
+    text = (
+        f"A row keeps C′ = {found.n_active} component{'s' if found.n_active > 1 else ''}, and F = {bound} lies "
+        f"{found.gap.value:.3g} nats a point below L. Keeping {found.more} would win "
+        f"{found.gain.value / found.gap.value:.0%} of that at once, and lets centers move for more. {of}, "
+        "± two standard errors."
+    )
+    left = found.gap.value - found.gain.value
+    parts = (
+        (f"L − F of C′ = {found.n_active}", found.gap.value, _estimate(found.gap)),
+        (f"won by C′ = {found.more}", found.gain.value, _estimate(found.gain)),
+        (f"L − F of C′ = {found.more}", left, f"{left:.3g}"),
+    )
+    return Card("gap", title, text, (steps(f"Gap to the log-likelihood. {text}", parts),))
+
+
+def _estimate(found: Estimate) -> str:
+    return f"{found.value:.3g} ± {2 * found.error:.1g}"

@@ -1,0 +1,53 @@
+"""How sure a mixture is: the greatest responsibility of each row, and the rows where it is least."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime import kernels
+from cprime.report.evidence import Evidence
+
+_BINS = 20
+_LEAST_CERTAIN = 8
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """row: its number in the data    first, second: its best components    shares: their responsibilities"""
+
+    row: int
+    first: int
+    second: int
+    shares: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Certainty:
+    """counts (20,): weight of the rows by their greatest responsibility, in bins from 0 to 1
+
+    mean: of it    sure: share of rows above 0.95    doubts: the rows that are least sure, among those looked at
+    """
+
+    counts: NDArray[np.float64]
+    mean: float
+    sure: float
+    doubts: list[Doubt]
+
+
+def certainty(evidence: Evidence) -> Certainty | None:
+    """None for k-means, which is always sure, and for a single component."""
+    graded = hasattr(evidence.estimator, "predict_proba")
+    if evidence.best is None or evidence.best.ids.shape[1] < 2 or not graded:
+        return None
+    ids = evidence.best.ids
+    q = kernels.posterior(evidence.best.log_joint).responsibilities
+    greatest = q[:, 0]
+    counts, _ = np.histogram(greatest, _BINS, (0, 1), weights=evidence.weight)
+    least = np.argsort(greatest, kind="stable")[:_LEAST_CERTAIN]
+    return Certainty(
+        counts,
+        float(np.average(greatest, weights=evidence.weight)),
+        float(evidence.weight[greatest > 0.95].sum() / evidence.weight.sum()),
+        [Doubt(int(evidence.rows[i]), int(ids[i, 0]), int(ids[i, 1]), (float(q[i, 0]), float(q[i, 1]))) for i in least],
+    )

@@ -1,0 +1,93 @@
+"""Each cluster: its size, its spread, its typical rows, how it differs from all, and who is beside it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.neighbors import exact_lists
+from cprime.neighbors.lists import without_self
+from cprime.report.evidence import Evidence
+
+MOST_SHOWN = 2_000
+_TYPICAL = 3
+_NEIGHBORS = 8
+_FEATURES = 3
+_LONGEST = 32  # letters of a name in a phrase
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """shown (m,): numbers of the clusters that are shown, the largest first, `MOST_SHOWN` at most
+
+    sizes (C,) weight           spread (C,): root of the mean squared deviation from the center, by feature and in
+    units, NaN where no row was looked at            typical (C, 3): places among the evidence's rows of those nearest
+    to the center, −1 behind the last                neighbors (C, G): the nearest first, −1 behind the last
+    z (C, D): (center − mean) / standard deviation of all rows, 0 where that is 0
+    """
+
+    shown: NDArray[np.intp]
+    sizes: NDArray[np.float64]
+    spread: NDArray[np.float64]
+    typical: NDArray[np.intp]
+    neighbors: NDArray[np.int32]
+    z: NDArray[np.float64]
+
+
+def clusters(evidence: Evidence) -> Clusters:
+    C, D = evidence.centers.shape
+    sizes, weights = evidence.sizes, evidence.weights_by_cluster
+    squares = np.bincount(evidence.labels, evidence.weight * evidence.squared_distances, C)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = np.sqrt(squares / weights / D)
+        deviation = np.sqrt(evidence.variances)
+        z = np.where(deviation > 0, (evidence.centers - evidence.mean) / deviation, 0.0)
+    shown = np.argsort(-sizes, kind="stable")[:MOST_SHOWN]
+    return Clusters(shown, sizes, spread, _typical(evidence), _neighbors(evidence), z)
+
+
+def _typical(evidence: Evidence) -> NDArray[np.intp]:
+    order = np.lexsort((evidence.squared_distances, evidence.labels))
+    labels = evidence.labels[order]
+    first = np.searchsorted(labels, np.arange(evidence.n_clusters))
+    rank = np.arange(len(order)) - first[labels]
+    out = np.full((evidence.n_clusters, _TYPICAL), -1, dtype=np.intp)
+    near = rank < _TYPICAL
+    out[labels[near], rank[near]] = order[near]
+    return out
+
+
+def _neighbors(evidence: Evidence) -> NDArray[np.int32]:
+    """Those of the fit's search, else the nearest centers."""
+    lists = getattr(evidence.estimator, "neighbors_", None)
+    if lists is not None:
+        return without_self(lists)[:, :_NEIGHBORS]
+    return exact_lists(np.ascontiguousarray(evidence.centers / evidence.unit), _NEIGHBORS + 1)
+
+
+def deviant(z: NDArray[np.float64]) -> NDArray[np.intp]:
+    """The features that differ most, by cluster: (C, 3 at most)."""
+    n = min(_FEATURES, z.shape[1])
+    top = np.argpartition(-np.abs(z), n - 1, axis=1)[:, :n]
+    order = np.argsort(-np.abs(np.take_along_axis(z, top, axis=1)), axis=1, kind="stable")
+    return np.take_along_axis(top, order, axis=1)
+
+
+def short(name: str) -> str:
+    """A name for phrases; long ones end in an ellipsis, and stand in full where features are listed."""
+    return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
+
+
+def level(z: float) -> str:
+    """A z-score in a word; "" where it is near the mean."""
+    size = abs(z)
+    if size < 0.5:
+        return ""
+    word = "high" if z > 0 else "low"
+    return f"{'very ' if size >= 2 else 'rather ' if size < 1 else ''}{word}"
+
+
+def words(z: NDArray[np.float64], features: NDArray[np.intp], names: tuple[str, ...]) -> str:
+    """A cluster in words, as "high redshift, low g − r": z (D,), features (3,) of those that differ most."""
+    phrases = [f"{level(float(z[j]))} {short(names[j])}" for j in features if level(float(z[j]))]
+    return ", ".join(phrases) or "near the mean in every feature"

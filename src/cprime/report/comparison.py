@@ -1,0 +1,97 @@
+"""Two models of the same rows: where the labels go, how alike the partitions are, what J and F say."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from sklearn.metrics import adjusted_rand_score
+
+from cprime.report.evidence import Evidence, log_sum
+
+_MOST = 12  # clusters of a side that are drawn by themselves
+_SAME = 0.9  # Jaccard's index from which on two clusters are the same one
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """flows (a, b): weight of the rows by `left` and `right`, numbers of clusters; −1, the last, is all the others
+
+    rand: adjusted Rand index of the rows looked at    same: clusters of the first that the second has too
+    error: J of both by row    free_energy: F of both [nats a point], None where one has no densities
+    """
+
+    flows: NDArray[np.float64]
+    left: list[int]
+    right: list[int]
+    n_left: int
+    n_right: int
+    rand: float
+    same: int
+    error: tuple[float, float]
+    free_energy: tuple[float, float] | None
+
+
+def comparison(first: Evidence, second: Evidence) -> Comparison:
+    """Both of the same rows."""
+    a, b, weight = first.labels, second.labels, first.weight
+    table = coo_array((weight, (a, b)), shape=(first.n_clusters, second.n_clusters)).tocsr()
+    rows, columns = first.weights_by_cluster, second.weights_by_cluster
+    both = table.tocoo()
+    i, j = both.coords
+    same = int(np.count_nonzero(both.data >= _SAME * (rows[i] + columns[j] - both.data)))
+    left, right = _largest(rows), _largest(columns)
+    flows = np.zeros((len(left), len(right)))
+    np.add.at(flows, (_places(left, len(rows))[i], _places(right, len(columns))[j]), both.data)
+    untangled = _beside(flows, right)
+    flows, right = flows[:, untangled], [right[k] for k in untangled]
+    bounds = _free_energy(first), _free_energy(second)
+    return Comparison(
+        flows,
+        left,
+        right,
+        first.n_clusters,
+        second.n_clusters,
+        float(adjusted_rand_score(a, b)),
+        same,
+        (_error(first), _error(second)),
+        None if bounds[0] is None or bounds[1] is None else (bounds[0], bounds[1]),
+    )
+
+
+def _largest(weights: NDArray[np.float64]) -> list[int]:
+    """The numbers of the largest, the largest first; behind them −1 where there are others."""
+    order = np.argsort(-weights, kind="stable")
+    if len(weights) <= _MOST + 1:
+        return [int(c) for c in order]
+    return [*(int(c) for c in order[:_MOST]), -1]
+
+
+def _places(chosen: list[int], n: int) -> NDArray[np.intp]:
+    """Which of the chosen stands for each of n clusters."""
+    out = np.full(n, len(chosen) - 1, dtype=np.intp)
+    for place, c in enumerate(chosen):
+        if c >= 0:
+            out[c] = place
+    return out
+
+
+def _beside(flows: NDArray[np.float64], right: list[int]) -> list[int]:
+    """The order of the right side in which each is beside those on the left that it comes from; −1 stays the last."""
+    total = flows.sum(axis=0)
+    middle = np.arange(len(flows)) @ flows / np.where(total > 0, total, 1)
+    return sorted(range(len(right)), key=lambda k: (right[k] < 0, middle[k]))
+
+
+def _error(evidence: Evidence) -> float:
+    squared = evidence.squared_distances
+    if evidence.scale_free:
+        squared = np.square(evidence.X - evidence.centers[evidence.labels]).sum(axis=1)
+    return float(np.average(squared, weights=evidence.weight))
+
+
+def _free_energy(evidence: Evidence) -> float | None:
+    if evidence.best is None:
+        return None
+    bound = log_sum(evidence.best.log_joint[:, : evidence.n_active])
+    return float(np.average(bound, weights=evidence.weight))

@@ -1,0 +1,78 @@
+"""The map of the clusters: circles, or the centers themselves where these are images."""
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from cprime.report.drawing.pictures import Sheet
+from cprime.report.drawing.svg import drawing, element, joined, number, text
+
+WIDTH, HEIGHT = 1000, 620
+LEVELS = 7
+
+
+def levels(values: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """The level 0 … 6 of each value (m,), −1 where it is NaN, and the six bounds between levels: quantiles."""
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return np.full(len(values), -1), np.empty(0)
+    bounds = np.quantile(known, np.linspace(0, 1, LEVELS + 1)[1:-1])
+    found = np.searchsorted(bounds, values, side="left")
+    return np.where(np.isfinite(values), found, -1), bounds
+
+
+def bubbles(
+    label: str,
+    places: NDArray[np.float64],
+    ids: NDArray[np.intp],
+    spread: NDArray[np.float64],
+    sheet: Sheet | None,
+) -> Markup:
+    """places (m, 3): x, y, radius, the largest first    ids, spread (m,)    sheet: tiles in the same order, or None"""
+    of, _ = levels(spread)
+    marks, names = [], []
+    for i, (x, y, r) in enumerate(places):
+        about = {"data_i": i, "class_": f"mark s{of[i]}" if of[i] >= 0 else "mark none"}
+        if sheet is None:
+            marks.append(element("circle", cx=float(x), cy=float(y), r=float(r), **about))
+            if r >= 13:
+                dark = " light" if of[i] >= LEVELS // 2 else ""
+                size = float(min(max(11.0, 0.42 * r), 30.0))
+                names.append(text(x, y + 0.35 * size, str(ids[i]), f"number{dark}", "middle", font_size=size))
+        else:
+            marks.append(_tile(sheet, i, float(x), float(y), 0.84 * float(r), about))
+    if sheet is None:
+        layers = [joined(marks), element("g", *names, class_="numbers", aria_hidden="true")]
+    else:
+        picture = element(
+            "image", id="sheet", href=sheet.uri, width=sheet.width, height=sheet.height, preserveAspectRatio="none"
+        )
+        layers = [element("defs", picture), joined(marks)]
+    ties = element("g", id="ties", aria_hidden="true")
+    return drawing(WIDTH, HEIGHT, label, ties, *layers, id="map", tabindex="0")
+
+
+def _tile(sheet: Sheet, i: int, x: float, y: float, half: float, about: dict) -> Markup:
+    """The i-th picture in a frame, about (x, y), with the area that a circle would have."""
+    left, top = sheet.place(i)
+    ratio = (sheet.tile_width / sheet.tile_height) ** 0.5
+    wide, high = 2 * half * ratio, 2 * half / ratio
+    view = f"{left} {top} {sheet.tile_width} {sheet.tile_height}"
+    inner = element(
+        "svg",
+        element("use", href="#sheet"),
+        x=x - wide / 2,
+        y=y - high / 2,
+        width=wide,
+        height=high,
+        viewBox=view,
+        preserveAspectRatio="none",
+    )
+    frame = element("rect", x=x - wide / 2, y=y - high / 2, width=wide, height=high, **about)
+    return Markup("") + inner + frame
+
+
+def key(values: NDArray[np.float64]) -> list[str]:
+    """What the levels of the colours mean: "up to …", in words of numbers."""
+    _, bounds = levels(values)
+    return [number(float(b)) if abs(b) >= 0.01 else f"{b:.2g}" for b in bounds]

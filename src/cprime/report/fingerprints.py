@@ -1,0 +1,46 @@
+"""Clusters by features as z-scores, in an order that puts like beside like."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.cluster.hierarchy import leaves_list, linkage
+
+from cprime.report.clusters import Clusters
+from cprime.report.evidence import Evidence
+
+_MOST_FEATURES = 200
+_MOST_VALUES = 120_000
+
+
+@dataclass(frozen=True)
+class Fingerprints:
+    """z (m, d): clusters in the order `clusters`, features in the order `features`, of n_features in all."""
+
+    z: NDArray[np.float64]
+    clusters: NDArray[np.intp]
+    features: NDArray[np.intp]
+    n_features: int
+
+
+def fingerprints(evidence: Evidence, clusters: Clusters) -> Fingerprints:
+    """Of the clusters that are shown; of many features those that tell most between clusters."""
+    z = clusters.z[clusters.shown]
+    D = z.shape[1]
+    d = min(D, _MOST_FEATURES, max(_MOST_VALUES // len(z), 1))
+    weight = clusters.sizes[clusters.shown] + 1e-12 * max(clusters.sizes.max(), 1e-300)
+    told = np.average(np.square(z), axis=0, weights=weight)
+    features = np.sort(np.argsort(-told, kind="stable")[:d])
+    z = z[:, features]
+    rows, columns = _order(z), _order(z.T)
+    return Fingerprints(z[rows][:, columns], clusters.shown[rows], features[columns], D)
+
+
+def _order(rows: NDArray[np.float64]) -> NDArray[np.intp]:
+    """The leaves of the tree by Ward's criterion, from the side of less to the side of more."""
+    if len(rows) < 3:
+        return np.arange(len(rows))
+    order = leaves_list(linkage(np.clip(rows, -4, 4), "ward"))
+    ends = rows[order].mean(axis=1)
+    half = len(ends) // 2
+    return order if ends[:half].mean() <= ends[half:].mean() else order[::-1]

@@ -1,0 +1,65 @@
+"""What keeping C′ components gives away: F of C′, F of C′ + 2, and L of all, for the fitted parameters."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.kernels.native import computing
+from cprime.report.evidence import Evidence, log_sum
+
+_EXPONENTIALS = 10**8  # rows times components that L is computed of
+_PRODUCTS = 10**10
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean [nats a point] and its standard error."""
+
+    value: float
+    error: float
+
+
+@dataclass(frozen=True)
+class Gap:
+    """n_active: C′    more: C′ + 2 or C    n_rows: rows of the sample that these are means of
+
+    gain: F(more) − F(C′)    gap: L − F(C′)    free_energy, log_likelihood: F(C′) and L
+    """
+
+    n_active: int
+    more: int
+    n_rows: int
+    free_energy: Estimate
+    log_likelihood: Estimate
+    gain: Estimate
+    gap: Estimate
+
+
+def gap(evidence: Evidence) -> Gap | None:
+    """None where no component is left out, or there are no densities."""
+    H, C = evidence.n_active if evidence.best is not None else 0, evidence.n_clusters
+    if evidence.best is None or evidence.model is None or H >= C:
+        return None
+    products = C * evidence.X.shape[1] * (evidence.X.shape[1] if np.ndim(evidence.model.covariances) == 3 else 1)
+    n = max(min(_EXPONENTIALS // C, _PRODUCTS // products), 1_000)
+    chosen = np.unique(np.linspace(0, len(evidence.X) - 1, min(n, len(evidence.X))).astype(np.intp))
+    joint, weight = evidence.best.log_joint[chosen], evidence.weight[chosen]
+    with computing(evidence.estimator.n_threads):
+        total = evidence.model.log_likelihood(np.ascontiguousarray(evidence.X[chosen]))
+        kept, more = log_sum(joint[:, :H]), log_sum(joint)
+    return Gap(
+        H,
+        joint.shape[1],
+        len(chosen),
+        _mean(kept, weight),
+        _mean(total, weight),
+        _mean(more - kept, weight),
+        _mean(total - kept, weight),
+    )
+
+
+def _mean(values: NDArray[np.float64], weight: NDArray[np.float64]) -> Estimate:
+    mean = float(np.average(values, weights=weight))
+    share = weight / weight.sum()
+    return Estimate(mean, float(np.sqrt(np.sum(np.square(share * (values - mean))))))

@@ -1,0 +1,50 @@
+"""Rows that are images: centers and typical rows as tiles."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.estimators.validation import check_integer
+from cprime.report.clusters import Clusters
+from cprime.report.evidence import Evidence
+
+
+@dataclass(frozen=True)
+class Images:
+    """Tiles of shape (height, width), or (height, width, 3), and the values that are black and white.
+
+    centers (m, …): of the clusters shown      typical (m, …): the row nearest to each, black where none was looked at
+    """
+
+    centers: NDArray
+    typical: NDArray
+    limits: tuple[float, float]
+
+
+def image_shape_of(shape: Any, n_features: int) -> tuple[int, ...]:
+    """`image_shape` as two or three ints whose product is the number of features, or an error that says what came."""
+    if isinstance(shape, str) or not isinstance(shape, Sequence | np.ndarray):
+        raise TypeError(f"image_shape must be (height, width) or (height, width, 3), got {shape!r}.")
+    found = tuple(check_integer(side, "image_shape", 1) for side in shape)
+    if len(found) not in (2, 3) or (len(found) == 3 and found[2] != 3):
+        raise ValueError(f"image_shape must be (height, width) or (height, width, 3), got {found}.")
+    if np.prod(found) != n_features:
+        raise ValueError(
+            f"image_shape must have as many values as there are features, {n_features}; {found} has {np.prod(found)}."
+        )
+    return found
+
+
+def images(evidence: Evidence, clusters: Clusters, shape: tuple[int, ...]) -> Images:
+    """Those of the clusters that are shown, in their order."""
+    centers = evidence.centers[clusters.shown]
+    nearest = clusters.typical[clusters.shown, 0]
+    typical = np.where((nearest >= 0)[:, np.newaxis], evidence.X[nearest], centers.min())
+    tiles, rows = centers.reshape(-1, *shape), typical.reshape(-1, *shape)
+    low, high = float(min(tiles.min(), rows.min())), float(max(tiles.max(), rows.max()))
+    if len(shape) == 3 and low >= 0:
+        low, high = 0.0, next((top for top in (1.0, 255.0) if high <= top), high)
+    return Images(tiles, rows, (low, high))

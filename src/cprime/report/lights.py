@@ -1,0 +1,222 @@
+"""What is as it should be and what is not, each with the one argument to change."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.estimators.quality import advice, certificate_text
+from cprime.neighbors import exact_lists
+from cprime.report.evidence import Evidence
+
+_TINY = 1 / 20  # of the mean size
+_SAME = 1e-3  # distance of two centers in units of the spread of both, below which they coincide
+_ALL = 0.99  # share of the variance that is as good as all
+_MOST = 0.9
+_AS_FITTED = 0.1  # difference of J per row that is worth a word
+
+
+class State(StrEnum):
+    """How a light shows."""
+
+    GOOD = "good"
+    LOOK = "look"
+    POOR = "poor"
+
+
+@dataclass(frozen=True)
+class Light:
+    """name of what was looked at    finding: a sentence    remedy: the argument to change, "" where all is well"""
+
+    name: str
+    state: State
+    finding: str
+    remedy: str = ""
+
+
+def lights(evidence: Evidence) -> list[Light]:
+    """All that there is to say of this estimator and these rows."""
+    found = (
+        _converged(evidence.estimator),
+        _search(evidence.estimator),
+        _empty(evidence),
+        _tiny(evidence),
+        _duplicates(evidence),
+        _columns(evidence),
+        _collapsed(evidence),
+        _as_fitted(evidence),
+    )
+    return [light for light in found if light is not None]
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def _converged(estimator: Any) -> Light | None:
+    if not hasattr(estimator, "converged_"):
+        return None
+    n_iter, name = getattr(estimator, "n_iter_", 0), "Convergence"
+    if estimator.converged_:
+        return Light(name, State.GOOD, f"Converged after {_count(n_iter, 'iteration')}.")
+    history = getattr(estimator, "history_", None)
+    if history is not None and "phase" in (history.dtype.names or ()) and (history["phase"] == "online").any():
+        return Light(name, State.GOOD, "Learned batch by batch, which does not wait for convergence.")
+    if getattr(estimator, "assignment", "") == "posterior":
+        return Light(name, State.GOOD, f"Stochastic EM ran its {_count(n_iter, 'iteration')}; it does not converge.")
+    most = estimator.get_params(deep=False).get("max_iter")
+    return Light(
+        name,
+        State.POOR,
+        f"Stopped after {_count(n_iter, 'iteration')} before it had converged.",
+        f"max_iter={2 * most} (it was {most})" if most else "more iterations",
+    )
+
+
+def _search(estimator: Any) -> Light | None:
+    if not hasattr(estimator, "certificate_"):
+        return None
+    found, name = estimator.certificate_, "Search"
+    if found is None:
+        if getattr(estimator, "neighbors_", None) is not None:
+            return Light(
+                name, State.LOOK, "The search was partial, and nothing says how good it was.", "certificate=1000"
+            )
+        return Light(name, State.GOOD, "Exact: every row was compared with what could be its best cluster.")
+    said = certificate_text(estimator)
+    if advice(estimator) is None:
+        return Light(name, State.GOOD, f"Partial and good: {said}.")
+    lists = getattr(estimator, "neighbors_", None)
+    longer = "" if lists is None else f"n_neighbors={2 * lists.shape[1]}, or "
+    return Light(name, State.POOR, f"It missed much: {said}.", f"{longer}search='full'")
+
+
+def _argument(estimator: Any) -> str:
+    return "n_components" if hasattr(estimator, "n_components") else "n_clusters"
+
+
+def _empty(evidence: Evidence) -> Light | None:
+    sizes = evidence.fit_sizes
+    if sizes is None:
+        return None
+    n = int(np.count_nonzero(np.asarray(sizes) <= 0))
+    if n == 0:
+        return Light("Empty clusters", State.GOOD, f"None: each of {evidence.n_clusters:,} has points.")
+    used = evidence.n_clusters - n
+    return Light(
+        "Empty clusters",
+        State.POOR,
+        f"{_count(n, 'cluster')} of {evidence.n_clusters:,} won no point in the fit.",
+        f"{_argument(evidence.estimator)}={used}",
+    )
+
+
+def _tiny(evidence: Evidence) -> Light:
+    sizes = evidence.sizes
+    filled = sizes[sizes > 0]
+    bound = _TINY * sizes.sum() / evidence.n_clusters
+    n = int(np.count_nonzero(filled < bound))
+    if n == 0:
+        return Light("Tiny clusters", State.GOOD, "None is smaller than a twentieth of the mean size.")
+    share = filled[filled < bound].sum() / sizes.sum()
+    return Light(
+        "Tiny clusters",
+        State.LOOK,
+        f"{_count(n, 'cluster')} below a twentieth of the mean size, {share:.2%} of the weight: outliers, as a rule.",
+        f"{_argument(evidence.estimator)}={max(evidence.n_clusters - n, 1)}, or leave the outliers out",
+    )
+
+
+def nearest_pairs(evidence: Evidence) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """The nearest other center of each (C,), and its distance in units (C,); of one center alone nothing (0,)."""
+    centers = np.ascontiguousarray(evidence.centers / evidence.unit)
+    nearest = exact_lists(centers, 2)
+    if nearest.shape[1] == 0:
+        return np.empty(0, dtype=np.int32), np.empty(0)
+    other = nearest[:, 0]
+    return other, np.linalg.norm(centers - centers[other], axis=1)
+
+
+def _duplicates(evidence: Evidence) -> Light | None:
+    other, distances = nearest_pairs(evidence)
+    if not len(other):
+        return None
+    scale = float(np.sqrt(np.average(evidence.squared_distances, weights=evidence.weight)))
+    floor = scale if scale > 0 else float(np.sqrt((evidence.variances / evidence.unit**2).sum()))
+    same = np.flatnonzero(distances <= 2 * _SAME * floor)
+    if not len(same):
+        return Light("Duplicate clusters", State.GOOD, "None: no two centers coincide.")
+    first = int(same[0])
+    return Light(
+        "Duplicate clusters",
+        State.LOOK,
+        f"{_count(len(same), 'center')} coincide with another, as {first} and {int(other[first])} do.",
+        f"{_argument(evidence.estimator)}={max(evidence.n_clusters - len(same) // 2, 1)}",
+    )
+
+
+def _columns(evidence: Evidence) -> Light | None:
+    """Which column decides: that is of interest where all are measured alike."""
+    total = evidence.variances.sum()
+    if len(evidence.names) == 1 or total <= 0:
+        return None
+    shares = evidence.variances / total
+    j, name = int(shares.argmax()), "Columns"
+    constant = int(np.count_nonzero(evidence.variances == 0))
+    also = f" {_count(constant, 'column')} never changes." if constant == 1 else f" {constant:,} columns never change."
+    also = also if constant else ""
+    if evidence.scale_free:
+        return Light(name, State.GOOD, f"Each has variances of its own, so units make no difference.{also}")
+    finding = f"“{evidence.names[j]}” has {shares[j]:.1%} of the variance{{}}.{also}"
+    if shares[j] < _MOST:
+        return Light(name, State.GOOD, finding.replace("{}", ", the most of any column"))
+    return Light(
+        name,
+        State.POOR if shares[j] >= _ALL else State.LOOK,
+        finding.replace("{}", ": the others hardly count"),
+        "scale the columns first: make_pipeline(StandardScaler(), …)",
+    )
+
+
+def _collapsed(evidence: Evidence) -> Light | None:
+    """Components whose variance is what reg_covar has left them."""
+    estimator = evidence.estimator
+    kind, floor = getattr(estimator, "covariance_type_", None), getattr(estimator, "reg_covar", 0.0)
+    if kind not in ("full", "diag", "spherical") or floor <= 0:
+        return None
+    precisions = np.asarray(estimator.precisions_)
+    if kind == "full":
+        precisions = np.diagonal(precisions, axis1=1, axis2=2)
+    least = 1 / precisions.reshape(len(precisions), -1).max(axis=1)
+    n = int(np.count_nonzero(least <= 2 * floor))
+    if n == 0:
+        return Light("Collapsed components", State.GOOD, "None: every variance is far above its floor.")
+    return Light(
+        "Collapsed components",
+        State.LOOK,
+        f"{_count(n, 'component')} so narrow in some direction that reg_covar={floor:g} decides.",
+        f"reg_covar={100 * floor:g}, or fewer components",
+    )
+
+
+def _as_fitted(evidence: Evidence) -> Light | None:
+    """Whether these rows lie about the centers as those of the fit did."""
+    inertia, sizes = getattr(evidence.estimator, "inertia_", None), evidence.fit_sizes
+    if inertia is None or sizes is None or not np.sum(sizes) > 0:
+        return None
+    then = inertia / np.sum(sizes)
+    now = float(np.average(evidence.squared_distances, weights=evidence.weight))
+    if then <= 0:
+        return None
+    change = now / then - 1
+    name = "The same data?"
+    if abs(change) <= _AS_FITTED:
+        return Light(name, State.GOOD, f"J per row is that of the fit ({change:+.1%}).")
+    return Light(
+        name,
+        State.LOOK,
+        f"J per row differs from that of the fit by {change:+.0%}.",
+        "fit again, on data such as these",
+    )

@@ -1,0 +1,134 @@
+"""`report_of`: gathers, computes every section, renders; and the `Report` that comes of it."""
+
+import os
+from dataclasses import dataclass, field
+from html import escape
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from cprime._files import replacing
+from cprime.report.certainty import Certainty, certainty
+from cprime.report.clusters import Clusters, clusters
+from cprime.report.comparison import Comparison, comparison
+from cprime.report.course import Course, course
+from cprime.report.evidence import Evidence, gather
+from cprime.report.fingerprints import Fingerprints, fingerprints
+from cprime.report.gap import Gap, gap
+from cprime.report.images import image_shape_of, images
+from cprime.report.layout import layout
+from cprime.report.lights import Light, lights
+from cprime.report.page import SHEET, Names, render
+from cprime.report.provenance import Provenance, provenance
+from cprime.sources import Source
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a fitted model came to, as plain values and as one page.
+
+    Attributes
+    ----------
+    html : str
+        The page: it needs no network, and follows the reader's choice of light or dark.
+    lights : list of Light
+        What is as it should be and what is not: name, state ("good", "look" or "poor"), finding, remedy.
+    clusters : Clusters
+        Sizes, spread, typical rows, neighbors and z-scores.
+    fingerprints : Fingerprints or None
+        Clusters by features as z-scores, in the order of the page; None where rows are images.
+    course : Course or None
+        J and F by second.
+    certainty : Certainty or None
+        Of mixtures: the greatest responsibilities, and the rows where they are least.
+    gap : Gap or None
+        What C′ + 2 and all C would add to F; None where all are kept.
+    comparison : Comparison or None
+        With another model.
+    provenance : Provenance
+        Code, seed, versions, machine.
+    rows : ndarray of int64
+        Numbers of the rows that were looked at.
+    n_rows : int
+        How many there are.
+    """
+
+    html: str = field(repr=False)
+    lights: list[Light]
+    clusters: Clusters = field(repr=False)
+    fingerprints: Fingerprints | None = field(repr=False)
+    course: Course | None = field(repr=False)
+    certainty: Certainty | None = field(repr=False)
+    gap: Gap | None
+    comparison: Comparison | None = field(repr=False)
+    provenance: Provenance = field(repr=False)
+    rows: np.ndarray = field(repr=False)
+    n_rows: int
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the page to a file, whole or not at all.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to write; an existing file is replaced once the new one is complete.
+        """
+        with replacing(path) as temporary:
+            temporary.write_text(self.html, encoding="utf-8")
+
+    def _repr_html_(self) -> str:
+        """The page in a frame of its own, for notebooks."""
+        frame = "width:100%;height:800px;border:1px solid #8884;border-radius:8px"
+        return f'<iframe title="cprime report" style="{frame}" srcdoc="{escape(self.html)}"></iframe>'
+
+
+def report_of(
+    estimator: Any,
+    X: Any,
+    *,
+    sample_weight: Any = None,
+    compare: Any = None,
+    image_shape: Any = None,
+    title: str | None = None,
+    max_rows: Any = "auto",
+    names: Names | None = None,
+) -> Report:
+    """The report of a fitted estimator on data; the arguments are those of its method `report`.
+
+    names: what the page calls data and models; None is by their types
+    """
+    begin = perf_counter()
+    evidence = gather(estimator, X, sample_weight, max_rows)
+    shape = None if image_shape is None else image_shape_of(image_shape, evidence.X.shape[1])
+    other = None if compare is None else _same_rows(evidence, compare, X, sample_weight)
+    found = clusters(evidence)
+    shown = found.shown
+    places = layout(evidence.centers[shown] / evidence.unit, found.sizes[shown], *SHEET)
+    pictures = None if shape is None else images(evidence, found, shape)
+    names = names or Names(
+        data=X.name if isinstance(X, Source) else str(X) if isinstance(X, str | os.PathLike) else None
+    )
+    values: dict[str, Any] = {
+        "lights": lights(evidence),
+        "clusters": found,
+        "fingerprints": fingerprints(evidence, found) if shape is None else None,
+        "course": course(evidence),
+        "certainty": certainty(evidence),
+        "gap": gap(evidence),
+        "comparison": None if other is None else comparison(evidence, other),
+        "provenance": provenance(estimator, names.data),
+    }
+    html = render(evidence, other, places, pictures, names, title, values, begin)
+    return Report(html=html, rows=evidence.rows, n_rows=evidence.n_points, **values)
+
+
+def _same_rows(evidence: Evidence, other: Any, X: Any, sample_weight: Any) -> Evidence:
+    """The same rows as another model sees them."""
+    if not isinstance(other, BaseEstimator):
+        raise TypeError(f"compare must be a fitted estimator or None, got {other!r}.")
+    D, found = evidence.X.shape[1], getattr(other, "n_features_in_", None)
+    if found is not None and found != D:
+        raise ValueError(f"compare must be fitted to the {D} features of the model, got one of {found} features.")
+    return gather(other, X, sample_weight, len(evidence.rows))

@@ -1,0 +1,274 @@
+"""The page: values in, one string of HTML out. Knows what is drawn where, and computes nothing but how it is shown."""
+
+from base64 import b64encode
+from dataclasses import dataclass
+from functools import cache
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from cprime.report.cards import cards
+from cprime.report.clusters import MOST_SHOWN, Clusters, deviant, level, words
+from cprime.report.drawing import bubbles
+from cprime.report.drawing.chart import written
+from cprime.report.drawing.pictures import Sheet, heat, palette, sheet
+from cprime.report.drawing.sankey import sankey
+from cprime.report.evidence import Evidence
+from cprime.report.fingerprints import Fingerprints
+from cprime.report.images import Images
+
+SHEET = (bubbles.WIDTH, bubbles.HEIGHT)
+_KINDS = {
+    "KMeans": "k-means",
+    "GaussianMixture": "Gaussian mixture",
+    "SoftKMeans": "soft k-means",
+    "FuzzyKMeans": "fuzzy k-means",
+    "KMedoids": "k-medoids",
+    "KMeans1D": "k-means in one dimension",
+    "XMeans": "x-means",
+    "GMeans": "g-means",
+}
+_TABLE_CELLS, _TABLE_COLUMNS = 1_200, 24  # a table of z-scores up to so many, a picture beyond
+_Z_UNIT = 16  # z-scores go to the script as multiples of a 16th
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the page calls the data, the model and the one it is compared with; None is by type."""
+
+    data: str | None = None
+    model: str | None = None
+    compared: str | None = None
+
+
+def render(
+    evidence: Evidence,
+    other: Evidence | None,
+    places: NDArray[np.float64],
+    pictures: Images | None,
+    names: Names,
+    title: str | None,
+    values: dict[str, Any],
+    begin: float,
+) -> str:
+    """The page. places (m, 3): of the clusters that are shown    begin: when the work began, of `perf_counter`"""
+    found: Clusters = values["clusters"]
+    features = deviant(found.z)
+    centers = None if pictures is None else sheet(pictures.centers, pictures.limits)
+    typical = None if pictures is None else sheet(pictures.typical, pictures.limits)
+    table = _table(evidence, found, features, pictures is not None)
+    context = {
+        **values,
+        "title": title or _title(evidence, names),
+        "kind": _KINDS.get(type(evidence.estimator).__name__, type(evidence.estimator).__name__),
+        "evidence": evidence,
+        "names": names,
+        "headline": _headline(evidence, values),
+        "n_shown": len(found.shown),
+        "most_shown": MOST_SHOWN,
+        "centers": centers,
+        "typical": typical,
+        "map": bubbles.bubbles(_map_label(evidence, found), places, found.shown, found.spread[found.shown], centers),
+        "key": bubbles.key(found.spread[found.shown]),
+        "enlarged": bool((places[:, 2] > 1.01 * places[0, 2] * np.sqrt(_relative(found))).any()),
+        "unit": "standard deviations" if evidence.scale_free else "units of the data",
+        "table": table,
+        "prints": _prints(evidence, values["fingerprints"]),
+        "cards": cards(evidence, values),
+        "flows": None if other is None else _flows(values["comparison"]),
+        "rows_said": _rows_said(evidence),
+        "data": _for_script(evidence, found, features, table, places, values["fingerprints"], centers, typical),
+        "light": _colours(palette(dark=False)),
+        "dark": _colours(palette(dark=True)),
+        "begin": begin,
+        "now": perf_counter,
+    }
+    return _environment().get_template("report.html").render(context)
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("cprime.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["written"] = written
+    made.filters["signed"] = lambda value: f"{value:+.3g}".replace("-", "−")
+    return made
+
+
+def _title(evidence: Evidence, names: Names) -> str:
+    kind = "components" if hasattr(evidence.estimator, "n_components") else "clusters"
+    of = "" if names.data is None else f" of {names.data}"
+    return f"{evidence.n_clusters:,} {kind if evidence.n_clusters != 1 else kind[:-1]}{of}"
+
+
+def _rows_said(evidence: Evidence) -> str:
+    n = f"{evidence.n_points:,}"
+    return f"a random sample of {len(evidence.rows):,} of the {n} rows" if evidence.sampled else f"all {n} rows"
+
+
+def _headline(evidence: Evidence, values: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """The figures at the top: (name, value, unit or what it is of)."""
+    estimator, sizes = evidence.estimator, values["clusters"].sizes
+    found = []
+    if getattr(estimator, "inertia_", None) is not None:
+        found.append(("J", written(float(estimator.inertia_)), "sum of squared distances"))
+    elif (history := values["course"]) is not None:
+        found.append(("J", written(float(history.error[-1])), "sum of squared distances"))
+    if getattr(estimator, "lower_bound_", None) is not None:
+        found.append(("F", written(float(estimator.lower_bound_)), "free energy, nats a point"))
+    certificate = getattr(estimator, "certificate_", None)
+    if certificate is not None:
+        low, high = certificate["agreement_interval"]
+        found.append(
+            ("certificate", f"{certificate['agreement']:.1%}", f"of rows at their best, {low:.1%} to {high:.1%}")
+        )
+    if values["course"] is not None:
+        n = len(values["course"].seconds)
+        found.append(("time", f"{values['course'].seconds[-1]:.3g} s", f"{n} iteration{'s' if n != 1 else ''}"))
+    share = sizes[sizes > 0] / sizes.sum()
+    found.append(
+        ("effective clusters", f"{np.exp(-(share * np.log(share)).sum()):,.0f}", "of equal size would be as diverse")
+    )
+    return found
+
+
+def _relative(found: Clusters) -> NDArray[np.float64]:
+    """Sizes of the clusters that are shown, in units of the largest."""
+    sizes = found.sizes[found.shown]
+    return sizes / (sizes[0] if sizes[0] > 0 else 1.0)
+
+
+def _map_label(evidence: Evidence, found: Clusters) -> str:
+    largest = ", ".join(str(int(c)) for c in found.shown[:5])
+    return (
+        f"Map of {len(found.shown):,} clusters: area is size, colour is spread, neighbors lie together. The largest: "
+        f"{largest}. Arrow keys move from cluster to cluster, Enter shows its neighbors, Escape leaves it. The table "
+        "below says the same."
+    )
+
+
+def _table(
+    evidence: Evidence, found: Clusters, features: NDArray[np.intp], are_images: bool
+) -> list[tuple[int, str, str, str, str]]:
+    """A row for each cluster shown: number, size, share, spread, words."""
+    total = found.sizes.sum() or 1.0
+    return [
+        (
+            int(c),
+            written(float(np.round(found.sizes[c], 1))),
+            f"{found.sizes[c] / total:.2%}",
+            "—" if np.isnan(found.spread[c]) else written(float(found.spread[c])),
+            "" if are_images else words(found.z[c], features[c], evidence.names),
+        )
+        for c in found.shown
+    ]
+
+
+def _prints(evidence: Evidence, found: Fingerprints | None) -> dict[str, Any] | None:
+    """How the fingerprints are shown: as a table, or as two pictures, for light and for dark."""
+    if found is None:
+        return None
+    m, d = found.z.shape
+    names = [evidence.names[j] for j in found.features]
+    shown: dict[str, Any] = {"names": names, "n_features": found.n_features, "m": m, "d": d}
+    if m * d <= _TABLE_CELLS and d <= _TABLE_COLUMNS:
+        colour = np.clip(np.rint(found.z / 3 * 7), -7, 7).astype(int) + 7
+        shown["rows"] = [
+            (
+                int(c),
+                [
+                    (int(k), f"{z:+.1f}".replace("-", "−"), level(float(z)) or "near the mean")
+                    for k, z in zip(colours, row, strict=True)
+                ],
+            )
+            for c, colours, row in zip(found.clusters, colour, found.z, strict=True)
+        ]
+        return shown
+    shown["rows"] = None
+    shown["light"], shown["dark"] = heat(found.z, dark=False), heat(found.z, dark=True)
+    shown["row_height"] = 16 if m <= 40 else 8 if m <= 100 else 4 if m <= 300 else 2
+    return shown
+
+
+def _flows(found: Any) -> Markup:
+    def named(chosen: list[int], n: int) -> list[str]:
+        return [f"cluster {c}" if c >= 0 else f"{n - len(chosen) + 1:,} others" for c in chosen]
+
+    left, right = named(found.left, found.n_left), named(found.right, found.n_right)
+    return sankey(
+        "Where the rows of each cluster go in the other model", found.flows, left, right, [c < 0 for c in found.left]
+    )
+
+
+def _for_script(
+    evidence: Evidence,
+    found: Clusters,
+    features: NDArray[np.intp],
+    table: list[tuple[int, str, str, str, str]],
+    places: NDArray[np.float64],
+    prints: Fingerprints | None,
+    centers: Sheet | None,
+    typical: Sheet | None,
+) -> dict[str, Any]:
+    """What hovering and clicking need; what a cluster is in words they read from the table."""
+    place = {int(c): i for i, c in enumerate(found.shown)}
+    used = sorted({int(j) for j in features[found.shown].ravel()}) if centers is None else []
+    number = {j: k for k, j in enumerate(used)}
+    entries = []
+    for c, size, share, spread, _ in table:
+        rows = [int(t) for t in found.typical[c] if t >= 0]
+        top = [int(j) for j in features[c]] if centers is None else []
+        entries.append(
+            [
+                c,
+                f"{size} ({share})",
+                spread,
+                [place[int(b)] for b in found.neighbors[c] if int(b) in place],
+                [number[j] for j in top],
+                [[int(evidence.rows[r]), *(_short_number(evidence.X[r, j]) for j in top)] for r in rows],
+            ]
+        )
+    data: dict[str, Any] = {
+        "clusters": entries,
+        "names": [evidence.names[j] for j in used],
+        "places": [[round(float(v), 1) for v in row] for row in places],
+        "sheets": []
+        if centers is None or typical is None
+        else [_sheet_for_script(centers, None), _sheet_for_script(typical, typical.uri)],
+    }
+    if prints is not None:
+        z = np.clip(np.rint(prints.z * _Z_UNIT), -127, 127).astype(np.int8)
+        data["prints"] = {
+            "z": b64encode(np.ascontiguousarray(z).tobytes()).decode(),
+            "rows": [place[int(c)] for c in prints.clusters],
+            "names": [evidence.names[j] for j in prints.features],
+        }
+    return data
+
+
+def _short_number(value: Any) -> str:
+    return written(float(value))
+
+
+def _sheet_for_script(found: Sheet, uri: str | None) -> dict[str, Any]:
+    """uri: None where the page has the picture already"""
+    return {
+        "uri": uri,
+        "width": found.width,
+        "height": found.height,
+        "tile": [found.tile_width, found.tile_height],
+        "columns": found.columns,
+    }
+
+
+def _colours(colours: NDArray[np.int64]) -> list[str]:
+    return [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in colours]

@@ -1,0 +1,90 @@
+"""What repeats the fit: its code and seed; and what it was made with."""
+
+import os
+import platform
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from inspect import signature
+from typing import Any
+
+import numpy as np
+import scipy
+import sklearn
+
+from cprime import __version__
+from cprime._threads import resolve_threads
+from cprime.kernels import instruction_set
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """code: Python that repeats the fit    seed: a sentence    versions, machine: (name, value) each"""
+
+    code: str
+    seed: str
+    versions: list[tuple[str, str]]
+    machine: list[tuple[str, str]]
+    made: str
+
+
+def provenance(estimator: Any, data_name: str | None) -> Provenance:
+    threads = resolve_threads(getattr(estimator, "n_threads", None))
+    return Provenance(
+        _code(estimator, data_name),
+        _seed(estimator),
+        [
+            ("cprime", __version__),
+            ("Python", platform.python_version()),
+            ("NumPy", np.__version__),
+            ("SciPy", scipy.__version__),
+            ("scikit-learn", sklearn.__version__),
+        ],
+        [
+            ("system", f"{platform.system()} {platform.machine()}"),
+            ("processors", str(os.cpu_count())),
+            ("threads", str(threads)),
+            ("instructions", instruction_set()),
+        ],
+        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+    )
+
+
+def changed_params(estimator: Any) -> dict[str, Any]:
+    """The arguments that are not the defaults."""
+    defaults = signature(type(estimator)).parameters
+    found = estimator.get_params(deep=False)
+    return {name: value for name, value in found.items() if not _equal(value, defaults[name].default)}
+
+
+def _equal(value: Any, default: Any) -> bool:
+    return type(value) is type(default) and not hasattr(value, "shape") and bool(value == default)
+
+
+def _code(estimator: Any, data_name: str | None) -> str:
+    """Python that makes the model again; what has no short literal is a name, and a line before says what it is."""
+    kind = type(estimator).__name__
+    home = "cprime.selection" if kind in ("XMeans", "GMeans") else "cprime"
+    given, arguments = [], []
+    for name, value in changed_params(estimator).items():
+        literal = repr(value.item() if isinstance(value, np.generic) else value)
+        if hasattr(value, "shape") and np.ndim(value):
+            given.append(f"{name} = ...  # the array of shape {value.shape} that the fit began with")
+            literal = name
+        elif len(literal) > 200 or "<" in literal or hasattr(value, "get_params"):
+            given.append(f"{name} = ...  # the {type(value).__name__} that the fit was given")
+            literal = name
+        arguments.append(f"{name}={literal}")
+    call = f"{kind}({', '.join(arguments)})"
+    if len(call) > 80:
+        call = f"{kind}(\n" + "".join(f"    {argument},\n" for argument in arguments) + ")"
+    data = "X" if data_name is None else repr(data_name)
+    return "\n".join([f"from {home} import {kind}", "", *given, f"model = {call}.fit({data})"])
+
+
+def _seed(estimator: Any) -> str:
+    seed = estimator.get_params(deep=False).get("random_state", "none")
+    if isinstance(seed, str):
+        return "Nothing is random: the same data give the same model."
+    if isinstance(seed, int | np.integer):
+        return f"random_state={seed}: the same data give the same bits, for any number of threads."
+    return "No seed was given (random_state is not an int): another fit will differ."

@@ -1,0 +1,58 @@
+"""`cprime report`: a page of a model file and a data file."""
+
+import numpy as np
+import pytest
+
+from cprime import KMeans
+from cprime.datasets import birch
+
+
+@pytest.fixture
+def fitted(tmp_path):
+    """A model, one to compare with, and their data."""
+    X = birch(n_side=4, n_per_cluster=30, random_state=0).data
+    np.savetxt(tmp_path / "table.csv", X, delimiter=",", header="x,<b>y</b>", comments="")
+    import pandas as pd
+
+    frame = pd.read_csv(tmp_path / "table.csv")
+    KMeans(16, random_state=0).fit(frame).save(tmp_path / "model.safetensors")
+    KMeans(4, random_state=0).fit(frame).save(tmp_path / "other.safetensors")
+    return tmp_path / "model.safetensors", tmp_path / "table.csv", tmp_path / "other.safetensors"
+
+
+def test_writes_the_page_and_prints_the_lights(cprime, fitted, tmp_path):
+    model, data, other = fitted
+    outcome = cprime("report", model, data, "-o", tmp_path / "page.html", "--compare", other, "--title", "A <page>")
+    assert outcome.code == 0
+    assert "Convergence" in outcome.out
+    html = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<h1>A &lt;page&gt;</h1>" in html
+    assert "&lt;b&gt;y&lt;/b&gt;" in html
+    assert "Compared with other.safetensors" in html
+    assert "model.safetensors" in html
+
+
+def test_json_and_a_sample(cprime, fitted, tmp_path):
+    model, data, _ = fitted
+    found = cprime("report", model, data, "-o", tmp_path / "page.html", "--max-rows", 100, "--json").json
+    assert found["n_samples"] == 480
+    assert found["n_samples_looked_at"] == 100
+    assert found["bytes"] == (tmp_path / "page.html").stat().st_size
+    assert {light["state"] for light in found["lights"]} <= {"good", "look", "poor"}
+
+
+def test_quiet_prints_nothing(cprime, fitted, tmp_path):
+    model, data, _ = fitted
+    assert cprime("report", model, data, "-o", tmp_path / "page.html", "-q").out == ""
+
+
+def test_what_is_wrong_is_said_in_a_line(cprime, fails, fitted, tmp_path):
+    model, data, _ = fitted
+    page = tmp_path / "page.html"
+    assert "must end with .html" in fails("report", model, data, "-o", tmp_path / "page.pdf")
+    assert "as many values as there are features, 2" in fails("report", model, data, "-o", page, "--image-shape", "3,3")
+    assert "does not exist" in fails("report", model, tmp_path / "nothing.csv", "-o", page)
+    assert "is not a cprime model" in fails("report", data, data, "-o", page)
+    outcome = cprime("report", model, data, "-o", page, "--image-shape", "3x3")
+    assert outcome.code == 2
+    assert "3x3" in outcome.err

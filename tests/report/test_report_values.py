@@ -1,0 +1,188 @@
+"""The numbers of a report against what they are by definition."""
+
+import numpy as np
+import pytest
+from report_data import grid, mixture
+from sklearn.datasets import load_digits
+from sklearn.metrics import adjusted_rand_score
+
+from cprime import GaussianMixture, KMeans
+from cprime.report import State
+
+
+@pytest.fixture(scope="module")
+def X():
+    return grid()
+
+
+@pytest.fixture(scope="module")
+def km(X):
+    return KMeans(25, random_state=0).fit(X)
+
+
+def state(report, name):
+    return next(light.state for light in report.lights if light.name == name)
+
+
+def test_sizes_are_those_of_the_fit_and_come_in_order(X, km):
+    found = km.report(X).clusters
+    np.testing.assert_array_equal(found.sizes, np.bincount(km.labels_, minlength=25))
+    assert (np.diff(found.sizes[found.shown]) <= 0).all()
+    assert sorted(found.shown) == list(range(25))
+
+
+def test_spread_is_the_root_of_the_mean_square_by_feature(X, km):
+    found = km.report(X).clusters
+    squares = np.square(X - km.cluster_centers_[km.labels_]).sum(axis=1)
+    expected = [np.sqrt(squares[km.labels_ == c].mean() / 2) for c in range(25)]
+    np.testing.assert_allclose(found.spread, expected)
+
+
+def test_typical_rows_are_the_nearest_of_the_cluster(X, km):
+    report = km.report(X)
+    distances = km.transform(X)
+    for c in range(25):
+        mine = np.flatnonzero(km.labels_ == c)
+        nearest = mine[np.argsort(distances[mine, c])[:3]]
+        np.testing.assert_array_equal(report.rows[report.clusters.typical[c]], nearest)
+
+
+def test_fingerprints_are_z_scores_in_an_order(X, km):
+    found = km.report(X).fingerprints
+    z = (km.cluster_centers_ - X.mean(axis=0)) / X.std(axis=0)
+    np.testing.assert_allclose(found.z, z[found.clusters][:, found.features])
+    assert sorted(found.clusters) == list(range(25))
+    assert sorted(found.features) == [0, 1]
+
+
+def test_weights_count(X, km):
+    weight = np.arange(len(X)) % 3.0
+    repeated = np.repeat(X, weight.astype(int), axis=0)
+    a, b = km.report(X, weight), km.report(repeated)
+    np.testing.assert_allclose(a.clusters.spread, b.clusters.spread)
+    np.testing.assert_allclose(a.fingerprints.z, b.fingerprints.z)
+
+
+@pytest.mark.parametrize("kind", ["full", "diag", "tied", "spherical", "tied_spherical"])
+def test_gap_is_that_of_bounds(X, kind):
+    gm = mixture(X, 8, covariance_type=kind, n_active=2)
+    gap, bounds = gm.report(X).gap, gm.bounds(X)
+    assert gap.n_rows == len(X)
+    assert gap.free_energy.value == pytest.approx(bounds.free_energy)
+    assert gap.log_likelihood.value == pytest.approx(bounds.log_likelihood)
+    assert gap.gap.value == pytest.approx(bounds.kl_gap, abs=1e-9)
+    more = gm.set_params(n_active=4)
+    more.n_active_ = 4
+    assert gap.more == 4
+    assert gap.gain.value == pytest.approx(more.bounds(X).free_energy - bounds.free_energy, abs=1e-9)
+
+
+def test_no_gap_where_all_are_kept(X):
+    assert mixture(X, 4, n_active=None).report(X).gap is None
+
+
+def test_certainty_is_the_greatest_responsibility(X):
+    gm = mixture(X, 6, n_active=None)
+    found, greatest = gm.report(X).certainty, gm.predict_proba(X).max(axis=1)
+    # The two best and those beside them are what is looked at: what is left out makes a responsibility larger.
+    assert found.mean == pytest.approx(greatest.mean(), abs=1e-6)
+    assert found.sure == pytest.approx((greatest > 0.95).mean())
+    assert found.counts.sum() == len(X)
+    assert [d.row for d in found.doubts] == list(np.argsort(greatest, kind="stable")[:8])
+
+
+def test_k_means_has_no_certainty(X, km):
+    assert km.report(X).certainty is None
+
+
+def test_course_is_the_history(X, km):
+    found = km.report(X).course
+    assert found.seconds[-1] == pytest.approx(km.history_["seconds"].sum())
+    np.testing.assert_array_equal(found.error, km.history_["quantization_error"])
+    np.testing.assert_allclose(found.evaluations, km.history_["n_distances"] / (len(X) * 25))
+
+
+def test_comparison(X, km):
+    other = KMeans(10, random_state=1).fit(X)
+    found = km.report(X, compare=other).comparison
+    assert found.rand == pytest.approx(adjusted_rand_score(km.labels_, other.labels_))
+    assert found.error == pytest.approx((km.inertia_ / len(X), other.inertia_ / len(X)))
+    assert found.flows.sum() == len(X)
+    for i, a in enumerate(found.left[:-1]):
+        for j, b in enumerate(found.right):
+            assert b < 0 or found.flows[i, j] == np.sum((km.labels_ == a) & (other.labels_ == b))
+
+
+def test_a_model_is_the_same_as_itself(X, km):
+    found = km.report(X, compare=km).comparison
+    assert found.rand == 1
+    assert found.same == 25
+    assert found.error[0] == found.error[1]
+
+
+def test_a_sample_is_said_and_drawn_without_repetition(X, km):
+    report = km.report(X, max_rows=300)
+    assert report.n_rows == len(X)
+    assert len(np.unique(report.rows)) == 300
+    assert "a random sample of 300 of the 1,000 rows" in report.html
+    assert "all 1,000 rows" in km.report(X).html
+    np.testing.assert_array_equal(report.rows, km.report(X, max_rows=300).rows)
+    np.testing.assert_array_equal(report.clusters.sizes, np.bincount(km.labels_))
+
+
+def test_all_lights_are_green_where_all_is_well(X):
+    km = KMeans(25, init=grid_centers(), random_state=0).fit(X)
+    assert {light.state for light in km.report(X).lights} == {State.GOOD}
+
+
+def grid_centers():
+    from cprime.datasets import birch
+
+    return birch(n_side=5, n_per_cluster=40, random_state=0).centers
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_lights_turn_where_something_is_wrong(X):
+    one = KMeans(25, max_iter=1, random_state=0).fit(X).report(X)
+    assert state(one, "Convergence") is State.POOR
+    assert next(light.remedy for light in one.lights if light.name == "Convergence").startswith("max_iter=2")
+
+    twice = np.repeat([[0.0, 0.0], [1.0, 5.0], [9.0, 3.0]], 20, axis=0)
+    empty = KMeans(5, random_state=0).fit(twice).report(twice)
+    assert state(empty, "Empty clusters") is State.POOR
+
+    far = np.vstack([X, [[1e4, 1e4]]])
+    tiny = KMeans(12, random_state=0).fit(far).report(far)
+    assert state(tiny, "Tiny clusters") is State.LOOK
+
+    wide = X * [1000, 1]
+    column = KMeans(5, random_state=0).fit(wide)
+    assert state(column.report(wide), "Columns") is State.POOR
+    assert state(mixture(wide, 5).report(wide), "Columns") is State.GOOD
+    assert state(column.report(X), "The same data?") is State.LOOK
+
+    same = KMeans(4, init=[[0.0, 0.0], [0.0, 0.0], [1.0, 1.0], [20.0, 20.0]], max_iter=1).fit(X)
+    same.cluster_centers_[1] = same.cluster_centers_[0]
+    assert state(same.report(X), "Duplicate clusters") is State.LOOK
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_collapsed_components_are_seen():
+    X = np.vstack([np.zeros((30, 2)), np.random.default_rng(0).standard_normal((60, 2)) + 9])
+    gm = GaussianMixture(2, random_state=0).fit(X)
+    assert state(gm.report(X), "Collapsed components") is State.LOOK
+
+
+@pytest.mark.filterwarnings("ignore::cprime.estimators.quality.SearchQualityWarning")
+def test_the_certificate_decides_on_the_search():
+    X = load_digits().data
+    km = KMeans(300, search="graph", random_state=0).fit(X)
+    assert state(km.report(X), "Search") is State.GOOD
+    km.certificate_ = {**km.certificate_, "agreement": 0.5, "agreement_interval": [0.4, 0.6]}
+    poor = next(light for light in km.report(X).lights if light.name == "Search")
+    assert poor.state is State.POOR
+    assert "n_neighbors=" in poor.remedy
+    km.certificate_ = None
+    assert state(km.report(X), "Search") is State.LOOK
+    km.neighbors_ = None
+    assert state(km.report(X), "Search") is State.GOOD

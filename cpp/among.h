@@ -8,16 +8,16 @@
 namespace cprime::CPRIME_ISA {
 
 // Rows [begin, end): the H nearest among what a row keeps, the lists of those, and `extra` components of its own.
-template <class T> inline void nearest_among(const AmongTask<T> &task, std::size_t begin, std::size_t end) {
+// cost(n, c) of row n, before which fetch(c) asks for what it reads.
+template <class T, class Fetch, class Cost>
+inline void search_among(const AmongTask<T> &task, std::size_t begin, std::size_t end, Fetch fetch, Cost cost) {
     constexpr int AHEAD = 6;
-    const int D = task.X.D;
     const std::size_t C = task.centers.n;
     Scratch<std::int32_t> seen(C);
     std::fill_n(seen.get(), C, -1);
     const std::size_t capacity = static_cast<std::size_t>(task.n_previous) * (task.G + 1) + task.n_extra;
     Scratch<Candidate<T>> found(capacity);
     for (std::size_t n = begin; n < end; ++n) {
-        const T *x = task.X[n];
         const auto stamp = static_cast<std::int32_t>(n - begin);
         int count = 0;
         const auto offer = [&](std::int32_t c) {
@@ -35,14 +35,9 @@ template <class T> inline void nearest_among(const AmongTask<T> &task, std::size
         for (int e = 0; e < task.n_extra; ++e)
             offer(task.extra[n * task.n_extra + e]);
         for (int i = 0; i < count; ++i) { // centres lie anywhere in memory: ask for them early
-            if (i + AHEAD < count) {
-                const char *next = reinterpret_cast<const char *>(task.centers[found[i + AHEAD].id]);
-                for (std::size_t byte = 0; byte < D * sizeof(T); byte += 64)
-                    __builtin_prefetch(next + byte);
-            }
-            const std::int32_t c = found[i].id;
-            found[i].low = comparable(task.gaussians ? gaussian_cost(*task.gaussians, c, x)
-                                                     : squared_distance(x, task.centers[c], D));
+            if (i + AHEAD < count)
+                fetch(found[i + AHEAD].id);
+            found[i].low = comparable(cost(n, found[i].id));
         }
         if (task.evaluated) {
             std::int32_t *ids = task.evaluated + n * capacity;
@@ -60,6 +55,19 @@ template <class T> inline void nearest_among(const AmongTask<T> &task, std::size
             task.distances[n * task.H + h] = h < H ? found[h].low : std::numeric_limits<T>::infinity();
         }
     }
+}
+
+template <class T> inline void nearest_among(const AmongTask<T> &task, std::size_t begin, std::size_t end) {
+    const int D = task.X.D;
+    const auto fetch = [&](std::int32_t c) {
+        const char *next = reinterpret_cast<const char *>(task.centers[c]);
+        for (std::size_t byte = 0; byte < D * sizeof(T); byte += 64)
+            __builtin_prefetch(next + byte);
+    };
+    search_among(task, begin, end, fetch, [&](std::size_t n, std::int32_t c) {
+        return task.gaussians ? gaussian_cost(*task.gaussians, c, task.X[n])
+                              : squared_distance(task.X[n], task.centers[c], D);
+    });
 }
 
 } // namespace cprime::CPRIME_ISA

@@ -99,5 +99,6 @@ void register_expect(nb::module_ &m);
 void register_local(nb::module_ &m);
 void register_line(nb::module_ &m);
 void register_gaussians(nb::module_ &m);
+void register_sparse(nb::module_ &m);
 
 } // namespace cprime

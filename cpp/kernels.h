@@ -195,6 +195,8 @@ template <class T> struct AmongTask {
     T *evaluations;          // its squared distance
 };
 
+template <class T> struct SparseKernels; // sparse.h
+
 template <class T> struct Kernels {
     int lanes;
     int tile_rows;
@@ -243,6 +245,7 @@ template <class T> struct Kernels {
                     double *count, double *first, double *second);
     // Of rows [begin, end): the greatest |x|, infinite or NaN where one is, and the greatest |x - origin|.
     void (*extent)(const Rows<T> &X, const T *origin, std::size_t begin, std::size_t end, T *largest, T *spread);
+    const SparseKernels<T> *sparse;
 };
 
 template <class T> const Kernels<T> &kernels(); // of the best instruction set this processor has

@@ -61,4 +61,5 @@ NB_MODULE(_core, m) {
     cprime::register_local(m);
     cprime::register_line(m);
     cprime::register_gaussians(m);
+    cprime::register_sparse(m);
 }

@@ -8,11 +8,12 @@ namespace cprime::CPRIME_ISA {
 
 // Where the points of component c go. A point moves to the neighbour b of least outside[b] |x - m_b|^2 if that is less
 // than inside[c] |x - m_c|^2. The factors of an exchange hold for one point at a time: of the points that go although
-// the neighbour is not nearer, a share of the component at most may go, those of greatest gain.
-template <class T> class Moves {
+// the neighbour is not nearer, a share of the component at most may go, those of greatest gain. squared(n, b) measures
+// |x_n - m_b|^2.
+template <class T, class Squared> class Moves {
   public:
-    Moves(const ReassignTask<T> &task, int c, std::size_t n_points)
-        : task_(task), c_(c), inside_(task.inside ? task.inside[c] : T(1)), exchanges_(n_points),
+    Moves(const ReassignTask<T> &task, Squared squared, int c, std::size_t n_points)
+        : task_(task), squared_(squared), c_(c), inside_(task.inside ? task.inside[c] : T(1)), exchanges_(n_points),
           most_(std::max<std::size_t>(1, static_cast<std::size_t>(task.share * static_cast<double>(n_points)))) {}
 
     T inside() const { return inside_; }
@@ -22,7 +23,7 @@ template <class T> class Moves {
         T best = inside_ * stay, distance = stay;
         std::int32_t winner = c_;
         for (int i = 0; i < n_candidates; ++i) {
-            const T there = squared_distance(task_.X[n], task_.centers[candidates[i]], task_.X.D);
+            const T there = squared_(n, candidates[i]);
             const T score = task_.outside ? task_.outside[candidates[i]] * there : there;
             if (score < best) {
                 best = score;
@@ -55,11 +56,20 @@ template <class T> class Moves {
         std::size_t point;
     };
     const ReassignTask<T> &task_;
+    Squared squared_;
     std::int32_t c_;
     T inside_;
     Scratch<Exchange> exchanges_;
     std::size_t n_exchanges_ = 0, most_;
 };
+
+// Moves of dense rows.
+template <class T> inline auto moves_of(const ReassignTask<T> &task, int c, std::size_t n_points) {
+    const auto squared = [&task](std::size_t n, std::int32_t b) {
+        return squared_distance(task.X[n], task.centers[b], task.X.D);
+    };
+    return Moves<T, decltype(squared)>(task, squared, c, n_points);
+}
 
 // score = outside (|m|^2 - 2 x m + |x|^2), all relative to the origin; |x|^2 is one more dimension of x. What rounding
 // makes look best is measured.
@@ -71,7 +81,7 @@ inline void reassign_by_products(const ReassignTask<T> &task, int c, std::size_t
     const int D = task.X.D;
     const T *origin = task.centers[c];
     const ProductCandidates<T> candidates(task.centers, list, n_candidates, origin, task.outside);
-    Moves<T> moves(task, c, end - begin);
+    auto moves = moves_of(task, c, end - begin);
     ProductPoints<T> points(D);
     alignas(64) T score[TILE_ROWS][L];
     for (std::size_t first = begin; first < end; first += TILE_ROWS) {
@@ -112,7 +122,7 @@ inline void reassign_by_products(const ReassignTask<T> &task, int c, std::size_t
 template <class T>
 inline void reassign_by_differences(const ReassignTask<T> &task, int c, std::size_t begin, std::size_t end,
                                     const std::int32_t *list, int n_candidates) {
-    Moves<T> moves(task, c, end - begin);
+    auto moves = moves_of(task, c, end - begin);
     for (std::size_t e = begin; e < end; ++e) {
         const std::size_t n = task.entries[e];
         moves.settle(n, squared_distance(task.X[n], task.centers[c], task.X.D), list, n_candidates);
@@ -129,7 +139,7 @@ inline void reassign_by_halves(const ReassignTask<float> &task, int c, std::size
     HalfPoints buffers[2] = {HalfPoints(task.X.D), HalfPoints(task.X.D)}; // a product waits for what was just stored
     buffers[0].read(task, origin, begin, end);
     HalfCandidates candidates(task.centers, list, n_candidates, origin, task.outside);
-    Moves<float> moves(task, c, end - begin);
+    auto moves = moves_of(task, c, end - begin);
     Scratch<std::int32_t> near(static_cast<std::size_t>(HALF_POINTS) * n_candidates);
     int turn = 0;
     for (std::size_t first = begin; first < end; first += HALF_POINTS, turn ^= 1) {

@@ -10,11 +10,10 @@ namespace cprime::CPRIME_ISA {
 
 // n_chosen of the candidates: each the best of n_trials that are drawn with probability weight x distance² to what is
 // chosen. uniform (n_chosen, n_trials) in [0, 1). Where only copies of what is chosen are left, the first of the
-// others.
-template <class T>
-inline void spread_out(const Rows<T> &candidates, const double *weights, const double *uniform, int n_trials,
-                       std::size_t n_chosen, std::int64_t *chosen) {
-    const std::size_t m = candidates.n;
+// others. from(i) is a function that gives the squared distance of candidate i to the j-th.
+template <class T, class From>
+inline void spread_among(std::size_t m, From from, const double *weights, const double *uniform, int n_trials,
+                         std::size_t n_chosen, std::int64_t *chosen) {
     Scratch<double> cumulative(m);
     Scratch<T> closest(m), trial(m), best(m);
     std::fill_n(closest.get(), m, std::numeric_limits<T>::max());
@@ -36,9 +35,10 @@ inline void spread_out(const Rows<T> &candidates, const double *weights, const d
             const double target = uniform[i * n_trials + t] * total;
             const std::size_t tried =
                 std::min<std::size_t>(std::upper_bound(cumulative.get(), cumulative + m, target) - cumulative, m - 1);
+            const auto squared = from(tried);
             double mass = 0;
             for (std::size_t j = 0; j < m; ++j) {
-                trial[j] = std::min(closest[j], squared_distance(candidates[j], candidates[tried], candidates.D));
+                trial[j] = std::min(closest[j], squared(j));
                 mass += weights[j] * static_cast<double>(trial[j]);
             }
             if (t == 0 || mass < least) {
@@ -49,6 +49,15 @@ inline void spread_out(const Rows<T> &candidates, const double *weights, const d
         }
         std::copy_n(best.get(), m, closest.get());
     }
+}
+
+template <class T>
+inline void spread_out(const Rows<T> &candidates, const double *weights, const double *uniform, int n_trials,
+                       std::size_t n_chosen, std::int64_t *chosen) {
+    const auto from = [&](std::size_t i) {
+        return [&candidates, i](std::size_t j) { return squared_distance(candidates[j], candidates[i], candidates.D); };
+    };
+    spread_among<T>(candidates.n, from, weights, uniform, n_trials, n_chosen, chosen);
 }
 
 } // namespace cprime::CPRIME_ISA

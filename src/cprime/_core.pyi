@@ -5,14 +5,16 @@ from numpy.typing import NDArray
 
 # Of the dtype of the data, float32 or float64, the same in all arguments; outputs are written to.
 _Floats = NDArray[np.floating[Any]]
+# Of sparse rows values, columns, where each begins, and the number of columns.
+_Rows = _Floats | tuple[_Floats, NDArray[np.int32], NDArray[np.int64], int]
 
 def instruction_set() -> str: ...
 def exchange_arithmetic(mode: bytes | None, /) -> bytes: ...
 def extent(X: _Floats, origin: _Floats, n_threads: int, /) -> tuple[float, float]: ...
 def nearest(
-    X: _Floats,
+    X: _Rows,
     centers: _Floats,
-    shift: _Floats,
+    shift: _Floats | None,
     hint: NDArray[np.int32] | None,
     kept: NDArray[np.int32],
     distances: _Floats,
@@ -34,7 +36,7 @@ def nearest_bounded(
     n_threads: int,
     /,
 ) -> int: ...
-def distances(X: _Floats, candidates: _Floats, current: _Floats | None, out: _Floats, n_threads: int, /) -> None: ...
+def distances(X: _Rows, candidates: _Floats, current: _Floats | None, out: _Floats, n_threads: int, /) -> None: ...
 def posterior(
     values: _Floats,
     scale: float,
@@ -55,7 +57,7 @@ def keep(
     /,
 ) -> None: ...
 def accumulate(
-    X: _Floats,
+    X: _Rows,
     kept: NDArray[np.int32],
     responsibilities: NDArray[np.float64] | None,
     sample_weight: NDArray[np.float64] | None,
@@ -67,7 +69,7 @@ def accumulate(
     /,
 ) -> None: ...
 def along(
-    X: _Floats,
+    X: _Rows,
     centers: _Floats,
     directions: _Floats,
     labels: NDArray[np.int32],
@@ -86,7 +88,7 @@ def means(
     /,
 ) -> None: ...
 def spread_out(
-    candidates: _Floats,
+    candidates: _Rows,
     offsets: NDArray[np.int64],
     weights: NDArray[np.float64],
     n_chosen: NDArray[np.int64],
@@ -118,7 +120,7 @@ def log_sum_exp(
     /,
 ) -> None: ...
 def reassign(
-    X: _Floats,
+    X: _Rows,
     centers: _Floats,
     lists: NDArray[np.int32],
     inside: _Floats | None,
@@ -132,7 +134,7 @@ def reassign(
     /,
 ) -> None: ...
 def nearest_among(
-    X: _Floats,
+    X: _Rows,
     centers: _Floats,
     lists: NDArray[np.int32],
     previous: NDArray[np.int32],

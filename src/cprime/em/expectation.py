@@ -174,7 +174,8 @@ def _lingering(block: Block, model: Model, kept: Kept, before: Kept, epsilon: fl
     assert kept.costs is not None
     movers = np.flatnonzero(kept.winners != before.winners)
     old = before.winners[movers]
-    there = np.square(block.X[movers] - model.centers[old]).sum(axis=1)
+    no_lists = np.empty((len(model.centers), 0), dtype=np.int32)
+    there = kernels.reassign(block.X[movers], model.centers, no_lists, old)[1]
     stay = (1 + epsilon) ** 2 * kept.costs[movers, 0].astype(np.float64) >= there
     ids, costs = kept.ids.copy(), kept.costs.copy()
     ids[movers[stay], 0], costs[movers[stay], 0] = old[stay], there[stay]

@@ -11,6 +11,7 @@ from cprime import kernels
 from cprime.block import Block, Kept
 from cprime.execution import Data
 from cprime.kernels.native import Floats
+from cprime.kernels.sparse import dense
 from cprime.model import TiedSpherical
 from cprime.statistics import Statistics
 
@@ -92,6 +93,7 @@ def relocate_empty(
     resolution = 4 * model.n_features * model.variance_floor  # a mean of equal points may be so far from them
     far = data.each(Farthest(len(empty), resolution, members == 1))
     taken = data.take(far.rows)
+    points = dense(taken.X)
     centers, members = model.centers.copy(), members.copy()
     counts, sums, squares = statistics.counts.copy(), statistics.sums.copy(), float(statistics.squares)
     places, lost = [], False
@@ -100,11 +102,11 @@ def relocate_empty(
         if members[winner] == 1:
             continue
         members[winner] -= 1
-        moment = weight * taken.X[i].astype(np.float64)
+        moment = weight * points[i].astype(np.float64)
         sums[winner] -= moment
         counts[winner] -= weight
         lost |= bool(counts[winner] < _LOST * weight)
-        sums[component], counts[component], centers[component] = moment, weight, taken.X[i]
+        sums[component], counts[component], centers[component] = moment, weight, points[i]
         squares -= weight * float(far.distances[i])
         places.append((far.rows[i], component))
     if not places:

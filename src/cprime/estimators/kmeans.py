@@ -158,6 +158,8 @@ class KMeans(NearestCenter, Clusterer):
     # Σ ‖shift of a center‖² at which a fit ends, in place of `tol` [data unit²].
     _least_shift: float | None = None
 
+    _takes_sparse = True
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -204,9 +206,9 @@ class KMeans(NearestCenter, Clusterer):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse array of shape (n_samples, n_features)
             Finite numbers. float32 and float64 stay as they are, anything else becomes float64; a C-contiguous
-            array is not copied, a memory map is read in chunks of 128 MiB.
+            array and a CSR one are not copied, a memory map is read in chunks of 128 MiB.
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
             A weight of 2 is the point twice; None is 1 for each.
@@ -271,7 +273,7 @@ class KMeans(NearestCenter, Clusterer):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse array of shape (n_samples, n_features)
             A batch; the first one has n_clusters points at least.
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
@@ -351,7 +353,7 @@ class KMeans(NearestCenter, Clusterer):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse array of shape (n_samples, n_features)
         approximate : bool, default=False
             False searches all centers. True finds a near one by the partial search, in O(√C + G) evaluations a row.
 
@@ -376,7 +378,7 @@ class KMeans(NearestCenter, Clusterer):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse array of shape (n_samples, n_features)
 
         Returns
         -------

@@ -60,11 +60,13 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     """Mixin: `predict`, `transform` and `score` by `cluster_centers_`, of data that `_opened` lets in."""
 
     _opened: Any
+    _takes_sparse: ClassVar[bool] = False
     n_threads: int | None
     cluster_centers_: Any
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._takes_sparse
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from cprime.estimators.validation import check_weights, validated
-from cprime.execution import Data, Local
+from cprime.execution import Data, Local, local
 from cprime.sources import is_source_like, open_data
 
 
@@ -23,7 +23,7 @@ def opened(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] 
         return _distributed(estimator, X, sample_weight, dtype)
     if not is_source_like(X):
         X = validated(estimator, X, dtype)
-        return Local(open_data(X).with_weights(check_weights(sample_weight, X)), checked=True)
+        return local(X, check_weights(sample_weight, X))
     source = open_data(X)
     if sample_weight is not None:
         source = source.with_weights(sample_weight)

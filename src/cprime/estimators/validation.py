@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils import get_tags
 from sklearn.utils.validation import (
     _check_sample_weight,
     assert_all_finite,
@@ -18,6 +20,7 @@ from cprime._range import check_largest, check_spread, check_total_weight
 from cprime._threads import resolve_threads
 from cprime.execution import Data
 from cprime.kernels import extent
+from cprime.kernels.sparse import Sparse, sparse
 from cprime.search import Bounded, Full, Graph, Papers, Search
 
 MIXTURE_STARTS = ("auto", "kmeans", "k-means++", "random", "random_from_data", "afk-mc2", "two-level")
@@ -33,12 +36,12 @@ SEARCHES = ("auto", "full", "bounded", "exact", "estimated", "graph")
 
 
 def validated(estimator: Any, X: Any, dtype: Callable[[], Any] | None = None) -> NDArray:
-    """Data as the estimators take them: rows of finite numbers in C order.
+    """Data as the estimators take them: rows of finite numbers in C order, or sparse ones where the tags say so.
 
     dtype: what a fitted estimator's data are turned into; None where it is being fitted: float32 and float64 then stay
     as they are, anything else becomes float64
     """
-    checks: dict[str, Any] = {"order": "C", "accept_sparse": False, "ensure_all_finite": False}
+    checks: dict[str, Any] = {"order": "C", "accept_sparse": _formats(estimator), "ensure_all_finite": False}
     if dtype is not None:
         check_is_fitted(estimator)
     with np.errstate(over="ignore", invalid="ignore"):  # what the type does not hold is infinite then
@@ -48,13 +51,20 @@ def validated(estimator: Any, X: Any, dtype: Callable[[], Any] | None = None) ->
             X = validate_data(estimator, X, dtype="numeric", **checks)  # tables keep float32 only so
             single = X.dtype.kind == "f" and X.dtype.itemsize == 4
             X = X.astype(np.float32 if single else np.float64, copy=False)
+        X = sparse(X) if issparse(X) else X
         largest, spread = extent(X, n_threads=getattr(estimator, "n_threads", None))
         if not np.isfinite(largest):
-            assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
+            values = X.entries[0] if isinstance(X, Sparse) else X
+            assert_all_finite(values, estimator_name=type(estimator).__name__, input_name="X")
     check_largest(largest, X.dtype, X.shape[1], "X")
     if dtype is None:
         check_spread(spread, X.dtype, "X")
     return X
+
+
+def _formats(estimator: Any) -> str | bool:
+    """The format in which it takes sparse data; False where it takes none."""
+    return "csr" if get_tags(estimator).input_tags.sparse else False
 
 
 def check_integer(value: Any, name: str, least: int) -> int:
@@ -263,7 +273,7 @@ def resolve_regroup(search: Search, data: Data) -> bool:
         return False
     if search.regroup is None:
         one = len(data.sizes) == 1  # chunks that are read are copied in each pass
-        return one and data.n_points * data.n_features * data.dtype.itemsize <= LARGEST_COPY
+        return one and data.n_bytes <= LARGEST_COPY
     return bool(search.regroup)
 
 

@@ -54,6 +54,11 @@ class Data(Protocol):
     weighted: bool
 
     @property
+    def n_bytes(self) -> int:
+        """Bytes of all rows in memory."""
+        ...
+
+    @property
     def in_memory(self) -> bool:
         """Whether all are one chunk in memory."""
         ...

@@ -57,6 +57,7 @@ class Distributed:
         self._n_tasks = 0
         self.sizes = tuple(int(n) for n in X.chunks[0])
         self.n_points = sum(self.sizes)
+        self.n_bytes = self.n_points * self.n_features * self.dtype.itemsize
         self._scratch: Path | None = None
         self._cuts = True
         self._step = self._chunks_of_a_group(max(1, sum(client.nthreads().values())))
@@ -224,7 +225,7 @@ class Distributed:
 
     def _chunks_of_a_group(self, n_threads: int) -> int:
         """A power of two: the more, the fewer tasks; the fewer, the more evenly the threads are busy."""
-        step, n_bytes = 1, self.n_points * self.n_features * self.dtype.itemsize
+        step, n_bytes = 1, self.n_bytes
         while 2 * step * n_threads <= len(self.sizes):
             light = n_bytes * step <= _LIGHT * len(self.sizes)
             if not light and 2 * step * _GROUPS_A_THREAD * n_threads > len(self.sizes):

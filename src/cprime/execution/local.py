@@ -17,7 +17,8 @@ from cprime.execution.base import Job, P, Taken
 from cprime.execution.chunk import Chunk, by_chunk, taken
 from cprime.kernels import extent
 from cprime.kernels.native import Floats
-from cprime.sources import Source, ahead, open_data
+from cprime.kernels.sparse import Sparse
+from cprime.sources import Source, SparseSource, ahead, open_data
 from cprime.statistics import merge
 
 Prepare = Callable[
@@ -53,6 +54,10 @@ class Local:
         """The same data with all rows as a function makes them."""
         self._prepare = prepare
         return self
+
+    @property
+    def n_bytes(self) -> int:
+        return self.source.n_bytes_read
 
     @property
     def in_memory(self) -> bool:
@@ -195,5 +200,6 @@ class Local:
 
 
 def local(X: Floats, sample_weight: NDArray[np.float64] | None = None) -> Local:
-    """An array of checked rows as one chunk in memory."""
-    return Local(open_data(X).with_weights(sample_weight), checked=True)
+    """Checked rows of either kind as one chunk in memory."""
+    source = SparseSource(X) if isinstance(X, Sparse) else open_data(X)
+    return Local(source.with_weights(sample_weight), checked=True)

@@ -1,19 +1,21 @@
-"""The hot loops, compiled, each beside a NumPy twin in `reference*.py` that a contract suite holds it to."""
+"""The hot loops, compiled, each beside a NumPy twin in `reference*.py` that a contract suite holds it to.
 
+Rows, which come first, may be sparse ones (`sparse.Sparse`) wherever squared distances to centers are meant.
+"""
+
+from cprime.kernels import native, native_bounds, native_local, native_sparse
 from cprime.kernels.native import (
     accumulate,
     along,
     expect_all,
-    extent,
     instruction_set,
-    log_sum_exp,
     means,
     min_distances,
     nearest,
     posterior,
     spread_out,
 )
-from cprime.kernels.native_bounds import Bounds, Moves, nearest_bounded
+from cprime.kernels.native_bounds import Bounds, Moves
 from cprime.kernels.native_gaussians import (
     Gaussians,
     Responses,
@@ -26,7 +28,15 @@ from cprime.kernels.native_gaussians import (
     responsibilities,
 )
 from cprime.kernels.native_line import cut_line
-from cprime.kernels.native_local import Found, evidence, gather, grouped_order, keep_nearest, nearest_among, reassign
+from cprime.kernels.native_local import Found, evidence, grouped_order, keep_nearest, nearest_among, reassign
+from cprime.kernels.sparse import of_rows
+
+extent = of_rows(native.extent, native_sparse.extent)
+gather = of_rows(native_local.gather, native_sparse.gather)
+log_sum_exp = of_rows(native.log_sum_exp, native_sparse.log_sum_exp)
+nearest_bounded = of_rows(native_bounds.nearest_bounded, native_sparse.nearest_bounded)
+projected = of_rows(native.projected, native_sparse.projected)
+squares = of_rows(native.squares, native_sparse.squares)
 
 __all__ = [
     "Bounds",
@@ -56,8 +66,10 @@ __all__ = [
     "nearest_bounded",
     "posterior",
     "products",
+    "projected",
     "reassign",
     "respond",
     "responsibilities",
     "spread_out",
+    "squares",
 ]

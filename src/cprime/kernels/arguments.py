@@ -1,11 +1,13 @@
 """What the kernels, compiled or not, ask of their arguments; errors say which, what came and what is expected."""
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from cprime._range import MOST_COLUMNS
+from cprime.kernels.sparse import Sparse
 
 Floats = NDArray[np.floating]
 
@@ -36,6 +38,16 @@ def matrix(array: Floats, name: str, like: Floats | None = None) -> Floats:
     if gaps or array.strides[0] % array.itemsize or not array.flags.aligned:
         array = contiguous(array)
     return array
+
+
+def rows(X: Floats, name: str) -> Floats:
+    """As `matrix`; sparse rows, which stand for an array where annotations ask for one, as they are."""
+    return X if isinstance(X, Sparse) else matrix(X, name)
+
+
+def core(X: Floats) -> Any:
+    """Checked rows of either kind as the core takes them."""
+    return (X.values, X.columns, X.begins, X.shape[1]) if isinstance(X, Sparse) else X
 
 
 def centers(array: Floats, X: Floats) -> Floats:

@@ -17,6 +17,7 @@ from cprime import _core
 from cprime._threads import limited, resolve_threads
 from cprime.kernels import arguments as check
 from cprime.kernels.arguments import Floats
+from cprime.kernels.sparse import Sparse
 
 
 class Expectation(NamedTuple):
@@ -68,7 +69,7 @@ def nearest(
     X (n, D), centers (C, D)  ->  kept (n, H) int32, distances (n, H) [data unit²] of X's dtype, from differences.
     hint (n, H): components believed near, distinct in each row; it changes the time, never the result.
     """
-    X = check.matrix(X, "X")
+    X = check.rows(X, "X")
     centers = check.centers(centers, X)
     n_kept = check.count(n_kept, "n_kept")
     if n_kept > len(centers):
@@ -78,7 +79,8 @@ def nearest(
         hint = check.kept(hint, "hint", shape)
     kept = np.empty(shape, dtype=np.int32)
     distances = np.empty(shape, dtype=X.dtype)
-    _core.nearest(X, centers, median_origin(centers), hint, kept, distances, resolve_threads(n_threads))
+    shift = None if isinstance(X, Sparse) else median_origin(centers)  # of products of dense rows
+    _core.nearest(check.core(X), centers, shift, hint, kept, distances, resolve_threads(n_threads))
     return kept, distances
 
 
@@ -95,18 +97,28 @@ def extent(X: Floats, origin: Floats | None = None, *, n_threads: int | None = N
     return _core.extent(X, origin, resolve_threads(n_threads))
 
 
+def squares(X: Floats) -> NDArray[np.float64]:
+    """‖x_n‖² of every row (n,)."""
+    return np.einsum("ij,ij->i", X, X, dtype=np.float64)
+
+
+def projected(X: Floats, direction: NDArray[np.float64]) -> Floats:
+    """x_n·v of every row (n,) along one direction (D,)."""
+    return np.einsum("nd,d->n", X, direction)
+
+
 def min_distances(
     X: Floats, candidates: Floats, current: Floats | None = None, *, n_threads: int | None = None
 ) -> Floats:
     """Squared distance of every row to every candidate, or `current` where that is less: (L, n) of X's dtype."""
-    X = check.matrix(X, "X")
+    X = check.rows(X, "X")
     candidates = check.matrix(candidates, "candidates", X)
     if current is not None:
         current = check.contiguous(current, X.dtype)
         if current.shape != (len(X),):
             raise ValueError(f"current must have shape ({len(X)},), got {current.shape}")
     out = np.empty((len(candidates), len(X)), dtype=X.dtype)
-    _core.distances(X, candidates, current, out, resolve_threads(n_threads))
+    _core.distances(check.core(X), candidates, current, out, resolve_threads(n_threads))
     return out
 
 
@@ -148,7 +160,7 @@ def accumulate(
     rows (n,): the rows of X and of sample_weight that are meant; None is all of them.
     onto (C, D) float64: what S_c is added to, in place.
     """
-    X = check.matrix(X, "X")
+    X = check.rows(X, "X")
     if rows is not None:
         rows = check.positions(rows, "rows")
     kept = check.kept(kept, "kept", (len(X) if rows is None else len(rows), check.width(kept, "kept")))
@@ -164,7 +176,7 @@ def accumulate(
     sums = np.empty((n_components, X.shape[1])) if onto is None else check.sums(onto, "onto", n_components, X)
     weights = check.weights(sample_weight, len(X))
     threads = resolve_threads(n_threads)
-    _core.accumulate(X, kept, responsibilities, weights, rows, counts, sums, onto is not None, threads)
+    _core.accumulate(check.core(X), kept, responsibilities, weights, rows, counts, sums, onto is not None, threads)
     return counts, sums
 
 
@@ -180,14 +192,14 @@ def along(
 
     X (n, D), centers (C, D), directions (C, D), labels (n,) int32
     """
-    X = check.matrix(X, "X")
+    X = check.rows(X, "X")
     centers, directions = check.centers(centers, X), check.matrix(directions, "directions", X)
     if len(directions) != len(centers):
         raise ValueError(f"directions must have shape {centers.shape}, got {directions.shape}")
     labels = check.kept(labels, "labels", (len(X),))
     out = np.empty(len(X))
     try:
-        _core.along(X, centers, directions, labels, out, resolve_threads(n_threads))
+        _core.along(check.core(X), centers, directions, labels, out, resolve_threads(n_threads))
     except ValueError:
         check.refuse_components(len(centers), 0, labels=labels)
         raise
@@ -230,7 +242,7 @@ def spread_out(
     n_chosen[g] of them; weights (m,)    uniform (Σ n_chosen, trials) in [0, 1): each choice is the best of its trials,
     drawn with probability weight · distance² to what the group has already.
     """
-    candidates = check.matrix(candidates, "candidates")
+    candidates = check.rows(candidates, "candidates")
     offsets, n_chosen = check.positions(offsets, "offsets"), check.positions(n_chosen, "n_chosen")
     weights = check.vector(weights, "weights", len(candidates))
     sizes = np.diff(offsets)
@@ -242,7 +254,7 @@ def spread_out(
     if uniform.ndim != 2 or len(uniform) != n_chosen.sum() or uniform.shape[1] < 1:
         raise ValueError(f"uniform must have shape ({n_chosen.sum()}, at least 1), got {uniform.shape}")
     chosen = np.empty(len(uniform), dtype=np.int64)
-    _core.spread_out(candidates, offsets, weights, n_chosen, uniform, chosen, resolve_threads(n_threads))
+    _core.spread_out(check.core(candidates), offsets, weights, n_chosen, uniform, chosen, resolve_threads(n_threads))
     return chosen
 
 

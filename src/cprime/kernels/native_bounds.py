@@ -55,14 +55,8 @@ def nearest_bounded(
     X = check.matrix(X, "X")
     centers = check.centers(centers, X)
     n, C = len(X), len(centers)
-    _check_state(bounds, n, C, X.dtype)
-    drift = check.contiguous(moves.drift, X.dtype)
-    if drift.shape != (C,):
-        raise ValueError(f"moves.drift must have shape ({C},), got {drift.shape}")
-    if moves.reach.shape != moves.spread.shape or moves.reach.ndim != 2 or len(moves.reach) != C:
-        raise ValueError(
-            f"moves.reach and moves.spread must have shape ({C}, any), got {moves.reach.shape} and {moves.spread.shape}"
-        )
+    check_state(bounds, n, C, X.dtype)
+    drift = check_moves(moves, C, X.dtype)
     reach, spread = (_widened(array, X.dtype) for array in moves[1:])
     distances = np.empty(n, dtype=X.dtype)
     origin, threads = median_origin(centers), resolve_threads(n_threads)
@@ -82,7 +76,20 @@ def _widened(array: Floats, dtype: np.dtype) -> Floats:
     return wide
 
 
-def _check_state(bounds: Bounds, n: int, n_components: int, dtype: np.dtype) -> None:
+def check_moves(moves: Moves, n_components: int, dtype: np.dtype) -> Floats:
+    """The drift as the core reads it."""
+    drift = check.contiguous(moves.drift, dtype)
+    if drift.shape != (n_components,):
+        raise ValueError(f"moves.drift must have shape ({n_components},), got {drift.shape}")
+    if moves.reach.shape != moves.spread.shape or moves.reach.ndim != 2 or len(moves.reach) != n_components:
+        raise ValueError(
+            f"moves.reach and moves.spread must have shape ({n_components}, any), got {moves.reach.shape} and "
+            f"{moves.spread.shape}"
+        )
+    return drift
+
+
+def check_state(bounds: Bounds, n: int, n_components: int, dtype: np.dtype) -> None:
     """Bounds are written to: they are taken as they are, or not at all."""
     width = check.width(bounds.others, "bounds.others")
     if not width < n_components:

@@ -34,7 +34,7 @@ def reassign(
     active (C,) bool: only points of these components are visited; the others stay, at their `known` distances (n,).
     lists may be of the first components only, where the points are in these.
     """
-    X = check.matrix(X, "X")
+    X = check.rows(X, "X")
     centers = check.centers(centers, X)
     lists = check.kept(lists, "lists", (min(len(lists), len(centers)), check.width(lists, "lists")))
     labels = check.kept(labels, "labels", (len(X),))
@@ -56,7 +56,7 @@ def reassign(
         mask = check.contiguous(active, bool).view(np.uint8)
         out, distances = labels.copy(), np.array(known, dtype=X.dtype)
     try:
-        _core.reassign(X, centers, lists, inside, outside, share, mask, labels, out, distances, threads)
+        _core.reassign(check.core(X), centers, lists, inside, outside, share, mask, labels, out, distances, threads)
     except ValueError:
         check.refuse_components(len(centers), -1, lists=lists)
         check.refuse_components(len(lists), 0, labels=labels)
@@ -124,7 +124,7 @@ def nearest_among(
     with −1 behind the last, and its squared distances.
     costs: factors and offsets of Gaussians whose costs are meant in place of squared distances; see `best_among`.
     """
-    X = check.matrix(X, "X")
+    X = check.rows(X, "X")
     n = len(X)
     centers = check.centers(centers, X)
     n_kept = check.count(n_kept, "n_kept")
@@ -145,7 +145,7 @@ def nearest_among(
     threads = resolve_threads(n_threads)
     try:
         _core.nearest_among(
-            X,
+            check.core(X),
             centers,
             lists,
             previous,

@@ -61,10 +61,12 @@ __all__ = [
     "nearest_bounded",
     "posterior",
     "products",
+    "projected",
     "reassign",
     "respond",
     "responsibilities",
     "spread_out",
+    "squares",
 ]
 
 
@@ -89,6 +91,16 @@ def nearest(
     distances = squared_distances(X, centers).astype(X.dtype)
     kept = np.argsort(distances, axis=1, kind="stable")[:, :n_kept]
     return kept.astype(np.int32), np.take_along_axis(distances, kept, axis=1)
+
+
+def squares(X: NDArray) -> NDArray:
+    """Give ‖x_n‖² of each row: (n,) float64."""
+    return np.square(X, dtype=np.float64).sum(axis=1)
+
+
+def projected(X: NDArray, direction: NDArray) -> NDArray:
+    """Give x_n·v of each row along one direction, v (D,) float64: (n,) float64."""
+    return X.astype(np.float64) @ direction
 
 
 def min_distances(

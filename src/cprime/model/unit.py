@@ -9,7 +9,9 @@ from typing import Self
 
 import numpy as np
 
+from cprime.kernels import squares
 from cprime.kernels.native import Floats
+from cprime.kernels.sparse import unit
 from cprime.model.base import Scatter
 from cprime.model.tied_spherical import TiedSpherical
 from cprime.statistics import Statistics
@@ -31,8 +33,8 @@ class UnitCenters(TiedSpherical):
 
 def unit_rows(X: Floats, name: str) -> Floats:
     """The rows scaled to length 1, in their dtype; ValueError where one has no direction."""
-    lengths = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
+    lengths = np.sqrt(squares(X))
     if not lengths.all():
         raise ValueError(f"{name} must have no rows of zeros with metric='cosine', got {int((lengths == 0).sum())}.")
     with np.errstate(invalid="ignore"):  # of numbers that are not finite, which whoever reads all rows refuses
-        return np.divide(X, lengths[:, np.newaxis], dtype=X.dtype, casting="same_kind")
+        return unit(X, lengths)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cprime.kernels import accumulate, nearest, nearest_among, reassign
 from cprime.kernels.native import Floats
+from cprime.kernels.sparse import dense
 
 SAMPLE_PER_CELL = 128
 _ITERATIONS = 6
@@ -21,7 +22,7 @@ _NEAR_OF_LISTS = 32  # cells around its own that a component's neighbours are se
 
 def coarse_centers(sample: Floats, n_cells: int, rng: np.random.RandomState) -> Floats:
     """Centres of at most `n_cells` cells: a few iterations of k-means on a sample of rows, empty ones dropped."""
-    centers = sample[rng.choice(len(sample), min(n_cells, len(sample)), replace=False)].copy()
+    centers = dense(sample[rng.choice(len(sample), min(n_cells, len(sample)), replace=False)])
     for _ in range(_ITERATIONS):
         kept, _ = nearest(sample, centers)
         counts, sums = accumulate(sample, kept, n_components=len(centers))
@@ -73,7 +74,7 @@ class Offer:
             no_lists = np.empty((len(centers), 0), dtype=np.int32)
             found = nearest_among(self.places[used], centers, no_lists, self.offered[used], 1)
             labels[stayed] = n_groups + found.kept[place, 0]
-            distances[stayed] = np.square(X[stayed] - centers[labels[stayed] - n_groups]).sum(axis=1)
+            distances[stayed] = reassign(X[stayed], centers, no_lists, labels[stayed] - np.int32(n_groups))[1]
         return labels - np.int32(n_groups), distances
 
 

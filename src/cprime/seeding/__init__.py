@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 
 from cprime.execution import Data, local
 from cprime.kernels.native import computing
+from cprime.kernels.sparse import dense
 from cprime.seeding.afk_mc2 import afk_mc2, choose_by_afk_mc2
 from cprime.seeding.given import ACCEPTED, METHODS, given_centers, in_memory, is_given
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus, kmeans_plusplus
@@ -125,11 +126,11 @@ def place(
     if init not in METHODS:
         raise ValueError(f"init should be {ACCEPTED}, got {init!r} instead.")
     if init == "two-level":
-        return data.take(choose_by_two_levels(data, n_clusters, rng)).X
+        return dense(data.take(choose_by_two_levels(data, n_clusters, rng)).X)
     if init == "random":
-        return data.take(draw_rows(data, n_clusters, rng)).X
+        return dense(data.take(draw_rows(data, n_clusters, rng)).X)
     if init == "k-means||":
-        centers = data.take(choose_in_parallel(data, n_clusters, rng)).X
+        centers = dense(data.take(choose_in_parallel(data, n_clusters, rng)).X)
         data.begin(keep=False)
         return centers
     X, weights = in_memory(data, f"init={init!r}")

@@ -108,7 +108,7 @@ def choose_by_afk_mc2(
     indices = np.empty(n_clusters, dtype=np.int64)
     indices[0] = draw_first(len(X), sample_weight, rng)
     centers = np.empty((n_clusters, X.shape[1]), dtype=X.dtype)
-    centers[0] = X[indices[0]]
+    centers[0] = gather(X, indices[:1])[0]
     exact = _ExactDraw(X, centers, sample_weight, n_threads)
     density = _proposal_density(exact.closest, sample_weight)
     proposal = np.cumsum(density if sample_weight is None else density * sample_weight)
@@ -118,7 +118,7 @@ def choose_by_afk_mc2(
 
     for start in range(1, n_clusters, BLOCK):
         stop = min(start + BLOCK, n_clusters)
-        points = gather(X, rows[start:stop].ravel())
+        points = X[rows[start:stop].ravel()]
         closest = kernels.nearest(points, centers[:start], n_threads=n_threads)[1][:, 0]
         for c in range(start, stop):
             position = _walk(closest[:chain_length], density[rows[c]], thresholds[c])
@@ -129,7 +129,7 @@ def choose_by_afk_mc2(
             else:
                 row = int(rows[c, position])
             indices[c] = row
-            centers[c] = X[row]
+            centers[c] = gather(X, indices[c : c + 1])[0]
             points = points[chain_length:]
             closest = closest[chain_length:]
             if len(points):

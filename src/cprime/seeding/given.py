@@ -15,6 +15,7 @@ from cprime._range import check_largest
 from cprime.execution import Data
 from cprime.kernels import extent
 from cprime.kernels.native import Floats
+from cprime.kernels.sparse import as_given
 
 
 def is_given(init: Any) -> bool:
@@ -50,7 +51,7 @@ def given_centers(
     elif _is_arraylike_not_scalar(init):
         centers = init
     elif callable(init):
-        centers = init(in_memory(data, "init as a callable")[0], n_clusters, random_state=random_state)
+        centers = init(as_given(in_memory(data, "init as a callable")[0]), n_clusters, random_state=random_state)
     else:
         raise TypeError(f"init should be {ACCEPTED}, got {init!r} of type {type(init).__name__} instead.")
     centers = copied(centers, data, "init")

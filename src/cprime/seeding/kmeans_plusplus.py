@@ -144,8 +144,8 @@ def order_of_values(X: NDArray) -> NDArray:
 
     By a fixed random projection; only different rows of equal projection could swap places.
     """
-    direction = np.random.RandomState(0).standard_normal(X.shape[1])
-    return np.argsort(np.einsum("nd,d->n", X, direction), kind="stable")
+    direction = np.random.RandomState(0).standard_normal((X.shape[1],))
+    return np.argsort(kernels.projected(X, direction), kind="stable")
 
 
 def cumulative_mass(distances: NDArray, sample_weight: NDArray | None, order: NDArray | slice = slice(None)) -> NDArray:

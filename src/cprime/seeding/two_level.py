@@ -18,8 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 from cprime._random import Key, Purpose
 from cprime.block import Block, Kept
 from cprime.execution import Data, local
-from cprime.kernels import grouped_order, spread_out
+from cprime.kernels import accumulate, grouped_order, min_distances, spread_out
 from cprime.kernels.native import Floats, computing
+from cprime.kernels.sparse import dense
 from cprime.neighbors import SAMPLE_PER_CELL, Cells, choose_from, coarse_centers, nearest_of_few, table
 from cprime.seeding.keys import Heavy, SmallestKeys
 from cprime.seeding.sampling import complete, gather
@@ -91,7 +92,8 @@ def choose_by_two_levels(data: Data, n_clusters: int, rng: np.random.RandomState
     heavy = data.each(Heavy(n_clusters)) if data.weighted else None
     if heavy is not None and heavy.n < n_clusters:  # all rows of weight, and then some of the others
         indices = complete(heavy.rows, data.n_points, n_clusters, None, rng)
-        _label(data, np.zeros((1, data.n_features), dtype=data.dtype), data.take(indices).X, np.zeros(n_clusters, int))
+        centers = dense(data.take(indices).X)
+        _label(data, np.zeros((1, data.n_features), dtype=data.dtype), centers, np.zeros(n_clusters, int))
         return indices
     n_cells = math.isqrt(n_clusters - 1) + 1
     sample = data.take(_sampled(data, min(data.n_points, SAMPLE_PER_CELL * n_cells), rng, key))
@@ -118,7 +120,7 @@ def choose_by_two_levels(data: Data, n_clusters: int, rng: np.random.RandomState
     )
     owner = np.repeat(np.arange(len(cells)), drawn.counts)
     chosen = chosen[np.lexsort((drawn.rows[chosen], owner[chosen]))]
-    _label(data, cells, candidates[chosen], owner[chosen])
+    _label(data, cells, dense(candidates[chosen]), owner[chosen])
     return drawn.rows[chosen]
 
 
@@ -265,8 +267,9 @@ def _spread(X: Floats, weights: NDArray) -> float:
     rows, w = X[::step], weights[::step]
     if not w.any():
         return 0.0
-    mean = (w[:, np.newaxis] * rows).sum(axis=0) / w.sum()
-    return float((w * np.square(rows - mean).sum(axis=1)).sum() * weights.sum() / w.sum())
+    counts, sums = accumulate(rows, np.zeros((len(rows), 1), dtype=np.int32), None, w, n_components=1)
+    squared = min_distances(rows, (sums / counts[:, np.newaxis]).astype(rows.dtype))[0]
+    return float((w * squared).sum() * weights.sum() / w.sum())
 
 
 def _shares(distortion: NDArray, spread: float, available: NDArray, n_clusters: int) -> NDArray[np.int64]:

@@ -121,6 +121,11 @@ class Source(ABC):
     def n_bytes(self) -> int:
         return sum(stamp.size for stamp in self._files)
 
+    @property
+    def n_bytes_read(self) -> int:
+        """Bytes of all rows as `read` returns them."""
+        return self.n_rows * self.n_features * self.dtype.itemsize
+
     def __len__(self) -> int:
         return self.n_rows
 

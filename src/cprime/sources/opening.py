@@ -176,5 +176,5 @@ def _open_object(data: Any) -> Source:
     if type(data).__module__.split(".")[0] in ("pandas", "polars", "pyarrow") and len(getattr(data, "shape", ())) == 2:
         return _opener("tables", "TableSource")(data)
     if hasattr(data, "tocsr"):
-        raise TypeError("sparse data are not taken: X.toarray() is a dense array.")
+        raise TypeError("sparse data are no source: KMeans takes them as they are, and X.toarray() is a dense array.")
     return ArraySource(np.asarray(data))

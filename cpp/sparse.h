@@ -1,0 +1,83 @@
+// Rows that are mostly zeros: what the instruction-set builds offer for them, as `kernels.h` has it for others.
+#pragma once
+#include "kernels.h"
+#include "twofold.h"
+
+namespace cprime {
+
+// n rows of D numbers; of row i those in columns[begin[i]] ... columns[begin[i + 1] - 1], rising, are given.
+template <class T> struct SparseRows {
+    const T *values;
+    const std::int32_t *columns;
+    const std::int64_t *begin;
+    std::size_t n;
+    int D;
+};
+
+// One of them.
+template <class T> struct SparseRow {
+    const T *values;
+    const std::int32_t *columns;
+    std::int64_t length;
+};
+
+template <class T> inline SparseRow<T> row_of(const SparseRows<T> &X, std::size_t i) {
+    return {X.values + X.begin[i], X.columns + X.begin[i], X.begin[i + 1] - X.begin[i]};
+}
+
+// Centres packed for scoring: `lanes` of them side by side, column by column.
+template <class T> struct SparsePanels {
+    T *columns;      // (n_panels, D, lanes), zeros where padded
+    T *half_norm;    // (n_panels, lanes): |m|^2 / 2, far above any score where padded
+    T *norm;         // (n_panels, lanes): |m|, zeros where padded
+    Twofold *square; // (C,): |m|^2
+    int n_panels;
+};
+
+template <class T> struct SparseNearestTask {
+    SparseRows<T> X;
+    Rows<T> centers;
+    SparsePanels<T> panels;
+    const std::int32_t *hint; // (N, H) components believed near, or null
+    int H;
+    std::int32_t *kept; // (N, H)
+    T *distances;       // (N, H)
+};
+
+// As tasks of dense rows, whose X they do not read.
+template <class T> struct SparseAccumulateTask : AccumulateTask<T> {
+    SparseRows<T> sparse;
+};
+
+template <class T> struct SparseReassignTask : ReassignTask<T> {
+    SparseRows<T> sparse;
+    const Twofold *square; // (C,): |m|^2
+};
+
+template <class T> struct SparseAmongTask : AmongTask<T> {
+    SparseRows<T> sparse;
+    const Twofold *square; // (C,): |m|^2
+};
+
+template <class T> struct SparseKernels {
+    int lanes;
+    void (*squares)(const Rows<T> &centers, Twofold *out, std::size_t begin, std::size_t end);
+    void (*pack)(const Rows<T> &centers, const SparsePanels<T> &panels, int panel);
+    void (*nearest)(const SparseNearestTask<T> &task, std::size_t begin, std::size_t end);
+    // out[l * n + i] = min(current[i], |x_i - candidate_l|^2) for rows [begin, end).
+    void (*distances)(const SparseRows<T> &X, const Rows<T> &candidates, const Twofold *square, const T *packed,
+                      const T *current, T *out, std::size_t begin, std::size_t end);
+    void (*pack_columns)(const Rows<T> &candidates, T *out); // (ceil(n / lanes), D, lanes)
+    void (*accumulate)(const SparseAccumulateTask<T> &task, std::size_t begin, std::size_t end, double *count,
+                       double *sum);
+    double (*product)(const T *m, const T *v, int D);
+    // out[n] = x_n v_c - offset_c of rows [begin, end), c being their labels.
+    void (*along)(const SparseRows<T> &X, const Rows<T> &directions, const double *offsets, const std::int32_t *labels,
+                  double *out, std::size_t begin, std::size_t end);
+    void (*reassign)(const SparseReassignTask<T> &task, int component, std::size_t begin, std::size_t end);
+    void (*nearest_among)(const SparseAmongTask<T> &task, std::size_t begin, std::size_t end);
+    void (*spread_out)(const SparseRows<T> &candidates, const double *weights, const double *uniform, int n_trials,
+                       std::size_t n_chosen, std::int64_t *chosen);
+};
+
+} // namespace cprime

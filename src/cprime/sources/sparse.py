@@ -1,0 +1,66 @@
+"""Sparse rows in memory."""
+
+import hashlib
+import zlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cprime.kernels.sparse import Sparse, as_rows
+from cprime.sources.base import Source
+from cprime.sources.kinds import kinds_of
+
+
+class SparseSource(Source):
+    """Rows that are mostly zeros: one chunk, whose rows are `Sparse` too, all columns."""
+
+    in_memory = True
+
+    def __init__(self, rows: Sparse, name: str = "X") -> None:
+        super().__init__(name, len(rows), kinds_of(name, rows.dtype, rows.shape[1]))
+        self._rows = rows
+
+    @property
+    def n_bytes(self) -> int:
+        return self._rows.nbytes
+
+    @property
+    def n_bytes_read(self) -> int:
+        return self._rows.nbytes
+
+    def read(self, begin: int, end: int) -> NDArray:
+        self._check_range(begin, end)
+        return as_rows(self._rows[begin:end].as_type(self.dtype))
+
+    def take(self, rows: ArrayLike) -> NDArray:
+        return as_rows(self._rows[np.asarray(rows, dtype=np.int64)].as_type(self.dtype))
+
+    def subset(self, rows: NDArray[np.int64]) -> Source:
+        part = SparseSource(self._rows[np.asarray(rows, dtype=np.int64)], f"{len(rows)} rows of {self.name}")
+        weights = self.weights(0, self.n_rows)
+        return part.as_type(self.dtype).with_weights(None if weights is None else weights[rows])
+
+    def select(self, columns: Any) -> "SparseSource":
+        if columns is not None:
+            raise ValueError(f"columns must be None for sparse data, of which all are read, got {columns!r}.")
+        return self
+
+    def check_finite(self, X: Any, begin: int) -> None:
+        bad = ~np.isfinite(X.entries[0])
+        if bad.any():
+            first = int(bad.argmax())
+            value, column, row = X.entries[0][first], X.entries[1][first], X.owners[first]
+            raise ValueError(f"{self._where(begin + int(row))}, column {column}: {value}; values must be finite")
+
+    def _fill(self, begin: int, end: int, out: NDArray) -> None:
+        out[...] = self._rows[begin:end].dense()
+
+    def _default_chunk_rows(self) -> int:
+        return max(1, self.n_rows)
+
+    def _identity(self) -> bytes:
+        found = hashlib.blake2b(digest_size=32)
+        for array in (*self._rows.entries, np.diff(self._rows.begins)):
+            found.update(zlib.crc32(memoryview(np.ascontiguousarray(array)).cast("B")).to_bytes(4, "little"))
+        return b"sparse" + found.digest()

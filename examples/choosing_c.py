@@ -13,8 +13,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from cprime import KMeans
+from cprime._style import BLUE, VERMILION, frame
 from cprime.datasets import birch
-from cprime.reproduction.style import BLUE, VERMILION, frame
 from cprime.selection import GMeans, SelectionDisplay, Sweep, XMeans, sweep
 from examples.result import table, write
 

@@ -22,8 +22,8 @@ from dask.distributed import Client, LocalCluster
 from matplotlib.figure import Figure
 
 import cprime
+from cprime._style import BLUE, GREEN, VERMILION, frame, name_curve
 from cprime.datasets import clusters
-from cprime.reproduction.style import BLUE, GREEN, VERMILION, frame, name_curve
 from examples.processes import Iteration, heard
 from examples.result import table, write
 

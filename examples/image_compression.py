@@ -17,7 +17,7 @@ from PIL import Image
 from sklearn.datasets import load_sample_image
 
 from cprime import KMeans
-from cprime.reproduction.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, frame, name_curve
+from cprime._style import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, frame, name_curve
 from examples.result import table, write
 
 PEAK = 255

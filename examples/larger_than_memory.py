@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from numpy.lib.format import open_memmap
 
 import cprime
-from cprime.reproduction.style import BLUE, VERMILION, frame, name_curve
+from cprime._style import BLUE, VERMILION, frame, name_curve
 from examples.processes import begun, told
 from examples.result import table, write
 

@@ -13,9 +13,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from cprime import GaussianMixture, KMeans
+from cprime._style import frame
 from cprime.datasets import old_faithful
 from cprime.plots import ClustersDisplay
-from cprime.reproduction.style import frame
 from cprime.seeding import kmeans_plusplus
 from examples.result import table, write
 

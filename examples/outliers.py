@@ -21,7 +21,7 @@ from sklearn.ensemble import IsolationForest
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from cprime import GaussianMixture
-from cprime.reproduction.style import BLUE, GREEN, ORANGE, VERMILION, frame, name_curve
+from cprime._style import BLUE, GREEN, ORANGE, VERMILION, frame, name_curve
 from examples.result import table, write
 
 SHARE = 0.03

@@ -20,8 +20,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import cprime
+from cprime._style import BLUE, VERMILION, frame, name_curve
 from cprime.datasets import clusters
-from cprime.reproduction.style import BLUE, VERMILION, frame, name_curve
 from examples.processes import Iteration, begun, heard, told
 from examples.result import table, write
 

@@ -18,7 +18,7 @@ from sklearn.datasets import load_sample_image
 from sklearn.metrics import adjusted_rand_score
 
 from cprime import GaussianMixture, KMeans
-from cprime.reproduction.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, YELLOW
+from cprime._style import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, YELLOW
 from examples.result import table, write
 
 C = 8

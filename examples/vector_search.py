@@ -17,8 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from cprime import faiss
+from cprime._style import BLUE, VERMILION, frame, name_curve
 from cprime.datasets import clusters
-from cprime.reproduction.style import BLUE, VERMILION, frame, name_curve
 from examples.result import table, write
 
 K = 10

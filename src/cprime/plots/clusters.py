@@ -6,11 +6,11 @@ import numpy as np
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
+from cprime._style import frame
 from cprime.estimators.fitted import centers_of
 from cprime.plots.fitted import check_data
 from cprime.plots.plane import draw_centers, draw_ellipses, draw_points, project, proportion, scale_axes
 from cprime.plots.style import COLUMN, TEXT, cluster_colors, panels
-from cprime.reproduction.style import frame
 
 _NUMBERED = 12
 

@@ -7,10 +7,10 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from cprime._style import BLACK, BLUE, VERMILION, frame, name_curves
 from cprime.estimators.fitted import centers_of
 from cprime.plots.fitted import check_data, check_fitted, path, standing
 from cprime.plots.style import COLUMN, GREY, TEXT, panels
-from cprime.reproduction.style import BLACK, BLUE, VERMILION, frame, name_curves
 
 PANELS = ("bounds", "error")
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Self
 
+from cprime._style import BLACK, BLUE, GREEN, ORANGE, VERMILION, frame
 from cprime.plots.style import GREY, TEXT, panels
-from cprime.reproduction.style import BLACK, BLUE, GREEN, ORANGE, VERMILION, frame
 
 # Attribute of a loss → how its bar is called, and its sign in the sum.
 _PARTS = {

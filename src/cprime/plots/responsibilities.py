@@ -5,10 +5,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cprime._style import BLUE, VERMILION, frame
 from cprime.estimators.validation import check_integer
 from cprime.plots.fitted import check_fitted, check_point
 from cprime.plots.style import COLUMN, GREY, TEXT, panels
-from cprime.reproduction.style import BLUE, VERMILION, frame
 
 _SHOWN = 20
 _CROWDED = 40  # characters below the bars

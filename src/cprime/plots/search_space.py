@@ -5,12 +5,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cprime._style import BLACK, BLUE, GREEN, frame
 from cprime.estimators.fitted import centers_of
 from cprime.estimators.validation import check_integer
 from cprime.plots.fitted import check_fitted, check_point
 from cprime.plots.plane import project
 from cprime.plots.style import COLUMN, GREY, TEXT, bare, panels
-from cprime.reproduction.style import BLACK, BLUE, GREEN, frame
 
 _COLUMNS = 2
 

@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from cprime._style import PURPLE, frame
 from cprime.estimators import KMeans
 from cprime.estimators.fitted import centers_of
 from cprime.estimators.validation import check_integer
 from cprime.plots.fitted import check_data, check_fitted, path, standing
 from cprime.plots.plane import Projection, draw_centers, draw_ellipses, draw_points, project, proportion, scale_axes
 from cprime.plots.style import COLUMN, GREY, cluster_colors, panels
-from cprime.reproduction.style import PURPLE, frame
 
 _COLUMNS = 3
 _CYCLES = 4

@@ -1,6 +1,6 @@
 """What the displays share in looks: the width of a column, where panels come from, colours that differ where they meet.
 
-Colours and the frames of panels are those of the figures of `cprime.reproduction`.
+Colours and the frames of panels are `cprime._style`, which the figures of `cprime.reproduction` have too.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from cprime.reproduction.style import COLORS
+from cprime._style import COLORS
 
 COLUMN = 89 / 25.4  # inches: one column of a journal
 GREY = "#808080"

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cprime._style import BLUE, GREEN, PURPLE, VERMILION, frame
 from cprime.reproduction.base import Context, Entry, Result, Row
 from cprime.reproduction.bishop import PUBLISHED_STEPS, START, half_steps, record, standardised, steps_by_start
-from cprime.reproduction.style import BLUE, GREEN, PURPLE, VERMILION, frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cprime._style import BLUE, VERMILION, frame, name_curve
 from cprime.reproduction.base import Context, Entry, Result, Row
 from cprime.reproduction.bishop import PUBLISHED_STEPS, START, half_steps, record, standardised
-from cprime.reproduction.style import BLUE, VERMILION, frame, name_curve
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._style import BLACK, BLUE, GREEN, VERMILION, frame, name_curve
 from cprime.reproduction.base import Context, Entry, Result, Row, compare, standard_error
 from cprime.reproduction.kearns import (
     EXAMPLES,
@@ -21,7 +22,6 @@ from cprime.reproduction.kearns import (
     share,
     unmoved_rows,
 )
-from cprime.reproduction.style import BLACK, BLUE, GREEN, VERMILION, frame, name_curve
 from cprime.theory import Gaussians, fit_assignment, kl_divergence, posterior_loss
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cprime._style import BLACK, BLUE, GREEN, VERMILION, frame, name_curves
 from cprime.reproduction.base import Context, Entry, Result, Row, compare
 from cprime.reproduction.kearns import (
     EXAMPLES,
@@ -19,7 +20,6 @@ from cprime.reproduction.kearns import (
     samples,
     share,
 )
-from cprime.reproduction.style import BLACK, BLUE, GREEN, VERMILION, frame, name_curves
 from cprime.theory import AssignmentFit, Gaussians, kl_divergence, partition_loss
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cprime._style import BLACK, BLUE, VERMILION, frame, name_curve
 from cprime.reproduction.base import Context, Entry, Result, Row, compare
 from cprime.reproduction.kearns import (
     EXAMPLES,
@@ -17,7 +18,6 @@ from cprime.reproduction.kearns import (
     runs,
     samples,
 )
-from cprime.reproduction.style import BLACK, BLUE, VERMILION, frame, name_curve
 from cprime.theory import PartitionLoss, partition_loss
 
 if TYPE_CHECKING:

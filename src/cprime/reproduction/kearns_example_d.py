@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cprime._style import BLACK, BLUE, VERMILION, frame, name_curve
 from cprime.reproduction.base import Context, Entry, Result, Row, compare
 from cprime.reproduction.kearns import (
     EXAMPLES,
@@ -16,7 +17,6 @@ from cprime.reproduction.kearns import (
     runs,
     samples,
 )
-from cprime.reproduction.style import BLACK, BLUE, VERMILION, frame, name_curve
 from cprime.theory import Gaussians, partition_loss
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cprime._style import BLACK, BLUE, GREEN, ORANGE, VERMILION, frame, name_curve
 from cprime.reproduction.base import Context, Entry, Result, Row
 from cprime.reproduction.kearns import SOURCE, runs, samples
-from cprime.reproduction.style import BLACK, BLUE, GREEN, ORANGE, VERMILION, frame, name_curve
 from cprime.theory import Gaussians, variation_distance
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cprime._style import BLACK, BLUE, VERMILION, frame, name_curve
 from cprime.reproduction.base import Context, Entry, Result, Row, compare
 from cprime.reproduction.kearns import ROUNDED, SOURCE
-from cprime.reproduction.style import BLACK, BLUE, VERMILION, frame, name_curve
 from cprime.theory import posterior_loss, repulsion, repulsion_zero
 
 if TYPE_CHECKING:

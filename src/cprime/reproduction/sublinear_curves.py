@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._style import BLACK, BLUE, GREEN, VERMILION, frame, name_curves
 from cprime.reproduction.base import Context, standard_error
-from cprime.reproduction.style import BLACK, BLUE, GREEN, VERMILION, frame, name_curves
 from cprime.reproduction.sublinear_runs import MAX_ITER, Run, Setting, fewest_runs, fitted, is_checkpoint, n_runs
 
 if TYPE_CHECKING:

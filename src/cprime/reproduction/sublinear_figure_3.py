@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cprime._style import BLACK, BLUE, VERMILION, frame, name_curves
 from cprime.reproduction.base import Context, Entry, Result, Row
-from cprime.reproduction.style import BLACK, BLUE, VERMILION, frame, name_curves
 from cprime.reproduction.sublinear_curves import reached
 from cprime.reproduction.sublinear_runs import ASKED, RUNS, SOURCE, Run, fitted, k_means, large, n_runs
 

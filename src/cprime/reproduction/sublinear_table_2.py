@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from cprime._style import BLUE, VERMILION, frame
 from cprime.reproduction.base import Context, Entry, Missing, Result, Row, compare, standard_error
 from cprime.reproduction.data import load
-from cprime.reproduction.style import BLUE, VERMILION, frame
 from cprime.reproduction.sublinear_runs import ASKED, RUNS, SOURCE, Setting, fewest_runs, fitted, k_means, large, n_runs
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cprime.reproduction.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, frame, name_curve
+from cprime._style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, frame, name_curve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from cprime._style import BLACK, VERMILION, frame
 from cprime.reproduction import truncated_drawing as drawing
 from cprime.reproduction.base import Context, Entry, Result, Row
-from cprime.reproduction.style import BLACK, VERMILION, frame
 from cprime.reproduction.truncated_runs import estimator, follow
 
 if TYPE_CHECKING:

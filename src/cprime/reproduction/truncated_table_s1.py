@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from sklearn.cluster import kmeans_plusplus as plain_or_greedy
 from sklearn.utils import Bunch, check_random_state
 
+from cprime._style import BLUE, VERMILION, frame
 from cprime.reproduction.base import Context, Entry, Result, Row, compare, standard_error
 from cprime.reproduction.dbscan import tuned
 from cprime.reproduction.scores import agreement
-from cprime.reproduction.style import BLUE, VERMILION, frame
 from cprime.reproduction.truncated_runs import BIRCH, N_CLUSTERS, TITLES, centers, estimator, fitted, nearest
 from cprime.seeding import kmeans_plusplus
 

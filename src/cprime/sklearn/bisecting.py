@@ -8,8 +8,9 @@ import sklearn.cluster
 from numpy.typing import NDArray
 
 import cprime
-from cprime import em
+from cprime import em, kernels
 from cprime._random import Key
+from cprime.estimators.nearest_center import nearest_labels
 from cprime.kernels.native import computing
 from cprime.sklearn.nearest import HERE, THERE, Distances, hand_over, weighted
 
@@ -87,7 +88,22 @@ class BisectingKMeans(Distances, sklearn.cluster.BisectingKMeans):
         assert best is not None
         _, labels, centers = best
         if self.bisecting_strategy == "biggest_inertia":
-            scores = self._inertia_per_cluster(X, centers, labels, weights)
+            scores = np.bincount(labels, weights * kernels.nearest(X, centers)[1][:, 0], minlength=2)
         else:
             scores = np.bincount(labels, minlength=2)
         cluster_to_bisect.split(labels, centers, scores)
+
+    def _predict_recursive(self, X: Any, sample_weight: NDArray, cluster_node: Any) -> NDArray[np.int32]:
+        """The label of every row that has come to a node of the tree."""
+        if sp.issparse(X):
+            return super()._predict_recursive(X, sample_weight, cluster_node)
+        if cluster_node.left is None:
+            return np.full(len(X), cluster_node.label, dtype=np.int32)
+        centers = np.vstack([cluster_node.left.center, cluster_node.right.center])
+        if hasattr(self, "_X_mean"):
+            centers += self._X_mean
+        right = nearest_labels(centers.astype(X.dtype, copy=False), X) == 1
+        labels = np.empty(len(X), dtype=np.int32)
+        for rows, node in ((~right, cluster_node.left), (right, cluster_node.right)):
+            labels[rows] = self._predict_recursive(X[rows], sample_weight[rows], node)
+        return labels

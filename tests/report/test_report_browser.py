@@ -113,7 +113,7 @@ def test_zoom_and_back(visit, many):
 
 def test_fingerprints_are_read_out(visit, many):
     page = visit(many)
-    heat = page.locator("#heat img")
+    heat = page.locator("#heat .cells")
     heat.hover(position={"x": 5, "y": 1})
     first = page.locator("#readout").inner_text()
     prints = many.fingerprints
@@ -152,9 +152,11 @@ def test_without_script_all_is_there_but_hovering(visit, tables):
     assert page.locator(".script:visible").count() == 0
 
 
-def test_prints_on_light_paper(visit, tables):
-    page = visit(tables, scheme="dark")
+def test_prints_on_light_paper(visit, many):
+    page = visit(many, scheme="dark")
+    assert page.locator("#heat img:visible").get_attribute("class") == "in-dark"
     page.emulate_media(media="print", color_scheme="dark")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.locator("#heat img:visible").get_attribute("class") == "in-light"
     assert page.locator("nav").is_hidden()
     assert len(page.pdf(format="A4")) > 10_000

@@ -226,7 +226,7 @@
   const heat = document.getElementById("heat");
   if (heat) {
     const z = Int8Array.from(atob(data.prints.z), letter => letter.charCodeAt(0) << 24 >> 24);
-    const picture = heat.querySelector("img"), cell = document.getElementById("cell");
+    const picture = heat.querySelector(".cells"), cell = document.getElementById("cell");
     const readout = document.getElementById("readout"), height = data.prints.rows.length, width = data.prints.names.length;
     let at = [0, 0];
     const word = value => {

@@ -2,7 +2,7 @@
 
 Each class is a subclass of scikit-learn's of the same name: arguments, their checks, tags, pickles and what it is shown
 as are inherited; `fit`, `predict` and their like call cprime's estimators and kernels. What cprime cannot serve runs
-scikit-learn's own code, which one line of the logger "cprime" says and `fitted_by_` keeps.
+scikit-learn's own code, which one line of the logger "cprime" says.
 
 `patch` puts the names in the place of scikit-learn's, for programs that are not to be edited; so does
 ``python -m cprime.sklearn program.py``.

@@ -3,7 +3,6 @@
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 import sklearn.cluster
 from numpy.typing import NDArray
 
@@ -12,21 +11,19 @@ from cprime import em, kernels
 from cprime._random import Key
 from cprime.estimators.nearest_center import nearest_labels
 from cprime.kernels.native import computing
-from cprime.sklearn.nearest import HERE, THERE, Distances, hand_over, weighted
+from cprime.sklearn.nearest import Distances, as_computed, weighted
 
 
 class BisectingKMeans(Distances, sklearn.cluster.BisectingKMeans):
     """Bisecting k-means with the arguments, attributes and errors of scikit-learn's `BisectingKMeans`.
 
-    Which cluster is cut next, the draws of its starts, and `predict` down the tree are scikit-learn's; the k-means of
-    each cut is cprime's. Sparse data are fitted by scikit-learn's own code.
+    Which cluster is cut next and the draws of its starts are scikit-learn's; the k-means of each cut and the way down
+    the tree are cprime's.
 
     Attributes
     ----------
     cluster_centers_, labels_, inertia_, n_features_in_, feature_names_in_
         As scikit-learn's.
-    fitted_by_ : {"cprime", "scikit-learn"}
-        Whose code ran.
 
     Examples
     --------
@@ -51,17 +48,11 @@ class BisectingKMeans(Distances, sklearn.cluster.BisectingKMeans):
         -------
         self : BisectingKMeans
         """
-        if sp.issparse(X):
-            hand_over(self, "X is sparse")
-        super().fit(X, y, sample_weight)
-        self.fitted_by_ = THERE if sp.issparse(X) else HERE
-        return self
+        self.__dict__.pop("_X_mean", None)  # of dense data that were fitted before
+        return super().fit(X, y, sample_weight)
 
     def _bisect(self, X: Any, x_squared_norms: NDArray, sample_weight: NDArray, cluster_to_bisect: Any) -> None:
         """Cut one cluster of the tree into the best two of `n_init` starts."""
-        if sp.issparse(X):
-            super()._bisect(X, x_squared_norms, sample_weight, cluster_to_bisect)
-            return
         rows = cluster_to_bisect.indices
         X, norms, weights = X[rows], x_squared_norms[rows], sample_weight[rows]
         data = weighted(X, weights)
@@ -88,22 +79,20 @@ class BisectingKMeans(Distances, sklearn.cluster.BisectingKMeans):
         assert best is not None
         _, labels, centers = best
         if self.bisecting_strategy == "biggest_inertia":
-            scores = np.bincount(labels, weights * kernels.nearest(X, centers)[1][:, 0], minlength=2)
+            scores = np.bincount(labels, weights * kernels.nearest(as_computed(X), centers)[1][:, 0], minlength=2)
         else:
             scores = np.bincount(labels, minlength=2)
         cluster_to_bisect.split(labels, centers, scores)
 
     def _predict_recursive(self, X: Any, sample_weight: NDArray, cluster_node: Any) -> NDArray[np.int32]:
         """The label of every row that has come to a node of the tree."""
-        if sp.issparse(X):
-            return super()._predict_recursive(X, sample_weight, cluster_node)
         if cluster_node.left is None:
-            return np.full(len(X), cluster_node.label, dtype=np.int32)
+            return np.full(X.shape[0], cluster_node.label, dtype=np.int32)
         centers = np.vstack([cluster_node.left.center, cluster_node.right.center])
         if hasattr(self, "_X_mean"):
             centers += self._X_mean
-        right = nearest_labels(centers.astype(X.dtype, copy=False), X) == 1
-        labels = np.empty(len(X), dtype=np.int32)
+        right = nearest_labels(centers.astype(X.dtype, copy=False), as_computed(X)) == 1
+        labels = np.empty(X.shape[0], dtype=np.int32)
         for rows, node in ((~right, cluster_node.left), (right, cluster_node.right)):
             labels[rows] = self._predict_recursive(X[rows], sample_weight[rows], node)
         return labels

@@ -55,7 +55,7 @@ def kmeans_plusplus(X: Any, n_clusters: int, **params: Any) -> tuple[NDArray, ND
     """
     if sp.issparse(X) or params.get("x_squared_norms") is not None:
         logger.info("kmeans_plusplus: X is sparse, or x_squared_norms is given; scikit-learn's own code runs")
-    elif hasattr(X, "shape") and len(X.shape) == 2 and not is_small(X.shape, max(n_clusters, 1)):
+    elif hasattr(X, "shape") and len(X.shape) == 2 and not is_small(X, max(n_clusters, 1)):
         params.pop("x_squared_norms", None)
         return seeding.kmeans_plusplus(X, n_clusters, **params)
     return _theirs(X, n_clusters, **params)

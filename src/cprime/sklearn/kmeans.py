@@ -17,15 +17,15 @@ from sklearn.utils.validation import check_array
 
 import cprime
 from cprime._threads import resolve_threads
-from cprime.sklearn.nearest import HERE, THERE, Nearest, hand_over
+from cprime.sklearn.nearest import Nearest
 
 # Greedy k-means++ of scikit-learn's own draws, up to so many products: some hundredths of a second.
 SAME_DRAWS = 2**27
 
 
-def is_small(shape: tuple[int, ...], n_clusters: int) -> bool:
-    """Whether scikit-learn's k-means++ of such data takes no time that matters, so that its draws can be kept."""
-    return math.prod(shape) * n_clusters * (2 + math.log(n_clusters)) <= SAME_DRAWS
+def is_small(X: Any, n_clusters: int) -> bool:
+    """Whether scikit-learn's k-means++ of these rows takes no time that matters, so that its draws can be kept."""
+    return X.size * n_clusters * (2 + math.log(n_clusters)) <= SAME_DRAWS
 
 
 def are_centers(init: Any) -> bool:
@@ -33,24 +33,25 @@ def are_centers(init: Any) -> bool:
     return not isinstance(init, str) and not callable(init)
 
 
-def start_of(estimator: Any, X: NDArray, sample_weight: NDArray | None, random_state: np.random.RandomState) -> Any:
+def start_of(estimator: Any, X: Any, sample_weight: NDArray | None, random_state: np.random.RandomState) -> Any:
     """`init` for cprime's estimator: centers, scikit-learn's own draws, or the name of a method of ours.
 
-    A function of scikit-learn's `init` sees data whose mean is 0, and so do its draws by distances.
+    A function of scikit-learn's `init`, and its draws by distances, see data of mean 0, or sparse data as they are.
     """
     init = estimator.init
     if are_centers(init):
         centers = check_array(init, dtype=X.dtype, copy=True, order="C")
         estimator._validate_center_shape(X, centers)
         return centers
-    if isinstance(init, str) and init == "k-means++" and not is_small(X.shape, estimator.n_clusters):
+    if isinstance(init, str) and init == "k-means++" and not is_small(X, estimator.n_clusters):
         return "auto"
-    weights = np.ones(len(X), dtype=X.dtype) if sample_weight is None else sample_weight
+    weights = np.ones(X.shape[0], dtype=X.dtype) if sample_weight is None else sample_weight
     mean: Any = 0
     points, norms = X, None
     if not (isinstance(init, str) and init == "random"):
-        mean = X.mean(axis=0)
-        points = X - mean
+        if not sp.issparse(X):
+            mean = X.mean(axis=0)
+            points = X - mean
         norms = row_norms(points, squared=True)
 
     def centers_of(*_: Any, **__: Any) -> NDArray:
@@ -104,17 +105,13 @@ class KMeans(Nearest, sklearn.cluster.KMeans):
       k-means++; ``algorithm="elkan"`` asks for the exact search by bounds at any size. Smaller data start from
       scikit-learn's own draws: the same `random_state` gives the same clusters.
     - `copy_x` has no effect: data are neither moved nor copied.
-    - Sparse data are fitted by scikit-learn's own code.
 
     Attributes
     ----------
     cluster_centers_, labels_, inertia_, n_iter_, n_features_in_, feature_names_in_
         As scikit-learn's.
-    fitted_by_ : {"cprime", "scikit-learn"}
-        Whose code ran.
-    cprime_ : cprime.KMeans or None
-        The estimator underneath, with its `certificate_`, `history_`, `bounds` and `save`; None where scikit-learn's
-        own code ran.
+    cprime_ : cprime.KMeans
+        The estimator underneath, with its `certificate_`, `history_`, `bounds` and `save`.
 
     Examples
     --------
@@ -126,7 +123,7 @@ class KMeans(Nearest, sklearn.cluster.KMeans):
     (array([1, 1, 1, 0, 0, 0], dtype=int32), array([1, 0], dtype=int32))
     """
 
-    cprime_: cprime.KMeans | None
+    cprime_: cprime.KMeans
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -143,10 +140,6 @@ class KMeans(Nearest, sklearn.cluster.KMeans):
         -------
         self : KMeans
         """
-        if sp.issparse(X):
-            hand_over(self, "X is sparse")
-            self.fitted_by_, self.cprime_ = THERE, None
-            return super().fit(X, y, sample_weight)
         X, sample_weight = self._training_data(X, sample_weight)
         self._check_params_vs_input(X)
         random_state = check_random_state(self.random_state)
@@ -168,5 +161,5 @@ class KMeans(Nearest, sklearn.cluster.KMeans):
         self.cluster_centers_, self.labels_ = core.cluster_centers_, core.labels_
         self.inertia_, self.n_iter_ = core.inertia_, core.n_iter_
         self._n_features_out, self._n_threads = self.n_clusters, resolve_threads(None)
-        self.fitted_by_, self.cprime_ = HERE, core
+        self.cprime_ = core
         return self

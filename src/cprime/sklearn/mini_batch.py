@@ -19,12 +19,11 @@ from cprime._threads import resolve_threads
 from cprime.block import Block
 from cprime.estimators.nearest_center import Inertia
 from cprime.estimators.validation import check_weights
-from cprime.execution import local
 from cprime.kernels.native import computing
 from cprime.model import TiedSpherical
 from cprime.model.tied_spherical import variance_floor
 from cprime.sklearn.kmeans import are_centers
-from cprime.sklearn.nearest import HERE, THERE, Nearest, hand_over, squared, weighted
+from cprime.sklearn.nearest import Nearest, as_computed, squared, weighted
 
 _ANY = Key(0)  # where nothing is drawn
 
@@ -33,14 +32,12 @@ class MiniBatchKMeans(Nearest, sklearn.cluster.MiniBatchKMeans):
     """k-means by batches with the arguments, attributes and errors of scikit-learn's `MiniBatchKMeans`.
 
     Batches, starts and reassigned centers are drawn as scikit-learn draws them: the same `random_state` gives the same
-    fit, but for rounding. Assignments and means are cprime's. Sparse data are fitted by scikit-learn's own code.
+    fit, but for rounding. Assignments and means are cprime's.
 
     Attributes
     ----------
     cluster_centers_, labels_, inertia_, n_iter_, n_steps_, n_features_in_, feature_names_in_
         As scikit-learn's.
-    fitted_by_ : {"cprime", "scikit-learn"}
-        Whose code ran.
 
     Examples
     --------
@@ -70,13 +67,9 @@ class MiniBatchKMeans(Nearest, sklearn.cluster.MiniBatchKMeans):
         -------
         self : MiniBatchKMeans
         """
-        if sp.issparse(X):
-            hand_over(self, "X is sparse")
-            self.fitted_by_ = THERE
-            return super().fit(X, y, sample_weight)
         X, sample_weight = self._training_data(X, sample_weight)
         self._check_params_vs_input(X)
-        random_state, n, batch = check_random_state(self.random_state), len(X), self._batch_size
+        random_state, n, batch = check_random_state(self.random_state), X.shape[0], self._batch_size
         weights = np.ones(n, dtype=X.dtype) if check_weights(sample_weight, X) is None else sample_weight
         with computing(None):
             model = self._first_model(self._best_start(X, weights, random_state))
@@ -117,14 +110,9 @@ class MiniBatchKMeans(Nearest, sklearn.cluster.MiniBatchKMeans):
         self : MiniBatchKMeans
         """
         first = not hasattr(self, "cluster_centers_")
-        if sp.issparse(X):
-            hand_over(self, "X is sparse")
-            self.fitted_by_ = THERE
-            if not first:
-                self._counts = self._counts.astype(self.cluster_centers_.dtype, copy=False)
-            return super().partial_fit(X, y, sample_weight)
         X, sample_weight = self._training_data(X, sample_weight, reset=first)
-        weights = np.ones(len(X), dtype=X.dtype) if sample_weight is None else sample_weight
+        squared(as_computed(X))
+        weights = np.ones(X.shape[0], dtype=X.dtype) if sample_weight is None else sample_weight
         self._random_state = getattr(self, "_random_state", check_random_state(self.random_state))
         with computing(None):
             if first:
@@ -132,17 +120,17 @@ class MiniBatchKMeans(Nearest, sklearn.cluster.MiniBatchKMeans):
                 model = self._first_model(self._start(X, weights, self._random_state))
             else:
                 model = _model(np.asarray(self.cluster_centers_, dtype=X.dtype))
-            model, _ = self._step(model, squared(X), sample_weight, self._random_state)
+            model, _ = self._step(model, X, sample_weight, self._random_state)
             self._set_centers(model)
             if self.compute_labels:
                 self._label(X, sample_weight)
         self.n_steps_ = getattr(self, "n_steps_", 0) + 1
         return self
 
-    def _best_start(self, X: NDArray, weights: NDArray, random_state: np.random.RandomState) -> NDArray:
+    def _best_start(self, X: Any, weights: NDArray, random_state: np.random.RandomState) -> NDArray:
         """The best of `n_init` starts, by J of some rows."""
-        rows = random_state.randint(0, len(X), self._init_size)
-        judge = local(X[rows], weights[rows].astype(np.float64))
+        rows = random_state.randint(0, X.shape[0], self._init_size)
+        judge = weighted(X[rows], weights[rows])
         best: tuple[float, NDArray] | None = None
         for run in range(1, self._n_init + 1):
             if self.verbose:
@@ -156,7 +144,7 @@ class MiniBatchKMeans(Nearest, sklearn.cluster.MiniBatchKMeans):
         assert best is not None
         return best[1]
 
-    def _start(self, X: NDArray, weights: NDArray, random_state: np.random.RandomState) -> NDArray:
+    def _start(self, X: Any, weights: NDArray, random_state: np.random.RandomState) -> NDArray:
         """Starting centers by scikit-learn's own draws from `init_size` rows."""
         init = self.init
         if are_centers(init):
@@ -180,7 +168,7 @@ class MiniBatchKMeans(Nearest, sklearn.cluster.MiniBatchKMeans):
         return _model(centers)
 
     def _step(
-        self, model: TiedSpherical, X: NDArray, weights: NDArray | None, random_state: np.random.RandomState
+        self, model: TiedSpherical, X: Any, weights: NDArray | None, random_state: np.random.RandomState
     ) -> tuple[TiedSpherical, float]:
         """One batch: means that run on, then centers of little weight begin anew; and J of the batch as it was met."""
         data = weighted(X, weights)
@@ -191,32 +179,32 @@ class MiniBatchKMeans(Nearest, sklearn.cluster.MiniBatchKMeans):
             model = self._reassigned(model, X, random_state)
         return model, totals.statistics.quantization_error
 
-    def _reassigned(self, model: TiedSpherical, X: NDArray, random_state: np.random.RandomState) -> TiedSpherical:
+    def _reassigned(self, model: TiedSpherical, X: Any, random_state: np.random.RandomState) -> TiedSpherical:
         """Centers that have won less than `reassignment_ratio` of the most go to rows of the batch, half of it at most.
 
         They are said to have won as much as the least of the others, so that they do not go again at once.
         """
-        counts, most = self._counts, len(X) // 2
+        (n, _), counts = X.shape, self._counts
         light = counts < self.reassignment_ratio * counts.max()
-        if light.sum() > 0.5 * len(X):
-            light[np.argsort(counts)[most:]] = False
+        if light.sum() > 0.5 * n:
+            light[np.argsort(counts)[n // 2 :]] = False
         if not light.any():
             return model
-        rows = random_state.choice(len(X), replace=False, size=light.sum())
+        rows = random_state.choice(n, replace=False, size=light.sum())
         if self.verbose:
             sys.stdout.write(f"[MiniBatchKMeans] Reassigning {len(rows)} cluster centers.\n")
         centers = model.centers.copy()
-        centers[light] = X[rows]
+        centers[light] = X[rows].toarray() if sp.issparse(X) else X[rows]
         counts[light] = counts[~light].min()
         return _model(centers)
 
     def _set_centers(self, model: TiedSpherical) -> None:
         self.cluster_centers_, self._n_features_out = model.centers, len(model.centers)
-        self.fitted_by_ = HERE
 
-    def _label(self, X: NDArray, sample_weight: NDArray | None) -> None:
-        ids, costs = kernels.nearest(X, self.cluster_centers_)
-        self.labels_, self.inertia_ = ids[:, 0], Block(X, sample_weight).weighted_sum(costs[:, 0])
+    def _label(self, X: Any, sample_weight: NDArray | None) -> None:
+        rows = as_computed(X)
+        ids, costs = kernels.nearest(rows, self.cluster_centers_)
+        self.labels_, self.inertia_ = ids[:, 0], Block(rows, sample_weight).weighted_sum(costs[:, 0])
 
 
 def _model(centers: NDArray) -> TiedSpherical:

@@ -25,7 +25,7 @@ from cprime.execution import Data, local
 from cprime.kernels.native import computing
 from cprime.model import Model
 from cprime.sklearn.kmeans import KMeans, is_small
-from cprime.sklearn.nearest import HERE, THERE, hand_over, squared
+from cprime.sklearn.nearest import hand_over, squared
 
 # What a fit finds, under scikit-learn's names.
 _FOUND = (
@@ -84,11 +84,9 @@ class GaussianMixture(sklearn.mixture.GaussianMixture):
         last of `lower_bounds_` that of those before.
     n_features_in_, feature_names_in_
         As scikit-learn's.
-    fitted_by_ : {"cprime", "scikit-learn"}
-        Whose code ran: scikit-learn's with max_iter=0, which fits nothing, and for arrays of other libraries.
     cprime_ : cprime.GaussianMixture or None
         The estimator underneath, with its `certificate_`, `history_`, `bounds` and `save`; None where scikit-learn's
-        own code ran.
+        own code ran: with max_iter=0, which fits nothing, and for arrays of other libraries.
 
     Examples
     --------
@@ -130,7 +128,7 @@ class GaussianMixture(sklearn.mixture.GaussianMixture):
         why = "X is an array of another library" if _of_another_library(X) else why
         if why is not None:
             hand_over(self, why)
-            self.fitted_by_, self.cprime_ = THERE, None
+            self.cprime_ = None
             return super().fit_predict(X, y)
         X = validate_data(self, X, dtype=[np.float64, np.float32], order="C", ensure_min_samples=2)
         if len(X) < self.n_components:
@@ -165,7 +163,7 @@ class GaussianMixture(sklearn.mixture.GaussianMixture):
             )
         for name in _FOUND:
             setattr(self, name, getattr(best, name))
-        self.fitted_by_, self.cprime_ = HERE, best.by_its_name()
+        self.cprime_ = best.by_its_name()
         return None
 
     def _started(self, X: NDArray, goes_on: bool, random_state: np.random.RandomState) -> _OneStart:
@@ -184,7 +182,7 @@ class GaussianMixture(sklearn.mixture.GaussianMixture):
         )
         if goes_on:
             core._before = self.lower_bounds_[-1] if self.lower_bounds_ else np.inf
-        elif self.init_params == "random" or is_small(X.shape, self.n_components):
+        elif self.init_params == "random" or is_small(X, self.n_components):
             self._start_as_there(X, random_state)
         else:
             return core

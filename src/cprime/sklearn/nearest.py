@@ -15,11 +15,10 @@ from cprime.estimators.nearest_center import Inertia, euclidean_distances, neare
 from cprime.estimators.validation import check_weights
 from cprime.execution import Data, local
 from cprime.kernels import extent
-from cprime.kernels.native import computing
+from cprime.kernels.native import Floats, computing
+from cprime.kernels.sparse import as_rows, sparse
 
 logger = logging.getLogger("cprime")
-
-HERE, THERE = "cprime", "scikit-learn"  # values of `fitted_by_`
 
 
 def hand_over(estimator: Any, why: str) -> None:
@@ -27,22 +26,31 @@ def hand_over(estimator: Any, why: str) -> None:
     logger.info("%s: %s; scikit-learn's own code runs", type(estimator).__name__, why)
 
 
-def squared(X: NDArray) -> NDArray:
+def squared(X: Floats) -> Floats:
     """X, whose squares its type holds, or an error that says what came."""
     check_largest(extent(X)[0], X.dtype, X.shape[1], "X")
     return X
+
+
+def as_computed(X: Any) -> Floats:
+    """Checked rows, or sparse ones of SciPy, as kernels take them."""
+    return as_rows(sparse(X)) if sp.issparse(X) else X
+
+
+def weighted(X: Any, sample_weight: Any) -> Data:
+    """Checked rows of either kind with weights that are not negative, or None."""
+    return local(as_computed(X), check_weights(sample_weight, X))
 
 
 class Distances(TransformerMixin):
     """Mixin before a class of scikit-learn: `transform` and `score` by `cluster_centers_`."""
 
     cluster_centers_: NDArray
-    fitted_by_: str
     _check_test_data: Any
     fit: Any
 
     def _training_data(self, X: Any, sample_weight: Any, reset: bool = True) -> tuple[Any, NDArray | None]:
-        """What `fit` is given, checked as scikit-learn checks it."""
+        """What `fit` is given, checked as scikit-learn checks it: an array, or CSR."""
         dtypes = [np.float64, np.float32]
         X = validate_data(self, X, accept_sparse="csr", dtype=dtypes, order="C", accept_large_sparse=False, reset=reset)
         if sample_weight is not None:
@@ -50,29 +58,24 @@ class Distances(TransformerMixin):
         return X, sample_weight
 
     def _check_params_vs_input(self, X: Any, *args: Any, **kwargs: Any) -> None:
-        """What every fit asks first, of dense rows also whether their squares can be held."""
-        if not sp.issparse(X):
-            squared(X)
+        """What every fit asks first, and whether squares can be held."""
+        squared(as_computed(X))
         super()._check_params_vs_input(X, *args, **kwargs)
 
-    def _rows(self, X: Any) -> tuple[NDArray, NDArray] | None:
-        """Rows to predict and the centers in their type; None for what scikit-learn serves."""
+    def _rows(self, X: Any) -> tuple[Any, NDArray]:
+        """Rows to predict, an array or CSR, and the centers in their type."""
         check_is_fitted(self)
         X = self._check_test_data(X)
-        if sp.issparse(X):
-            hand_over(self, "X is sparse")
-            return None
-        dtype = np.result_type(X, self.cluster_centers_)
-        return squared(X.astype(dtype, copy=False)), np.ascontiguousarray(self.cluster_centers_, dtype=dtype)
+        dtype = np.result_type(X.dtype, self.cluster_centers_)
+        X = X.astype(dtype, copy=False)
+        squared(as_computed(X))
+        return X, np.ascontiguousarray(self.cluster_centers_, dtype=dtype)
 
     def transform(self, X: Any) -> Any:
         """The Euclidean distance of each row to each center: (n_samples, n_clusters), in data units."""
-        found = self._rows(X)
-        if found is None:
-            return super().transform(X)
-        X, centers = found
+        X, centers = self._rows(X)
         with computing(None):
-            return local(X).map(partial(euclidean_distances, centers), len(centers), X.dtype)
+            return weighted(X, None).map(partial(euclidean_distances, centers), len(centers), X.dtype)
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """As ``fit(X).transform(X)``."""
@@ -80,10 +83,7 @@ class Distances(TransformerMixin):
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """−J: minus the weighted sum of squared distances to the nearest center, in data unit²."""
-        found = self._rows(X)
-        if found is None:
-            return super().score(X, y, sample_weight)
-        X, centers = found
+        X, centers = self._rows(X)
         with computing(None):
             return -weighted(X, sample_weight).each(Inertia(centers))
 
@@ -93,14 +93,6 @@ class Nearest(Distances):
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """The nearest center of each row, (n_samples,); ties go to the lower index."""
-        found = self._rows(X)
-        if found is None:
-            return super().predict(X)
-        X, centers = found
+        X, centers = self._rows(X)
         with computing(None):
-            return local(X).map(partial(nearest_labels, centers), None, np.int32)
-
-
-def weighted(X: NDArray, sample_weight: Any) -> Data:
-    """Rows with weights that are not negative, or None."""
-    return local(X, check_weights(sample_weight, X))
+            return weighted(X, None).map(partial(nearest_labels, centers), None, np.int32)

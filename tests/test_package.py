@@ -11,7 +11,7 @@ import pytest
 import cprime
 from cprime import _core
 
-OPTIONAL = {"matplotlib", "pandas", "polars", "pyarrow", "PIL", "rich", "typer", "torch"}
+OPTIONAL = {"matplotlib", "pandas", "polars", "pyarrow", "PIL", "rich", "click", "torch"}
 
 
 def imported_by(statement: str) -> set[str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from cprime.datasets import birch
 
@@ -30,8 +30,8 @@ def cprime():
     """Runs the command line in this process."""
     from cprime.cli.app import app
 
-    def run(*args):
-        result = CliRunner().invoke(app, [str(arg) for arg in args], prog_name="cprime")
+    def run(*args, stdin=None):
+        result = CliRunner().invoke(app, [str(arg) for arg in args], input=stdin, prog_name="cprime")
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return Outcome(result.exit_code, result.stdout, result.stderr)
@@ -43,9 +43,9 @@ def cprime():
 def fails(cprime, tmp_path):
     """Runs a command that must end with one line on stderr, exit code 1 and no new file; returns the line."""
 
-    def run(*args, code=1):
+    def run(*args, code=1, stdin=None):
         before = sorted(tmp_path.rglob("*"))
-        outcome = cprime(*args)
+        outcome = cprime(*args, stdin=stdin)
         assert outcome.code == code
         assert outcome.out == ""
         *notes, line = outcome.err.splitlines()

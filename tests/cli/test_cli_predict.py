@@ -33,7 +33,7 @@ def expected(model, new):
 
 @pytest.mark.parametrize("name", ["l.npy", "l.csv", "l.parquet", "l.feather"])
 def test_labels_in_every_format(name, cprime, model, write, new, expected, tmp_path):
-    outcome = cprime("predict", model, write("x.npy", new), "-o", tmp_path / name)
+    outcome = cprime("predict", model, write("x.npy", new), "-q", "-o", tmp_path / name)
     assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
     np.testing.assert_array_equal(labels_in(tmp_path / name), expected)
 

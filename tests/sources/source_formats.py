@@ -1,5 +1,7 @@
 """Every format that rows can come from, written by the library it belongs to."""
 
+import gzip
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -72,6 +74,31 @@ def _csv(folder: Path, X: NDArray) -> Path:
     return folder / "x.csv"
 
 
+def _tsv(folder: Path, X: NDArray) -> Path:
+    target = _csv(folder, X).rename(folder / "x.tsv")
+    target.write_text(target.read_text().replace(",", "\t"))
+    return target
+
+
+def _json_lines(folder: Path, X: NDArray) -> Path:
+    pytest.importorskip("pyarrow")
+    rows = [dict(zip(NAMES, map(float, row), strict=True)) for row in X]
+    (folder / "x.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return folder / "x.jsonl"
+
+
+def _gzipped(folder: Path, X: NDArray) -> Path:
+    with gzip.open(folder / "x.npy.gz", "wb") as file:
+        np.save(file, X)
+    return folder / "x.npy.gz"
+
+
+def _zstandard(folder: Path, X: NDArray) -> Path:
+    with pytest.importorskip("pyarrow").CompressedOutputStream(str(folder / "x.csv.zst"), "zstd") as file:
+        file.write(_csv(folder, X).read_bytes())
+    return folder / "x.csv.zst"
+
+
 def _zarr(folder: Path, X: NDArray) -> Path:
     zarr = pytest.importorskip("zarr")
     array = zarr.open(str(folder / "x.zarr"), mode="w", shape=X.shape, chunks=(13, 2), dtype=X.dtype)
@@ -139,6 +166,10 @@ STORED: dict[str, Writer] = {
     "arrow folder": _ipc_folder,
     "dataset": _dataset,
     "csv": _csv,
+    "tsv": _tsv,
+    "json lines": _json_lines,
+    "gzip": _gzipped,
+    "zstandard": _zstandard,
     "zarr": _zarr,
     "zarr array": _zarr_array,
     "hdf5": _hdf5,
@@ -147,11 +178,12 @@ STORED: dict[str, Writer] = {
     "fbin": _fbin,
 }
 ALL = {**IN_MEMORY, **STORED}
-ONE_PRECISION = ("csv", "list", "fvecs", "fbin")  # these store float64, or float32, whatever X is
+TEXT = ("csv", "tsv", "json lines", "zstandard")
+ONE_PRECISION = (*TEXT, "list", "fvecs", "fbin")  # these store float64, or float32, whatever X is
 
 
 def dtype_of(name: str, X: NDArray) -> np.dtype:
     """What a source of X reads in that format."""
     if name in ONE_PRECISION:
-        return np.dtype("f8" if name in ("csv", "list") else "f4")
+        return np.dtype("f8" if name in (*TEXT, "list") else "f4")
     return X.dtype

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TextIO, TypeVar
 
-import typer
+import click
 
 F = TypeVar("F", bound=Callable[..., None])
 
@@ -40,15 +40,15 @@ def one_line_errors(command: F) -> F:
                 sys.stdout.flush()
             except BrokenPipeError as error:
                 _forget_output()
-                raise typer.Exit(1) from error
+                raise click.exceptions.Exit(1) from error
             except KeyboardInterrupt as stop:
                 sys.stderr.write(f"interrupted{f': {stop}' if str(stop) else ''}\n")
                 sys.stderr.flush()
-                raise typer.Exit(130) from stop
+                raise click.exceptions.Exit(130) from stop
             except (ValueError, OSError, ImportError, MemoryError) as error:
                 _forget_output()
                 say("error", describe(error))
-                raise typer.Exit(1) from error
+                raise click.exceptions.Exit(1) from error
             finally:
                 sources.setLevel(before)
                 sources.removeHandler(notes)

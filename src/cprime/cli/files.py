@@ -1,14 +1,26 @@
-"""DATA as a source, with the columns and weights that the options name: read chunk by chunk, or once if it is one."""
+"""DATA as a source, as the options say: its columns and weights, what is missing, and how it is scaled."""
 
 import re
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
 
 from cprime.cli.errors import say
 from cprime.sources import Source, open_data
 from cprime.sources.held import HeldSource
 from cprime.sources.kinds import listed
-from cprime.sources.opening import open_path
+from cprime.sources.opening import open_path, spooled
+from cprime.sources.prepared import Preparation, PreparedSource, complete, complete_rows, learned
+from cprime.sources.spool import received
+
+STDIN = "-"
+_LOOKED_AT = 1000  # rows, for an index
+_ROWS_OF_INDEX = 3
 
 
 @dataclass(frozen=True)
@@ -18,35 +30,127 @@ class Request:
     key: str | None = None
     columns: tuple[str, ...] | None = None
     drop: tuple[str, ...] = ()
+    numeric: bool = False
+    identifier: str | None = None
     sample_weight: str | None = None
+    missing: str = "error"
+    scale: bool = False
     dtype: str | None = None
     header: bool | None = None
+    separator: str | None = None
     chunk_rows: int | None = None
 
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Self:
+        """From the options of a command; --column and --columns add up."""
+        known = {field.name: given[field.name] for field in fields(cls) if field.name in given}
+        columns = (*(given["columns"] or ()), *given["column"])
+        separator = {"\\t": "\t", "tab": "\t"}.get(given["separator"], given["separator"])
+        return cls(**{**known, "columns": columns or None, "drop": given["drop"] or (), "separator": separator})
 
-def opened(path: Path, request: Request, expected: tuple[str, ...] | None = None) -> Source:
-    """DATA as `request` says.
+
+@dataclass(frozen=True)
+class Opened:
+    """DATA: what is fitted or predicted, and what it is of.
+
+    stored: with all its columns and rows    rows: those that are left of them, None for all
+    """
+
+    source: Source
+    stored: Source
+    rows: np.ndarray | None = None
+
+
+def opened(path: str | Path, request: Request, expected: tuple[str, ...] | None = None) -> Opened:
+    """DATA as `request` says, before it is filled or scaled.
 
     expected: the columns to take of a table where the request names none
 
     Raises ValueError or OSError with a message that names the file and what is wrong with it.
     """
     try:
-        stored = open_path(path, request.key, header=request.header)
-        chosen = _columns(stored, request, expected)
-        source = open_data(stored.select(chosen), chunk_rows=request.chunk_rows)
+        stored = _stored(str(path), request)
+        source = stored.select(_columns(stored, request, expected))
+        if request.chunk_rows is not None:
+            source = source.with_chunk_rows(request.chunk_rows)
+        source = open_data(source)
         if request.sample_weight is not None:
-            source = _weighted(source, stored, path, request.sample_weight)
+            source = _weighted(source, stored, str(path), request.sample_weight)
     except ValueError as error:
-        raise ValueError(re.sub(r"\b(columns|key)=", r"--\1 ", str(error))) from error
-    if source.columns and source.columns[0] == "" and request.columns is None:
-        say("note", f"the first column of {path} has no name (an index?) and counts as data; --drop '' leaves it out")
-    return source if request.dtype is None else source.as_type(request.dtype)
+        raise ValueError(_as_options(str(error))) from error
+    if expected is None and request.columns is None:
+        _notice_index(source)
+    if request.dtype is not None:
+        source = source.as_type(request.dtype)
+    if request.missing != "drop":
+        return Opened(source, stored)
+    rows = complete_rows(source)
+    if len(rows) == source.n_rows:
+        return Opened(source, stored)
+    say(
+        "note",
+        f"{source.n_rows - len(rows):,} of the {source.n_rows:,} rows of {path} have missing values and are left out",
+    )
+    if not len(rows):
+        raise ValueError(f"{path} has no row without a missing value")
+    return Opened(complete(source), stored, rows)
+
+
+@contextmanager
+def hinted() -> Iterator[None]:
+    """Errors about missing values say which option sees to them."""
+    try:
+        yield
+    except ValueError as error:
+        if ": nan; values must be finite" not in str(error):
+            raise
+        hint = "--missing drop leaves such rows out, --missing mean puts the column's mean"
+        raise ValueError(f"{error}; {hint}") from error
+
+
+def for_fit(path: str | Path, request: Request) -> Source:
+    """DATA as a fit takes it: filled and scaled where that is asked for, and read once if it is one chunk."""
+    source = opened(path, request).source
+    fill = request.missing == "mean"
+    if fill or request.scale:
+        preparation = learned(source, fill=fill, scale=request.scale)
+        if preparation.scale is not None and source.columns is not None:
+            _note_constant(source, preparation, np.flatnonzero(preparation.scale == 1.0))
+        source = PreparedSource(source, preparation)
+    return held(source)
 
 
 def held(source: Source) -> Source:
     """The same rows in memory if they are one chunk: a file is then read once, and not in every iteration."""
     return HeldSource(source) if len(source.sizes) == 1 else source
+
+
+def as_of(estimator: Any, source: Source) -> Source:
+    """Data after what those of the model's fit went through; the estimator is then given plain arrays."""
+    stored = estimator.__dict__.pop("preparation_", None)
+    return source if stored is None else PreparedSource(source, Preparation.of(stored))
+
+
+def _stored(path: str, request: Request) -> Source:
+    """DATA with all that it has."""
+    options: dict[str, Any] = {"header": request.header, "separator": request.separator}
+    if path != STDIN:
+        return open_path(path, request.key, **options)
+    file, spool = received(sys.stdin.buffer, "stdin", "standard input")
+    source = spooled(file, spool, "standard input", lambda file: open_path(file, request.key, **options))
+    source._opened_with = None  # nobody can read it again
+    return source
+
+
+def _as_options(message: str) -> str:
+    """A message of the library in the command line's words."""
+    message = re.sub(
+        r"choose the columns that are with columns=",
+        "--numeric takes the columns that are, --drop leaves some out",
+        message,
+    )
+    message = re.sub(r"\b(header|separator|key) (is for|names)", r"--\1 \2", message)
+    return re.sub(r"\b(columns|key)=", r"--\1 ", message)
 
 
 def _columns(stored: Source, request: Request, expected: tuple[str, ...] | None) -> list[str] | list[int] | None:
@@ -55,18 +159,50 @@ def _columns(stored: Source, request: Request, expected: tuple[str, ...] | None)
     columns = request.columns
     if columns is None and names is not None:
         columns = expected
-    if columns is None and not request.drop:
+    if columns is None and not request.drop and not request.numeric and request.identifier is None:
         return None
     known = names or [str(j) for j in range(stored.n_features)]
-    for name in (*(columns or ()), *request.drop):
+    for name in (*(columns or ()), *request.drop, *([] if request.identifier is None else [request.identifier])):
         if name not in known:
             raise ValueError(f"{stored.name} has no column {name!r}; it has {listed(known)}")
-    left_out = (*request.drop, request.sample_weight)
+    left_out = {*request.drop, request.sample_weight, request.identifier}
     kept = [name for name in (known if columns is None else columns) if name not in left_out]
+    if request.numeric and names is not None:
+        numbers = set(stored.numeric_columns or ())
+        others = [name for name in kept if name not in numbers]
+        if others:
+            say("note", f"left out, as they are not numeric: {listed(others)}")
+        kept = [name for name in kept if name in numbers]
     return kept if names is not None else [int(name) for name in kept]
 
 
-def _weighted(source: Source, stored: Source, path: Path, name: str) -> Source:
+def _notice_index(source: Source) -> None:
+    """A note where the first column seems to count the rows."""
+    if source.columns is None or source.n_features < 2:
+        return
+    name = source.columns[0]
+    first = source.select([name]).read(0, min(_LOOKED_AT, source.n_rows))[:, 0]
+    counts = (
+        len(first) >= _ROWS_OF_INDEX and first[0] in (0, 1) and np.array_equal(first, first[0] + np.arange(len(first)))
+    )
+    if name == "" or counts:
+        what = "has no name (an index?)" if name == "" else f"{name!r} counts the rows (an index?)"
+        say(
+            "note",
+            f"the first column of {source.name} {what} and is taken as data; --drop {name or repr(name)} leaves it out",
+        )
+
+
+def _note_constant(source: Source, preparation: Preparation, columns: Any) -> None:
+    names = source.columns or []
+    assert preparation.shift is not None
+    head = source.read(0, min(_LOOKED_AT, source.n_rows))
+    flat = [names[j] for j in columns if (head[:, j] == preparation.shift[j]).all()]
+    if flat:
+        say("note", f"{listed(flat)} are constant, and are 0 after --scale")
+
+
+def _weighted(source: Source, stored: Source, path: str, name: str) -> Source:
     """The rows with the weights that --sample-weight names: a column, another array of the file, or another file."""
     if name in (stored.columns or ()):
         return source.with_weights(name)
@@ -85,3 +221,11 @@ def _weighted(source: Source, stored: Source, path: Path, name: str) -> Source:
             f"--sample-weight must be one value per row, {name!r} of {path} has {weights.n_features} columns"
         )
     return source.with_weights(weights.as_type("float64").read(0, weights.n_rows)[:, 0])
+
+
+def centers_in(path: str) -> np.ndarray:
+    """The matrix of a file, as starting centers."""
+    source = opened(path, replace(Request(), columns=None)).source
+    X = source.read(0, source.n_rows)
+    source.check_finite(X, 0)
+    return X

@@ -1,75 +1,141 @@
 """`cprime fit`: open DATA, fit a model with a progress bar, write it, and say what came of it."""
 
 import shlex
-from dataclasses import dataclass
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, Self
+
+import click
+import numpy as np
 
 from cprime import GaussianMixture, KMeans, checkpoints
 from cprime.callbacks import ProgressBar
-from cprime.cli.files import Request, held, opened
+from cprime.cli.errors import say
+from cprime.cli.files import Request, centers_in, for_fit, hinted
 from cprime.cli.outputs import MODEL_SUFFIXES, check_output, print_json
 from cprime.cli.summary import print_summary, summary
-from cprime.sources import Source, is_source_like
+from cprime.estimators.validation import check_common, check_mixture, resolve_n_active, resolve_search
+from cprime.sources import is_source_like
 
 
 @dataclass(frozen=True)
 class FitOptions:
     """What to fit and how; None leaves an argument at the estimator's default."""
 
-    model: str
-    n_components: int
-    n_active: str | None
-    covariance_type: str | None
-    weights: str | None
-    assignment: str | None
-    search: str | None
-    init: str | None
-    max_iter: int | None
-    tol: float | None
-    n_init: int | None
-    seed: int
-    threads: int | None
-    checkpoint: Path | None
-    bounds: bool
+    k: int
+    model: str = "kmeans"
+    metric: str | None = None
+    n_active: int | str | None = None
+    covariance_type: str | None = None
+    weights: str | None = None
+    assignment: str | None = None
+    search: str | None = None
+    n_neighbors: int | str | None = None
+    final_assignment: str | None = None
+    init: str | None = None
+    max_iter: int | None = None
+    tol: float | None = None
+    n_init: int | None = None
+    seed: int = 0
+    threads: int | None = None
+    checkpoint: Path | None = None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], **others: Any) -> Self:
+        """From the options of a command."""
+        return cls(**{field.name: given[field.name] for field in fields(cls) if field.name in given}, **others)
 
 
-def fit(path: Path, request: Request, options: FitOptions, output: Path, *, as_json: bool, quiet: bool) -> None:
-    """Run the command. Whether the output can be written is asked before anything is read."""
-    check_output(output, MODEL_SUFFIXES, (path,), options.checkpoint)
+def fit(
+    path: str,
+    request: Request,
+    options: FitOptions,
+    output: Path,
+    *,
+    bounds: bool,
+    keep_partial: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Run the command. Whether options fit together and the output can be written is asked before anything is read."""
+    check_output(output, MODEL_SUFFIXES, (Path(path),), options.checkpoint)
+    estimator = estimator_of(options)
     start = perf_counter()
-    source = opened(path, request)
-    if options.n_components > source.n_rows:
-        raise ValueError(f"-k {options.n_components} is more than the {source.n_rows} rows of {path}")
-    source = held(source)
-    estimator = _estimator(options, source.n_features)
+    with hinted():
+        source = for_fit(path, request)
+    if options.k > source.n_rows:
+        raise ValueError(f"-k {options.k} is more than the {source.n_rows} rows of {source.name}")
+    _set_start(estimator, options.init, source.n_features)
     seconds = {"read": perf_counter() - start}
-    figures = fitted(estimator, source, None, options.checkpoint, output, quiet=quiet)
+    figures = fitted(estimator, source, None, options.checkpoint, output, quiet=quiet, keep_partial=keep_partial)
     seconds |= figures["seconds"]
-    if options.bounds:
+    if bounds:
         start = perf_counter()
-        figures.update(_bounds(estimator, source))
+        figures.update(estimator.bounds(source)._asdict())
         seconds["bounds"] = perf_counter() - start
     estimator.save(output)
     report(figures | {"seconds": seconds, "output": output}, as_json=as_json, quiet=quiet)
 
 
 def fitted(
-    estimator: Any, X: Any, sample_weight: Any, checkpoint: Path | None, output: Path, *, quiet: bool
+    estimator: Any,
+    X: Any,
+    sample_weight: Any,
+    checkpoint: Path | None,
+    output: Path,
+    *,
+    quiet: bool,
+    keep_partial: bool = False,
 ) -> dict[str, Any]:
     """Fits, with a progress bar, and returns the figures; Ctrl-C says how to go on, where there is a checkpoint.
 
-    X: a source or an array in memory
+    X: a source or an array in memory    keep_partial: whether Ctrl-C ends the fit with what it has found
     """
     start = perf_counter()
     bar = ProgressBar("k-means" if isinstance(estimator, KMeans) else "mixture", len(X), transient=True, quiet=quiet)
     try:
         data = X.watched(bar.rows) if is_source_like(X) else X
-        estimator.set_params(callbacks=bar).fit(data, sample_weight=sample_weight)
+        with _stopping(keep_partial) as stop, hinted():
+            estimator.set_params(callbacks=[bar, stop]).fit(data, sample_weight=sample_weight)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(_how_to_go_on(checkpoint, output)) from None
+    estimator.set_params(callbacks=None)
+    if stop.asked:
+        say("interrupted", f"the model is that of the {estimator.n_iter_} iterations so far; it has not converged")
     return {"n_samples": len(X), **summary(estimator), "seconds": {"fit": perf_counter() - start}}
+
+
+class _Stop:
+    """A callback that ends a fit once it is asked to."""
+
+    asked = False
+
+    def __call__(self, row: Mapping[str, Any], estimator: Any) -> bool:
+        return self.asked
+
+
+@contextmanager
+def _stopping(wanted: bool) -> Iterator[_Stop]:
+    """While it lasts, the first Ctrl-C asks the fit to end, if that is wanted; the second one interrupts it."""
+    stop = _Stop()
+    if not wanted:
+        yield stop
+        return
+
+    def ask(number: int, frame: Any) -> None:
+        if stop.asked:
+            raise KeyboardInterrupt
+        stop.asked = True
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def report(figures: dict[str, Any], *, as_json: bool, quiet: bool) -> None:
@@ -87,51 +153,60 @@ def _how_to_go_on(checkpoint: Path | None, output: Path) -> str:
     return f"{shlex.join(['cprime', 'resume', str(checkpoint), '-o', str(output)])} goes on with it"
 
 
-def _estimator(options: FitOptions, n_features: int) -> Any:
-    """The estimator that the options describe."""
-    given = {
+def estimator_of(options: FitOptions) -> Any:
+    """The estimator that the options describe, but for a start from a file; click.UsageError where they do not fit."""
+    k_means = options.model == "kmeans"
+    given: dict[str, Any] = {
         "search": options.search,
+        "n_neighbors": options.n_neighbors,
+        "final_assignment": options.final_assignment,
         "max_iter": options.max_iter,
         "tol": options.tol,
         "n_init": options.n_init,
         "checkpoint": options.checkpoint,
         "n_threads": options.threads,
         "random_state": options.seed,
-        "init" if options.model == "kmeans" else "init_params": _start(options.init, n_features),
+        "metric": options.metric,
+        "covariance_type": options.covariance_type,
+        "weights": options.weights,
+        "assignment": options.assignment,
+        "n_active": options.n_active,
+        "init" if k_means else "init_params": None if _is_file(options.init) else options.init,
     }
-    if options.model != "kmeans":
-        given |= {
-            "covariance_type": options.covariance_type,
-            "weights": options.weights,
-            "assignment": options.assignment,
-        }
     given = {name: value for name, value in given.items() if value is not None}
-    if options.model == "kmeans":
-        return KMeans(options.n_components, **given)
-    n_active = _active(options.n_active or "auto", options.n_components)
-    return GaussianMixture(options.n_components, n_active=n_active, **given)
+    if given.get("n_active") == "all":
+        given["n_active"] = None
+    estimator = (KMeans if k_means else GaussianMixture)(options.k, **given)
+    try:
+        if k_means:
+            check_common(estimator)
+            resolve_search(estimator, options.k, 1, 1)
+        else:
+            check_mixture(estimator)
+            n_active = resolve_n_active(estimator.n_active, options.k, estimator.assignment)
+            resolve_search(estimator, options.k, n_active, 1)
+    except (ValueError, TypeError) as error:
+        raise click.UsageError(_as_options(str(error))) from error
+    return estimator
 
 
-def _active(text: str, n_components: int) -> int | str | None:
-    """C′ as the estimator takes it: a count, "auto", or None for all."""
-    if text in ("auto", "all"):
-        return None if text == "all" else text
-    if not text.isdecimal() or not 1 <= int(text) <= n_components:
-        raise ValueError(f"--n-active must be a number from 1 to {n_components}, 'all' or 'auto', got {text!r}")
-    return int(text)
+def _as_options(message: str) -> str:
+    """A message about arguments in the command line's words."""
+    for name in ("n_neighbors", "n_active", "search", "assignment"):
+        message = message.replace(f"{name}=", f"--{name.replace('_', '-')} ")
+    return message.replace("n_components", "-k")
 
 
-def _start(init: str | None, n_features: int) -> Any:
-    """A start by its name, or the matrix in a file as the starting centers."""
-    if init is None or not Path(init).suffix:
-        return init
-    source = opened(Path(init), Request())
-    if source.n_features != n_features:
-        raise ValueError(f"the centers in {init} have {source.n_features} columns, the data have {n_features}")
-    X = source.read(0, source.n_rows)
-    source.check_finite(X, 0)
-    return X
+def _is_file(init: str | None) -> bool:
+    return init is not None and bool(Path(init).suffix)
 
 
-def _bounds(estimator: Any, source: Source) -> dict[str, float]:
-    return dict(estimator.bounds(source)._asdict())
+def _set_start(estimator: Any, init: str | None, n_features: int) -> None:
+    """The matrix in a file as the starting centers."""
+    if not _is_file(init):
+        return
+    assert init is not None
+    X: np.ndarray = centers_in(init)
+    if X.shape[1] != n_features:
+        raise ValueError(f"the centers in {init} have {X.shape[1]} columns, the data have {n_features}")
+    estimator.set_params(**{"init" if isinstance(estimator, KMeans) else "init_params": X})

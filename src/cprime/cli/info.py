@@ -3,19 +3,22 @@
 from pathlib import Path
 
 from cprime import checkpoints, load
-from cprime.cli.files import Request, opened
+from cprime.cli.files import STDIN, Request, opened
 from cprime.cli.outputs import print_json
 from cprime.cli.summary import MODEL_NAMES, print_summary, summary
 from cprime.sources.opening import SUFFIXES
 from cprime.storage import read_header
 
 
-def info(path: Path, request: Request, *, as_json: bool) -> None:
+def info(name: str, request: Request, *, as_json: bool) -> None:
     """Run the command. A folder is a checkpoint or data, a file whose ending is one of data too; else it is a model."""
-    if (path / checkpoints.FIT).exists():
+    path = Path(name)
+    if name == STDIN:
+        figures = _of_data(name, request)
+    elif (path / checkpoints.FIT).exists():
         figures = _of_checkpoint(path)
     elif path.is_dir() or path.suffix.lower() in SUFFIXES:
-        figures = _of_data(path, request)
+        figures = _of_data(name, request)
     else:
         figures = _of_model(path)
     if as_json:
@@ -24,8 +27,8 @@ def info(path: Path, request: Request, *, as_json: bool) -> None:
         print_summary(figures)
 
 
-def _of_data(path: Path, request: Request) -> dict[str, object]:
-    source = opened(path, request)
+def _of_data(path: str, request: Request) -> dict[str, object]:
+    source = opened(path, request).source
     return {
         "n_samples": source.n_rows,
         "n_features": source.n_features,

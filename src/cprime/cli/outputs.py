@@ -1,20 +1,24 @@
-"""Writing results: labels to files, whole or not at all, and one JSON object for machines."""
+"""Writing results: rows to files, whole or not at all, and one JSON object for machines."""
 
+import csv
 import json
 import math
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from cprime._files import replacing, writable_target
 from cprime.sources.optional import require
 
-LABEL_SUFFIXES = (".npy", ".csv", ".parquet", ".feather")
+STDOUT = "-"
+ROWS_SUFFIXES = (".npy", ".csv", ".tsv", ".parquet", ".feather")
 MODEL_SUFFIXES = (".safetensors",)
+
+Columns = dict[str, Any]  # by name: arrays of NumPy or Arrow of one length
 
 
 def check_output(
@@ -37,50 +41,110 @@ def check_output(
 
 
 @contextmanager
-def label_writer(path: Path, n_rows: int) -> Iterator[Callable[[np.ndarray], None]]:
-    """What appends labels, int32, to a file that comes to be once all n_rows are written.
+def rows_writer(output: str, n_rows: int) -> Iterator[Callable[[Columns], None]]:
+    """What appends rows, as columns by name, to a file that comes to be once all n_rows are written; "-" is stdout.
 
-    A .npy file has the array (n_rows,), a table the one column ``label``.
+    A .npy file has the array (n_rows,) of a single column, else a structured array; a table has the columns.
     """
-    with replacing(path) as temporary:
-        writer = {".npy": _npy_writer, ".csv": _csv_writer}.get(path.suffix.lower(), _table_writer)
-        with writer(temporary, n_rows) as write:
-            yield write
+    if output == STDOUT:
+        yield _CsvRows(sys.stdout, ",").write
+        return
+    path = Path(output)
+    with replacing(path) as temporary, ExitStack() as stack:
+        rows = _KINDS.get(path.suffix.lower(), _TableRows).opened(temporary, n_rows, stack)
+        yield rows.write
 
 
-@contextmanager
-def _npy_writer(path: Path, n_rows: int) -> Iterator[Callable[[np.ndarray], None]]:
-    kind = np.dtype(np.int32)
-    with path.open("wb") as file:
-        header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": (n_rows,)}
-        np.lib.format.write_array_header_1_0(file, header)
-        yield lambda labels: _append(file, labels.astype(kind, copy=False))
+class _CsvRows:
+    """Lines of separated values, after one of names."""
+
+    def __init__(self, file: Any, separator: str) -> None:
+        self._writer = csv.writer(file, delimiter=separator, lineterminator="\n")
+        self._begun = False
+
+    @classmethod
+    def opened(cls, path: Path, n_rows: int, stack: ExitStack) -> Self:
+        file = stack.enter_context(path.open("w", encoding="utf-8", newline=""))
+        return cls(file, "\t" if path.suffix.lower() == ".tsv" else ",")
+
+    def write(self, columns: Columns) -> None:
+        if not self._begun:
+            self._writer.writerow(columns)
+            self._begun = True
+        self._writer.writerows(zip(*map(_texts, columns.values()), strict=True))
 
 
-@contextmanager
-def _csv_writer(path: Path, n_rows: int) -> Iterator[Callable[[np.ndarray], None]]:
-    with path.open("w", encoding="ascii", newline="") as file:
-        file.write("label\n")
-        yield lambda labels: np.savetxt(file, labels, fmt="%d")
+class _NpyRows:
+    """An array, whose header is written with the first rows."""
+
+    def __init__(self, file: Any, n_rows: int) -> None:
+        self._file, self._n_rows = file, n_rows
+        self._kind: np.dtype = np.dtype(np.int32)
+
+    @classmethod
+    def opened(cls, path: Path, n_rows: int, stack: ExitStack) -> Self:
+        return cls(stack.enter_context(path.open("wb")), n_rows)
+
+    def write(self, columns: Columns) -> None:
+        arrays = {name: np.asarray(values) for name, values in columns.items()}
+        for name, values in arrays.items():
+            if values.dtype.kind not in "biuf":
+                raise ValueError(
+                    f"a .npy file cannot hold the column {name!r}, which is text: write a .csv or .parquet file"
+                )
+        if self._file.tell() == 0:
+            one = len(arrays) == 1
+            self._kind = arrays["label"].dtype if one else np.dtype([(name, a.dtype) for name, a in arrays.items()])
+            header = {
+                "descr": np.lib.format.dtype_to_descr(self._kind),
+                "fortran_order": False,
+                "shape": (self._n_rows,),
+            }
+            np.lib.format.write_array_header_1_0(self._file, header)
+        rows: Any = np.empty(len(arrays["label"]), self._kind)
+        for name, values in arrays.items():
+            rows[name if self._kind.names else ...] = values
+        self._file.write(rows.tobytes())
 
 
-@contextmanager
-def _table_writer(path: Path, n_rows: int) -> Iterator[Callable[[np.ndarray], None]]:
-    import pyarrow as pa
+class _TableRows:
+    """A file of Arrow or Parquet, whose schema is that of the first rows."""
 
-    schema = pa.schema([("label", pa.int32())])
+    def __init__(self, path: Path, stack: ExitStack) -> None:
+        self._path, self._stack = path, stack
+        self._table: Any = None
+
+    @classmethod
+    def opened(cls, path: Path, n_rows: int, stack: ExitStack) -> Self:
+        return cls(path, stack)
+
+    def write(self, columns: Columns) -> None:
+        import pyarrow as pa
+
+        table = pa.table(columns)
+        if self._table is None:
+            self._table = self._stack.enter_context(_arrow_writer(self._path, table.schema))
+        self._table.write_table(table)
+
+
+def _arrow_writer(path: Path, schema: Any) -> Any:
     if path.suffix.lower() == ".parquet":
         from pyarrow.parquet import ParquetWriter
 
-        opened = ParquetWriter(path, schema)
-    else:
-        opened = pa.ipc.new_file(str(path), schema, options=pa.ipc.IpcWriteOptions(compression="lz4"))
-    with opened as table:
-        yield lambda labels: table.write_table(pa.table({"label": labels}, schema=schema))
+        return ParquetWriter(path, schema)
+    from pyarrow import ipc
+
+    return ipc.new_file(str(path), schema, options=ipc.IpcWriteOptions(compression="lz4"))
 
 
-def _append(file: Any, labels: np.ndarray) -> None:
-    file.write(labels.tobytes())
+_KINDS: dict[str, Any] = {".npy": _NpyRows, ".csv": _CsvRows, ".tsv": _CsvRows}
+
+
+def _texts(values: Any) -> list[Any]:
+    """Of a column, as lines have them: numbers with the digits that their type holds."""
+    if isinstance(values, np.ndarray) and values.dtype == np.float32:
+        return [f"{value:.9g}" for value in values.tolist()]
+    return values.tolist() if isinstance(values, np.ndarray) else values.to_pylist()
 
 
 def print_json(result: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cprime import load
-from cprime.cli.files import Request, opened
+from cprime.cli.files import Request, as_of, opened
 from cprime.cli.outputs import check_output, print_json
 from cprime.cli.summary import centers
 from cprime.report import Names, Report, State, report_of
@@ -19,7 +19,7 @@ _SIGNS = {State.GOOD: ("good", "green"), State.LOOK: ("look", "yellow"), State.P
 
 def report(
     model: Path,
-    path: Path,
+    path: str,
     request: Request,
     output: Path,
     page: dict[str, Any],
@@ -30,14 +30,15 @@ def report(
     quiet: bool,
 ) -> None:
     """Run the command. page: the arguments of `report` that say what the page looks like."""
-    check_output(output, (".html", ".htm"), (model, path) if compare is None else (model, path, compare))
+    check_output(output, (".html", ".htm"), (model, Path(path), *([] if compare is None else [compare])))
     begin = perf_counter()
     estimator, other = load(model), None if compare is None else load(compare)
     if threads is not None:
         estimator.set_params(n_threads=threads)
     names = getattr(estimator, "feature_names_in_", None)
-    source = opened(path, request, None if names is None else tuple(names)).as_type(centers(estimator).dtype)
-    called = Names(path.name, model.name, None if compare is None else compare.name)
+    source = opened(path, request, None if names is None else tuple(names)).source
+    source = as_of(estimator, source).as_type(centers(estimator).dtype)
+    called = Names(Path(path).name, model.name, None if compare is None else compare.name)
     made = report_of(estimator, source, compare=other, names=called, **page)
     made.save(output)
     if as_json:

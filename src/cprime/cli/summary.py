@@ -33,9 +33,12 @@ _ROWS = {
     "log_likelihood": "log-likelihood L (nats/point)",
     "kl_gap": "gap L − F (nats/point)",
     "entropy": "entropy of posteriors (nats/point)",
+    "n_components_used": "of these, used",
+    "sizes": "sizes of clusters",
     "search_quality": "search",
     "final_assignment": "labels",
     "advice": "advice",
+    "prepared": "data are",
     "columns": "columns",
     "bytes": "stored bytes",
     "seconds": "seconds",
@@ -68,6 +71,8 @@ def summary(estimator: Any) -> dict[str, Any]:
         "search_quality": certificate_text(estimator),
         "final_assignment": found("final_assignment_"),
         "advice": advice(estimator),
+        "sizes": sizes(found("counts_")),
+        "prepared": _prepared(found("preparation_")),
         "columns": None if columns is None else list(columns),
     }
 
@@ -81,7 +86,23 @@ def centers(estimator: Any) -> np.ndarray:
     return found
 
 
-def print_summary(figures: Mapping[str, Any]) -> None:
+def sizes(counts: Any) -> dict[str, Any] | None:
+    """How large clusters are: the least, the median, the greatest, and how many are empty."""
+    if counts is None:
+        return None
+    least, median, greatest = (float(value) for value in np.quantile(counts, (0, 0.5, 1)))
+    return {"least": least, "median": median, "greatest": greatest, "empty": int(np.count_nonzero(counts == 0))}
+
+
+def _prepared(preparation: Mapping[str, Any] | None) -> str | None:
+    """What is done to data before the model sees them."""
+    if preparation is None:
+        return None
+    done = {"fill": "missing values filled with means", "scale": "scaled to variance 1"}
+    return ", ".join(text for name, text in done.items() if preparation[name] is not None)
+
+
+def print_summary(figures: Mapping[str, Any], *, stderr: bool = False) -> None:
     """The figures as a table on stdout, in a fixed order, those that are None left out."""
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(style="bold")
@@ -89,7 +110,7 @@ def print_summary(figures: Mapping[str, Any]) -> None:
     for key, label in _ROWS.items():
         if figures.get(key) is not None:
             table.add_row(label, _shown(figures[key]))
-    Console().print(table, highlight=False, markup=False)
+    Console(stderr=stderr).print(table, highlight=False, markup=False)
 
 
 def _shown(value: Any) -> str:
@@ -100,7 +121,7 @@ def _shown(value: Any) -> str:
     if isinstance(value, float | np.floating):
         return f"{value:.8g}"
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {item:.3g}" for key, item in value.items())
+        return ", ".join(f"{key} {item:,.4g}" for key, item in value.items())
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value))
     return str(value)

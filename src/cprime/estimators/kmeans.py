@@ -1,22 +1,18 @@
 """k-means: each point keeps its nearest component (C′ = 1)."""
 
 import warnings
-from collections.abc import Callable
 from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from cprime import em, storage
 from cprime._random import Key
 from cprime.estimators.base import Clusterer
-from cprime.estimators.exported import sklearn_k_means
-from cprime.estimators.nearest_center import NearestCenter, cosine_distances, euclidean_distances
+from cprime.estimators.fitted_kmeans import FittedKMeans
 from cprime.estimators.validation import (
     check_choice,
     check_common,
@@ -35,12 +31,11 @@ from cprime.kernels.native import computing
 from cprime.model import Model, TiedSpherical
 from cprime.model.tied_spherical import variance_floor
 from cprime.model.unit import UnitCenters, unit_rows
-from cprime.neighbors import Near
 from cprime.search import Full, Search
 
 
 @storage.register
-class KMeans(NearestCenter, Clusterer):
+class KMeans(FittedKMeans, Clusterer):
     """k-means clustering, as the hard end of the truncated-EM family.
 
     Lowers J = Σ_n w_n min_c ‖x_n − μ_c‖², and with it raises the free energy F = −log C − (D/2) log(2πe J/(DN)), a
@@ -347,53 +342,3 @@ class KMeans(NearestCenter, Clusterer):
 
     def _n_components(self) -> int:
         return self.n_clusters
-
-    def predict(self, X: Any, approximate: bool = False) -> NDArray[np.int32]:
-        """The nearest center of each row; ties go to the lower index.
-
-        Parameters
-        ----------
-        X : array-like or sparse array of shape (n_samples, n_features)
-        approximate : bool, default=False
-            False searches all centers. True finds a near one by the partial search, in O(√C + G) evaluations a row.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,), int32
-        """
-        if not approximate:
-            return super().predict(X)
-        data = self._opened(X)
-        with computing(self.n_threads):
-            if not hasattr(self, "_near"):
-                self._near = Near(self.cluster_centers_, self.neighbors_)
-            return data.map(self._near.labels, None, np.int32)
-
-    @property
-    def _distances_to(self) -> Callable[[NDArray, NDArray], NDArray]:
-        return euclidean_distances if self.metric == "euclidean" else cosine_distances
-
-    def transform(self, X: Any) -> NDArray:
-        """The Euclidean distance of each row to each center, or the cosine distance 1 − cos where that is the metric.
-
-        Parameters
-        ----------
-        X : array-like or sparse array of shape (n_samples, n_features)
-
-        Returns
-        -------
-        distances : ndarray of shape (n_samples, n_clusters)
-            In data units (or 0 … 2) and of the data's dtype. An N×C array: it is what was asked for.
-        """
-        return super().transform(X)
-
-    def to_sklearn(self) -> BaseEstimator:
-        """A fitted scikit-learn `KMeans` of the same centers, for what takes only those (ONNX, say).
-
-        Returns
-        -------
-        k_means : sklearn.cluster.KMeans, or Pipeline of a Normalizer and one for metric="cosine"
-            It predicts by all centers.
-        """
-        check_is_fitted(self)
-        return sklearn_k_means(self)

@@ -34,6 +34,12 @@ def nearest_labels(centers: Floats, X: Floats) -> NDArray[np.int32]:
     return kernels.nearest(X, centers)[0][:, 0]
 
 
+def nearest_with_squares(centers: Floats, X: Floats) -> NDArray[np.float64]:
+    """The nearest center of each row and its squared distance, side by side: (n, 2)."""
+    kept, squared = kernels.nearest(X, centers)
+    return np.column_stack([kept[:, 0].astype(np.float64), squared[:, 0]])
+
+
 def euclidean_distances(centers: Floats, X: Floats) -> Floats:
     """Of each row to each center: (n, C)."""
     squared = kernels.min_distances(X, centers)

@@ -9,7 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from cprime.estimators.validation import check_weights, validated
 from cprime.execution import Data, Local, local
-from cprime.sources import is_source_like, open_data
+from cprime.sources import Source, is_source_like, open_data
+from cprime.sources.prepared import Preparation, PreparedSource
 
 
 def opened(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] | None = None) -> Data:
@@ -19,16 +20,22 @@ def opened(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] 
     """
     if dtype is not None:
         check_is_fitted(estimator)
+        if hasattr(estimator, "preparation_") and not isinstance(X, PreparedSource):
+            X = _prepared(estimator, X)
     if type(X).__module__.partition(".")[0] == "dask":
         return _distributed(estimator, X, sample_weight, dtype)
     if not is_source_like(X):
         X = validated(estimator, X, dtype)
+        if dtype is None:
+            estimator.__dict__.pop("preparation_", None)
         return local(X, check_weights(sample_weight, X))
     source = open_data(X)
     if sample_weight is not None:
         source = source.with_weights(sample_weight)
     if dtype is None:
         _learn_features(estimator, source.n_features, source.columns)
+        if source.preparation is not None:
+            estimator.preparation_ = source.preparation.as_dict()
         return Local(source)
     if source.columns is not None:
         source = source.select(_known(estimator, source.columns))
@@ -51,8 +58,22 @@ def _distributed(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[],
     return data
 
 
+def _prepared(estimator: Any, X: Any) -> Source:
+    """Data as they come after what the data of the fit went through: their means and scales."""
+    if type(X).__module__.partition(".")[0] == "dask" or hasattr(X, "tocsr"):
+        raise ValueError(
+            f"{type(estimator).__name__} prepares its data (preparation_): they cannot be Dask's or sparse."
+        )
+    source = open_data(X)
+    if source.columns is not None:
+        source = source.select(_known(estimator, source.columns))
+    _check_features(estimator, source.n_features)
+    return PreparedSource(source, Preparation.of(estimator.preparation_))
+
+
 def _learn_features(estimator: Any, n_features: int, columns: list[str] | None) -> None:
     estimator.n_features_in_ = n_features
+    estimator.__dict__.pop("preparation_", None)  # of a fit before
     estimator.__dict__.pop("feature_names_in_", None)
     if columns is not None and all(isinstance(name, str) for name in columns):
         estimator.feature_names_in_ = np.array(columns, dtype=object)

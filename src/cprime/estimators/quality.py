@@ -50,6 +50,8 @@ def remarks(estimator: Any) -> list[str]:
     poor = advice(estimator)
     if poor is not None:
         lines.append(poor)
+    if hasattr(estimator, "preparation_"):
+        lines.append("data are scaled or filled as those of the fit were (preparation_); centers are in these units")
     n_active, C = getattr(estimator, "n_active_", None), _n_components(estimator)
     if n_active is not None and C is not None and 1 < n_active < C:
         lines.append(

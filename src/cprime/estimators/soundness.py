@@ -139,6 +139,17 @@ def _names(value: Any, sizes: _Sizes) -> bool:
     return isinstance(value, np.ndarray) and value.shape == (sizes.D,) and all(isinstance(name, str) for name in value)
 
 
+def _preparation(value: Any, D: int) -> bool:
+    """Means and scales by column, or None."""
+    return (
+        isinstance(value, dict)
+        and value.keys() == {"fill", "shift", "scale"}
+        and all(item is None or (_numbers(item, "f", (D,)) and item.dtype == np.float64) for item in value.values())
+        and (value["shift"] is None) == (value["scale"] is None)
+        and (value["scale"] is None or bool((value["scale"] > 0).all()))
+    )
+
+
 _CHECKS: dict[str, Callable[[Any, _Sizes], bool]] = {
     "n_features_in_": lambda value, s: _count(value, 1) and value == s.D,
     "feature_names_in_": _names,
@@ -166,6 +177,7 @@ _CHECKS: dict[str, Callable[[Any, _Sizes], bool]] = {
     "n_active_": lambda value, s: _count(value, 1, s.C),
     "n_clusters_": lambda value, s: _count(value, 1) and value == s.C,
     "n_iter_": lambda value, s: _count(value),
+    "preparation_": lambda value, s: _preparation(value, s.D),
     "final_assignment_": lambda value, s: isinstance(value, str) and value in ("exact", "found"),
     "converged_": lambda value, s: isinstance(value, bool | np.bool_),
     "certificate_": lambda value, s: value is None or isinstance(value, dict),

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ class ArrowSource(Source):
     """
 
     _format = "table"
+    _as_text = False  # whether the chosen column names the rows, and may be of any type
 
     def __init__(
         self, name: str, kinds: Sequence[Kind], names: Sequence[str], counts: Sequence[int], files: Sequence[Stamp]
@@ -49,19 +50,48 @@ class ArrowSource(Source):
         """The chosen columns of one piece, batch by batch."""
 
     def _fill(self, begin: int, end: int, out: NDArray) -> None:
+        names = self.columns or []
+        done = 0
+        for batch in self._forward(begin, end):
+            write(batch, names, out[done : done + batch.num_rows])
+            done += batch.num_rows
+            del batch  # it keeps its row group in memory
+        require("pyarrow", self.name).default_memory_pool().release_unused()
+
+    def naming(self, column: str) -> Self:
+        """The same rows with one column that names them, of any type, for `values`."""
+        new = self._copy()
+        new._chosen, new._as_text = self._numbers([column]), True
+        new._count()
+        return new
+
+    def values(self, begin: int, end: int) -> Any:
+        """What the column that names the rows has in some of them, as an Arrow array."""
+        import pyarrow as pa
+
+        name = self.columns[0]  # type: ignore[index]
+        found = [batch.column(name) for batch in self._forward(begin, end)]
+        return pa.chunked_array(found).combine_chunks() if found else pa.array([])
+
+    def _forward(self, begin: int, end: int) -> Iterator[Any]:
+        """The rows begin to end as batches."""
+        done = 0
         with reading(self.name, self._format):
-            cursor = self._cursor(begin)
-            names = self.columns or []
-            done = 0
-            for batch in cursor.forward(begin, end):
-                write(batch, names, out[done : done + batch.num_rows])
+            for batch in self._cursor(begin).forward(begin, end):
                 done += batch.num_rows
-                del batch  # it keeps its row group in memory
+                yield batch
+                del batch
         if done < end - begin:
             raise ValueError(f"{self.name} has changed since it was opened: it ends too soon")
         if end == self.n_rows:
             self.close()
-        require("pyarrow", self.name).default_memory_pool().release_unused()
+
+    def _settle(self) -> None:
+        super()._settle()
+        self._count()
+
+    def _count(self) -> None:
+        """Finds how many rows there are, where a format does not say."""
 
     def _cursor(self, row: int) -> "Cursor":
         """One that stands before `row`, in the piece of it; the one there is, if it does."""

@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from cprime.sources.kinds import Kind, listed, precision
+from cprime.sources.kinds import Kind, all_numeric, described, listed, precision
 from cprime.sources.stamps import Stamp
 
 CHUNK_BYTES = 128 * 2**20
@@ -58,6 +58,7 @@ class Source(ABC):
     """
 
     in_memory = False
+    preparation: Any = None  # what has been done to the rows that are read, for a model to do it too
     _open_files: Any = None
     _watch: Callable[[int, int], None] | None = None
 
@@ -324,16 +325,28 @@ class Source(ABC):
     def _settle(self) -> None:
         """What follows from the choice of columns: they must be there, and be numbers."""
         kinds = self._chosen_kinds
-        wrong = min((kinds.index(kind) for kind in set(kinds) if isinstance(kind, str)), default=None)
-        if wrong is not None and self._names is None:
-            raise ValueError(f"{self.name} must hold numbers, got values of type {kinds[wrong]}")
-        if wrong is not None and self._names is not None:
-            raise ValueError(
-                f"{self.name}: column {self._names[self._positions[wrong]]!r} is not numeric, it has the type "
-                f"{kinds[wrong]}; choose the columns that are with columns="
-            )
+        wrong = [j for j, kind in enumerate(kinds) if isinstance(kind, str)] if not all_numeric(kinds) else []
+        if wrong and self._names is None:
+            raise ValueError(f"{self.name} must hold numbers, got values of type {kinds[wrong[0]]}")
+        if wrong and self._names is not None:
+            raise ValueError(self._not_numeric([(self._names[self._positions[j]], str(kinds[j])) for j in wrong]))
         if self.n_features == 0:
             raise ValueError(f"{self.name} must have at least one column of data, got none")
+
+    def _not_numeric(self, columns: Sequence[tuple[str, str]]) -> str:
+        """The message about columns that are no numbers: their names and types."""
+        name, kind = columns[0]
+        which = f"column {name!r} is not numeric, it has the type {kind}"
+        if len(columns) > 1:
+            which = f"columns {described([f'{name!r} ({kind})' for name, kind in columns])} are not numeric"
+        return f"{self.name}: {which}; choose the columns that are with columns="
+
+    @property
+    def numeric_columns(self) -> list[str] | None:
+        """The names of all stored columns that are numbers; None where columns have no names."""
+        if self._names is None:
+            return None
+        return [name for name, kind in zip(self._names, self._kinds, strict=True) if not isinstance(kind, str)]
 
     def _numbers(self, columns: Sequence[str | int]) -> tuple[int, ...]:
         """Where the chosen columns are stored."""

@@ -1,125 +1,138 @@
-"""Files of comma-separated values: read in pieces of whole lines, every column as float64."""
+"""Files of separated values: .csv and .tsv. What separates them, and a decimal comma, are found in the first lines."""
 
 import logging
-from collections.abc import Iterator
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cprime.sources.arrow import ArrowSource, reading
+from cprime.sources.arrow import reading
+from cprime.sources.lines import TEXT, LinesSource, first_lines, is_number
 from cprime.sources.optional import require
-from cprime.sources.stamps import Stamp
 
-PIECE_BYTES = 8 * 2**20
 CELL_BYTES = 64
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+_LINES = 50  # that are looked at for what separates their values
+_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
 
 _log = logging.getLogger(__name__)
 
 
-class CsvSource(ArrowSource):
-    """A .csv file, with a header or without, by default as it looks.
+class CsvSource(LinesSource):
+    """A .csv or .tsv file, with a header or without, by default as it looks. Empty values, NA and the like are missing.
 
-    Choosing columns reads the file once: where its lines end, how many rows there are, and that they are numbers.
-    Values have no line breaks in them. An empty value, NA and the like are missing.
+    separator: what stands between values; None is found
     """
 
-    _format = ".csv file"
-
-    def __init__(self, path: str | Path, vector: bool = False, header: bool | None = None) -> None:
+    def __init__(
+        self, path: str | Path, vector: bool = False, header: bool | None = None, separator: str | None = None
+    ) -> None:
         csv = require("pyarrow.csv", str(path))
-        stamp = Stamp.of(path)
-        with reading(str(path), self._format), csv.open_csv(path) as reader:
-            names = reader.schema.names
-        counted = [str(j) for j in range(len(names))]
-        self._has_header = header if header is not None else names == counted or not all(map(_is_number, names))
-        if not self._has_header:
-            names = counted
+        self._format = f"{Path(path).suffix.lower()} file"
+        self._header = False
+        lines = first_lines(path)
+        self._separator, self._decimal = _punctuation(lines, separator)
+        with reading(str(path), self._format):
+            names = csv.open_csv(path, parse_options=self._parsing()).schema.names
+            counted = [str(j) for j in range(len(names))]
+            numbers = all(is_number(self._dotted(name)) for name in names)
+            self._header = header if header is not None else names == counted or not numbers
+            names = names if self._header else counted
+            table = self._read(lines, self._header, names, None)
+        text = [column.name for column in table.schema if _is_text(column.type)]
+        super().__init__(path, [TEXT if name in text else np.dtype(np.float64) for name in names], names, {})
+        found = self._text_of(lines, 0, text) if text else []
+        self._examples = {name: (row, value) for name, row, value in found}
+        spurious = [name for name in text if name not in self._examples]  # numbers to Python, if not to Arrow
+        self._kinds = tuple(
+            np.dtype(np.float64) if name in spurious else kind for name, kind in zip(names, self._kinds, strict=True)
+        )
+        if not self._header:
             _log.info("%s has no header: its columns are called 0 to %d", path, len(names) - 1)
-        super().__init__(str(path), [np.dtype(np.float64)] * len(names), names, (), (stamp,))
-        self._bytes: list[tuple[int, int]] = []  # where each piece begins and ends
+        if separator is None and self._separator != ("\t" if self._format.startswith(".tsv") else ","):
+            decimal = " and decimal commas" if self._decimal == "," else ""
+            _log.info("%s is read with %s between its values%s", path, _SEPARATORS[self._separator], decimal)
 
-    def _settle(self) -> None:
-        super()._settle()
-        if self._bytes:
-            return
-        self._bytes = []
-        counts: list[int] = []
-        with reading(self.name, self._format), self._open() as file:
-            for a, b in _whole_lines(file):
-                self._bytes.append((a, b))
-                self._ends = np.cumsum([*counts, 0])
-                counts.append(self._table(file, len(counts)).num_rows)
-        self._ends = np.cumsum(counts, dtype=np.int64)
-        self.n_rows = sum(counts)
-
-    def _open(self) -> Any:
-        return require("pyarrow", self.name).OSFile(self._files[0].path)
-
-    def _batches(self, file: Any, piece: int) -> Iterator[Any]:
-        return iter(self._table(file, piece).to_batches(max_chunksize=self._batch_rows()))
-
-    def _table(self, file: Any, piece: int) -> Any:
-        """The chosen columns of a piece."""
+    def _parse(self, content: bytes, piece: int, names: Sequence[str], text: bool) -> Any:
         import pyarrow as pa
 
-        a, b = self._bytes[piece]
-        file.seek(a)
-        content = file.read(b - a)
+        kind = pa.string() if text else pa.float64()
+        header = self._header and piece == 0
+        if not content.strip() or (header and not content.partition(b"\n")[2].strip()):
+            return pa.schema([(name, kind) for name in names]).empty_table()
         try:
-            return self._parse(content, piece, pa.float64())
-        except pa.ArrowInvalid as error:
-            if "conversion error" not in str(error):
+            return self._read(content, header, self._names or (), dict.fromkeys(names, kind))
+        except pa.ArrowInvalid:
+            if text:
                 raise
-            self._name_text(self._parse(content, piece, pa.string()), piece)
-            raise
+            return self._with_booleans(self._read(content, header, self._names or (), names))
 
-    def _parse(self, content: bytes, piece: int, kind: Any) -> Any:
-        """The chosen columns of lines, as numbers or as text."""
+    def _read(self, content: bytes, header: bool, names: Sequence[str], wanted: Any) -> Any:
+        """Lines as a table; wanted: columns with their types, or names, or None for all, of the types they seem."""
         import pyarrow as pa
         from pyarrow import csv
 
-        chosen = self.columns
-        names = list(self._names or ())
-        schema = pa.schema([(name, kind) for name in chosen or ()])
-        header = int(self._has_header and piece == 0)
+        options: dict[str, Any] = {} if wanted is None else {"include_columns": list(wanted)}
+        if isinstance(wanted, dict):
+            options["column_types"] = wanted
         if not content.strip() or (header and not content.partition(b"\n")[2].strip()):
-            return schema.empty_table()
+            return pa.schema([(name, pa.float64()) for name in names]).empty_table()
         return csv.read_csv(
             pa.BufferReader(content),
-            csv.ReadOptions(column_names=names, skip_rows=header, block_size=max(2**20, CELL_BYTES * (1 + len(names)))),
-            convert_options=csv.ConvertOptions(include_columns=chosen, column_types=schema, strings_can_be_null=True),
+            csv.ReadOptions(
+                column_names=names, skip_rows=int(header), block_size=max(2**20, CELL_BYTES * (1 + len(names)))
+            ),
+            self._parsing(),
+            csv.ConvertOptions(strings_can_be_null=True, decimal_point=self._decimal, **options),
         )
 
-    def _name_text(self, table: Any, piece: int) -> None:
-        """Raise ValueError for the first value that is no number."""
-        for name in table.column_names:
-            for row, text in enumerate(table[name].to_pylist()):
-                if text is not None and not _is_number(text):
-                    raise ValueError(
-                        f"{self._where(self._begin(piece) + row)}, column {name!r} is not numeric: "
-                        f"{text if len(text) <= 40 else text[:39] + '…'!r}; choose the columns that are with columns="
-                    )
+    def _with_booleans(self, table: Any) -> Any:
+        """Numbers, true and false as float64."""
+        import pyarrow as pa
+
+        columns = []
+        for column in table.schema:
+            values = table[column.name]
+            if _is_text(column.type):
+                raise pa.ArrowInvalid(f"column {column.name!r} is not numeric")
+            columns.append(
+                values.cast(pa.int8()).cast(pa.float64()) if column.type == pa.bool_() else values.cast(pa.float64())
+            )
+        return pa.table(columns, names=table.column_names)
+
+    def _parsing(self) -> Any:
+        from pyarrow import csv
+
+        return csv.ParseOptions(delimiter=self._separator)
+
+    def _dotted(self, text: str) -> str:
+        return text.replace(",", ".") if self._decimal == "," else text
+
+    def _is_number(self, text: str) -> bool:
+        return super()._is_number(self._dotted(text))
 
 
-def _whole_lines(file: Any) -> Iterator[tuple[int, int]]:
-    """(begin, end) of pieces of a file that end where a line does."""
-    begin, size = 0, file.size()
-    while begin < size:
-        end = min(begin + PIECE_BYTES, size)
-        while end < size:
-            file.seek(end)
-            found = file.read(PIECE_BYTES)
-            end += found.find(b"\n") + 1 or len(found)
-            if b"\n" in found:
-                break
-        yield begin, end
-        begin = end
+def _is_text(kind: Any) -> bool:
+    from pyarrow import types
+
+    return not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_null(kind))
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _punctuation(content: bytes, separator: str | None) -> tuple[str, str]:
+    """What separates values, and the decimal point: of a separator as often in every line, semicolons before commas."""
+    lines = [line for line in content.decode("utf-8", "replace").splitlines()[:_LINES] if line.strip()]
+    if separator is None:
+        bare = [re.sub(r'"[^"]*"', "", line) for line in lines]
+        counts = {mark: {line.count(mark) for line in bare} for mark in _SEPARATORS}
+        even = [mark for mark in ("\t", ";", ",") if len(counts[mark]) == 1 and counts[mark] != {0}]
+        most = max(_SEPARATORS, key=lambda mark: min(counts[mark], default=0))
+        separator = even[0] if even else most if min(counts[most], default=0) else ","
+    if separator == ",":
+        return separator, "."
+    cells = [cell.strip(' "') for line in lines for cell in line.split(separator)]
+    commas = any(_COMMA.fullmatch(cell) for cell in cells) and not any(
+        re.fullmatch(r"[+-]?\d*\.\d+", cell) for cell in cells
+    )
+    return separator, "," if commas else "."

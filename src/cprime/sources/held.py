@@ -14,6 +14,7 @@ class HeldSource(ArraySource):
         base.check_finite(X, 0)
         super().__init__(X, base.name, base.columns, base._files)
         self._base = base
+        self.preparation = base.preparation
         weights = base.weights(0, base.n_rows)
         if weights is not None:
             self._weights = self.with_weights(weights)._weights

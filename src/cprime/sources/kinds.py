@@ -64,5 +64,15 @@ def choose_array(name: str, shapes: dict[str, tuple[int, ...]], key: str | None,
 
 def listed(names: Sequence[str]) -> str:
     """Names for a message."""
-    shown = ", ".join(repr(name) for name in names[:12])
-    return f"{shown} and {len(names) - 12} more" if len(names) > 12 else shown or "none"
+    return described([repr(name) for name in names])
+
+
+def described(items: Sequence[str]) -> str:
+    """Some words for a message, the first twelve of them."""
+    shown = ", ".join(items[:12])
+    return f"{shown} and {len(items) - 12} more" if len(items) > 12 else shown or "none"
+
+
+def all_numeric(kinds: Sequence[Kind]) -> bool:
+    """Whether no column is text or the like; of many columns of one type, at once."""
+    return not any(isinstance(kind, str) for kind in set(kinds))

@@ -13,6 +13,9 @@ from cprime.sources.base import Source
 from cprime.sources.folder import FolderSource, files_of
 from cprime.sources.held import AS_HELD, HeldSource
 from cprime.sources.mapped import open_memmap
+from cprime.sources.prepared import Preparation, PreparedSource, complete
+from cprime.sources.spool import COMPRESSED, unpacked
+from cprime.sources.stamps import Stamp
 
 # Ending: the file of this room that reads it, its opener, whether it takes a key.
 _OPENERS = {
@@ -23,6 +26,9 @@ _OPENERS = {
     ".arrow": ("arrow", "IpcSource", False),
     ".ipc": ("arrow", "IpcSource", False),
     ".csv": ("delimited", "CsvSource", False),
+    ".tsv": ("delimited", "CsvSource", False),
+    ".jsonl": ("json_lines", "JsonSource", False),
+    ".ndjson": ("json_lines", "JsonSource", False),
     ".zarr": ("zarr_arrays", "open_zarr", True),
     ".h5": ("hdf5", "open_hdf5", True),
     ".hdf5": ("hdf5", "open_hdf5", True),
@@ -32,7 +38,8 @@ _OPENERS = {
     ".u8bin": ("vectors", "open_bin", False),
     ".i8bin": ("vectors", "open_bin", False),
 }
-SUFFIXES = tuple(_OPENERS)
+SUFFIXES = (*_OPENERS, *COMPRESSED)
+_SEPARATED = (".csv", ".tsv")
 # Open things that are no table in memory: the library, the class, the file of this room that reads it, its opener.
 _OBJECTS = (
     ("pyarrow", "Dataset", "arrow_dataset", "open_dataset"),
@@ -48,6 +55,7 @@ def open_data(
     key: str | None = None,
     chunk_rows: int | None = None,
     header: bool | None = None,
+    separator: str | None = None,
 ) -> Source:
     """Open data for reading row by row.
 
@@ -62,8 +70,10 @@ def open_data(
     chunk_rows : int, default=None
         Rows of a chunk. By default as many as fit in 128 MiB; what is in memory is one chunk.
     header : bool, default=None
-        Whether .csv files begin with the names of their columns; None is as it looks: if these are not all numbers, or
-        count 0, 1, 2 and so on.
+        Whether .csv and .tsv files begin with the names of their columns; None is as it looks: if these are not all
+        numbers, or count 0, 1, 2 and so on.
+    separator : str, default=None
+        The character between the values of .csv and .tsv files; None is as it looks: commas, semicolons or tabs.
 
     Returns
     -------
@@ -78,15 +88,16 @@ def open_data(
     ImportError
         If the library that reads the format is missing; the message says how to get it.
     """
-    if header is not None and not isinstance(data, str | os.PathLike):
-        raise ValueError(f"header is for .csv files, got {type(data).__name__}.")
+    for name, value in (("header", header), ("separator", separator)):
+        if value is not None and not isinstance(data, str | os.PathLike):
+            raise ValueError(f"{name} is for .csv and .tsv files, got {type(data).__name__}.")
     if key is not None and not isinstance(data, str | os.PathLike):
         what = f"an open source, {data.name}" if isinstance(data, Source) else type(data).__name__
         raise ValueError(f"key names an array of a file, got {what}.")
     if isinstance(data, Source):
         source = data if columns is None else data.select(columns)
     elif isinstance(data, str | os.PathLike):
-        source = open_path(data, key, header=header).select(columns)
+        source = open_path(data, key, header=header, separator=separator).select(columns)
     else:
         source = _open_object(data).select(columns)
     if source.n_rows == 0:
@@ -98,44 +109,80 @@ def reopened(spec: dict[str, Any]) -> Source:
     """The source that `Source.opened_from` speaks of, opened anew."""
     if "held" in spec:
         source: Source = HeldSource(reopened(spec["held"]))
+    elif "prepared" in spec:
+        source = PreparedSource(reopened(spec["prepared"]), Preparation.of(spec["preparation"]))
+    elif "complete" in spec:
+        source = complete(reopened(spec["complete"]))
     else:
-        source = open_data(spec["path"], key=spec["key"], chunk_rows=spec["chunk_rows"], header=spec["header"])
+        options = {name: spec.get(name) for name in ("key", "chunk_rows", "header", "separator")}
+        source = open_data(spec["path"], **options)
     if spec["weights"] not in (None, AS_HELD):
         source = source.with_weights(spec["weights"])
     return source.select(spec["columns"]).as_type(spec["dtype"])
 
 
 def open_path(
-    path: str | os.PathLike, key: str | None = None, vector: bool = False, header: bool | None = None
+    path: str | os.PathLike,
+    key: str | None = None,
+    vector: bool = False,
+    header: bool | None = None,
+    separator: str | None = None,
 ) -> Source:
     """The source of a file or folder, no columns chosen; where a `vector` is looked for, arrays may have one axis."""
-    source = _open_path(Path(path), key, vector, header)
-    source._opened_with = {"path": os.path.abspath(path), "key": key, "header": header}
+    options = {"key": key, "header": header, "separator": separator}
+    source = _open_path(Path(path), vector, options)
+    source._opened_with = {"path": os.path.abspath(path), **options}
     return source
 
 
-def _open_path(path: Path, key: str | None, vector: bool, header: bool | None) -> Source:
+def _open_path(path: Path, vector: bool, options: dict[str, Any]) -> Source:
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist")
     if not path.is_file() and not path.is_dir():
         raise ValueError(f"{path} must be a file or a folder, it is a device or a pipe")
     if path.is_dir() and path.suffix.lower() != ".zarr":
         files = files_of(path, tuple(suffix for suffix in SUFFIXES if suffix not in (".npz", ".zarr")))
-        return FolderSource(path, [_open_file(file, key, vector, header) for file in files])
-    return _open_file(path, key, vector, header)
+        return FolderSource(path, [_open_file(file, vector, options) for file in files])
+    return _open_file(path, vector, options)
 
 
-def _open_file(path: Path, key: str | None, vector: bool, header: bool | None) -> Source:
+def _open_file(path: Path, vector: bool, options: dict[str, Any]) -> Source:
     suffix = path.suffix.lower()
+    if suffix in COMPRESSED and path.is_file():
+        return _open_compressed(path, vector, options)
     if suffix not in _OPENERS:
-        raise ValueError(f"{path} has an unknown ending {suffix!r}: expected one of {', '.join(_OPENERS)}")
+        raise ValueError(f"{path} has an unknown ending {suffix!r}: expected one of {', '.join(SUFFIXES)}")
     module, opener, has_keys = _OPENERS[suffix]
-    if key is not None and not has_keys:
+    if options["key"] is not None and not has_keys:
         raise ValueError(f"key names an array of a file that holds several, got {path}")
-    if header is not None and suffix != ".csv":
-        raise ValueError(f"header is for .csv files, got {path}")
-    options: dict[str, Any] = {"key": key} if has_keys else {"header": header} if suffix == ".csv" else {}
-    return _opener(module, opener)(path, vector=vector, **options)
+    for name in ("header", "separator"):
+        if options[name] is not None and suffix not in _SEPARATED:
+            raise ValueError(f"{name} is for .csv and .tsv files, got {path}")
+    taken = ("key",) if has_keys else ("header", "separator") if suffix in _SEPARATED else ()
+    return _opener(module, opener)(path, vector=vector, **{name: options[name] for name in taken})
+
+
+def _open_compressed(path: Path, vector: bool, options: dict[str, Any]) -> Source:
+    """A compressed file, by the ending before that of its compression; it lies unpacked in the temporary folder."""
+    inner = Path(path.stem).suffix.lower()
+    if inner not in _OPENERS or inner == ".zarr":
+        raise ValueError(
+            f"{path} has an unknown ending {inner + path.suffix!r}: expected .csv{path.suffix} or the like"
+        )
+    file, spool = unpacked(path)
+    return spooled(file, spool, str(path), lambda file: _open_file(file, vector, options), Stamp.of(path))
+
+
+def spooled(file: Path, spool: Any, name: str, opener: Callable[[Path], Source], *stamps: Stamp) -> Source:
+    """A source of a temporary file under the name that its caller knows; the file stays as long as it does."""
+    try:
+        source = opener(file)
+    except ValueError as error:
+        raise ValueError(str(error).replace(str(file), name)) from error
+    source.name = name
+    source._files = (*source._files, *stamps)
+    source._spool = spool  # type: ignore[attr-defined]
+    return source
 
 
 def _opener(module: str, opener: str) -> Callable[..., Source]:

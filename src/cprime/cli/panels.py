@@ -1,0 +1,201 @@
+"""Commands whose help is in panels, and the kinds of values of options; errors name what came and the choices."""
+
+import math
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import click
+
+PANELS = ("Data", "Model", "Search", "Output")
+
+
+class Option(click.Option):
+    """An option that belongs to a panel of the help.
+
+    otherwise: in words, what counts where it is not given
+    """
+
+    def __init__(self, *args: Any, panel: str, otherwise: str | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.panel, self.otherwise = panel, otherwise
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
+        names = ", ".join(self.opts) + "".join(f" / {name}" for name in self.secondary_opts)
+        remark = " [required]" if self.required else f" [default: {self.otherwise}]" if self.otherwise else ""
+        return f"{names} {self.metavar}" if self.metavar else names, f"{self.help}{remark}"
+
+
+class Argument(click.Argument):
+    """An argument with a line of help."""
+
+    def __init__(self, *args: Any, explained: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.explained = explained
+
+    def get_help_record(self, ctx: click.Context) -> Any:
+        return None
+
+
+class Command(click.Command):
+    """A command whose arguments are explained, and whose options are listed by panel."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows: dict[str, list[tuple[str, str]]] = {"Arguments": [], **{panel: [] for panel in PANELS}, "Other": []}
+        for param in self.get_params(ctx):
+            if isinstance(param, Argument):
+                rows["Arguments"].append((str(param.metavar), param.explained))
+            record = param.get_help_record(ctx)
+            if record is not None:
+                rows[getattr(param, "panel", "Other")].append(record)
+        for panel, records in rows.items():
+            if records:
+                with formatter.section(panel):
+                    formatter.write_dl(records)
+
+
+class Group(click.Group):
+    """The commands; a name that is almost one of them is answered with that."""
+
+    command_class = Command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, self.commands[name].get_short_help_str(1000)) for name in self.list_commands(ctx)]
+            )
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            close = get_close_matches(name, self.list_commands(ctx), 1)
+            hint = f"Did you mean {close[0]!r}?" if close else f"There are: {', '.join(self.list_commands(ctx))}."
+            ctx.fail(f"No such command {name!r}. {hint}")
+        return super().resolve_command(ctx, args)
+
+
+class Whole(click.ParamType):
+    """A whole number of a range."""
+
+    name = "number"
+
+    def __init__(self, least: int, most: int | None = None) -> None:
+        self.least, self.most = least, most
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        if not _is_whole(value) or int(value) < self.least or (self.most is not None and int(value) > self.most):
+            most = "on" if self.most is None else f"to {self.most}"
+            self.fail(f"{value!r} is not a whole number from {self.least} {most}.")
+        return int(value)
+
+
+class Amount(click.ParamType):
+    """A finite number that is not negative."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not 0 <= number < math.inf:
+            self.fail(f"{value!r} is not a number from 0 on.")
+        return number
+
+
+class Start(click.ParamType):
+    """The name of a start, or the path of a file of centers, which has an ending."""
+
+    name = "start"
+
+    def __init__(self, choices: Sequence[str]) -> None:
+        self.choices = tuple(choices)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in self.choices and not Path(value).suffix:
+            self.fail(
+                f"{value!r} is neither one of {_listed(self.choices)}, nor a file of centers, such as centers.npy."
+            )
+        return value
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        found = [click.shell_completion.CompletionItem(name) for name in self.choices if name.startswith(incomplete)]
+        return found or [click.shell_completion.CompletionItem(incomplete, type="file")]
+
+
+class CountOr(click.ParamType):
+    """A whole number that is not below the least, or one of some words."""
+
+    name = "count"
+
+    def __init__(self, least: int, *words: str) -> None:
+        self.least, self.words = least, words
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        if value in self.words or isinstance(value, int):
+            return value
+        if not _is_whole(value) or int(value) < self.least:
+            self.fail(f"{value!r} is not a whole number from {self.least} on, nor {_listed(self.words, 'or')}.")
+        return int(value)
+
+
+class Counts(click.ParamType):
+    """Numbers of clusters: "10,20,50", or "2:50" or "2:50:4" for those from 2 to 50 (by 4)."""
+
+    name = "counts"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        if isinstance(value, tuple):
+            return value
+        found: list[int] = []
+        for part in value.split(","):
+            ends = part.split(":")
+            if len(ends) > 3 or not all(end.isdecimal() and int(end) > 0 for end in ends):
+                self.fail(f"{value!r} is no list of numbers of clusters, such as 10,20,50 or 2:50 or 2:50:4.")
+            first, *rest = map(int, ends)
+            found += range(first, (rest[0] if rest else first) + 1, rest[1] if len(rest) == 2 else 1)
+        if not found:
+            self.fail(f"{value!r} has no number of clusters: the first must not be above the last.")
+        return tuple(sorted(set(found)))
+
+
+class Shape(click.ParamType):
+    """A height and a width, and 3 for colours: "28,28"."""
+
+    name = "shape"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        if isinstance(value, tuple):
+            return value
+        parts = value.split(",")
+        if len(parts) not in (2, 3) or not all(part.isdecimal() and int(part) > 0 for part in parts):
+            self.fail(f"{value!r} is no height and width, such as 28,28 or 32,32,3.")
+        return tuple(map(int, parts))
+
+
+class Names(click.ParamType):
+    """Names of columns, with commas between them."""
+
+    name = "names"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        return value if isinstance(value, tuple) else tuple(value.split(","))
+
+
+def _is_whole(text: str) -> bool:
+    return re.fullmatch(r"[+-]?[0-9]+", text) is not None
+
+
+def _listed(words: Sequence[str], last: str = "and") -> str:
+    shown = [repr(word) for word in words]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} {last} {shown[-1]}"

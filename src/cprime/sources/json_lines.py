@@ -1,0 +1,68 @@
+"""Files of JSON objects, one in each line: .jsonl and .ndjson."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cprime.sources.arrow import reading
+from cprime.sources.lines import TEXT, LinesSource, first_lines
+from cprime.sources.optional import require
+
+
+class JsonSource(LinesSource):
+    """An object in each line, of the names that the first lines have; what an object lacks, or is null, is missing."""
+
+    _format = ".jsonl file"
+
+    def __init__(self, path: str | Path, vector: bool = False) -> None:
+        require("pyarrow.json", str(path))
+        lines = first_lines(path)
+        with reading(str(path), self._format):
+            table = _read(lines, None)
+        kinds = [np.dtype(np.float64) if _is_number(column.type) else TEXT for column in table.schema]
+        examples = {}
+        for column in table.schema:
+            values = table[column.name].to_pylist()
+            row = next((row for row, value in enumerate(values) if value is not None), 0)
+            examples[column.name] = (row, str(values[row]))
+        super().__init__(path, kinds, table.column_names, examples)
+
+    def _parse(self, content: bytes, piece: int, names: Sequence[str], text: bool) -> Any:
+        import pyarrow as pa
+
+        table = _read(content, list(names))
+        for column in table.schema:
+            if not text and not _is_number(column.type):
+                raise pa.ArrowInvalid(f"column {column.name!r} is not numeric")
+        kind = pa.string() if text else pa.float64()
+        columns = [
+            pa.nulls(len(table), kind) if name not in table.column_names else _cast(table[name], kind) for name in names
+        ]
+        return pa.table(columns, names=list(names))
+
+
+def _read(content: bytes, names: list[str] | None) -> Any:
+    """Lines as a table of the types that they seem to be; names: of the objects' items, those that are wanted."""
+    import pyarrow as pa
+    from pyarrow import json
+
+    if not content.strip():
+        return pa.table({name: pa.array([], pa.float64()) for name in names or ()})
+    table = json.read_json(pa.BufferReader(content), json.ReadOptions(block_size=max(2**20, len(content))))
+    return table if names is None else table.select([name for name in names if name in table.column_names])
+
+
+def _cast(values: Any, kind: Any) -> Any:
+    import pyarrow as pa
+
+    if values.type == pa.bool_() and kind == pa.float64():
+        values = values.cast(pa.int8())
+    return values.cast(kind)
+
+
+def _is_number(kind: Any) -> bool:
+    from pyarrow import types
+
+    return types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_null(kind)

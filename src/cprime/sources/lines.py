@@ -1,0 +1,138 @@
+"""Files of text with a row in each line: read in pieces of whole lines. Values have no line breaks in them."""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cprime.sources.arrow import ArrowSource, reading
+from cprime.sources.kinds import Kind, described
+from cprime.sources.optional import require
+from cprime.sources.stamps import Stamp
+
+PIECE_BYTES = 8 * 2**20
+SAMPLE_BYTES = 2**20
+TEXT = "text"  # the kind of a column that is no number
+
+
+class LinesSource(ArrowSource):
+    """A file of lines, all of whose columns are read as float64; true and false are 1 and 0.
+
+    Choosing columns reads the file once: where its lines end, how many rows there are, and that they are numbers.
+    examples: of columns that are text in the first piece, a row and what it has there
+    """
+
+    _extra_rows = 0  # lines of the first piece that are no rows
+
+    def __init__(
+        self, path: str | Path, kinds: Sequence[Kind], names: Sequence[str], examples: dict[str, tuple[int, str]]
+    ) -> None:
+        super().__init__(str(path), kinds, names, (), (Stamp.of(path),))
+        self._examples = examples
+        self._bytes: list[tuple[int, int]] = []  # where each piece begins and ends
+
+    @abstractmethod
+    def _parse(self, content: bytes, piece: int, names: Sequence[str], text: bool) -> Any:
+        """Columns of lines as an Arrow table, as numbers or as text."""
+
+    def _count(self) -> None:
+        if self._bytes:
+            return
+        self._bytes = []
+        counts: list[int] = []
+        with reading(self.name, self._format), self._open() as file:
+            for a, b in whole_lines(file):
+                self._bytes.append((a, b))
+                self._ends = np.cumsum([*counts, 0])
+                counts.append(self._table(file, len(counts)).num_rows)
+        self._ends = np.cumsum(counts, dtype=np.int64)
+        self.n_rows = sum(counts)
+
+    def _open(self) -> Any:
+        return require("pyarrow", self.name).OSFile(self._files[0].path)
+
+    def _batches(self, file: Any, piece: int) -> Iterator[Any]:
+        return iter(self._table(file, piece).to_batches(max_chunksize=self._batch_rows()))
+
+    def _table(self, file: Any, piece: int) -> Any:
+        """The chosen columns of a piece."""
+        import pyarrow as pa
+
+        names = self.columns or ()
+        text = self._as_text
+        content = self._content(file, piece)
+        try:
+            return self._parse(content, piece, names, text)
+        except pa.ArrowInvalid:
+            found = [] if text else self._text_of(content, piece, names)
+            if not found:
+                raise
+            raise ValueError(self._no_number(found)) from None
+
+    def _content(self, file: Any, piece: int) -> bytes:
+        a, b = self._bytes[piece]
+        file.seek(a)
+        return file.read(b - a)
+
+    def _text_of(self, content: bytes, piece: int, names: Sequence[str]) -> list[tuple[str, int, str]]:
+        """Columns that are not all numbers, with the first row where they are not, and what it has."""
+        table = self._parse(content, piece, names, True)
+        found = []
+        for name in table.column_names:
+            for row, value in enumerate(table[name].to_pylist()):
+                if value is not None and not self._is_number(value):
+                    found.append((name, self._begin(piece) + row, value))
+                    break
+        return found
+
+    def _no_number(self, found: Sequence[tuple[str, int, str]]) -> str:
+        name, row, value = found[0]
+        what = f"{self._where(row)}, column {name!r} is not numeric: {_short(value)}"
+        if len(found) > 1:
+            each = [f"{name!r} ({_short(value)} in row {row})" for name, row, value in found]
+            what = f"{self.name}: columns {described(each)} are not numeric"
+        return f"{what}; choose the columns that are with columns="
+
+    def _not_numeric(self, columns: Sequence[tuple[str, str]]) -> str:
+        return self._no_number([(name, *self._examples[name]) for name, _ in columns])
+
+    def _is_number(self, text: str) -> bool:
+        return is_number(text) or text.lower() in ("true", "false")
+
+
+def whole_lines(file: Any) -> Iterator[tuple[int, int]]:
+    """(begin, end) of pieces of a file that end where a line does."""
+    begin, size = 0, file.size()
+    while begin < size:
+        end = min(begin + PIECE_BYTES, size)
+        while end < size:
+            file.seek(end)
+            found = file.read(PIECE_BYTES)
+            end += found.find(b"\n") + 1 or len(found)
+            if b"\n" in found:
+                break
+        yield begin, end
+        begin = end
+
+
+def first_lines(path: str | Path) -> bytes:
+    """Whole lines from the beginning of a file: a megabyte of them, and at least one."""
+    with open(path, "rb") as file:
+        content = file.read(SAMPLE_BYTES)
+        if b"\n" not in content or len(content) < SAMPLE_BYTES:
+            return content if len(content) < SAMPLE_BYTES else content + file.readline()
+        return content[: content.rfind(b"\n") + 1]
+
+
+def is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _short(value: str) -> str:
+    return repr(value if len(value) <= 40 else value[:39] + "…")

@@ -1,0 +1,48 @@
+"""Columns that name rows: of any type, text among them, read beside the data and kept for what is written."""
+
+from collections.abc import Callable
+from typing import Any
+
+from cprime.sources.arrow import ArrowSource
+from cprime.sources.base import Source
+from cprime.sources.folder import FolderSource
+
+Naming = Callable[[int, int], Any]  # of rows begin to end: an array of NumPy or Arrow
+
+
+def naming(source: Source, column: str) -> Naming:
+    """What reads a column of a source that names its rows.
+
+    Raises ValueError if there is no such column.
+    """
+    if isinstance(source, ArrowSource):
+        return source.naming(column).values
+    if isinstance(source, FolderSource) and all(isinstance(part, ArrowSource) for part in source._parts):
+        return _OfFolder(source, column)
+    position: Any = column if source._names is not None else int(column) if column.isdecimal() else column
+    numbers = source.select([position])
+    kind = numbers._chosen_kinds[0]
+    whole = not isinstance(kind, str) and kind.kind in "iub"
+    return lambda begin, end: _integers(numbers.as_type("float64").read(begin, end)[:, 0], whole)
+
+
+def _integers(values: Any, whole: bool) -> Any:
+    return values.astype("int64") if whole else values
+
+
+class _OfFolder:
+    """A column of all files of a folder."""
+
+    def __init__(self, folder: FolderSource, column: str) -> None:
+        self._parts: list[Any] = [part.naming(column) for part in folder._parts]  # type: ignore[attr-defined]
+
+    def __call__(self, begin: int, end: int) -> Any:
+        import pyarrow as pa
+
+        found, first = [], 0
+        for part in self._parts:
+            a, b = max(begin - first, 0), min(end - first, part.n_rows)
+            if a < b:
+                found.append(part.values(a, b))
+            first += part.n_rows
+        return pa.concat_arrays(found)

@@ -1,0 +1,136 @@
+"""Rows as a model takes them: missing values filled with means, columns of mean 0 and variance 1."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.sources.base import Source
+from cprime.sources.held import AS_HELD
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What is done to a row x: what is missing becomes fill_d, then x_d ← (x_d − shift_d)/scale_d; all (D,) or None."""
+
+    fill: NDArray[np.float64] | None = None
+    shift: NDArray[np.float64] | None = None
+    scale: NDArray[np.float64] | None = None
+
+    def apply(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Of rows (n, D), in place."""
+        if self.fill is not None:
+            np.copyto(X, self.fill, where=np.isnan(X))
+        if self.shift is not None and self.scale is not None:
+            X -= self.shift
+            X /= self.scale
+        return X
+
+    def as_dict(self) -> dict[str, NDArray[np.float64] | None]:
+        """Arrays by name, as a model keeps them."""
+        return {"fill": self.fill, "shift": self.shift, "scale": self.scale}
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any]) -> Self:
+        """From what `as_dict` gave, or lists in place of its arrays."""
+        return cls(
+            **{name: None if value is None else np.asarray(value, dtype=np.float64) for name, value in stored.items()}
+        )
+
+
+class PreparedSource(Source):
+    """The rows of another source after a preparation."""
+
+    def __init__(self, base: Source, preparation: Preparation) -> None:
+        super().__init__(base.name, base.n_rows, (base.dtype,) * base.n_features, base.columns, base._files)
+        self._base, self.preparation = base.as_type("float64"), preparation
+        self.in_memory = base.in_memory
+        self._weights = base._weights
+        self._weights_spec = None if base._weights_spec is None else AS_HELD
+        self._chunk_rows = base._chunk_rows
+        self._opened_with = _reopening(base, prepared=preparation)
+
+    def close(self) -> None:
+        self._base.close()
+
+    def _copy(self) -> Self:
+        new = super()._copy()
+        new._base = self._base._copy()
+        return new
+
+    def _fill(self, begin: int, end: int, out: NDArray) -> None:
+        out[...] = self._pick(self.preparation.apply(self._base.read(begin, end).copy()))
+
+    def _gather(self, rows: NDArray[np.int64], out: NDArray) -> None:
+        out[...] = self._pick(self.preparation.apply(self._base.take(rows)))
+
+    def _default_chunk_rows(self) -> int:
+        return max(1, self.n_rows) if self.in_memory else super()._default_chunk_rows()
+
+    def _where(self, row: int) -> str:
+        return self._base._where(row)
+
+    def _identity(self) -> bytes:
+        found = [b"" if value is None else value.tobytes() for value in self.preparation.as_dict().values()]
+        return self._base._identity() + b"".join(found)
+
+
+def complete(source: Source) -> Source:
+    """The rows without a missing value: a pass."""
+    found = source.subset(complete_rows(source)).with_chunk_rows(source._chunk_rows)
+    found._weights_spec = None if source._weights_spec is None else AS_HELD
+    found._opened_with = _reopening(source)
+    return found
+
+
+def _reopening(base: Source, prepared: Preparation | None = None) -> dict[str, Any] | None:
+    """What `reopened` makes the source of anew; None where the base has no path."""
+    spec = base.opened_from
+    if spec is None or prepared is None:
+        return None if spec is None else {"complete": spec}
+    stored = {name: None if value is None else value.tolist() for name, value in prepared.as_dict().items()}
+    return {"prepared": spec, "preparation": stored}
+
+
+def complete_rows(source: Source) -> NDArray[np.int64]:
+    """The numbers of the rows without a missing value: a pass."""
+    found = [begin + np.flatnonzero(~np.isnan(X).any(axis=1)) for begin, X, _ in _blocks(source)]
+    return np.concatenate(found).astype(np.int64)
+
+
+def learned(source: Source, *, fill: bool, scale: bool) -> Preparation:
+    """The preparation that data ask for, by weighted means and variances of what is not missing: a pass or two.
+
+    fill: whether missing values become means    scale: whether columns get mean 0 and variance 1, after that
+
+    Raises ValueError for a column that has no value at all.
+    """
+    weight, sums = np.zeros(source.n_features), np.zeros(source.n_features)
+    for _, X, w in _blocks(source):
+        there = ~np.isnan(X)
+        weight += w @ there
+        sums += w @ np.where(there, X, 0)
+    if not weight.all():
+        j = int(np.flatnonzero(weight == 0)[0])
+        raise ValueError(f"{source.name}: column {source.columns[j] if source.columns else j!r} has no values")
+    mean = sums / weight
+    if not scale:
+        return Preparation(mean if fill else None)
+    total, squares = 0.0, np.zeros(source.n_features)
+    for _, X, w in _blocks(source):
+        squares += w @ np.square(np.where(np.isnan(X), mean, X) - mean)
+        total += float(w.sum())
+    deviation = np.sqrt(squares / total)
+    return Preparation(mean if fill else None, mean, np.where(deviation > 0, deviation, 1.0))
+
+
+def _blocks(source: Source) -> Iterator[tuple[int, NDArray[np.float64], NDArray[np.float64]]]:
+    """First row, values and weights of every chunk."""
+    begin = 0
+    doubled = source.as_type("float64")
+    for size in doubled.sizes:
+        weights = doubled.weights(begin, begin + size)
+        yield begin, doubled.read(begin, begin + size), np.ones(size) if weights is None else weights
+        begin += size

@@ -1,0 +1,99 @@
+"""Data that cannot be read from any place on, compressed files and streams: put into a temporary file first."""
+
+import gzip
+import os
+import shutil
+import tempfile
+import weakref
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from cprime.sources.optional import require
+
+COMPRESSED = (".gz", ".zst")
+_PIECE_BYTES = 2**20
+_MAGIC = (
+    (b"\x93NUMPY", ".npy"),
+    (b"PAR1", ".parquet"),
+    (b"ARROW1", ".arrow"),
+    (b"PK\x03\x04", ".npz"),
+    (b"\x89HDF\r\n\x1a\n", ".h5"),
+)
+
+
+class Spool:
+    """A temporary folder, which goes when nothing refers to this any more; copies in other processes do not own it."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="cprime-"))
+        self._removal = weakref.finalize(self, shutil.rmtree, self.folder, True)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _nothing, ()
+
+
+def _nothing() -> None:
+    return None
+
+
+def unpacked(path: Path) -> tuple[Path, Spool]:
+    """What a compressed file holds as a file of its own, of its name without the last ending, and of its age."""
+    spool = Spool()
+    target = spool.folder / path.stem
+    with target.open("wb") as file, _opened(path) as stream:
+        try:
+            shutil.copyfileobj(stream, file, _PIECE_BYTES)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise ValueError(f"{path} cannot be read as a {path.suffix} file: {error}") from error
+        except OSError as error:
+            if error.errno is not None:  # of the system, not of what the file holds
+                raise
+            raise ValueError(f"{path} cannot be read as a {path.suffix} file: {error}") from error
+    stat = path.stat()
+    os.utime(target, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    return target, spool
+
+
+def received(stream: BinaryIO, name: str, label: str) -> tuple[Path, Spool]:
+    """All that a stream holds as a file, whose ending says what it begins like; label: what messages call it."""
+    spool = Spool()
+    path = spool.folder / name
+    with path.open("wb") as file:
+        shutil.copyfileobj(stream, file, _PIECE_BYTES)
+    with path.open("rb") as file:
+        head = file.read(_PIECE_BYTES)
+    if not head:
+        raise ValueError(f"{label} has no data: it is empty")
+    for magic, ending in ((b"\x1f\x8b", ".gz"), (b"\x28\xb5\x2f\xfd", ".zst")):
+        if head.startswith(magic):
+            packed = path.rename(path.with_name(f"{name}{ending}"))
+            inner, other = unpacked(packed)
+            with inner.open("rb") as file:
+                head = file.read(_PIECE_BYTES)
+            path, spool = inner, other
+            break
+    return path.rename(path.with_name(f"{name}{_ending(head)}")), spool
+
+
+def _ending(head: bytes) -> str:
+    """The format of data by their first bytes."""
+    for magic, ending in _MAGIC:
+        if head.startswith(magic):
+            return ending
+    if head.lstrip().startswith(b"{"):
+        return ".jsonl"
+    return ".tsv" if b"\t" in head.partition(b"\n")[0] else ".csv"
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    openers: dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".zst": _zstandard}
+    with openers[path.suffix.lower()](path) as stream:
+        yield stream
+
+
+def _zstandard(path: Path) -> Any:
+    return require("pyarrow", str(path)).CompressedInputStream(str(path), "zstd")

@@ -1,0 +1,240 @@
+"""What `cprime fit` and `predict` take: text of every kind, streams, columns, missing values, scales, names of rows."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+import cprime as package
+from cprime import KMeans
+
+pa = pytest.importorskip("pyarrow")
+
+
+@pytest.fixture
+def text(X, tmp_path):
+    """Writes a file of lines; returns the path."""
+
+    def write(name, lines):
+        path = tmp_path / name
+        content = "".join(f"{line}\n" for line in lines)
+        if name.endswith(".gz"):
+            with gzip.open(path, "wt") as file:
+                file.write(content)
+        elif name.endswith(".zst"):
+            with pa.CompressedOutputStream(str(path), "zstd") as stream:
+                stream.write(content.encode())
+        else:
+            path.write_text(content)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def fitted(cprime, tmp_path):
+    """Fits nine clusters; returns the model."""
+
+    def fit(source, *options, notes=(), stdin=None):
+        rest = ("-k", 9, "--threads", 1, "-q", "-o", tmp_path / "m.safetensors", *options)
+        outcome = cprime("fit", source, *rest, stdin=stdin)
+        assert outcome.code == 0, outcome.err
+        assert outcome.err.splitlines() == [f"note: {note}" for note in notes]
+        return package.load(tmp_path / "m.safetensors")
+
+    return fit
+
+
+def lines_of(X, separator=",", decimal="."):
+    rows = (separator.join(repr(float(value)).replace(".", decimal) for value in row) for row in X)
+    return [separator.join("ab"[: X.shape[1]]), *rows]
+
+
+@pytest.mark.parametrize(
+    ("name", "separator", "decimal", "note"),
+    [
+        ("x.csv", ",", ".", None),
+        ("x.csv", ";", ".", "is read with semicolons between its values"),
+        ("x.csv", ";", ",", "is read with semicolons between its values and decimal commas"),
+        ("x.csv", "\t", ".", "is read with tabs between its values"),
+        ("x.tsv", "\t", ".", None),
+        ("x.csv.gz", ",", ".", None),
+        ("x.tsv.zst", "\t", ".", None),
+    ],
+)
+def test_separated_values(name, separator, decimal, note, text, fitted, X, tmp_path):
+    path = text(name, lines_of(X, separator, decimal))
+    model = fitted(path, notes=[] if note is None else [f"{path} {note}"])
+    np.testing.assert_array_equal(model.cluster_centers_, KMeans(9, random_state=0).fit(X).cluster_centers_)
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+
+
+def test_a_separator_that_is_given(text, fitted, X):
+    path = text("x.csv", lines_of(X, "|"))
+    model = fitted(path, "--separator", "|")
+    np.testing.assert_array_equal(model.labels_, KMeans(9, random_state=0).fit(X).labels_)
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.ndjson", "x.jsonl.gz"])
+def test_json_lines(name, text, fitted, X):
+    rows = [json.dumps({"id": f"n{i}", "a": a, "b": b, "ok": True}) for i, (a, b) in enumerate(X.tolist())]
+    model = fitted(text(name, rows), "--columns", "a,b")
+    np.testing.assert_array_equal(model.labels_, KMeans(9, random_state=0).fit(X).labels_)
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "tsv", "jsonl", "npy", "npy.gz", "parquet"])
+def test_standard_input(kind, text, write, fitted, X):
+    if kind in ("npy", "parquet"):
+        content = write(f"x.{kind}", X).read_bytes()
+    elif kind == "npy.gz":
+        content = gzip.compress(write("x.npy", X).read_bytes())
+    elif kind == "jsonl":
+        content = text("x.jsonl", [json.dumps({"a": a, "b": b}) for a, b in X.tolist()]).read_bytes()
+    else:
+        content = text(f"x.{kind}", lines_of(X, "\t" if kind == "tsv" else ",")).read_bytes()
+    model = fitted("-", stdin=content)
+    np.testing.assert_array_equal(model.labels_, KMeans(9, random_state=0).fit(X).labels_)
+
+
+def test_columns_by_name_with_commas_and_true_and_false(text, fitted, X):
+    flags = np.arange(len(X)) % 2
+    rows = [f"{a},{b},{bool(flag)}".lower() for (a, b), flag in zip(X.tolist(), flags, strict=True)]
+    path = text("x.csv", ['"a, b",b,flag', *rows])
+    expected = KMeans(9, random_state=0).fit(np.column_stack([X, flags]))
+    np.testing.assert_array_equal(fitted(path).cluster_centers_, expected.cluster_centers_)
+    model = fitted(path, "--column", "flag", "--column", "a, b", "--columns", "b")
+    assert model.feature_names_in_.tolist() == ["b", "flag", "a, b"]
+
+
+def test_columns_that_are_no_numbers_are_named_together(text, fails, fitted, X, tmp_path):
+    rows = [f"star {i},{a},{b},2020-01-01" for i, (a, b) in enumerate(X.tolist())]
+    path = text("x.csv", ["name,a,b,day", *rows])
+    line = fails("fit", path, "-k", 9, "-o", tmp_path / "m.safetensors")
+    what = "columns 'name' ('star 0' in row 0), 'day' ('2020-01-01' in row 0) are not numeric"
+    assert line == f"{path}: {what}; --numeric takes the columns that are, --drop leaves some out"
+    model = fitted(path, "--numeric", notes=["left out, as they are not numeric: 'name', 'day'"])
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+
+
+def test_an_index_is_noticed(text, fitted, X):
+    rows = [f"{i},{a},{b}" for i, (a, b) in enumerate(X.tolist())]
+    path = text("x.csv", ["i,a,b", *rows])
+    fitted(
+        path,
+        notes=[
+            f"the first column of {path} 'i' counts the rows (an index?) and is taken as data; --drop i leaves it out"
+        ],
+    )
+    path = text("y.csv", [",a,b", *rows])
+    fitted(
+        path,
+        notes=[f"the first column of {path} has no name (an index?) and is taken as data; --drop '' leaves it out"],
+    )
+    assert fitted(path, "--drop", "").n_features_in_ == 2
+
+
+@pytest.fixture
+def gaps(X, text):
+    """A table of two columns, in three rows of which a value is missing, with names of the rows and weights."""
+    rows = [f"r{i},{a},{b},{1 + i % 3}" for i, (a, b) in enumerate(X.tolist())]
+    for i in (0, 7, 179):
+        name, a, _, weight = rows[i].split(",")
+        rows[i] = f"{name},{a},,{weight}"
+    return text("x.csv", ["name,a,b,w", *rows])
+
+
+def test_missing_values_are_an_error_that_names_the_options(gaps, fails, tmp_path):
+    line = fails("fit", gaps, "-k", 9, "--id", "name", "-o", tmp_path / "m.safetensors")
+    assert f"{gaps}: row 0, column 'b': nan; values must be finite, and 3 of the 180 rows" in line
+    assert line.endswith("; --missing drop leaves such rows out, --missing mean puts the column's mean")
+
+
+@pytest.mark.parametrize("chunked", [(), ("--chunk-rows", 50)])
+def test_rows_with_missing_values_are_left_out(chunked, gaps, fitted, cprime, X, tmp_path):
+    kept = np.setdiff1d(np.arange(180), [0, 7, 179])
+    options = ("--id", "name", "--missing", "drop", "--sample-weight", "w", "--init", "k-means||", *chunked)
+    model = fitted(gaps, *options, notes=[f"3 of the 180 rows of {gaps} have missing values and are left out"])
+    assert model.labels_.shape == (177,)
+    assert model.counts_.sum() == (1 + kept % 3).sum()
+    outcome = cprime("predict", model_of(tmp_path), gaps, "--id", "name", "--missing", "drop", "-o", "-", *chunked)
+    names, labels = zip(*(line.split(",") for line in outcome.out.splitlines()), strict=True)
+    assert names == ("name", *(f"r{i}" for i in kept))
+    np.testing.assert_array_equal(np.array(labels[1:], dtype=int), model.labels_)
+    assert "177" in outcome.err
+
+
+def model_of(tmp_path):
+    return tmp_path / "m.safetensors"
+
+
+def test_missing_values_become_means_and_columns_are_scaled_in_the_model_too(gaps, fitted, cprime, X, tmp_path):
+    model = fitted(gaps, "--id", "name", "--drop", "w", "--missing", "mean", "--scale")
+    holes = X.copy()
+    holes[[0, 7, 179], 1] = np.nan
+    filled = np.where(np.isnan(holes), np.nanmean(holes, axis=0), holes)
+    scaled = (filled - filled.mean(axis=0)) / filled.std(axis=0)
+    np.testing.assert_allclose(
+        model.cluster_centers_, KMeans(9, random_state=0).fit(scaled).cluster_centers_, atol=1e-12
+    )
+    np.testing.assert_array_equal(model.predict(holes), model.labels_)  # in Python too, of data as they came
+    assert "scaled" in repr(model)
+    assert cprime("predict", model_of(tmp_path), gaps, "-o", tmp_path / "l.npy", "-q").code == 0
+    np.testing.assert_array_equal(np.load(tmp_path / "l.npy"), model.labels_)
+    assert (
+        cprime("info", model_of(tmp_path), "--json").json["prepared"]
+        == "missing values filled with means, scaled to variance 1"
+    )
+    again = model.fit(X)
+    assert not hasattr(again, "preparation_")
+
+
+def test_scaling_keeps_a_checkpoint_and_its_resumption(gaps, fitted, cprime, tmp_path):
+    options = ("--id", "name", "--drop", "w", "--missing", "mean", "--scale")
+    model = fitted(gaps, *options, "--checkpoint", tmp_path / "run")
+    outcome = cprime("resume", tmp_path / "run", "-o", tmp_path / "again.safetensors", "-q")
+    assert outcome.code == 0, outcome.err
+    again = package.load(tmp_path / "again.safetensors")
+    np.testing.assert_array_equal(again.cluster_centers_, model.cluster_centers_)
+    np.testing.assert_array_equal(again.preparation_["shift"], model.preparation_["shift"])
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.feather", "x.jsonl", "x.npz"])
+def test_names_of_rows_are_kept_for_every_format(name, write, text, cprime, fitted, X, tmp_path):
+    names = [f"star {i}" for i in range(180)]
+    if name == "x.jsonl":
+        path = text(name, [json.dumps({"who": n, "a": a, "b": b}) for n, (a, b) in zip(names, X.tolist(), strict=True)])
+    elif name == "x.npz":
+        path = write("x.npy", np.column_stack([np.arange(180) + 7, X]))
+        names = [str(float(i + 7)) for i in range(180)]
+    else:
+        path = write(name, {"who": names, "a": X[:, 0], "b": X[:, 1]})
+    column = "0" if name == "x.npz" else "who"
+    model = fitted(path, "--id", column)
+    for chunked in ((), ("--chunk-rows", 7)):
+        outcome = cprime("predict", tmp_path / "m.safetensors", path, "--id", column, "-o", "-", *chunked)
+        rows = [line.split(",") for line in outcome.out.splitlines()]
+        assert rows[0] == [column, "label"]
+        assert [row[0] for row in rows[1:]] == names
+        np.testing.assert_array_equal([int(row[1]) for row in rows[1:]], model.labels_)
+
+
+def test_names_of_rows_of_a_folder(write, cprime, fitted, X, tmp_path):
+    (tmp_path / "parts").mkdir()
+    for part, rows in (("0.parquet", slice(0, 100)), ("1.parquet", slice(100, 180))):
+        names = [f"star {i}" for i in range(180)][rows]
+        write(f"parts/{part}", {"who": names, "a": X[rows, 0], "b": X[rows, 1]})
+    fitted(tmp_path / "parts", "--id", "who")
+    outcome = cprime(
+        "predict", tmp_path / "m.safetensors", tmp_path / "parts", "--id", "who", "-o", "-", "--chunk-rows", 33
+    )
+    assert [line.split(",")[0] for line in outcome.out.splitlines()[1:]] == [f"star {i}" for i in range(180)]
+
+
+def test_a_broken_stream_or_archive_is_named(fails, tmp_path):
+    output = ("-k", 2, "-o", tmp_path / "m.safetensors")
+    (tmp_path / "x.csv.gz").write_bytes(gzip.compress(b"a,b\n1,2\n" * 1000)[:-9])
+    assert "x.csv.gz cannot be read as a .gz file: " in fails("fit", tmp_path / "x.csv.gz", *output)
+    assert fails("fit", "-", *output, stdin=b"") == "standard input has no data: it is empty"
+    line = fails("fit", "-", *output, stdin=b"a,b\n1,2\n3,x\n")
+    assert line.startswith("standard input: row 1, column 'b' is not numeric: 'x'")

@@ -7,7 +7,6 @@ draw and the closing remarks for the greedy choice among several.
 from __future__ import annotations
 
 import math
-from itertools import islice
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -121,7 +120,12 @@ def choose_by_kmeans_plusplus(
         distances = kernels.min_distances(X, gather(X, proposed), closest, n_threads=n_threads)
         places = iter(range(n_proposed))
         while c < n_clusters:
-            candidates = list(islice((i for i in places if closest[proposed[i]] > bars[i]), n_local_trials))
+            candidates: list[int] = []
+            for i in places:  # no generator: the end of one would swallow an interruption
+                if closest[proposed[i]] > bars[i]:
+                    candidates.append(i)
+                    if len(candidates) == n_local_trials:
+                        break
             if len(candidates) < n_local_trials:
                 break
             there = np.minimum(distances[candidates], closest)

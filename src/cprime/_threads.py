@@ -4,9 +4,13 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 from numbers import Integral
 from threading import Thread
 from typing import Any
+
+from joblib import cpu_count
+from threadpoolctl import ThreadpoolController
 
 # What `n_threads=None` means to the calls of this context: a fit sets it once for all that it does.
 _limit: ContextVar[int | None] = ContextVar("n_threads", default=None)
@@ -15,22 +19,37 @@ _limit: ContextVar[int | None] = ContextVar("n_threads", default=None)
 def resolve_threads(n_threads: int | None) -> int:
     """The number of threads meant by `n_threads`: None is the limit that is set, else every processor allowed."""
     if n_threads is None:
-        n_threads = _limit.get()
-    if n_threads is None:
-        if hasattr(os, "sched_getaffinity"):
-            return len(os.sched_getaffinity(0))
-        return os.cpu_count() or 1
+        limit = _limit.get()
+        return allowed_threads() if limit is None else limit
     if isinstance(n_threads, bool) or not isinstance(n_threads, Integral) or n_threads < 1:
         raise ValueError(f"n_threads must be None or an integer >= 1, got {n_threads!r}")
     return int(n_threads)
 
 
+def allowed_threads() -> int:
+    """How many threads this process may use where nobody says: the least of what limits it.
+
+    The processors that the system and the quota of a container give it, and that joblib counts (LOKY_MAX_CPU_COUNT);
+    OMP_NUM_THREADS, which joblib sets in its workers; and limits of threadpoolctl on OpenMP.
+    """
+    first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    asked = [int(first)] if first.isdecimal() and int(first) > 0 else []
+    pools = [pool.num_threads for pool in _pools().lib_controllers if pool.user_api == "openmp"]
+    return max(1, min(cpu_count(), *asked, *pools))
+
+
+@cache
+def _pools() -> ThreadpoolController:
+    """The libraries that are loaded, which know their limits."""
+    return ThreadpoolController()
+
+
 @contextmanager
 def limited(n_threads: int | None) -> Iterator[None]:
-    """While it lasts, calls of this context without a number of their own use so many threads; None changes nothing."""
-    if n_threads is None:
-        yield
-        return
+    """While it lasts, calls of this context without a number of their own use so many threads; None is what is allowed.
+
+    Within another one, None changes nothing.
+    """
     token = _limit.set(resolve_threads(n_threads))
     try:
         yield

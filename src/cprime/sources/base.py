@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from cprime.sources.kinds import Kind, all_numeric, described, listed, precision
+from cprime.sources.kinds import Kind, all_numeric, listed, not_numeric, precision
 from cprime.sources.stamps import Stamp
 
 CHUNK_BYTES = 128 * 2**20
@@ -335,11 +335,7 @@ class Source(ABC):
 
     def _not_numeric(self, columns: Sequence[tuple[str, str]]) -> str:
         """The message about columns that are no numbers: their names and types."""
-        name, kind = columns[0]
-        which = f"column {name!r} is not numeric, it has the type {kind}"
-        if len(columns) > 1:
-            which = f"columns {described([f'{name!r} ({kind})' for name, kind in columns])} are not numeric"
-        return f"{self.name}: {which}; choose the columns that are with columns="
+        return f"{self.name}: {not_numeric(columns)}; choose the columns that are with columns="
 
     @property
     def numeric_columns(self) -> list[str] | None:

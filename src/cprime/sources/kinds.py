@@ -73,6 +73,14 @@ def described(items: Sequence[str]) -> str:
     return f"{shown} and {len(items) - 12} more" if len(items) > 12 else shown or "none"
 
 
+def not_numeric(columns: Sequence[tuple[str, str]]) -> str:
+    """That columns of such names and types are no numbers."""
+    name, kind = columns[0]
+    if len(columns) == 1:
+        return f"column {name!r} is not numeric, it has the type {kind}"
+    return f"columns {described([f'{name!r} ({kind})' for name, kind in columns])} are not numeric"
+
+
 def all_numeric(kinds: Sequence[Kind]) -> bool:
     """Whether no column is text or the like; of many columns of one type, at once."""
     return not any(isinstance(kind, str) for kind in set(kinds))

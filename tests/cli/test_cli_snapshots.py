@@ -1,0 +1,108 @@
+"""The text of help and of common mistakes, as it was looked at and approved: `approved/` has it.
+
+After a change that is meant: CPRIME_APPROVE=1 pytest tests/cli/test_cli_snapshots.py, and a look at the difference.
+"""
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow")
+APPROVED = Path(__file__).parent / "approved"
+COMMANDS = ("", "fit", "resume", "predict", "info", "report", "sweep", "demo", "reproduce", "completion")
+MISTAKES = (
+    "fit",
+    "fitt x.npy",
+    "cluster x.npy",
+    "fit absent.npy -k 3 -o m.safetensors",
+    "fit x.npy -o m.safetensors",
+    "fit x.npy -k abc -o m.safetensors",
+    "fit x.npy -k 0 -o m.safetensors",
+    "fit x.npy -k 1000 -o m.safetensors",
+    "fit x.npy -k 3 --checkpont run -o m.safetensors",
+    "fit x.npy -k 3 -m dbscan -o m.safetensors",
+    "fit x.npy -k 3 --search nonsense -o m.safetensors",
+    "fit x.npy -k 3 --init nonsense -o m.safetensors",
+    "fit x.npy -k 3 -m gmm --init k-means|| -o m.safetensors",
+    "fit x.npy -k 3 --tol -1 -o m.safetensors",
+    "fit x.npy -k 3 --n-active 2 -o m.safetensors",
+    "fit x.npy -k 3 -m gmm --n-active 20 -o m.safetensors",
+    "fit x.npy -k 3 -m gmm --metric cosine -o m.safetensors",
+    "fit x.npy -k 3 --search full --n-neighbors 9 -o m.safetensors",
+    "fit x.npy -k 3 -m gmm --search bounded -o m.safetensors",
+    "fit x.npy -k 3 -o m.pkl",
+    "fit x.npy -k 3 -o nowhere/m.safetensors",
+    "fit x.npy -k 3 --separator ; -o m.safetensors",
+    "fit table.csv -k 3 -o m.safetensors",
+    "fit table.csv -k 3 --columns a,z -o m.safetensors",
+    "fit table.csv -k 3 --numeric -o m.safetensors",
+    "fit x.txt -k 3 -o m.safetensors",
+    "predict model.safetensors x.npy",
+    "predict x.npy model.safetensors -o l.npy",
+    "predict model.safetensors wide.npy -o l.npy",
+    "predict model.safetensors x.npy --proba -o l.csv",
+    "predict model.safetensors x.npy -o l.xlsx",
+    "predict model.safetensors x.npy --json -o -",
+    "sweep x.npy -k 5:2",
+    "report model.safetensors x.npy --image-shape 8x8 -o r.html",
+)
+
+
+@pytest.fixture
+def folder(X, cprime, tmp_path, monkeypatch):
+    """Files to make mistakes with, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    np.save("x.npy", X)
+    np.save("wide.npy", np.hstack([X, X]))
+    Path("x.txt").write_text("1,2\n")
+    rows = [f"{i},star {i},{a},{'' if i == 4 else b},2020-01-01" for i, (a, b) in enumerate(X.tolist())]
+    Path("table.csv").write_text("\n".join(["i,name,a,b,day", *rows]) + "\n")
+    assert cprime("fit", "x.npy", "-k", 3, "-o", "model.safetensors", "-q").code == 0
+
+
+def approved(name, text):
+    """Whether a text is the approved one; with CPRIME_APPROVE it becomes that."""
+    path = APPROVED / name
+    if os.environ.get("CPRIME_APPROVE"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    assert text == path.read_text()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help(command, cprime, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    outcome = cprime(*command.split(), "--help")
+    assert outcome.code == 0
+    assert max(map(len, outcome.out.splitlines())) <= 80
+    assert "…\n" not in outcome.out.replace("A,B,…\n", "").replace("NAME…\n", "")
+    assert "...\n" not in outcome.out.replace("[ARGS]...", "")
+    approved(f"help-{command or 'cprime'}.txt", outcome.out)
+
+
+def test_common_mistakes(cprime, folder):
+    found = []
+    for mistake in MISTAKES:
+        before = sorted(Path.cwd().iterdir())
+        outcome = cprime(*shlex.split(mistake.replace(";", "';'").replace("||", "'||'")))
+        assert outcome.out == ""
+        assert sorted(Path.cwd().iterdir()) == before
+        found.append(f"$ cprime {mistake}\n{outcome.err}→ {outcome.code}\n")
+    approved("mistakes.txt", "\n".join(found))
+
+
+@pytest.mark.long
+def test_the_installed_command_says_the_same(folder):
+    command = Path(sys.executable).with_name("cprime")
+    whole = (APPROVED / "mistakes.txt").read_text()
+    for mistake in MISTAKES:
+        arguments = shlex.split(mistake.replace(";", "';'").replace("||", "'||'"))
+        result = subprocess.run([command, *arguments], capture_output=True, text=True, check=False)
+        assert result.stdout == ""
+        assert f"$ cprime {mistake}\n{result.stderr}→ {result.returncode}\n" in whole

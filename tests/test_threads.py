@@ -1,0 +1,81 @@
+"""How many threads a call uses where nobody says: what the process, its container and those who call it allow."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from cprime import KMeans, _threads
+from cprime._threads import allowed_threads, limited, resolve_threads
+
+ASK = """
+import sys
+import sklearn.cluster
+from cprime._threads import resolve_threads
+sys.stdout.write(str(resolve_threads(None)))
+"""
+
+
+def threads_of_a_process(**environment):
+    found = subprocess.run(
+        [sys.executable, "-c", ASK], capture_output=True, text=True, check=True, env={**os.environ, **environment}
+    )
+    return int(found.stdout)
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({"OMP_NUM_THREADS": "1"}, 1),
+        ({"OMP_NUM_THREADS": "1,2"}, 1),
+        ({"LOKY_MAX_CPU_COUNT": "1", "OMP_NUM_THREADS": ""}, 1),
+    ],
+)
+def test_limits_of_the_environment(environment, expected):
+    assert threads_of_a_process(**environment) == expected
+
+
+def test_no_more_than_there_are_processors(monkeypatch):
+    monkeypatch.setattr(_threads, "cpu_count", lambda: 3)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1000")
+    assert allowed_threads() <= 3
+
+
+def test_limits_of_threadpoolctl(monkeypatch):
+    pytest.importorskip("sklearn.cluster")
+    _threads._pools.cache_clear()
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(_threads, "cpu_count", lambda: 4)
+    with threadpool_limits(3, user_api="openmp"):
+        assert resolve_threads(None) == 3
+    with threadpool_limits(1):
+        assert resolve_threads(None) == 1
+        assert resolve_threads(5) == 5  # what is said counts
+
+
+@pytest.mark.long
+def test_workers_of_joblib_share_the_processors(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    found = Parallel(n_jobs=2)(delayed(resolve_threads)(None) for _ in range(4))
+    assert max(found) <= max(1, os.cpu_count() // 2)
+
+
+def test_a_fit_asks_once(monkeypatch):
+    asked = []
+    monkeypatch.setattr(_threads, "allowed_threads", lambda: asked.append(1) or 1)
+    KMeans(3).fit(np.random.default_rng(0).normal(size=(100, 2)))
+    assert len(asked) <= 3
+
+
+def test_a_limit_within_a_limit():
+    with limited(3):
+        assert resolve_threads(None) == 3
+        with limited(None):
+            assert resolve_threads(None) == 3
+        with limited(2):
+            assert resolve_threads(None) == 2
+        assert resolve_threads(None) == 3

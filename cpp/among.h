@@ -49,7 +49,7 @@ inline void search_among(const AmongTask<T> &task, std::size_t begin, std::size_
         }
         task.counts[n] = count;
         const int H = std::min(task.H, count);
-        std::partial_sort(found.get(), found + H, found + count, nearer<T>);
+        sort_nearest(found.get(), H, count);
         for (int h = 0; h < task.H; ++h) {
             task.kept[n * task.H + h] = h < H ? found[h].id : -1;
             task.distances[n * task.H + h] = h < H ? found[h].low : std::numeric_limits<T>::infinity();

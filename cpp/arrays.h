@@ -63,11 +63,16 @@ template <class T> Gaussians<T> gaussians_of(const Matrix<T> &means, const Facto
     return {m, factors.data(), offsets.data(), full};
 }
 
-// Refuses what is no component.
-template <class Ids> void require_components(const Ids &ids, std::size_t n_components, std::int64_t least) {
+// Refuses what is no component, of the argument of this name.
+template <class Ids>
+void require_components(const Ids &ids, std::size_t n_components, std::int64_t least, const char *name) {
+    const std::int32_t *id = ids.data();
+    const auto n = static_cast<std::int64_t>(n_components);
+    bool inside = true;
     for (std::size_t i = 0; i < ids.size(); ++i)
-        require(ids.data()[i] >= least && ids.data()[i] < static_cast<std::int64_t>(n_components),
-                "a component outside its range");
+        inside &= (id[i] >= least) & (id[i] < n);
+    if (!inside)
+        throw std::invalid_argument(std::string(name) + " has a component outside its range");
 }
 
 template <class T> constexpr bool MAY_BE_NONE = false;

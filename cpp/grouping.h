@@ -93,4 +93,29 @@ void sum_segments(const std::vector<Segment> &segments, const Sums &out, std::si
     }
 }
 
+// Whether sums by rows are worth their tables: numbers for each of C components that all lie near the processor, and
+// enough entries to each.
+inline bool sums_are_near(std::size_t C, std::size_t width, std::size_t n_entries) {
+    constexpr std::size_t NEAR = std::size_t(1) << 20; // bytes
+    return C * width * sizeof(double) <= NEAR && n_entries >= 8 * C;
+}
+
+// work(begin, end, sums) adds rows to the sums of C components: in pieces that do not depend on the threads, merged in
+// order.
+template <class Work>
+void sum_by_rows(std::size_t n, std::size_t n_entries, std::size_t C, const Sums &out, int n_threads, Work work) {
+    const std::size_t width = 1 + out.n_first + out.n_second;
+    const std::size_t n_pieces = std::clamp<std::size_t>(n_entries / (8 * C), 1, 32), step = (n + n_pieces - 1) / n_pieces;
+    std::vector<double> tables(n_pieces * C * width);
+    const auto sums = [&](std::size_t i) -> Sums {
+        double *own = tables.data() + i * C * width;
+        return {own, own + C, own + C * (1 + out.n_first), out.n_first, out.n_second};
+    };
+    parallel_for(n_pieces, n_threads, [&](std::size_t i) { work(std::min(n, i * step), std::min(n, (i + 1) * step), sums(i)); });
+    for_each(C, n_threads, [&](std::size_t c) {
+        for (std::size_t i = 0; i < n_pieces; ++i)
+            out.of(c).add(sums(i).of(c));
+    });
+}
+
 } // namespace cprime

@@ -22,7 +22,7 @@ template <class T> class Keeper {
         if (counts_[i] < task_.H)
             return std::numeric_limits<T>::max();
         Candidate<T> *found = found_ + i * capacity_;
-        std::nth_element(found, found + task_.H - 1, found + counts_[i], nearer<T>);
+        sort_nearest(found, task_.H, counts_[i]);
         return found[task_.H - 1].low;
     }
 
@@ -37,7 +37,7 @@ template <class T> class Keeper {
     void close(int i, std::size_t n) {
         Candidate<T> *found = found_ + i * capacity_;
         const int H = std::min(task_.H, counts_[i]);
-        std::partial_sort(found, found + H, found + counts_[i], nearer<T>);
+        sort_nearest(found, H, counts_[i]);
         for (int h = 0; h < task_.H; ++h) {
             task_.kept[n * task_.H + h] = h < H ? found[h].id : -1;
             task_.distances[n * task_.H + h] = h < H ? found[h].low : std::numeric_limits<T>::infinity();

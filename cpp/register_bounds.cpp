@@ -25,8 +25,8 @@ std::int64_t nearest_bounded(Matrix<T> X, Matrix<T> centers, Vector<T> shift, Ve
     require(n_others < m.n, "others");
 
     const KernelCall call;
-    require_components(labels, m.n, 0);
-    require_components(others, m.n, 0);
+    require_components(labels, m.n, 0, "labels");
+    require_components(others, m.n, 0, "others");
     const PackedCenters<T> packed(m, shift.data(), 0, n_threads);
     const BoundedTask<T> task{
         {x, m, packed.panels(), nullptr, static_cast<int>(n_others) + 1, labels.data(), distances.data(), nullptr},

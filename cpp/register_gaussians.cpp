@@ -68,7 +68,7 @@ void keep_best(Matrix<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offse
     require(kept.shape(1) >= 1, "kept");
     const KernelCall call;
     for (const auto &ids : {lists, previous})
-        require_components(ids, C, -1);
+        require_components(ids, C, -1, "lists or previous");
     const std::size_t width = previous.shape(1);
     std::vector<std::int64_t> entries;
     const std::vector<std::size_t> begin = group_by_first(previous.data(), x.n, width, C, n_threads, entries);
@@ -176,12 +176,21 @@ void moments(Matrix<T> X, Matrix<T> means, Table<std::int32_t> kept, std::option
     require((full || second.ndim() == 2) && second.size() == C * D * (full ? D : 1), "second");
 
     const KernelCall call;
+    const double *q = data_or_null(responsibilities), *weight = data_or_null(sample_weight);
+    const Sums out{counts.data(), first.data(), second.data(), D, second.size() / C};
+    if (H > 1 && !full && sums_are_near(C, 1 + 2 * D, x.n * H)) {
+        require_components(kept, C, 0, "kept");
+        const RowSumsTask<T> task{x, &m, kept.data(), q, weight, static_cast<int>(H)};
+        sum_by_rows(x.n, x.n * H, C, out, n_threads, [&](std::size_t b, std::size_t e, const Sums &to) {
+            kernel.sum_rows(task, b, e, to.count, to.first, to.second);
+        });
+        return;
+    }
     std::vector<std::int64_t> entries;
     const std::vector<std::size_t> begin = group(kept.data(), x.n * H, C, n_threads, entries);
-    const MomentsTask<T> task{
-        x, m, full, entries.data(), data_or_null(responsibilities), data_or_null(sample_weight), static_cast<int>(H)};
-    sum_segments(segments(begin, length), {counts.data(), first.data(), second.data(), D, second.size() / C},
-                 parts_of(D, full), n_threads, [&](const Segment &s, Part part, const Sums &to) {
+    const MomentsTask<T> task{x, m, full, entries.data(), q, weight, static_cast<int>(H)};
+    sum_segments(segments(begin, length), out, parts_of(D, full), n_threads,
+                 [&](const Segment &s, Part part, const Sums &to) {
                      kernel.moments(task, s.component, s.begin, s.end, part, to.count, to.first, to.second);
                  });
 }

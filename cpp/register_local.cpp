@@ -24,7 +24,7 @@ void reassign(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, std::op
     require(labels.shape(0) == x.n && new_labels.shape(0) == x.n && distances.shape(0) == x.n, "labels, distances");
 
     const KernelCall call;
-    require_components(lists, m.n, -1);
+    require_components(lists, m.n, -1, "lists");
     std::vector<std::int64_t> entries;
     const std::vector<std::size_t> begin = group(labels.data(), x.n, n_listed, n_threads, entries);
     const ReassignTask<T> task{x,
@@ -52,7 +52,7 @@ void keep(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, Table<std::
             "kept, distances");
     const KernelCall call;
     for (const auto &ids : {lists, previous})
-        require_components(ids, m.n, -1);
+        require_components(ids, m.n, -1, "lists or previous");
     const std::size_t width = previous.shape(1);
     std::vector<std::int64_t> entries;
     const std::vector<std::size_t> begin = group_by_first(previous.data(), x.n, width, m.n, n_threads, entries);
@@ -100,7 +100,7 @@ void nearest_among(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, Ta
 
     const KernelCall call;
     for (const auto &ids : {lists, previous, extra})
-        require_components(ids, m.n, -1);
+        require_components(ids, m.n, -1, "lists, previous or extra");
     const AmongTask<T> task{x,
                             m,
                             gaussians ? &*gaussians : nullptr,
@@ -139,7 +139,7 @@ nb::tuple evidence(Vector<std::int32_t> winners, Table<std::int32_t> evaluated, 
     std::vector<double> sums, weights;
     {
         const KernelCall call;
-        require_components(evaluated, C, -1);
+        require_components(evaluated, C, -1, "evaluated");
         std::vector<std::int64_t> entries;
         const std::vector<std::size_t> begin = group(winners.data(), n, C, n_threads, entries);
         struct Row {

@@ -42,16 +42,24 @@ void accumulate(Matrix<T> X, Table<std::int32_t> kept, std::optional<Table<doubl
     const KernelCall call;
     for (std::size_t i = 0; subset && i < n; ++i)
         require(subset->data()[i] >= 0 && static_cast<std::size_t>(subset->data()[i]) < x.n, "rows: outside X");
-    std::vector<std::int64_t> entries;
-    const std::vector<std::size_t> begin = group(kept.data(), n * H, C, n_threads, entries);
-    const AccumulateTask<T> task{
-        x, data_or_null(subset), entries.data(), data_or_null(responsibilities), data_or_null(sample_weight), H};
-
-    constexpr std::size_t SEGMENT = 8192;
+    const double *q = data_or_null(responsibilities), *weight = data_or_null(sample_weight);
+    const Sums out{counts.data(), sums.data(), nullptr, D, 0};
     std::fill_n(counts.data(), C, 0.0);
     if (!onto)
         std::fill_n(sums.data(), C * D, 0.0);
-    sum_segments(segments(begin, SEGMENT), {counts.data(), sums.data(), nullptr, D, 0}, 1, n_threads,
+    if (H > 1 && !subset && sums_are_near(C, 1 + D, n * H)) {
+        require_components(kept, C, 0, "kept");
+        const RowSumsTask<T> task{x, nullptr, kept.data(), q, weight, H};
+        sum_by_rows(n, n * H, C, out, n_threads, [&](std::size_t b, std::size_t e, const Sums &to) {
+            kernel.sum_rows(task, b, e, to.count, to.first, nullptr);
+        });
+        return;
+    }
+    std::vector<std::int64_t> entries;
+    const std::vector<std::size_t> begin = group(kept.data(), n * H, C, n_threads, entries);
+    const AccumulateTask<T> task{x, data_or_null(subset), entries.data(), q, weight, H};
+    constexpr std::size_t SEGMENT = 8192;
+    sum_segments(segments(begin, SEGMENT), out, 1, n_threads,
                  [&](const Segment &segment, Part, const Sums &to) {
                      kernel.accumulate(task, segment.begin, segment.end, to.count, to.first);
                  });

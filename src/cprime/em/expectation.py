@@ -76,10 +76,7 @@ class EStep:
             kept = _lingering(block, model, kept, before, self.epsilon)
         assert kept.costs is not None
         moved = np.ones(len(block), dtype=bool) if before is None else _differ(kept.ids, before.ids)
-        if components.squared_distances and points is block.X:
-            J = block.weighted_sum(kept.costs[:, 0])
-        else:
-            J = winner_error(block, model.centers, kept.winners.copy())
+        J = model.quantization_error(block, kept)
         sums: Sums = self.assignment.of_kept(block, model, kept, before, moved, J)
         n_moved, n_changed = block.count(moved), int(np.count_nonzero(moved))
         return kept, Totals(sums.statistics, n_distances, n_moved, n_changed, seen, sums.members, sums.movers)
@@ -166,7 +163,10 @@ def _differ(ids: NDArray, before: NDArray) -> NDArray[np.bool_]:
     """Which rows differ anywhere: (n,)."""
     if ids.shape != before.shape:
         return np.ones(len(ids), dtype=bool)
-    return (ids != before).any(axis=1) if ids.shape[1] > 1 else (ids != before)[:, 0]
+    differ = ids[:, 0] != before[:, 0]
+    for h in range(1, ids.shape[1]):
+        differ |= ids[:, h] != before[:, h]
+    return differ
 
 
 def _lingering(block: Block, model: Model, kept: Kept, before: Kept, epsilon: float) -> Kept:

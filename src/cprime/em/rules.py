@@ -31,6 +31,7 @@ _EXCHANGE_TOL = 8  # an exchange goes on while an iteration of it lowers J by mo
 _JUMP_TOL = 100  # there are more jumps while those before have lowered J by more than this many times `tol`
 _FIRST_JUMPS = 3  # exchanges before the first jumps
 _FEW = 0.25  # share of the points that may have moved for sums to be those of before, corrected for them
+_AFTER_BEYOND, _PACE = 2.5, 1.5  # by how much a step of EM gains more after one beyond; one beyond than one of EM
 _HEAVY = 64.0  # by how much a component may have lost weight for its sums to be corrected still
 
 
@@ -292,8 +293,10 @@ def _with_own_variance(model: TiedSpherical, statistics: Statistics) -> tuple[Ti
 class MixtureState:
     """F of the last iteration, and whether there has been an M-step; scatter of the data, as the model asks for it.
 
-    before: what the last M-step gave, if momentum builds on it    beyond: whether the pass is of parameters beyond that
+    before: an M-step's parameters that momentum builds on    beyond: whether the pass is of parameters beyond the last
     streak: M-steps in a row that momentum builds on
+    little: what the pass before gained, if that was so little that this one is of EM    pace: by how much a pass beyond
+    has last gained more than one of EM
     """
 
     scatter: Scatter | None
@@ -303,6 +306,8 @@ class MixtureState:
     before: Model | None = None
     beyond: bool = False
     streak: int = 0
+    little: float | None = None
+    pace: float = _PACE
 
 
 @dataclass(frozen=True)
@@ -311,8 +316,9 @@ class MixtureRule:
 
     With momentum (Nesterov 1983) an E-step sees parameters beyond those of the M-step, after s steps in a row by
     (Θ_k − Θ_k−1)(s − 1)/(s + 2). Where F would fall for it, the pass does not count: those of the M-step follow, and s
-    begins again (O'Donoghue & Candès 2015). So F never falls in what counts. A step gains some (s + 2)/3 times
-    what one of EM does; where that is little, one of EM is made, and judged by `tol`.
+    begins again (O'Donoghue & Candès 2015). So F never falls in what counts. Where a step gains little, one of EM is
+    made, which keeps the momentum; the fit ends where that gains less than twice `tol`, since from parameters beyond it
+    gains at least so much more than it does on EM's own way.
 
     tol: absolute change of F [nats a point]    n_kept: C′    assignment: "soft", "hard" or "posterior"
     finds_variance: whether the first σ² is that of the points with their nearest start (14)
@@ -353,20 +359,27 @@ class MixtureRule:
             logger.info("momentum would lower F; it begins again")
             back = replace(state, n_steps=n_steps, before=None, beyond=False, streak=0)
             return Step(state.before, back, False, False, n_steps >= self.max_iter, bound, J, statistics)
-        unmoved = self.assignment == "hard" and state.stepped and totals.n_moved == 0
+        unmoved = self.assignment == "hard" and state.stepped and totals.n_moved == 0 and totals.seen.around
         drawn = self.assignment == "posterior"  # draws go on for as long as they are asked for
-        pace = (state.streak + 2) / 3 if state.beyond else 1.0  # by how much a step gains more than one of EM
-        small = abs(state.last - bound) < self.tol * pace
+        gain = abs(bound - state.last)
+        change = gain / (_AFTER_BEYOND * state.pace if state.beyond else _AFTER_BEYOND if state.little else 1)
+        small = change < self.tol
         converged = not drawn and (unmoved or (small and not state.beyond))
-        after = replace(state, last=bound, n_steps=n_steps, stepped=True, beyond=False)
         done = converged or n_steps >= self.max_iter
         new = model.maximise(statistics, state.scatter)
-        if self.momentum and not done:
-            streak = state.streak + 1
-            after = replace(after, before=new, streak=streak)
-            if state.before is not None and not small:  # a small gain is judged by a step of EM
-                new, after = new.beyond(state.before, (streak - 1) / (streak + 2)), replace(after, beyond=True)
-        return Step(new, after, True, converged, done, bound, J, statistics, change=abs(state.last - bound) / pace)
+        after = replace(state, last=bound, n_steps=n_steps, stepped=True, beyond=False, little=None)
+        if not self.momentum or done:
+            return Step(new, after, True, converged, done, bound, J, statistics, change=change)
+        streak = state.streak + 1
+        after = replace(after, streak=streak)
+        if state.little is not None and gain > 0:
+            after = replace(after, pace=max(state.little / gain, 1.0))
+        if small and state.beyond:
+            return Step(new, replace(after, little=gain), True, False, False, bound, J, statistics, change=change)
+        after = replace(after, before=new)
+        if state.before is not None:
+            new, after = new.beyond(state.before, (streak - 1) / (streak + 2)), replace(after, beyond=True)
+        return Step(new, after, True, converged, done, bound, J, statistics, change=change)
 
     def jumped(self, step: Step, jumped: Jumped) -> Step:
         raise NotImplementedError("no step of a mixture is ripe for jumps")

@@ -128,6 +128,10 @@ class Model(Protocol):
         """counts, sums and squares of `Statistics`; cost: Σ w q cost of what is kept."""
         ...
 
+    def quantization_error(self, block: Block, kept: Kept) -> float:
+        """J of points with the best of what they keep [data unit²]."""
+        ...
+
     def maximise(self, statistics: Statistics, scatter: Scatter | None = None) -> Self:
         """The M-step."""
         ...
@@ -160,6 +164,9 @@ class Means:
 
     centers: Floats
     weights: Weights
+
+    def quantization_error(self, block: Block, kept: Kept) -> float:
+        return winner_error(block, self.centers, kept.winners.copy())
 
     def __getstate__(self) -> dict[str, Any]:
         """The parameters, without what has been made of them."""

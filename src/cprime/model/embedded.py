@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime import kernels
-from cprime.block import Block
+from cprime.block import Block, Kept
 from cprime.kernels.native import Floats
 from cprime.model.base import Means, Weights, log_weights
 from cprime.model.components import Centers
@@ -64,6 +64,14 @@ class Embedded(Means):
         if self._handicap is not None:
             cost -= float((counts * np.square(self._handicap)).sum())
         return counts, sums, cost
+
+    def quantization_error(self, block: Block, kept: Kept) -> float:
+        if not self._steady or kept.costs is None:  # costs are of other points
+            return super().quantization_error(block, kept)
+        J = block.weighted_sum(kept.costs[:, 0])
+        if self._handicap is not None:
+            J -= block.weighted_sum(np.square(self._embedded[:, -1], dtype=np.float64)[kept.winners])
+        return max(J, 0.0)
 
     def log_likelihood(self, X: Floats) -> NDArray[np.float64]:
         points = self.embed(X)

@@ -105,6 +105,7 @@ class Seen:
     n_points    n_heavy: those of positive weight    n_gone: of these, those whose winner is another one
     touched (m,): components that have won or lost, rising
     evidence (C, C): Σ w_n of what (8) averages in the real part, Σ w_n in the imaginary, by (c_o, c̃)
+    around: whether points have looked at anything that they did not keep
     """
 
     n_points: int
@@ -112,6 +113,7 @@ class Seen:
     n_gone: int = 0
     touched: NDArray[np.int32] | None = None
     evidence: csr_array | None = None
+    around: bool = True
 
     def __add__(self, other: "Seen") -> "Seen":
         touched, evidence = self.touched, self.evidence
@@ -120,7 +122,8 @@ class Seen:
         if evidence is not None and other.evidence is not None:
             evidence = evidence + other.evidence
         n_points, n_heavy = self.n_points + other.n_points, self.n_heavy + other.n_heavy
-        return Seen(n_points, n_heavy, self.n_gone + other.n_gone, touched, evidence)
+        around = self.around and other.around
+        return Seen(n_points, n_heavy, self.n_gone + other.n_gone, touched, evidence, around)
 
 
 class Found(NamedTuple):

@@ -2,7 +2,8 @@
 
 Every point compares the component it is in with that one's neighbours; the points of a component share their
 candidates, which makes the E-step a few dense tiles (`kernels.reassign`, `keep_nearest`, `keep_best`). A point that
-keeps several components looks at the neighbours of the best, and every other time at those of another. Lists come from
+keeps several components looks at the neighbours of the best, and every other time at those of another; after a few
+passes most only measure again what it keeps, and every third looks around. Lists come from
 all C² pairs while these are few beside N, from neighbours of neighbours beyond. Audits search a sample of points
 exactly, and double the lists where these find too few of the best components.
 """
@@ -34,6 +35,7 @@ _FIRST_NEIGHBORS, _FIRST_OF_MIXTURES = 33, 65  # the component itself, and one o
 _NEAR = 8  # nearest neighbors that hear at once of a component that has jumped
 _MOST_OF_MANY = 65  # neighbors where lists come from lists
 _MOST_SHARE = 4  # lists grow no longer than one in so many of the components
+_RESTLESS, _PERIOD = 6, 3  # of points that keep several: passes that all look around, and which of those that follow do
 _FEW = 2048  # components that are all looked at where a mixture begins
 
 
@@ -70,8 +72,11 @@ class LookAround:
     def __call__(self, block: Block, points: Floats, kept: Kept | None, components: Components, n_kept: int) -> Found:
         assert kept is not None
         before, C = kept.winners, len(components.centers)
-        looked_at = 1 + (self.lists >= 0).sum(axis=1)
-        if n_kept > 1:
+        looked_at, calm = 1 + (self.lists >= 0).sum(axis=1), not self.lists.shape[1]
+        if n_kept > 1 and calm:
+            found = components.among(points, self.lists, kept.ids, n_kept)
+            after, evaluations = Kept(found.kept, found.distances), len(before) * (n_kept - 1)
+        elif n_kept > 1:
             after = Kept(*components.keep(points, self.lists, self._led(kept.ids), n_kept))
             evaluations = len(before) * (n_kept - 1)
         else:
@@ -86,7 +91,13 @@ class LookAround:
         touched = np.zeros(C, dtype=bool)
         touched[before[gone]] = touched[after.winners[gone]] = True
         evaluations += int(np.bincount(before, minlength=C) @ looked_at)
-        seen = Seen(len(before), block.count(), block.count(gone), np.flatnonzero(touched).astype(np.int32))
+        seen = Seen(
+            len(before),
+            block.count(),
+            block.count(gone),
+            np.flatnonzero(touched).astype(np.int32),
+            around=not calm,
+        )
         return Found(after, evaluations, seen)
 
     def _reassigned(
@@ -136,7 +147,7 @@ class GraphState:
     """What the search knows.
 
     n_neighbors, first: G, and what it was at first    lists (C, G − 1)
-    lost: whether points are far from where their lists reach
+    lost: whether points are far from where their lists reach    several: whether points keep more than one component
     found: the share of points that the last audit found right
     moved: share of the points that have changed their winner since the lists were made
     iteration: passes so far    last: what the last pass with these lists saw and did
@@ -150,6 +161,7 @@ class GraphState:
     last: Last | None = None
     lost: bool = False
     found: float | None = None
+    several: bool = False
 
 
 @dataclass(frozen=True)
@@ -203,7 +215,7 @@ class Graph(Value):
             look = LookAtAll()
         elif n_kept > 1 or not placed:
             look = LookInCells(cells, lists)
-        return GraphState(n_neighbors, n_neighbors, lists), look
+        return GraphState(n_neighbors, n_neighbors, lists, several=n_kept > 1), look
 
     def refresh(self, state: GraphState, components: Components) -> GraphState:
         if state.moved < _STALE:
@@ -217,7 +229,12 @@ class Graph(Value):
     def look(self, state: GraphState, components: Components, factors: Factors | None, key: Key) -> LookAround:
         if state.lost:
             return LookAround(state.lists, factors, None, state.iteration, Cells(components.centers))
-        return LookAround(state.lists, factors, _stirred(state, components, factors), state.iteration)
+        turn = state.iteration
+        if state.several and turn >= _RESTLESS and state.n_neighbors < len(components.centers):
+            turn, calm = divmod(turn - _RESTLESS, _PERIOD)
+            if calm:
+                return LookAround(state.lists[:, :0], factors, None, 0)
+        return LookAround(state.lists, factors, _stirred(state, components, factors), turn)
 
     def learn(
         self, state: GraphState, look: LookAround, components: Components, seen: Seen, sample: Sample, key: Key

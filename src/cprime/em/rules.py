@@ -317,7 +317,7 @@ class MixtureRule:
     With momentum (Nesterov 1983) an E-step sees parameters beyond those of the M-step, after s steps in a row by
     (Θ_k − Θ_k−1)(s − 1)/(s + 2). Where F would fall for it, the pass does not count: those of the M-step follow, and s
     begins again (O'Donoghue & Candès 2015). So F never falls in what counts. Where a step gains little, one of EM is
-    made, which keeps the momentum; the fit ends where that gains less than twice `tol`, since from parameters beyond it
+    made, which keeps the momentum; the fit ends where that gains less than 2.5 `tol`, since from parameters beyond it
     gains at least so much more than it does on EM's own way.
 
     tol: absolute change of F [nats a point]    n_kept: C′    assignment: "soft", "hard" or "posterior"

@@ -27,8 +27,9 @@ MIXTURE_STARTS = ("auto", "kmeans", "k-means++", "random", "random_from_data", "
 COVARIANCE_TYPES = ("tied_spherical", "spherical", "diag", "tied", "full")
 # With n_active="auto", mixtures of at most EXACT_AUTO components are fitted by exact EM, larger ones keep KEPT_AUTO.
 EXACT_AUTO, KEPT_AUTO = 16, 5
-# With search="auto", the exact search is left at so many components and so many evaluations an iteration.
-PARTIAL_COMPONENTS, PARTIAL_EVALUATIONS = 256, 2**25
+# With search="auto", the exact search is left at so many components and so many evaluations an iteration: of a k-means,
+# and of a mixture, where an evaluation is dearer.
+PARTIAL, PARTIAL_MIXTURE = (256, 2**25), (128, 2**24)
 # Below, k-means goes by bounds in so few dimensions, from so many components and so many evaluations an iteration.
 BOUNDED_FEATURES, BOUNDED_COMPONENTS, BOUNDED_EVALUATIONS = 4, 32, 2**21
 LARGEST_COPY = 4 * 2**30  # bytes of data that are regrouped by default
@@ -238,7 +239,7 @@ def _search_of(
         low = n_features is not None and n_features <= BOUNDED_FEATURES
         enough = n_components >= BOUNDED_COMPONENTS and n_components * n_points >= BOUNDED_EVALUATIONS
         exact = "bounded" if low and enough else "full"
-        name = "graph" if are_many(n_components, n_points) and n_active < n_components else exact
+        name = "graph" if are_many(n_components, n_points, n_active) and n_active < n_components else exact
     if name == "graph":
         return Graph(n_neighbors)
     if name in ("exact", "estimated"):
@@ -246,9 +247,10 @@ def _search_of(
     return Full() if name == "full" else Bounded()
 
 
-def are_many(n_components: int, n_points: int) -> bool:
+def are_many(n_components: int, n_points: int, n_active: int = 1) -> bool:
     """Whether there are so many components that looking at all of them is not cheap."""
-    return n_components >= PARTIAL_COMPONENTS and n_components * n_points >= PARTIAL_EVALUATIONS
+    components, evaluations = PARTIAL if n_active == 1 else PARTIAL_MIXTURE
+    return n_components >= components and n_components * n_points >= evaluations
 
 
 def resolve_exchange(search: Search, epsilon: float, metric: str) -> bool:

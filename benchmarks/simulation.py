@@ -21,8 +21,8 @@ from cprime import open_data
 from cprime._random import Key
 from cprime.block import Block, Kept
 from cprime.em.expectation import EStep, Totals
+from cprime.em.k_means_rule import KMeansRule, KMeansState
 from cprime.em.loop import Plan, begin, iterate
-from cprime.em.rules import KMeansRule, KMeansState
 from cprime.em.state import Fit
 from cprime.execution import Local
 from cprime.execution.chunk import Chunk

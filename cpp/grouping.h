@@ -105,13 +105,15 @@ inline bool sums_are_near(std::size_t C, std::size_t width, std::size_t n_entrie
 template <class Work>
 void sum_by_rows(std::size_t n, std::size_t n_entries, std::size_t C, const Sums &out, int n_threads, Work work) {
     const std::size_t width = 1 + out.n_first + out.n_second;
-    const std::size_t n_pieces = std::clamp<std::size_t>(n_entries / (8 * C), 1, 32), step = (n + n_pieces - 1) / n_pieces;
+    const std::size_t n_pieces = std::clamp<std::size_t>(n_entries / (8 * C), 1, 32),
+                      step = (n + n_pieces - 1) / n_pieces;
     std::vector<double> tables(n_pieces * C * width);
     const auto sums = [&](std::size_t i) -> Sums {
         double *own = tables.data() + i * C * width;
         return {own, own + C, own + C * (1 + out.n_first), out.n_first, out.n_second};
     };
-    parallel_for(n_pieces, n_threads, [&](std::size_t i) { work(std::min(n, i * step), std::min(n, (i + 1) * step), sums(i)); });
+    parallel_for(n_pieces, n_threads,
+                 [&](std::size_t i) { work(std::min(n, i * step), std::min(n, (i + 1) * step), sums(i)); });
     for_each(C, n_threads, [&](std::size_t c) {
         for (std::size_t i = 0; i < n_pieces; ++i)
             out.of(c).add(sums(i).of(c));

@@ -59,10 +59,9 @@ void accumulate(Matrix<T> X, Table<std::int32_t> kept, std::optional<Table<doubl
     const std::vector<std::size_t> begin = group(kept.data(), n * H, C, n_threads, entries);
     const AccumulateTask<T> task{x, data_or_null(subset), entries.data(), q, weight, H};
     constexpr std::size_t SEGMENT = 8192;
-    sum_segments(segments(begin, SEGMENT), out, 1, n_threads,
-                 [&](const Segment &segment, Part, const Sums &to) {
-                     kernel.accumulate(task, segment.begin, segment.end, to.count, to.first);
-                 });
+    sum_segments(segments(begin, SEGMENT), out, 1, n_threads, [&](const Segment &segment, Part, const Sums &to) {
+        kernel.accumulate(task, segment.begin, segment.end, to.count, to.first);
+    });
 }
 
 template <class T>

@@ -8,7 +8,9 @@ from em_data import KEY, C, D, block, kept, model, points, squares
 
 from cprime.block import Kept
 from cprime.em import EStep, ExactEStep, Hard, KMeansRule, MixtureRule, Soft, Totals, Winners, hard_free_energy
-from cprime.em.rules import KMeansState, MixtureState, Step, exchange_factors
+from cprime.em.k_means_rule import KMeansState, exchange_factors
+from cprime.em.mixture_rule import MixtureState
+from cprime.em.rules import Step
 from cprime.execution import local
 from cprime.model import Diag, Scatter, TiedSpherical
 from cprime.search import Full, Seen

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cprime import GaussianMixture
-from cprime.em.rules import MixtureRule
+from cprime.em.mixture_rule import MixtureRule
 from cprime.model import FAMILIES
 
 C = 24

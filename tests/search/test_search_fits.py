@@ -343,18 +343,21 @@ def test_an_approximate_prediction_mostly_agrees(search, C):
 
 
 @pytest.mark.parametrize(
-    ("n", "C", "partial"),
+    ("n", "C", "n_active", "partial"),
     [
-        (2**25 // 256, 255, False),
-        (2**25 // 256 - 1, 256, False),
-        (2**25 // 256, 256, True),
-        (2**25 // 4096, 4096, True),
+        (2**25 // 256, 255, 1, False),
+        (2**25 // 256 - 1, 256, 1, False),
+        (2**25 // 256, 256, 1, True),
+        (2**25 // 4096, 4096, 1, True),
+        (2**24 // 128, 127, 3, False),
+        (2**24 // 128 - 1, 128, 3, False),
+        (2**24 // 128, 128, 3, True),
+        (2**24 // 128, 128, 128, False),
     ],
 )
-def test_the_automatic_search(n, C, partial):
-    assert resolve_search(KMeans(C), C, 1, n) == (Graph() if partial else Full())
-    assert resolve_search(mixture(C, "auto"), C, 3, n) == (Graph() if partial else Full())
-    assert resolve_search(mixture(C, "auto"), C, C, n) == Full()
+def test_the_automatic_search(n, C, n_active, partial):
+    estimator = KMeans(C) if n_active == 1 else mixture(C, "auto")
+    assert resolve_search(estimator, C, n_active, n) == (Graph() if partial else Full())
 
 
 def test_the_automatic_search_is_seen_in_the_fit():

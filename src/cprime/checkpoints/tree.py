@@ -12,7 +12,8 @@ from scipy.sparse import csr_array
 from cprime import model, search
 from cprime._random import Key
 from cprime.block import Kept
-from cprime.em.rules import KMeansState, MixtureState
+from cprime.em.k_means_rule import KMeansState
+from cprime.em.mixture_rule import MixtureState
 from cprime.em.state import Fit
 from cprime.encoding import as_computed
 from cprime.execution.chunk import Chunk

@@ -146,6 +146,12 @@ class Winners:
         raise NotImplementedError("a k-means keeps what a search has found")
 
 
+def assignment_of(name: str, key: Key) -> Assignment:
+    """By its name."""
+    choices: dict[str, Assignment] = {"soft": Soft(), "hard": Hard(), "posterior": Drawn(key)}
+    return choices[name]
+
+
 def _movers(
     block: Block, rows: NDArray[np.intp], before: NDArray[np.int32], after: NDArray[np.int32], n_components: int
 ) -> Movers:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from cprime._random import Key
 from cprime.em.expectation import Totals
-from cprime.em.rules import KMeansRule, MixtureRule
+from cprime.em.k_means_rule import KMeansRule
+from cprime.em.mixture_rule import MixtureRule
 from cprime.execution import Data
 from cprime.model import Model, TiedSpherical
 from cprime.search import Full

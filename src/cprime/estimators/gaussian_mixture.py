@@ -61,9 +61,9 @@ class GaussianMixture(FittedMixture):
     search : str or object of cprime.search, default="auto"
         Which components a point looks at before it keeps C′ of them: "full" is all; "exact" and "estimated" are
         var-GMM-X and -S of Forster & Lücke, "graph" renews its lists only where points move. "auto" is "graph" from 128
-        components and 2²⁴ evaluations an iteration where C′ < C (256 and 2²⁵ for C′ = 1), else "full". "bounded", for C′ = 1, finds what "full"
-        does; of Gaussians that share one variance it skips what bounds on distances exclude. The objects `Full`,
-        `Bounded`, `Graph` and `Papers` of `cprime.search` have the options of each.
+        components and 2²⁴ evaluations an iteration where C′ < C (256 and 2²⁵ for C′ = 1), else "full". "bounded", for
+        C′ = 1, finds what "full" does; of Gaussians that share one variance it skips what bounds on distances exclude.
+        The objects `Full`, `Bounded`, `Graph` and `Papers` of `cprime.search` have the options of each.
     n_neighbors : int or "auto", default="auto"
         G, the length of a component's neighbor list, itself among them, of the search that a string names, if it has
         lists. "auto" is 16 for "exact" and "estimated"; "graph" begins with 65, or 33 for n_active=1, and doubles them

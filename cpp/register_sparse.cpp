@@ -146,7 +146,7 @@ void sparse_along(const Csr<T> &X, Matrix<T> centers, Matrix<T> directions, Vect
     require(labels.shape(0) == x.n && out.shape(0) == x.n, "labels, out");
     const KernelCall call;
     check(x, std::get<0>(X).shape(0), n_threads);
-    require_components(labels, v.n, 0);
+    require_components(labels, v.n, 0, "labels");
     std::vector<double> offsets(v.n);
     parallel_for(v.n, n_threads, [&](std::size_t c) { offsets[c] = kernel.product(m[c], v[c], x.D); });
     constexpr std::size_t STEP = 1024;
@@ -172,7 +172,7 @@ void sparse_reassign(const Csr<T> &X, Matrix<T> centers, Table<std::int32_t> lis
 
     const KernelCall call;
     check(x, std::get<0>(X).shape(0), n_threads);
-    require_components(lists, m.n, -1);
+    require_components(lists, m.n, -1, "lists");
     std::vector<std::int64_t> entries;
     const std::vector<std::size_t> first = group(labels.data(), x.n, n_listed, n_threads, entries);
     const std::vector<Twofold> square = squares_of(m, n_threads);
@@ -217,7 +217,7 @@ void sparse_nearest_among(const Csr<T> &X, Matrix<T> centers, Table<std::int32_t
     const KernelCall call;
     check(x, std::get<0>(X).shape(0), n_threads);
     for (const auto &ids : {lists, previous, extra})
-        require_components(ids, m.n, -1);
+        require_components(ids, m.n, -1, "lists, previous or extra");
     const std::vector<Twofold> square = squares_of(m, n_threads);
     SparseAmongTask<T> task;
     static_cast<AmongTask<T> &>(task) = {{},

@@ -92,6 +92,7 @@ def test_an_unchanged_program_runs(tmp_path):
         assert (found.stdout, found.stderr, found.returncode) == (expected, "", 0)
 
 
+@pytest.mark.long
 def test_without_a_program_it_says_what_it_wants(tmp_path):
     found = run(cwd=tmp_path)
     assert found.returncode == 2

@@ -26,6 +26,7 @@ THEIRS = {
     if name not in ("patch", "unpatch")
 }
 CLASSES = [name for name, value in THEIRS.items() if inspect.isclass(value)]
+DRAWS_BY_WEIGHT = "normalized_sample_weight" in inspect.getsource(sklearn.cluster.MiniBatchKMeans.fit)
 every_class = pytest.mark.parametrize("name", CLASSES)
 
 
@@ -71,7 +72,11 @@ def test_what_it_is(name, X):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_results_are_those_of_scikit_learn(name, dtype, X):
     X = X.astype(dtype)
+    if name == "MiniBatchKMeans" and not DRAWS_BY_WEIGHT:
+        pytest.skip("this scikit-learn draws its batches otherwise")
     here, there = made(name).fit(X), THEIRS[name](**made(name).get_params()).fit(X)
+    if name == "GaussianMixture" and there.weights_.dtype != dtype:
+        pytest.skip("this scikit-learn makes mixtures of float32 double")
     rtol = 1e-9 if dtype is np.float64 else 2e-3
     for attribute, expected in vars(there).items():
         if not attribute.endswith("_") or attribute == "lower_bound_":  # ours is that of the last parameters
@@ -157,6 +162,8 @@ def test_arguments_are_refused_in_scikit_learns_words(name, X):
 @pytest.mark.parametrize("name", ["KMeans", "MiniBatchKMeans", "BisectingKMeans"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_sparse_rows_are_those_of_an_array(name, dtype, X, handed_over):
+    if name == "MiniBatchKMeans" and not DRAWS_BY_WEIGHT:
+        pytest.skip("this scikit-learn draws its batches otherwise")
     X = np.where(X > 0.3, X, 0).astype(dtype)
     sparse = csr_array(X)
     here, there = (

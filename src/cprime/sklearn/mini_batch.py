@@ -31,8 +31,8 @@ _ANY = Key(0)  # where nothing is drawn
 class MiniBatchKMeans(Nearest, sklearn.cluster.MiniBatchKMeans):
     """k-means by batches with the arguments, attributes and errors of scikit-learn's `MiniBatchKMeans`.
 
-    Batches, starts and reassigned centers are drawn as scikit-learn draws them: the same `random_state` gives the same
-    fit, but for rounding. Assignments and means are cprime's.
+    Batches, starts and reassigned centers are drawn as scikit-learn 1.9 draws them: the same `random_state` gives the
+    same fit, but for rounding. Assignments and means are cprime's.
 
     Attributes
     ----------

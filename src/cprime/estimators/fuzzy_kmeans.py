@@ -151,8 +151,8 @@ class FuzzyKMeans(Arrays, Graded):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Finite numbers. float32 and float64 stay as they are, anything else becomes float64; a C-contiguous
-            array or memory map is not copied.
+            Finite numbers. Types of up to 16 bits and float32 become float32, wider ones float64; a C-contiguous array
+            or memory map is not copied.
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
             A weight of 2 is the point twice; None is 1 for each.

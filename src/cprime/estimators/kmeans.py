@@ -202,8 +202,8 @@ class KMeans(FittedKMeans, Clusterer):
         Parameters
         ----------
         X : array-like or sparse array of shape (n_samples, n_features)
-            Finite numbers. float32 and float64 stay as they are, anything else becomes float64; a C-contiguous
-            array and a CSR one are not copied, a memory map is read in chunks of 128 MiB.
+            Finite numbers. Types of up to 16 bits and float32 become float32, wider ones float64; a C-contiguous array
+            and a CSR one are not copied, a memory map is read in chunks of 128 MiB.
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
             A weight of 2 is the point twice; None is 1 for each.

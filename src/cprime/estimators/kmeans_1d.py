@@ -90,7 +90,7 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         Parameters
         ----------
         X : array-like of shape (n_samples, 1)
-            Finite numbers. float32 stays what it is, anything else becomes float64.
+            Finite numbers. Types of up to 16 bits and float32 become float32, wider ones float64.
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
             A weight of 2 is the point twice; None is 1 for each. A point of weight 0 is labelled, no more; the others

@@ -143,7 +143,7 @@ class KMedoids(Arrays, Prototypes):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or (n_samples, n_samples) for metric="precomputed"
-            Finite numbers. float32 and float64 stay as they are, anything else becomes float64.
+            Finite numbers. Types of up to 16 bits and float32 become float32, wider ones float64.
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
             A weight of 2 is the point twice; None is 1 for each.

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from cprime.estimators.validation import check_weights, validated
 from cprime.execution import Data, Local, local
 from cprime.sources import Source, is_source_like, open_data
+from cprime.sources.foreign import plain
 from cprime.sources.prepared import Preparation, PreparedSource
 
 
@@ -18,6 +19,7 @@ def opened(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] 
 
     dtype: what a fitted estimator's data are turned into, None where it is being fitted
     """
+    X = plain(X)
     if dtype is not None:
         check_is_fitted(estimator)
         if hasattr(estimator, "preparation_") and not isinstance(X, PreparedSource):

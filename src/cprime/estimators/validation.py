@@ -22,6 +22,9 @@ from cprime.execution import Data
 from cprime.kernels import extent
 from cprime.kernels.sparse import Sparse, sparse
 from cprime.search import Bounded, Full, Graph, Papers, Search
+from cprime.sources.foreign import plain
+from cprime.sources.kinds import kind_of, precision
+from cprime.sources.tables import kinds
 
 MIXTURE_STARTS = ("auto", "kmeans", "k-means++", "random", "random_from_data", "afk-mc2", "two-level")
 COVARIANCE_TYPES = ("tied_spherical", "spherical", "diag", "tied", "full")
@@ -39,9 +42,10 @@ SEARCHES = ("auto", "full", "bounded", "exact", "estimated", "graph")
 def validated(estimator: Any, X: Any, dtype: Callable[[], Any] | None = None) -> NDArray:
     """Data as the estimators take them: rows of finite numbers in C order, or sparse ones where the tags say so.
 
-    dtype: what a fitted estimator's data are turned into; None where it is being fitted: float32 and float64 then stay
-    as they are, anything else becomes float64
+    dtype: what a fitted estimator's data are turned into; None where it is being fitted: they become float32 then if
+    that holds all numbers of their type, else float64
     """
+    X = plain(X)
     checks: dict[str, Any] = {"order": "C", "accept_sparse": _formats(estimator), "ensure_all_finite": False}
     if dtype is not None:
         check_is_fitted(estimator)
@@ -49,18 +53,41 @@ def validated(estimator: Any, X: Any, dtype: Callable[[], Any] | None = None) ->
         if dtype is not None:
             X = validate_data(estimator, X, reset=False, dtype=dtype(), **checks)
         else:
-            X = validate_data(estimator, X, dtype="numeric", **checks)  # tables keep float32 only so
-            single = X.dtype.kind == "f" and X.dtype.itemsize == 4
-            X = X.astype(np.float32 if single else np.float64, copy=False)
+            X = validate_data(estimator, X, dtype=_precision_of(X), **checks)
+            X = X.astype(precision([X.dtype]), copy=False)
         X = sparse(X) if issparse(X) else X
         largest, spread = extent(X, n_threads=getattr(estimator, "n_threads", None))
         if not np.isfinite(largest):
-            values = X.entries[0] if isinstance(X, Sparse) else X
-            assert_all_finite(values, estimator_name=type(estimator).__name__, input_name="X")
+            _refuse_not_finite(estimator, X)
     check_largest(largest, X.dtype, X.shape[1], "X")
     if dtype is None:
         check_spread(spread, X.dtype, "X")
     return X
+
+
+def _precision_of(X: Any) -> Any:
+    """The narrower of float32 and float64 that holds the types of an array or table; "numeric" where it has others."""
+    if type(X).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow") and len(getattr(X, "shape", ())) == 2:
+        found = kinds(X)
+    elif isinstance(getattr(X, "dtype", None), np.dtype):
+        found = [kind_of(X.dtype)]
+    else:
+        return "numeric"
+    return "numeric" if any(isinstance(kind, str) for kind in found) else precision(found)
+
+
+def _refuse_not_finite(estimator: Any, X: NDArray | Sparse) -> None:
+    """Raise ValueError as scikit-learn does, and name the first value."""
+    values = X.entries[0] if isinstance(X, Sparse) else X
+    try:
+        assert_all_finite(values, estimator_name=type(estimator).__name__, input_name="X")
+    except ValueError as error:
+        if isinstance(X, Sparse):
+            raise
+        row, column = np.argwhere(~np.isfinite(X))[0].tolist()
+        names = getattr(estimator, "feature_names_in_", None)
+        where = column if names is None else repr(names[column])
+        raise ValueError(f"{error}\nThe first is {X[row, column]} in row {row}, column {where}.") from None
 
 
 def _formats(estimator: Any) -> str | bool:
@@ -191,7 +218,7 @@ def check_weights(sample_weight: Any, X: NDArray) -> NDArray[np.float64] | None:
     """Weights as float64, or None; not negative and not all zero."""
     if sample_weight is None:
         return None
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    weights = _check_sample_weight(plain(sample_weight, "sample_weight"), X, dtype=np.float64, ensure_non_negative=True)
     if not weights.any():
         raise ValueError("sample_weight must have at least one positive entry, got zeros only.")
     with np.errstate(over="ignore"):

@@ -55,7 +55,7 @@ class Splitter(NearestCenter, Clusterer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Finite numbers. float32 and float64 stay as they are, anything else becomes float64.
+            Finite numbers. Types of up to 16 bits and float32 become float32, wider ones float64.
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
             A weight of 2 is the point twice, in the criterion and the test too; None is 1 for each. So weights that

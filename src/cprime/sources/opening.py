@@ -11,6 +11,7 @@ import numpy as np
 from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source
 from cprime.sources.folder import FolderSource, files_of
+from cprime.sources.foreign import plain
 from cprime.sources.held import AS_HELD, HeldSource
 from cprime.sources.mapped import open_memmap
 from cprime.sources.prepared import Preparation, PreparedSource, complete
@@ -215,6 +216,7 @@ def _object_opener(data: Any) -> tuple[str, str] | None:
 
 
 def _open_object(data: Any) -> Source:
+    data = plain(data)
     found = _object_opener(data)
     if found is not None:
         return _opener(*found)(data)

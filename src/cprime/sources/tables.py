@@ -21,7 +21,7 @@ class TableSource(ArraySource):
             table = pa.Table.from_batches([table])
         names = [str(name) for name in (table.column_names if _library(table) == "pyarrow" else table.columns)]
         check_names("X", names)
-        Source.__init__(self, "X", len(table), [_kind(table, j) for j in range(len(names))], names)
+        Source.__init__(self, "X", len(table), kinds(table), names)
         self._table = table
         self._mapped = False
 
@@ -33,6 +33,12 @@ class TableSource(ArraySource):
 
     def _pick(self, block: NDArray) -> NDArray:
         return block
+
+
+def kinds(table: Any) -> list[Kind]:
+    """How the columns of a table are stored."""
+    n = len(table.column_names if _library(table) == "pyarrow" else table.columns)
+    return [_kind(table, j) for j in range(n)]
 
 
 def _library(table: Any) -> str:

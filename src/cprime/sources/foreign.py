@@ -1,0 +1,89 @@
+"""What other libraries hold, as arrays and tables that are read here: by what objects offer, no library is imported."""
+
+import sys
+from typing import Any
+
+import numpy as np
+
+
+def plain(data: Any, name: str = "X") -> Any:
+    """Data of other libraries as a NumPy array, a table or whatever else is known here; what is known, as it is.
+
+    Tensors and arrays of the array API or DLPack, in the processor's memory, are not copied if NumPy has their type;
+    bfloat16 and its like become float32; a lazy frame of polars is collected; of an AnnData it is `X`.
+
+    Parameters
+    ----------
+    data : object
+        What a caller passed.
+    name : str, default="X"
+        What it is called in messages.
+
+    Raises
+    ------
+    TypeError
+        If the data are not in the processor's memory, or are no single matrix; the message says what to call.
+    ValueError
+        If values are masked.
+    """
+    library = type(data).__module__.partition(".")[0]
+    if isinstance(data, np.ndarray):
+        return _unmasked(data, name) if isinstance(data, np.ma.MaskedArray) else _of_numpy(data)
+    if library in ("dask", "pandas", "scipy", "builtins"):
+        return data
+    if library == "torch" and hasattr(data, "detach"):
+        return _of_torch(data, name)
+    if library == "polars":
+        return data.collect() if type(data).__name__ == "LazyFrame" else data
+    if library == "pyarrow":
+        return sys.modules["pyarrow"].Table.from_batches([data]) if type(data).__name__ == "RecordBatch" else data
+    if library == "anndata":
+        return plain(data.X, name) if hasattr(data, "X") else data.to_memory()
+    if library == "xarray":
+        if type(data).__name__ == "Dataset":
+            raise TypeError(f"{name} is an xarray.Dataset: give one DataArray of it, or {name}.to_dataframe().")
+        return plain(data.data, name)
+    if hasattr(data, "__array_namespace__") or (hasattr(data, "__dlpack__") and not hasattr(data, "__array__")):
+        return _of_numpy(_exchanged(data, name))
+    return data
+
+
+def _of_numpy(array: np.ndarray) -> np.ndarray:
+    """Narrow floats that NumPy itself does not have, bfloat16 among them, as float32."""
+    return array.astype(np.float32) if array.dtype.type.__module__ == "ml_dtypes" else array
+
+
+def _unmasked(array: np.ma.MaskedArray, name: str) -> np.ndarray:
+    n_masked = int(np.ma.count_masked(array))
+    if n_masked:
+        raise ValueError(
+            f"{name} is a masked array with {n_masked} masked values, which would be taken for data: give "
+            f"{name}.filled(value), or its rows without them."
+        )
+    return np.asarray(array)
+
+
+def _of_torch(tensor: Any, name: str) -> np.ndarray:
+    if tensor.device.type != "cpu":
+        raise TypeError(f"{name} is a tensor on {tensor.device}: give {name}.cpu().")
+    if str(tensor.layout) != "torch.strided":
+        raise TypeError(f"{name} is a tensor of layout {tensor.layout}: give {name}.to_dense().")
+    tensor = tensor.detach().resolve_conj()
+    narrow = str(tensor.dtype) == "torch.bfloat16" or "float8" in str(tensor.dtype)
+    return (tensor.float() if narrow else tensor).numpy()
+
+
+def _exchanged(data: Any, name: str) -> np.ndarray:
+    """Through DLPack without a copy, or as the object itself becomes an array."""
+    try:
+        return np.from_dlpack(data)
+    except (BufferError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+        reason = error
+    try:
+        if hasattr(data, "__array__"):
+            return np.asarray(data)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(f"{name} cannot be read, it is a {type(data)}: {error}") from error
+    raise TypeError(
+        f"{name} cannot be read through DLPack, it is a {type(data)}: {reason}. A copy in the processor's memory can."
+    ) from reason

@@ -137,6 +137,7 @@ def figures(records: list[Record]) -> dict[str, Figure]:
     for group in grouped(records, "data", "C"):
         if "skipped" in group[0]:
             continue
+        most = {record["trainer"]: record["niter"] for record in group}  # they come in rising order
         curves = [
             Curve(
                 f"{_name(record)}, {record['seconds']:.3g} s",
@@ -145,6 +146,7 @@ def figures(records: list[Record]) -> dict[str, Figure]:
                 [point["recall"] for point in record["search"]],
             )
             for record in group
+            if record["niter"] == most[record["trainer"]]
         ]
         title = f"IVF{group[0]['C']:,}, {group[0]['data']}"
         name = f"inverted-files-{group[0]['data']}-{group[0]['C']}"

@@ -8,12 +8,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from cprime import kernels
 from cprime.block import Block, Kept
 from cprime.estimators.validation import check_weights
 from cprime.execution import Data, local
 from cprime.kernels.native import Floats, computing
+from cprime.model.unit import unit_rows
+from cprime.sources.optional import require
 
 
 @dataclass(frozen=True)
@@ -119,6 +122,33 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         data = self._opened(X)
         with computing(self.n_threads):
             return data.map(partial(self._distances_to, self.cluster_centers_), len(self.cluster_centers_), data.dtype)
+
+    def to_faiss(self) -> Any:
+        """A FAISS index of the centers, in their order: it finds the nearest one, or quantizes for an inverted file.
+
+        Returns
+        -------
+        index : faiss.IndexFlatL2, or faiss.IndexFlatIP of centers of length 1 where the metric is "cosine"
+            In float32.
+
+        Raises
+        ------
+        ValueError
+            If the metric is none of FAISS's.
+        ImportError
+            If FAISS is missing.
+        """
+        check_is_fitted(self)
+        metric = getattr(self, "metric", "euclidean")
+        if not isinstance(metric, str) or metric not in ("euclidean", "sqeuclidean", "cosine"):
+            raise ValueError(f"to_faiss needs metric='euclidean' or 'cosine', got {metric!r}.")
+        faiss = require("faiss", "to_faiss")
+        centers = np.ascontiguousarray(self.cluster_centers_, dtype=np.float32)
+        if metric == "cosine":
+            centers = unit_rows(centers, "cluster_centers_")
+        index = (faiss.IndexFlatIP if metric == "cosine" else faiss.IndexFlatL2)(centers.shape[1])
+        index.add(centers)
+        return index
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """−J: minus the weighted sum of squared distances to the nearest center, in data unit².

@@ -1,0 +1,53 @@
+"""The benchmark of inverted files, and its figure, on small data."""
+
+import sys
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("faiss", reason="faiss is not installed")
+pytest.importorskip("matplotlib")
+
+ROOT = Path(__file__).parents[2]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+
+def test_both_are_trained_and_compared(tmp_path, rng, capsys, monkeypatch):
+    from benchmarks.__main__ import main
+    from benchmarks.records import read
+
+    from benchmarks import machine
+
+    monkeypatch.setattr(machine, "sgemm_rate", partial(machine.sgemm_rate, n=64))
+
+    centers = 3 * rng.standard_normal((30, 8), dtype=np.float32)
+    np.save(tmp_path / "x.npy", centers[rng.integers(0, 30, 1500)] + rng.standard_normal((1500, 8), dtype=np.float32))
+    output = tmp_path / "results.jsonl"
+    command = [
+        "inverted-files",
+        "--data",
+        str(tmp_path / "x.npy"),
+        "-C",
+        "20",
+        "--queries",
+        "300",
+        "--probes",
+        "1,4,20",
+    ]
+    main([*command, "--ours", "3,10", "--threads", "1", "--output", str(output)])
+    records = [record for record in read(output) if record["measure"] == "inverted-files"]
+    assert [(record["trainer"], record["niter"]) for record in records] == [
+        ("cprime", 3),
+        ("cprime", 10),
+        ("faiss", 10),
+    ]
+    for record in records:
+        recall = [found["recall"] for found in record["search"]]
+        assert recall == sorted(recall)
+        assert recall[-1] > 0.99
+        assert record["seconds"] > 0
+    assert "times faster than faiss (niter=10)" in capsys.readouterr().out
+    assert (tmp_path / "results-inverted-files-x.npy-20.png").stat().st_size > 10_000

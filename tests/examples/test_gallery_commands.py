@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from example_lines import numbers
 
+import cprime
+
 pytest.importorskip("matplotlib")
 ROOT = Path(__file__).parents[2]
 COMMITTED = ROOT / "docs" / "examples"
@@ -21,7 +23,9 @@ def command(monkeypatch):
     from examples import __main__ as command
 
     monkeypatch.setattr(command, "_MODULES", {"old-faithful": "old_faithful", "vector-search": "vector_search"})
-    monkeypatch.delitem(sys.modules, "examples.vector_search", raising=False)
+    for name in ("examples.vector_search", *(name for name in sys.modules if name.startswith("cprime.faiss"))):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.delitem(vars(cprime), "faiss", raising=False)  # asked for as an attribute it would be imported
     monkeypatch.setitem(sys.modules, "faiss", None)
     return command.main
 

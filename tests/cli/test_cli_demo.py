@@ -64,7 +64,15 @@ def test_stopping_at_checkpoints_gives_the_uninterrupted_fit(quick, cprime, tmp_
 def test_demo_prints_a_table(quick, cprime, tmp_path):
     outcome = cprime("demo", "--small", "--threads", 1, "-o", tmp_path)
     assert outcome.code == 0
-    for word in ("64,478 patches", "k-means-C′", "gap L−F", "PSNR", "photograph.png"):
+    for word in (
+        "64,478 patches",
+        "k-means-C′",
+        "L−F",
+        "PSNR",
+        "scikit-learn",
+        "nearest center found for",
+        "photograph.png",
+    ):
         assert word in outcome.out
 
 

@@ -12,7 +12,9 @@ import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+from sklearn.cluster import KMeans as SklearnKMeans
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
 
 from cprime import GaussianMixture, KMeans, kernels
 from cprime._files import writable_target
@@ -20,6 +22,7 @@ from cprime.callbacks import ProgressBar
 from cprime.cli.outputs import print_json
 from cprime.cli.summary import centers
 from cprime.datasets import patches
+from cprime.estimators.quality import certificate_text
 from cprime.seeding import seed
 
 _SIZE = 8
@@ -47,6 +50,7 @@ class Run:
     file: str
     estimator: Any
     log_likelihood: list[float]
+    kl_gap: list[float]
     quantization_error: float
 
     @property
@@ -57,7 +61,7 @@ class Run:
     @property
     def figures(self) -> dict[str, Any]:
         """What the table says of it."""
-        F, L = self.estimator.lower_bound_, self.log_likelihood[-1]
+        F, L = self.estimator.lower_bound_, self.log_likelihood[-1]  # after the last iteration
         return {
             "name": self.name,
             "n_active": self.estimator.n_active_,
@@ -84,12 +88,13 @@ def demo(output: Path, *, small: bool, threads: int | None, as_json: bool) -> No
     seconds_seeding = perf_counter() - start
     common: dict[str, Any] = {"tol": 0.0, "n_threads": threads, "random_state": _SEED}
     mixture = GaussianMixture(
-        C, covariance_type="tied_spherical", weights="equal", n_active=3, means_init=first, **common
+        C, covariance_type="tied_spherical", weights="equal", n_active=3, means_init=first, momentum=False, **common
     )
     runs = [
         _run("k-means", "kmeans", KMeans(C, init=first, **common), X, scale),
         _run("k-means-C′", "kmeans-c3", mixture, X, scale),
     ]
+    others = _others(X, C, first, scale.checkpoints[-1], threads)
     psnr = _write(output, runs, X, data.images[0], scale)
 
     rows = [{**run.figures, "psnr": decibels} for run, decibels in zip(runs, psnr, strict=True)]
@@ -102,6 +107,7 @@ def demo(output: Path, *, small: bool, threads: int | None, as_json: bool) -> No
         "seconds_total": perf_counter() - begin,
         "output": output,
         "runs": rows,
+        "others": others,
     }
     if as_json:
         print_json(figures)
@@ -123,17 +129,38 @@ def _half(image: np.ndarray) -> np.ndarray:
 
 def _run(name: str, file: str, estimator: Any, X: np.ndarray, scale: Scale) -> Run:
     """Fit for a fixed number of iterations; L is exact, on all points, after each of the checkpoints."""
-    likelihoods = []
+    likelihoods: list[float] = []
+    gaps: list[float] = []
 
     def watch(row: dict[str, Any], standing: Any) -> None:
         if row["iteration"] in scale.checkpoints:
-            likelihoods.append(standing.bounds(X).log_likelihood)
+            bounds = standing.bounds(X)  # F and L of the same parameters
+            likelihoods.append(bounds.log_likelihood)
+            gaps.append(bounds.kl_gap)
 
     bar = ProgressBar(name, transient=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         estimator.set_params(max_iter=scale.checkpoints[-1], callbacks=[bar, watch]).fit(X)
-    return Run(name, file, estimator, likelihoods, _quantization_error(estimator, X))
+    return Run(name, file, estimator, likelihoods, gaps, _quantization_error(estimator, X))
+
+
+def _others(X: np.ndarray, C: int, first: np.ndarray, n_iter: int, threads: int | None) -> list[dict[str, Any]]:
+    """To compare with: scikit-learn's k-means from the same start, and this library's along lists, from its own."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = []
+        for name, estimator in (
+            ("scikit-learn", SklearnKMeans(C, init=first, n_init=1, max_iter=n_iter, tol=0)),
+            ("by lists", KMeans(C, search="graph", n_threads=threads, random_state=_SEED)),
+        ):
+            start = perf_counter()
+            with threadpool_limits(threads):
+                estimator.fit(X)
+            seconds = perf_counter() - start
+            figures = {"name": name, "quantization_error": float(estimator.inertia_), "seconds": seconds}
+            found.append({**figures, "n_iter": estimator.n_iter_, "certificate": certificate_text(estimator)})
+    return found
 
 
 def _quantization_error(estimator: Any, X: np.ndarray) -> float:
@@ -161,6 +188,7 @@ def _write(output: Path, runs: list[Run], X: np.ndarray, photograph: np.ndarray,
                 np.append(history["quantization_error"][1:], run.quantization_error),
                 scale.checkpoints,
                 run.log_likelihood,
+                run.kl_gap,
             )
         )
         counts = np.bincount(estimator.labels_, minlength=scale.n_clusters)
@@ -198,11 +226,11 @@ def _print(figures: Mapping[str, Any], files: list[str]) -> None:
     table = Table(
         title=f"{figures['n_samples']:,} patches in {figures['n_features']} dimensions, "
         f"{figures['n_components']:,} clusters, {figures['n_iter']} iterations from one start",
-        caption="J: sum of squared distances; F ≤ L: nats per point; s: E- and M-steps",
+        caption="J: sum of squared distances; F ≤ L: nats per point; s: E- and M-steps; dB: PSNR",
         box=SIMPLE_HEAD,
     )
     table.add_column("", no_wrap=True)
-    for heading in ("C′", "J", "F", "L", "gap L−F", "s", "PSNR/dB"):
+    for heading in ("C′", "J", "F", "L", "L−F", "s", "dB"):
         table.add_column(heading, justify="right", no_wrap=True)
     for row in figures["runs"]:
         table.add_row(
@@ -215,7 +243,13 @@ def _print(figures: Mapping[str, Any], files: list[str]) -> None:
             f"{row['seconds']:.1f}",
             f"{row['psnr']:.2f}",
         )
+    for row in figures["others"]:
+        J, seconds = f"{row['quantization_error']:.5g}", f"{row['seconds']:.1f}"
+        table.add_row(row["name"], "1", J, "", "", "", seconds, "")
     console.print(table)
+    for row in figures["others"]:
+        if row["certificate"] is not None:
+            console.print(f"{row['name']}: {row['n_iter']} iterations; {row['certificate']}", highlight=False)
     console.print(
         f"{figures['seconds_total']:.1f} s in all, {figures['seconds_seeding']:.1f} s of it for the start. "
         f"In {figures['output']}: {', '.join(files)}",

@@ -20,13 +20,14 @@ _GAP = 1
 
 @dataclass(frozen=True)
 class Curve:
-    """One fit: F and J of the parameters after 1, 2 … iterations, L after those in `checkpoints`."""
+    """One fit: F and J of the parameters after 1, 2 … iterations, L and L − F after those in `checkpoints`."""
 
     name: str
     free_energy: np.ndarray
     quantization_error: np.ndarray
     checkpoints: Sequence[int]
     log_likelihood: Sequence[float]
+    kl_gap: Sequence[float]
 
 
 def draw_curves(path: Path, curves: Sequence[Curve], title: str) -> None:
@@ -38,8 +39,7 @@ def draw_curves(path: Path, curves: Sequence[Curve], title: str) -> None:
         errors.plot(iterations, curve.quantization_error, color=color, label=curve.name)
         bounds.plot(iterations, curve.free_energy, color=color, label=f"F, {curve.name}")
         bounds.plot(curve.checkpoints, curve.log_likelihood, marker, color=color, label=f"L, {curve.name}")
-        gap = np.subtract(curve.log_likelihood, curve.free_energy[np.subtract(curve.checkpoints, 1)])
-        gaps.plot(curve.checkpoints, gap, f"{marker}--", color=color, linewidth=1, label=curve.name)
+        gaps.plot(curve.checkpoints, curve.kl_gap, f"{marker}--", color=color, linewidth=1, label=curve.name)
     gaps.set_ylim(bottom=0)
     _label(errors, "quantisation error J", "sum of squared distances (grey levels²)")
     _label(bounds, "log-likelihood L and its bound F", "nats per point")

@@ -84,6 +84,7 @@ def test_hover_describes_and_click_shows_neighbors(visit, tables):
 
 def test_keyboard_walks_over_the_map(visit, tables):
     page = visit(tables)
+    assert page.locator("#map").get_attribute("role") == "application"
     page.locator("#map").focus()
     seen = set()
     for key in ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowLeft", "ArrowUp"):

@@ -12,6 +12,7 @@
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   let pinned = -1, current = -1;
   document.documentElement.classList.add("ready");
+  map.setAttribute("role", "application");  // its keys are its own
 
   function made(name, text, className) {
     const node = document.createElement(name);

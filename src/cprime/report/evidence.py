@@ -18,9 +18,9 @@ from cprime.execution import Data, local
 from cprime.kernels.native import Floats, computing
 from cprime.model import Model
 
-_PRODUCTS = 4 * 10**10  # multiplications that rows are compared with all components by
+_PRODUCTS = 2 * 10**10  # multiplications that rows are compared with all components by
 _VALUES = 2**26  # values of the rows that are held in memory
-_LEAST_ROWS = 20_000
+_LEAST_ROWS = 10_000
 _LONGEST = 80  # letters of a name on the page
 _MORE = 2  # components beyond C′ that are looked at
 _SCALE_FREE = ("full", "tied", "diag")

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from report_data import NASTY, grid, random_model
+from scipy.sparse import csr_array
 from sklearn.datasets import load_digits, load_sample_image
 
 from cprime import FuzzyKMeans, GaussianMixture, GMeans, KMeans, KMeans1D, KMedoids, SoftKMeans, XMeans
@@ -198,6 +199,7 @@ def test_data_of_any_kind_give_the_same_page(tmp_path):
     km = KMeans(9, random_state=0).fit(X)
     np.save(tmp_path / "X.npy", X)
     made = [km.report(data) for data in (X, tmp_path / "X.npy", da.from_array(X, chunks=(300, 2)))]
+    made.append(km.report(csr_array(X)))
     for other in made[1:]:
         np.testing.assert_allclose(other.clusters.spread, made[0].clusters.spread)
         assert other.lights == made[0].lights

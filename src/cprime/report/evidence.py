@@ -16,6 +16,7 @@ from cprime.estimators.fitted import centers_of, feature_names
 from cprime.estimators.validation import check_integer, check_weights
 from cprime.execution import Data, local
 from cprime.kernels.native import Floats, computing
+from cprime.kernels.sparse import dense
 from cprime.model import Model
 
 _PRODUCTS = 2 * 10**10  # multiplications that rows are compared with all components by
@@ -135,18 +136,19 @@ def gather(estimator: Any, X: Any, sample_weight: Any = None, max_rows: Any = "a
     data = _opened(estimator, X, sample_weight)
     rows = _chosen(data, max_rows, _products(estimator, centers))
     taken = data.take(rows)
+    X = dense(taken.X)
     weight = np.ones(len(rows)) if taken.sample_weight is None else taken.sample_weight
     if not weight.sum() > 0:
         raise ValueError(f"sample_weight must have a positive sum, that of the {len(rows)} rows looked at is 0.")
     with computing(estimator.n_threads):
         if hasattr(estimator, "_parameters"):
             model = estimator._parameters()
-            best = _best(model, taken.X, estimator.n_active_ + _MORE)
+            best = _best(model, X, estimator.n_active_ + _MORE)
             labels = best.ids[:, 0]
         else:
-            model, best, labels = None, None, estimator.predict(taken.X)
+            model, best, labels = None, None, estimator.predict(X)
     names = tuple(name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…" for name in feature_names(estimator))
-    return Evidence(estimator, model, data.n_points, rows, taken.X, weight, labels, best, centers, names)
+    return Evidence(estimator, model, data.n_points, rows, X, weight, labels, best, centers, names)
 
 
 def _best(model: Model, X: Floats, n_kept: int) -> Best:

@@ -176,7 +176,7 @@ def _columns(evidence: Evidence) -> Light | None:
         name,
         State.POOR if shares[j] >= _ALL else State.LOOK,
         finding.replace("{}", ": the others hardly count"),
-        "scale the columns first: make_pipeline(StandardScaler(), …)",
+        "make_pipeline(StandardScaler(), …), or cprime fit --scale",
     )
 
 

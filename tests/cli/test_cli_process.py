@@ -1,8 +1,10 @@
 """The command line as a process of its own: entry points, streams, exit codes, a quick start."""
 
 import json
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -75,3 +77,36 @@ def test_duplicate_points_are_warned_of_once(count, write, tmp_path):
     result = run("fit", source, "-k", 2 * count, "-o", tmp_path / "m.safetensors", "-q")
     assert result.returncode == 0
     assert result.stderr.count("warning: ") == count - 1
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them")
+@pytest.mark.parametrize("keep", [True, False])
+def test_ctrl_c_keeps_the_model_so_far_where_that_is_asked_for(keep, write, tmp_path):
+    source = write("x.npy", np.random.default_rng(0).normal(size=(100_000, 16)).astype(np.float32))
+    options = [
+        "--search",
+        "full",
+        "--tol",
+        "0",
+        "--checkpoint",
+        tmp_path / "run",
+        *(["--keep-partial"] if keep else []),
+    ]
+    command = ["fit", source, "-k", "300", "-q", "-o", tmp_path / "m.safetensors", *options]
+    process = subprocess.Popen([sys.executable, "-m", "cprime", *map(str, command)], stderr=subprocess.PIPE, text=True)
+    while not (tmp_path / "run" / "fit.safetensors").exists() and process.poll() is None:
+        time.sleep(0.02)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=60)[1]
+    if keep:
+        assert process.returncode == 0
+        assert "interrupted: the model is that of the" in said
+        model = package.load(tmp_path / "m.safetensors")
+        assert not model.converged_
+        assert model.labels_.shape == (100_000,)
+    else:
+        assert process.returncode == 130
+        assert said.startswith("interrupted")
+        assert not (tmp_path / "m.safetensors").exists()

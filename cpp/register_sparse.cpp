@@ -48,6 +48,28 @@ template <class T> std::vector<Twofold> squares_of(const Rows<T> &m, int n_threa
     return square;
 }
 
+// All centres packed.
+template <class T> class SparsePacked {
+  public:
+    SparsePacked(const Rows<T> &m, const std::vector<Twofold> &square, int n_threads) {
+        const SparseKernels<T> &kernel = *kernels<T>().sparse;
+        const std::size_t n_panels = (m.n + kernel.lanes - 1) / kernel.lanes, n_padded = n_panels * kernel.lanes;
+        columns_.reset(new T[n_padded * m.D]);
+        half_norm_.resize(n_padded);
+        norm_.resize(n_padded);
+        panels_ = {columns_.get(), half_norm_.data(), norm_.data(), square.data(), static_cast<int>(n_panels)};
+        parallel_for(n_panels, n_threads, [&](std::size_t p) { kernel.pack(m, panels_, static_cast<int>(p)); });
+    }
+    SparsePacked(const SparsePacked &) = delete;
+    SparsePacked &operator=(const SparsePacked &) = delete;
+    const SparsePanels<T> &panels() const { return panels_; }
+
+  private:
+    std::unique_ptr<T[]> columns_;
+    std::vector<T> half_norm_, norm_;
+    SparsePanels<T> panels_;
+};
+
 template <class T>
 void sparse_nearest(const Csr<T> &X, Matrix<T> centers, std::optional<Vector<T>>,
                     std::optional<Table<std::int32_t>> hint, OutTable<std::int32_t> kept, OutTable<T> distances,
@@ -66,14 +88,9 @@ void sparse_nearest(const Csr<T> &X, Matrix<T> centers, std::optional<Vector<T>>
     check(x, std::get<0>(X).shape(0), n_threads);
     for (std::size_t i = 0; hint && i < hint->size(); ++i)
         require(hint->data()[i] >= 0 && static_cast<std::size_t>(hint->data()[i]) < m.n, "hint: outside [0, C)");
-    std::vector<Twofold> square = squares_of(m, n_threads);
-    const std::size_t n_panels = (m.n + kernel.lanes - 1) / kernel.lanes, n_padded = n_panels * kernel.lanes;
-    const std::unique_ptr<T[]> packed(new T[n_padded * m.D]);
-    std::vector<T> half_norm(n_padded), norm(n_padded);
-    const SparsePanels<T> panels{packed.get(), half_norm.data(), norm.data(), square.data(),
-                                 static_cast<int>(n_panels)};
-    parallel_for(n_panels, n_threads, [&](std::size_t p) { kernel.pack(m, panels, static_cast<int>(p)); });
-    const SparseNearestTask<T> task{x, m, panels, data_or_null(hint), H, kept.data(), distances.data()};
+    const std::vector<Twofold> square = squares_of(m, n_threads);
+    const SparsePacked<T> packed(m, square, n_threads);
+    const SparseNearestTask<T> task{x, m, packed.panels(), data_or_null(hint), H, kept.data(), distances.data()};
     const std::size_t step = std::clamp<std::size_t>(x.n / 32, 16, 1024);
     parallel_for((x.n + step - 1) / step, n_threads,
                  [&](std::size_t i) { kernel.nearest(task, i * step, std::min(x.n, (i + 1) * step)); });
@@ -189,8 +206,19 @@ void sparse_reassign(const Csr<T> &X, Matrix<T> centers, Table<std::int32_t> lis
                                             distances.data()};
     task.sparse = x;
     task.square = square.data();
-    for_each(segments(first, SHARED, data_or_null(active)), n_threads,
-             [&](int c, std::size_t b, std::size_t e) { kernel.reassign(task, c, b, e); });
+    const std::vector<Segment> pieces = segments(first, SHARED, data_or_null(active));
+    std::size_t offered = 0, points = 0;
+    for (const Segment &piece : pieces) {
+        const std::int32_t *list = lists.data() + static_cast<std::size_t>(piece.component) * task.G;
+        offered += (piece.end - piece.begin) * static_cast<std::size_t>(std::find(list, list + task.G, -1) - list);
+        points += piece.end - piece.begin;
+    }
+    constexpr std::size_t GOOD_SHARE = 3; // packing a list costs some of the time in which all are looked at
+    std::optional<SparsePacked<T>> packed;
+    if (offered * GOOD_SHARE > points * m.n)
+        packed.emplace(m, square, n_threads);
+    task.panels = packed ? &packed->panels() : nullptr;
+    for_each(pieces, n_threads, [&](int c, std::size_t b, std::size_t e) { kernel.reassign(task, c, b, e); });
 }
 
 template <class T>

@@ -27,10 +27,10 @@ template <class T> inline SparseRow<T> row_of(const SparseRows<T> &X, std::size_
 
 // Centres packed for scoring: `lanes` of them side by side, column by column.
 template <class T> struct SparsePanels {
-    T *columns;      // (n_panels, D, lanes), zeros where padded
-    T *half_norm;    // (n_panels, lanes): |m|^2 / 2, far above any score where padded
-    T *norm;         // (n_panels, lanes): |m|, zeros where padded
-    Twofold *square; // (C,): |m|^2
+    T *columns;            // (n_panels, D, lanes), zeros where padded
+    T *half_norm;          // (n_panels, lanes): |m|^2 / 2, far above any score where padded
+    T *norm;               // (n_panels, lanes): |m|, zeros where padded
+    const Twofold *square; // (C,): |m|^2
     int n_panels;
 };
 
@@ -51,7 +51,8 @@ template <class T> struct SparseAccumulateTask : AccumulateTask<T> {
 
 template <class T> struct SparseReassignTask : ReassignTask<T> {
     SparseRows<T> sparse;
-    const Twofold *square; // (C,): |m|^2
+    const Twofold *square;         // (C,): |m|^2
+    const SparsePanels<T> *panels; // of all components where lists have a good share of them, or null
 };
 
 template <class T> struct SparseAmongTask : AmongTask<T> {

@@ -6,7 +6,7 @@
 #include "among.h"
 #include "reassign.h"
 #include "signals.h"
-#include "sparse_rows.h"
+#include "sparse_nearest.h"
 
 namespace cprime::CPRIME_ISA {
 
@@ -14,7 +14,7 @@ constexpr int LIST_VECTORS = 2;
 template <class T> constexpr int LIST_LANES = LIST_VECTORS * simd<T>::width;
 constexpr std::size_t LIST_BYTES = std::size_t(768) << 10; // of a panel of candidates, which is to stay in the cache
 
-// The columns that some rows have entries in, numbered as they come. One at a time in a thread.
+// The columns that some rows have entries in, numbered in their order. One at a time in a thread.
 class ColumnsInUse {
   public:
     ColumnsInUse(int D, std::size_t most) : columns_(most) {
@@ -31,13 +31,18 @@ class ColumnsInUse {
             place_[columns_[j]] = 0;
         n_ = 0;
     }
-    std::int32_t place_of(std::int32_t column) {
+    void add(std::int32_t column) {
         if (!place_[column]) {
-            columns_[n_] = column;
-            place_[column] = ++n_;
+            columns_[n_++] = column;
+            place_[column] = 1;
         }
-        return place_[column] - 1;
     }
+    void number() {
+        std::sort(columns_.get(), columns_ + n_); // centres are then read in the order of their memory
+        for (int j = 0; j < n_; ++j)
+            place_[columns_[j]] = j + 1;
+    }
+    std::int32_t place_of(std::int32_t column) const { return place_[column] - 1; }
     int size() const { return n_; }
     std::int32_t operator[](int j) const { return columns_[j]; }
 
@@ -105,6 +110,12 @@ template <class T> class SparsePiece {
             if (e > begin && used.size() + static_cast<std::size_t>(x.length) > most_columns)
                 break;
             for (std::int64_t k = 0; k < x.length; ++k)
+                used.add(x.columns[k]);
+        }
+        used.number();
+        for (std::size_t i = begin; i < e; ++i) {
+            const SparseRow<T> x = row_of(task_.sparse, task_.entries[i]);
+            for (std::int64_t k = 0; k < x.length; ++k)
                 places_.push_back(used.place_of(x.columns[k]));
         }
         return e;
@@ -118,11 +129,107 @@ template <class T> class SparsePiece {
     std::vector<std::int32_t> places_;
 };
 
+// Candidates side by side as a point sees them: what scores begin with, norms, factors, and what is added to the scores
+// of those that are none.
+template <class T> struct Offered {
+    const T *columns, *half_norm, *norm, *outside, *none;
+};
+
+// Narrows a point's screen by N vectors of candidates, and adds those that are not excluded: id_of(lane), -1 for none.
+template <int N, class T, class IdOf>
+inline void offer(const SparseRow<T> &x, const std::int32_t *places, const SparseRowBound<T> &bound,
+                  const Offered<T> &offered, SparseScreen<T> &screen, IdOf id_of) {
+    using V = simd<T>;
+    constexpr int W = V::width;
+    typename V::vec low[N], high[N];
+    sparse_scores<N>(x.values, places, x.length, offered.columns, offered.half_norm, low);
+    const auto share = V::fill(bound.share), along = V::fill(bound.share * bound.norm), least = V::fill(bound.least),
+               square = V::fill(bound.square);
+    for (int v = 0; v < N; ++v) {
+        const auto error = along * V::load(offered.norm + v * W) + (share * V::load(offered.half_norm + v * W) + least);
+        const auto outside = V::load(offered.outside + v * W), none = V::load(offered.none + v * W), score = low[v];
+        low[v] = outside * (square + T(2) * (score - error)) + none;
+        high[v] = outside * (square + T(2) * (score + error)) + none;
+    }
+    auto lowest = low[0], highest = high[0];
+    for (int v = 1; v < N; ++v) {
+        lowest = V::min(lowest, low[v]);
+        highest = V::min(highest, high[v]);
+    }
+    if (!V::mask_not_above(lowest, V::fill(screen.bar())))
+        return;
+    screen.narrow(V::lowest(highest));
+    const auto bar = V::fill(screen.bar());
+    for (int v = 0; v < N; ++v)
+        for (auto mask = V::mask_not_above(low[v], bar); mask; mask &= mask - 1) {
+            const int lane = __builtin_ctz(mask);
+            const std::int32_t id = id_of(v * W + lane);
+            if (id >= 0)
+                screen.add(low[v][lane], id);
+        }
+}
+
+// Offers the points [begin, end) the candidates of their list, of which only the columns that the points have are
+// packed.
+template <class T>
+inline void offer_listed(const SparseReassignTask<T> &task, const std::int32_t *list, int n_candidates,
+                         std::size_t begin, std::size_t end, const SparseRowBound<T> *bounds,
+                         SparseScreen<T> *screens) {
+    constexpr int L = LIST_LANES<T>;
+    SparsePiece<T> piece(task, begin, end);
+    ColumnsInUse used(task.sparse.D, piece.most_columns);
+    ListPanel<T> panel(piece.most_columns);
+    const T none[L] = {};
+    for (std::size_t first = begin, last; first < end; first = last) {
+        last = piece.read(first, end, used);
+        for (int p = 0; p < n_candidates; p += L) {
+            answer_signals();
+            panel.pack(task, list + p, std::min(L, n_candidates - p), used);
+            const Offered<T> offered{panel.columns(), panel.half_norm, panel.norm, panel.outside, none};
+            const std::int32_t *places = piece.places();
+            for (std::size_t e = first; e < last; ++e) {
+                const SparseRow<T> x = row_of(task.sparse, task.entries[e]);
+                offer<LIST_VECTORS>(x, places, bounds[e - begin], offered, screens[e - begin],
+                                    [&](int i) { return p + i < n_candidates ? list[p + i] : -1; });
+                places += x.length;
+            }
+        }
+    }
+}
+
+// The same from the packed columns of all components: where lists have a good share of these.
+template <class T>
+inline void offer_among_all(const SparseReassignTask<T> &task, const std::int32_t *list, int n_candidates,
+                            std::size_t begin, std::size_t end, const SparseRowBound<T> *bounds,
+                            SparseScreen<T> *screens) {
+    constexpr int L = SPARSE_LANES<T>;
+    const SparsePanels<T> &panels = *task.panels;
+    const std::size_t n_padded = static_cast<std::size_t>(panels.n_panels) * L;
+    Scratch<T> none(n_padded), outside(n_padded);
+    std::fill_n(none.get(), n_padded, std::numeric_limits<T>::infinity());
+    for (int i = 0; i < n_candidates; ++i)
+        none[list[i]] = 0;
+    for (std::size_t c = 0; c < n_padded; ++c)
+        outside[c] = task.outside && c < task.centers.n ? task.outside[c] : T(1);
+    for (int p = 0; p < panels.n_panels; ++p) {
+        const std::size_t first = static_cast<std::size_t>(p) * L;
+        if (std::find(none + first, none + first + L, T(0)) == none + first + L)
+            continue;
+        answer_signals();
+        const Offered<T> offered{panels.columns + first * task.sparse.D, panels.half_norm + first, panels.norm + first,
+                                 outside + first, none + first};
+        for (std::size_t e = begin; e < end; ++e) {
+            const SparseRow<T> x = row_of(task.sparse, task.entries[e]);
+            offer<SPARSE_VECTORS>(x, x.columns, bounds[e - begin], offered, screens[e - begin], [&](int i) {
+                return none[first + i] == 0 ? static_cast<std::int32_t>(first) + i : -1;
+            });
+        }
+    }
+}
+
 // Points [begin, end) of `entries`, all of them of component c; see `Moves`.
 template <class T>
 inline void sparse_reassign(const SparseReassignTask<T> &task, int c, std::size_t begin, std::size_t end) {
-    using V = simd<T>;
-    constexpr int W = V::width, L = LIST_LANES<T>, N = LIST_VECTORS;
     const std::int32_t *list = task.lists + static_cast<std::size_t>(c) * task.G;
     const int n_candidates = static_cast<int>(std::find(list, list + task.G, -1) - list);
     const auto squared = [&task](std::size_t n, std::int32_t b) {
@@ -131,64 +238,30 @@ inline void sparse_reassign(const SparseReassignTask<T> &task, int c, std::size_
     Moves<T, decltype(squared)> moves(task, squared, c, end - begin);
     const std::size_t n_points = end - begin;
     Scratch<T> stay(n_points);
-    for (std::size_t i = 0; i < n_points; ++i)
-        stay[i] = squared(task.entries[begin + i], c);
-    if (!n_candidates) {
-        for (std::size_t i = 0; i < n_points; ++i)
-            moves.settle(task.entries[begin + i], stay[i], list, 0);
-        return;
-    }
-    SparsePiece<T> piece(task, begin, end);
-    ColumnsInUse used(task.sparse.D, piece.most_columns);
-    ListPanel<T> panel(piece.most_columns);
     Scratch<SparseScreen<T>> screens(n_points);
     Scratch<SparseRowBound<T>> bounds(n_points);
-    for (std::size_t first = begin, last; first < end; first = last) {
-        last = piece.read(first, end, used);
-        for (std::size_t e = first; e < last; ++e) {
-            screens[e - begin].open(moves.inside() * stay[e - begin]);
-            bounds[e - begin] = SparseRowBound<T>(row_of(task.sparse, task.entries[e]));
-        }
-        for (int p = 0; p < n_candidates; p += L) {
-            answer_signals();
-            panel.pack(task, list + p, std::min(L, n_candidates - p), used);
-            const std::int32_t *places = piece.places();
-            for (std::size_t e = first; e < last; ++e) {
-                const SparseRow<T> x = row_of(task.sparse, task.entries[e]);
-                const SparseRowBound<T> &bound = bounds[e - begin];
-                typename V::vec low[N], high[N];
-                sparse_scores<N>(x.values, places, x.length, panel.columns(), panel.half_norm, low);
-                places += x.length;
-                const auto share = V::fill(bound.share), along = V::fill(bound.share * bound.norm),
-                           least = V::fill(bound.least), square = V::fill(bound.square);
-                for (int v = 0; v < N; ++v) {
-                    const auto error =
-                        along * V::load(panel.norm + v * W) + (share * V::load(panel.half_norm + v * W) + least);
-                    const auto outside = V::load(panel.outside + v * W), score = low[v];
-                    low[v] = outside * (square + T(2) * (score - error));
-                    high[v] = outside * (square + T(2) * (score + error));
-                }
-                SparseScreen<T> &screen = screens[e - begin];
-                if (!V::mask_not_above(V::min(low[0], low[1]), V::fill(screen.bar())))
-                    continue;
-                screen.narrow(V::lowest(V::min(high[0], high[1])));
-                const auto bar = V::fill(screen.bar());
-                for (int v = 0; v < N; ++v)
-                    for (auto mask = V::mask_not_above(low[v], bar); mask; mask &= mask - 1) {
-                        const int lane = __builtin_ctz(mask), i = p + v * W + lane;
-                        if (i < n_candidates)
-                            screen.add(low[v][lane], list[i]);
-                    }
-            }
-        }
-        for (std::size_t e = first; e < last; ++e) {
-            SparseScreen<T> &screen = screens[e - begin];
-            std::int32_t near[SparseScreen<T>::CAPACITY];
-            const bool few = screen.close();
-            for (int i = 0; few && i < screen.size(); ++i)
-                near[i] = screen[i];
-            moves.settle(task.entries[e], stay[e - begin], few ? near : list, few ? screen.size() : n_candidates);
-        }
+    for (std::size_t i = 0; i < n_points; ++i) {
+        const std::size_t n = task.entries[begin + i];
+        stay[i] = squared(n, c);
+        screens[i].open(moves.inside() * stay[i]);
+        bounds[i] = SparseRowBound<T>(row_of(task.sparse, n));
+    }
+    if (n_candidates)
+        (task.panels ? offer_among_all<T> : offer_listed<T>)(task, list, n_candidates, begin, end, bounds, screens);
+    // candidates are compared in the order of the list, of which the earliest of equal ones wins
+    Scratch<std::int32_t> place(task.panels ? task.centers.n : 0);
+    for (int i = 0; task.panels && i < n_candidates; ++i)
+        place[list[i]] = i;
+    for (std::size_t i = 0; i < n_points; ++i) {
+        SparseScreen<T> &screen = screens[i];
+        std::int32_t near[SparseScreen<T>::CAPACITY];
+        const bool few = screen.close();
+        const int n_near = few ? screen.size() : n_candidates;
+        for (int j = 0; few && j < n_near; ++j)
+            near[j] = screen[j];
+        if (few && task.panels)
+            std::sort(near, near + n_near, [&](std::int32_t a, std::int32_t b) { return place[a] < place[b]; });
+        moves.settle(task.entries[begin + i], stay[i], few ? near : list, n_near);
     }
     moves.limit();
 }

@@ -7,6 +7,7 @@ by ‖μ₊ − μ₋‖² / (1/W₊ + 1/W₋). Both are known before anything i
 
 import logging
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
@@ -25,7 +26,7 @@ logger = logging.getLogger("cprime")
 
 _ENOUGH = 32  # points of an average cluster that show in which direction it is widest
 _NEAREST = 8  # neighbors with which a cluster may become one
-_BLOCK = 8192  # clusters at a time
+_BLOCK_VALUES = 2**19  # numbers at a time, so that what is made of them stays in the cache
 
 
 class Jumped(NamedTuple):
@@ -107,7 +108,7 @@ def jump(data: Data, model: TiedSpherical, lists: NDArray[np.int32], statistics:
     directions = _widest(data, model, key)
     above = data.each(Along(centers, directions, 1.0, above=True))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is no number is no gain
-        gains, upper, lower = _cuts(counts, sums, above)
+        gains = _cuts(counts, sums, above)
         partners, costs = _unions(counts, sums, lists)
     one, other, cut = _chosen(gains, partners, costs)
     if not len(one):
@@ -116,8 +117,7 @@ def jump(data: Data, model: TiedSpherical, lists: NDArray[np.int32], statistics:
     new, after = centers.copy(), counts.copy()
     after[other] += counts[one]
     new[other] = (sums[one] + sums[other]) / after[other][:, np.newaxis]
-    new[cut], after[cut] = upper[cut], above[cut, 0]
-    new[one], after[one] = lower[cut], counts[cut] - above[cut, 0]
+    (new[cut], new[one]), (after[cut], after[one]) = _halves(counts, sums, above, cut)
     onto, below = np.arange(C, dtype=np.int32), np.full(C, -1, dtype=np.int32)
     onto[one], below[cut] = other, one
     n_relabelled = data.each(Relabelled(centers, directions, onto, below))
@@ -130,34 +130,55 @@ def jump(data: Data, model: TiedSpherical, lists: NDArray[np.int32], statistics:
 def _widest(data: Data, model: TiedSpherical, key: Key) -> Floats:
     """Directions (C, D) in which the clusters are wide: one turn of the power iteration, from random ones."""
     centers = model.centers
-    start = key.generator(Purpose.JUMPS).standard_normal(centers.shape).astype(centers.dtype)
+    generator, start, directions = key.generator(Purpose.JUMPS), np.empty_like(centers), np.empty_like(centers)
+    for part in _blocks(centers):
+        start[part] = generator.standard_normal(start[part].shape)
     step = max(1, data.n_points // (_ENOUGH * len(centers)))
     along = data.each(Along(centers, start, math.sqrt(model.variance), step))
-    moments = along[:, 1:] - centers.astype(np.float64) * along[:, :1]
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        moments /= np.abs(moments).max(axis=1, keepdims=True)
-        moments /= np.sqrt(np.square(moments).sum(axis=1, keepdims=True))
-    return np.where(np.isfinite(moments).all(axis=1, keepdims=True), moments, 0.0).astype(centers.dtype)
+    for part in _blocks(centers):
+        moments = along[part, 1:] - centers[part].astype(np.float64) * along[part, :1]
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            moments /= np.abs(moments).max(axis=1, keepdims=True)
+            moments /= np.sqrt(np.square(moments).sum(axis=1, keepdims=True))
+        directions[part] = np.where(np.isfinite(moments).all(axis=1, keepdims=True), moments, 0.0)
+    return directions
 
 
-def _cuts(counts: NDArray, sums: NDArray, above: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-    """By how much J falls where each cluster is cut in two (C,), and the means of the halves (C, D)."""
-    up, down = above[:, 0], counts - above[:, 0]
-    upper = above[:, 1:] / up[:, np.newaxis]
-    lower = (sums - above[:, 1:]) / down[:, np.newaxis]
-    gains = np.square(upper - lower).sum(axis=1) / (1 / up + 1 / down)
-    return np.where((up > 0) & (down > 0) & np.isfinite(gains), gains, 0.0), upper, lower
+def _blocks(rows: NDArray) -> Iterator[slice]:
+    """Ranges of rows that together are all."""
+    step = max(1, _BLOCK_VALUES // max(1, rows.shape[1]))
+    for begin in range(0, len(rows), step):
+        yield slice(begin, begin + step)
+
+
+def _halves(
+    counts: NDArray, sums: NDArray, above: NDArray, ids: NDArray | slice
+) -> tuple[tuple[NDArray, NDArray], tuple[NDArray, NDArray]]:
+    """Means of the upper and the lower half of some clusters, (n, D) each, and their weights, (n,) each."""
+    up, down = above[ids, 0], counts[ids] - above[ids, 0]
+    upper = above[ids, 1:] / up[:, np.newaxis]
+    return (upper, (sums[ids] - above[ids, 1:]) / down[:, np.newaxis]), (up, down)
+
+
+def _cuts(counts: NDArray, sums: NDArray, above: NDArray) -> NDArray[np.float64]:
+    """By how much J falls where each cluster is cut in two: (C,)."""
+    gains = np.empty(len(counts))
+    for part in _blocks(sums):
+        (upper, lower), (up, down) = _halves(counts, sums, above, part)
+        gain = np.square(upper - lower).sum(axis=1) / (1 / up + 1 / down)
+        gains[part] = np.where((up > 0) & (down > 0) & np.isfinite(gain), gain, 0.0)
+    return gains
 
 
 def _unions(counts: NDArray, sums: NDArray, lists: NDArray[np.int32]) -> tuple[NDArray, NDArray]:
     """The neighbor with which each cluster had best become one, and by how much J rises then, infinite for none."""
-    means, every = sums / counts[:, np.newaxis], np.arange(len(counts))
+    every = np.arange(len(counts))
     partners, costs = np.zeros(len(counts), dtype=np.int32), np.full(len(counts), np.inf)
     for column in lists[:, :_NEAREST].T:
         squares = np.empty(len(counts))
-        for begin in range(0, len(counts), _BLOCK):
-            part = slice(begin, begin + _BLOCK)
-            squares[part] = np.square(means[part] - means[column[part]]).sum(axis=1)
+        for part in _blocks(sums):
+            mean, there = (sums[ids] / counts[ids, np.newaxis] for ids in (part, column[part]))
+            squares[part] = np.square(mean - there).sum(axis=1)
         cost = squares / (1 / counts + 1 / counts[column])  # the same of both, to the last bit
         better = (cost < costs) & (column >= 0) & (column != every)
         partners[better], costs[better] = column[better], cost[better]

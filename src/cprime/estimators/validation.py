@@ -35,6 +35,7 @@ EXACT_AUTO, KEPT_AUTO = 16, 5
 PARTIAL, PARTIAL_MIXTURE = (256, 2**25), (128, 2**24)
 # Below, k-means goes by bounds in so few dimensions, from so many components and so many evaluations an iteration.
 BOUNDED_FEATURES, BOUNDED_COMPONENTS, BOUNDED_EVALUATIONS = 4, 32, 2**21
+SPARSE_COMPONENTS = 4096  # whose lists are complete, where rows are sparse
 LARGEST_COPY = 4 * 2**30  # bytes of data that are regrouped by default
 SEARCHES = ("auto", "full", "bounded", "exact", "estimated", "graph")
 
@@ -227,13 +228,20 @@ def check_weights(sample_weight: Any, X: NDArray) -> NDArray[np.float64] | None:
 
 
 def resolve_search(
-    estimator: Any, n_components: int, n_active: int, n_points: int, n_features: int | None = None
+    estimator: Any,
+    n_components: int,
+    n_active: int,
+    n_points: int,
+    n_features: int | None = None,
+    sparse: bool = False,
 ) -> Search:
     """The search that the arguments ask for.
 
     "auto" is the graph search where there are many components and the exact search is not cheap anyway. Below, it is
     the bounded search where `n_features`, given for k-means, are few: a point then has few centers around it, so that
-    its bounds last, while the dense products of the full search are short and do not pay.
+    its bounds last, while the dense products of the full search are short and do not pay. Lists of the graph search are
+    complete for sparse data of up to SPARSE_COMPONENTS: in so many dimensions the nearest center of a point is seldom
+    near its second nearest, and to look at all costs little more than to look at the lists that would be needed.
     """
     search, given = estimator.search, None if estimator.n_neighbors == "auto" else int(estimator.n_neighbors)
     if not isinstance(search, str):
@@ -246,6 +254,8 @@ def resolve_search(
         if given is not None and search in ("full", "bounded"):
             raise ValueError(f"n_neighbors={given} has no effect with search={search!r}, which has no lists.")
         search = _search_of(search, given, n_components, n_active, n_points, n_features)
+        if sparse and isinstance(search, Graph) and given is None and n_components <= SPARSE_COMPONENTS:
+            search = Graph(max(2, n_components))
     if isinstance(search, Bounded) and n_active != 1:
         raise ValueError(f"search='bounded' needs n_active=1, got {n_active}.")
     if n_components == 1:

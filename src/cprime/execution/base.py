@@ -52,6 +52,7 @@ class Data(Protocol):
     dtype: np.dtype
     columns: list[str] | None
     weighted: bool
+    sparse: bool  # whether rows are sparse ones
 
     @property
     def n_bytes(self) -> int:

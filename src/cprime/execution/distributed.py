@@ -44,6 +44,7 @@ class Distributed:
     """The chunks of a Dask array, on the cluster of the current client."""
 
     in_memory = False
+    sparse = False
 
     def __init__(self, X: Any, sample_weight: Any, dtype: Any, client: Any, columns: list[str] | None = None):
         self.client = client

@@ -41,6 +41,7 @@ class Local:
         self.n_features = source.n_features
         self.dtype = source.dtype
         self.columns = source.columns
+        self.sparse = source.sparse
         self.weighted = source.weights(0, 0) is not None
         self._prepare: Prepare | None = None
         self._checked = [checked] * len(self.sizes)

@@ -16,6 +16,7 @@ class SparseSource(Source):
     """Rows that are mostly zeros: one chunk, whose rows are `Sparse` too, all columns."""
 
     in_memory = True
+    sparse = True
 
     def __init__(self, rows: Sparse, name: str = "X") -> None:
         super().__init__(name, len(rows), kinds_of(name, rows.dtype, rows.shape[1]))

@@ -1,7 +1,5 @@
 """With n_threads=1 nothing asks how many processors there are, in whatever an estimator does."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from estimator_data import clustered
@@ -27,7 +25,7 @@ def alone(monkeypatch):
     def asked(*_):
         raise AssertionError("n_threads=1 has not come here")
 
-    monkeypatch.setattr(_threads, "os", SimpleNamespace(sched_getaffinity=asked, cpu_count=asked))
+    monkeypatch.setattr(_threads, "allowed_threads", asked)
     with pytest.raises(AssertionError):
         _threads.resolve_threads(None)
 

@@ -11,6 +11,7 @@ from cprime.kernels.native import Floats
 
 _BLOCK = 65536  # rows at a time
 _BLOCK_VALUES = 2**24  # values at a time
+_FIRST = 33  # of complete lists, those that are in the order of their distances
 _EXPANDED = 32  # nearest neighbours whose nearest neighbours are looked at
 
 
@@ -40,10 +41,20 @@ def with_self(lists: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 def exact_lists(centers: Floats, n_neighbors: int, previous: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
-    """The nearest components of each by all C² distances [F Alg. 1]: (C, min(n_neighbors, C) − 1)."""
-    n = min(n_neighbors, len(centers))
-    hint = None if previous is None or previous.shape[1] != n - 1 or (previous < 0).any() else with_self(previous)
-    return without_self(kernels.nearest(centers, centers, n, hint=hint)[0])
+    """The nearest components of each by all C² distances [F Alg. 1]: (C, min(n_neighbors, C) − 1).
+
+    Where all of many are listed, the nearest come first, and the others by their ids.
+    """
+    C, n = len(centers), min(n_neighbors, len(centers))
+    H = _FIRST if n == C > 8 * _FIRST else n
+    given = previous is not None and previous.shape[1] == n - 1 and not (previous < 0).any()
+    hint = with_self(previous[:, : H - 1]) if given and previous is not None else None
+    kept = kernels.nearest(centers, centers, H, hint=hint)[0]
+    if n > H:
+        others = np.ones((C, C), dtype=bool)
+        np.put_along_axis(others, kept, False, axis=1)
+        kept = np.column_stack([kept, np.nonzero(others)[1].reshape(C, n - H).astype(np.int32)])
+    return without_self(kept)
 
 
 def refined_lists(centers: Floats, lists: NDArray[np.int32], n_neighbors: int) -> NDArray[np.int32]:

@@ -94,7 +94,8 @@ class MixtureRule:
         unmoved = self.assignment == "hard" and state.stepped and totals.n_moved == 0 and totals.seen.around
         drawn = self.assignment == "posterior"  # draws go on for as long as they are asked for
         gain = abs(bound - state.last)
-        change = gain / (_AFTER_BEYOND * state.pace if state.beyond else _AFTER_BEYOND if state.little is not None else 1)
+        checked = state.little is not None
+        change = gain / (_AFTER_BEYOND * state.pace if state.beyond else _AFTER_BEYOND if checked else 1)
         small = change < self.tol
         converged = not drawn and (unmoved or (small and not state.beyond))
         done = converged or n_steps >= self.max_iter

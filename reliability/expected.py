@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reliability.space import OPENS_SOURCES, Case
+from reliability.space import Case
 
 
 @dataclass(frozen=True)
@@ -17,15 +17,14 @@ class Refusal:
     must: bool
 
 
-def working_type(X: NDArray, layout: str, estimator: str) -> np.dtype:
-    """What the data are computed in: float32 and float64 stay, anything else becomes float64.
+def working_type(X: NDArray, layout: str) -> np.dtype:
+    """What the data are computed in: float32 and what has at most 16 bits in float32, anything else in float64.
 
-    A source says float32 where that holds every stored value.
+    Numbers in lists are Python's: float64, int64, or bool.
     """
-    if X.dtype.kind == "f" and X.dtype.itemsize == 4 and layout != "list":
-        return np.dtype(np.float32)
-    from_source = estimator in OPENS_SOURCES and layout in ("memmap", "memmap F", "source", "path")
-    if from_source and (X.dtype.itemsize < 4 and X.dtype.kind in "iufb"):
+    single = X.dtype.kind == "f" and X.dtype.itemsize == 4
+    narrow = X.dtype.kind in "iufb" and X.dtype.itemsize <= 2
+    if X.dtype.kind == "b" or (layout != "list" and (single or narrow)):
         return np.dtype(np.float32)
     return np.dtype(np.float64)
 
@@ -41,7 +40,7 @@ def refusals(case: Case, X: NDArray, w: Any, layout: str) -> list[Refusal]:
 def _of_data(case: Case, X: NDArray, w: Any, layout: str) -> list[Refusal]:
     if X.dtype.kind == "c":
         return [Refusal(r"[Cc]omplex", True)]
-    dtype = working_type(X, layout, case.estimator)
+    dtype = working_type(X, layout)
     with np.errstate(over="ignore"):
         values = X.astype(dtype).astype(np.float64)
     if not np.isfinite(values).all():

@@ -102,7 +102,7 @@ class _Trial:
             raise Wrong("points of the coreset are not rows of X")
 
     def _examine(self, estimator: Any, given: Any) -> None:
-        dtype = working_type(self.X, self.layout, self.case.estimator)
+        dtype = working_type(self.X, self.layout)
         with np.errstate(over="ignore"):
             X = self.X.astype(dtype)
         w = None if self.w is None else np.asarray(self.w, dtype=np.float64)

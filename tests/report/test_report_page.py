@@ -194,11 +194,12 @@ def test_wrong_arguments_are_refused_by_name():
 
 
 def test_data_of_any_kind_give_the_same_page(tmp_path):
-    da = pytest.importorskip("dask.array")
+    dask, da = pytest.importorskip("dask"), pytest.importorskip("dask.array")
     X = grid()
     km = KMeans(9, random_state=0).fit(X)
     np.save(tmp_path / "X.npy", X)
-    made = [km.report(data) for data in (X, tmp_path / "X.npy", da.from_array(X, chunks=(300, 2)))]
+    with dask.config.set(scheduler="threads"):  # whatever clients of before have left
+        made = [km.report(data) for data in (X, tmp_path / "X.npy", da.from_array(X, chunks=(300, 2)))]
     made.append(km.report(csr_array(X)))
     for other in made[1:]:
         np.testing.assert_allclose(other.clusters.spread, made[0].clusters.spread)

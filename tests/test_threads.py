@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -37,6 +38,13 @@ def threads_of_a_process(**environment):
 )
 def test_limits_of_the_environment(environment, expected):
     assert threads_of_a_process(**environment) == expected
+
+
+def test_nothing_but_the_processors_limits(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(_threads, "_pools", lambda: SimpleNamespace(lib_controllers=[]))
+    monkeypatch.setattr(_threads, "cpu_count", lambda: 3)
+    assert allowed_threads() == 3
 
 
 def test_no_more_than_there_are_processors(monkeypatch):

@@ -35,7 +35,7 @@ def allowed_threads() -> int:
     first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     asked = [int(first)] if first.isdecimal() and int(first) > 0 else []
     pools = [pool.num_threads for pool in _pools().lib_controllers if pool.user_api == "openmp"]
-    return max(1, min(cpu_count(), *asked, *pools))
+    return max(1, min([cpu_count(), *asked, *pools]))
 
 
 @cache

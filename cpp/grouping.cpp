@@ -1,6 +1,5 @@
 #include "grouping.h"
 
-#include <stdexcept>
 #include <utility>
 
 #include "thread_pool.h"
@@ -16,7 +15,7 @@ std::vector<std::size_t> group(const std::int32_t *kept, std::size_t n_entries, 
         for (std::size_t e = i * step; e < std::min(n_entries, (i + 1) * step); ++e) {
             const auto c = static_cast<std::uint32_t>(kept[e]);
             if (c >= n_components)
-                throw std::invalid_argument("kept has a component outside [0, n_components)");
+                throw std::invalid_argument(OUTSIDE);
             ++places[i][c];
         }
     });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,8 @@
 #include "thread_pool.h"
 
 namespace cprime {
+
+constexpr const char *OUTSIDE = "kept has a component outside [0, n_components)";
 
 // The entries n * H + h of `kept`, grouped by component and in rising order within each: a counting sort over a fixed
 // number of chunks, so that the order does not depend on the threads. Returns where each component begins.
@@ -93,31 +96,34 @@ void sum_segments(const std::vector<Segment> &segments, const Sums &out, std::si
     }
 }
 
-// Whether sums by rows are worth their tables: numbers for each of C components that all lie near the processor, and
-// enough entries to each.
-inline bool sums_are_near(std::size_t C, std::size_t width, std::size_t n_entries) {
-    constexpr std::size_t NEAR = std::size_t(1) << 20; // bytes
-    return C * width * sizeof(double) <= NEAR && n_entries >= 8 * C;
-}
-
-// work(begin, end, sums) adds rows to the sums of C components: in pieces that do not depend on the threads, merged in
-// order.
-template <class Work>
-void sum_by_rows(std::size_t n, std::size_t n_entries, std::size_t C, const Sums &out, int n_threads, Work work) {
-    const std::size_t width = 1 + out.n_first + out.n_second;
-    const std::size_t n_pieces = std::clamp<std::size_t>(n_entries / (8 * C), 1, 32),
-                      step = (n + n_pieces - 1) / n_pieces;
+// Adds the sums of C components by rows, where their tables are worth it: all of them lie near the processor, and each
+// has a few entries. In pieces that do not depend on the threads, merged in order. Says whether it has.
+template <class T> bool sum_by_rows(const RowSumsTask<T> &task, std::size_t C, const Sums &out, int n_threads) {
+    constexpr std::size_t NEAR = std::size_t(1) << 20, FEW = 8, MOST_PIECES = 32; // bytes; entries of a component
+    const std::size_t n = task.X.n, n_entries = n * task.H, width = 1 + out.n_first + out.n_second;
+    if (C * width * sizeof(double) > NEAR || n_entries < FEW * C)
+        return false;
+    bool inside = true;
+    for (std::size_t e = 0; e < n_entries; ++e)
+        inside &= static_cast<std::uint32_t>(task.kept[e]) < C;
+    if (!inside)
+        throw std::invalid_argument(OUTSIDE);
+    const std::size_t n_pieces = std::clamp<std::size_t>(n_entries / (FEW * C), 1, MOST_PIECES);
+    const std::size_t step = (n + n_pieces - 1) / n_pieces;
     std::vector<double> tables(n_pieces * C * width);
     const auto sums = [&](std::size_t i) -> Sums {
         double *own = tables.data() + i * C * width;
         return {own, own + C, own + C * (1 + out.n_first), out.n_first, out.n_second};
     };
-    parallel_for(n_pieces, n_threads,
-                 [&](std::size_t i) { work(std::min(n, i * step), std::min(n, (i + 1) * step), sums(i)); });
+    parallel_for(n_pieces, n_threads, [&](std::size_t i) {
+        const Sums to = sums(i);
+        kernels<T>().sum_rows(task, std::min(n, i * step), std::min(n, (i + 1) * step), to.count, to.first, to.second);
+    });
     for_each(C, n_threads, [&](std::size_t c) {
         for (std::size_t i = 0; i < n_pieces; ++i)
             out.of(c).add(sums(i).of(c));
     });
+    return true;
 }
 
 } // namespace cprime

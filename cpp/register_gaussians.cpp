@@ -178,14 +178,9 @@ void moments(Matrix<T> X, Matrix<T> means, Table<std::int32_t> kept, std::option
     const KernelCall call;
     const double *q = data_or_null(responsibilities), *weight = data_or_null(sample_weight);
     const Sums out{counts.data(), first.data(), second.data(), D, second.size() / C};
-    if (H > 1 && !full && sums_are_near(C, 1 + 2 * D, x.n * H)) {
-        require_components(kept, C, 0, "kept");
-        const RowSumsTask<T> task{x, &m, kept.data(), q, weight, static_cast<int>(H)};
-        sum_by_rows(x.n, x.n * H, C, out, n_threads, [&](std::size_t b, std::size_t e, const Sums &to) {
-            kernel.sum_rows(task, b, e, to.count, to.first, to.second);
-        });
+    const RowSumsTask<T> by_rows{x, &m, kept.data(), q, weight, static_cast<int>(H)};
+    if (H > 1 && !full && sum_by_rows(by_rows, C, out, n_threads))
         return;
-    }
     std::vector<std::int64_t> entries;
     const std::vector<std::size_t> begin = group(kept.data(), x.n * H, C, n_threads, entries);
     const MomentsTask<T> task{x, m, full, entries.data(), q, weight, static_cast<int>(H)};

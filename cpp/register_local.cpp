@@ -4,6 +4,7 @@
 
 #include "arrays.h"
 #include "grouping.h"
+#include "local_tasks.h"
 #include "signals.h"
 #include "thread_pool.h"
 
@@ -16,27 +17,13 @@ void reassign(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, std::op
               Vector<std::int32_t> labels, OutVector<std::int32_t> new_labels, OutVector<T> distances, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
     const Rows<T> x = rows(X), m = components(centers);
-    require(x.D == m.D, "X and centers differ in their columns");
-    const std::size_t n_listed = lists.shape(0); // those that points may be in
-    require(n_listed <= m.n, "lists");
-    require(!active || active->shape(0) == m.n, "active");
-    require((!inside || inside->shape(0) == m.n) && (!outside || outside->shape(0) == m.n), "inside, outside");
-    require(labels.shape(0) == x.n && new_labels.shape(0) == x.n && distances.shape(0) == x.n, "labels, distances");
+    ReassignTask<T> task = reassign_task(x, m, lists, inside, outside, share, active, labels, new_labels, distances);
 
     const KernelCall call;
     require_components(lists, m.n, -1, "lists");
     std::vector<std::int64_t> entries;
-    const std::vector<std::size_t> begin = group(labels.data(), x.n, n_listed, n_threads, entries);
-    const ReassignTask<T> task{x,
-                               m,
-                               lists.data(),
-                               columns(lists),
-                               data_or_null(inside),
-                               data_or_null(outside),
-                               share,
-                               entries.data(),
-                               new_labels.data(),
-                               distances.data()};
+    const std::vector<std::size_t> begin = group(labels.data(), x.n, lists.shape(0), n_threads, entries);
+    task.entries = entries.data();
     for_each(segments(begin, SHARED, data_or_null(active)), n_threads,
              [&](int c, std::size_t b, std::size_t e) { kernel.reassign(task, c, b, e); });
 }
@@ -70,14 +57,6 @@ void keep(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, Table<std::
              [&](int c, std::size_t b, std::size_t e) { kernel.keep(task, c, b, e); });
 }
 
-// What a row may look at: what it keeps, the lists of that, and extra ones.
-std::size_t candidates_of_a_row(const Table<std::int32_t> &previous, const Table<std::int32_t> &lists,
-                                const Table<std::int32_t> &extra) {
-    const std::size_t n = static_cast<std::size_t>(columns(previous)) * (columns(lists) + 1) + columns(extra);
-    require(n <= MOST_COMPONENTS, "previous, lists, extra: more than 2^29 candidates of a row");
-    return n;
-}
-
 template <class T>
 void nearest_among(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, Table<std::int32_t> previous,
                    Table<std::int32_t> extra, OutTable<std::int32_t> kept, OutTable<T> distances,
@@ -86,36 +65,14 @@ void nearest_among(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, Ta
                    std::optional<Vector<T>> offsets, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
     const Rows<T> x = rows(X), m = components(centers);
-    require(x.D == m.D, "X and centers differ in their columns");
-    require(lists.shape(0) == m.n && previous.shape(0) == x.n && extra.shape(0) == x.n, "lists, previous, extra");
-    require(kept.shape(0) == x.n && distances.shape(0) == x.n && distances.shape(1) == kept.shape(1),
-            "kept, distances");
-    require(counts.shape(0) == x.n, "counts");
-    const std::size_t capacity = candidates_of_a_row(previous, lists, extra);
-    require(!evaluated || (evaluations && evaluated->shape(0) == x.n && evaluated->shape(1) == capacity &&
-                           evaluations->shape(0) == x.n && evaluations->shape(1) == capacity),
-            "evaluated, evaluations");
+    AmongTask<T> task = among_task(x, m, lists, previous, extra, kept, distances, counts, evaluated, evaluations);
     require(factors.has_value() == offsets.has_value(), "factors, offsets");
     const auto gaussians = factors ? std::optional(gaussians_of(centers, *factors, *offsets)) : std::nullopt;
+    task.gaussians = gaussians ? &*gaussians : nullptr;
 
     const KernelCall call;
     for (const auto &ids : {lists, previous, extra})
         require_components(ids, m.n, -1, "lists, previous or extra");
-    const AmongTask<T> task{x,
-                            m,
-                            gaussians ? &*gaussians : nullptr,
-                            lists.data(),
-                            columns(lists),
-                            previous.data(),
-                            columns(previous),
-                            extra.data(),
-                            columns(extra),
-                            columns(kept),
-                            kept.data(),
-                            distances.data(),
-                            counts.data(),
-                            evaluated ? evaluated->data() : nullptr,
-                            evaluations ? evaluations->data() : nullptr};
     const std::size_t step = std::max<std::size_t>(256, m.n / 64); // each task clears marks for all C components
     parallel_for((x.n + step - 1) / step, n_threads,
                  [&](std::size_t i) { kernel.nearest_among(task, i * step, std::min(x.n, (i + 1) * step)); });

@@ -7,6 +7,7 @@
 
 #include "arrays.h"
 #include "grouping.h"
+#include "local_tasks.h"
 #include "sparse.h"
 #include "thread_pool.h"
 
@@ -172,6 +173,9 @@ void sparse_along(const Csr<T> &X, Matrix<T> centers, Matrix<T> directions, Vect
     });
 }
 
+// As many rows and columns, and no data.
+template <class T> Rows<T> shape_of(const SparseRows<T> &x) { return {nullptr, 0, x.n, x.D}; }
+
 template <class T>
 void sparse_reassign(const Csr<T> &X, Matrix<T> centers, Table<std::int32_t> lists, std::optional<Vector<T>> inside,
                      std::optional<Vector<T>> outside, double share, std::optional<Vector<std::uint8_t>> active,
@@ -180,30 +184,17 @@ void sparse_reassign(const Csr<T> &X, Matrix<T> centers, Table<std::int32_t> lis
     const SparseKernels<T> &kernel = *kernels<T>().sparse;
     const SparseRows<T> x = sparse_rows<T>(X);
     const Rows<T> m = components(centers);
-    require(x.D == m.D, "X and centers differ in their columns");
-    const std::size_t n_listed = lists.shape(0);
-    require(n_listed <= m.n, "lists");
-    require(!active || active->shape(0) == m.n, "active");
-    require((!inside || inside->shape(0) == m.n) && (!outside || outside->shape(0) == m.n), "inside, outside");
-    require(labels.shape(0) == x.n && new_labels.shape(0) == x.n && distances.shape(0) == x.n, "labels, distances");
+    SparseReassignTask<T> task;
+    static_cast<ReassignTask<T> &>(task) =
+        reassign_task(shape_of(x), m, lists, inside, outside, share, active, labels, new_labels, distances);
 
     const KernelCall call;
     check(x, std::get<0>(X).shape(0), n_threads);
     require_components(lists, m.n, -1, "lists");
     std::vector<std::int64_t> entries;
-    const std::vector<std::size_t> first = group(labels.data(), x.n, n_listed, n_threads, entries);
+    const std::vector<std::size_t> first = group(labels.data(), x.n, lists.shape(0), n_threads, entries);
     const std::vector<Twofold> square = squares_of(m, n_threads);
-    SparseReassignTask<T> task;
-    static_cast<ReassignTask<T> &>(task) = {{},
-                                            m,
-                                            lists.data(),
-                                            columns(lists),
-                                            data_or_null(inside),
-                                            data_or_null(outside),
-                                            share,
-                                            entries.data(),
-                                            new_labels.data(),
-                                            distances.data()};
+    task.entries = entries.data();
     task.sparse = x;
     task.square = square.data();
     const std::vector<Segment> pieces = segments(first, SHARED, data_or_null(active));
@@ -230,16 +221,9 @@ void sparse_nearest_among(const Csr<T> &X, Matrix<T> centers, Table<std::int32_t
     const SparseKernels<T> &kernel = *kernels<T>().sparse;
     const SparseRows<T> x = sparse_rows<T>(X);
     const Rows<T> m = components(centers);
-    require(x.D == m.D, "X and centers differ in their columns");
-    require(lists.shape(0) == m.n && previous.shape(0) == x.n && extra.shape(0) == x.n, "lists, previous, extra");
-    require(kept.shape(0) == x.n && distances.shape(0) == x.n && distances.shape(1) == kept.shape(1),
-            "kept, distances");
-    require(counts.shape(0) == x.n, "counts");
-    const std::size_t capacity = static_cast<std::size_t>(columns(previous)) * (columns(lists) + 1) + columns(extra);
-    require(capacity <= MOST_COMPONENTS, "previous, lists, extra: more than 2^29 candidates of a row");
-    require(!evaluated || (evaluations && evaluated->shape(0) == x.n && evaluated->shape(1) == capacity &&
-                           evaluations->shape(0) == x.n && evaluations->shape(1) == capacity),
-            "evaluated, evaluations");
+    SparseAmongTask<T> task;
+    static_cast<AmongTask<T> &>(task) =
+        among_task(shape_of(x), m, lists, previous, extra, kept, distances, counts, evaluated, evaluations);
     require(!factors && !offsets, "factors, offsets: there are no costs of Gaussians for sparse rows");
 
     const KernelCall call;
@@ -247,22 +231,6 @@ void sparse_nearest_among(const Csr<T> &X, Matrix<T> centers, Table<std::int32_t
     for (const auto &ids : {lists, previous, extra})
         require_components(ids, m.n, -1, "lists, previous or extra");
     const std::vector<Twofold> square = squares_of(m, n_threads);
-    SparseAmongTask<T> task;
-    static_cast<AmongTask<T> &>(task) = {{},
-                                         m,
-                                         nullptr,
-                                         lists.data(),
-                                         columns(lists),
-                                         previous.data(),
-                                         columns(previous),
-                                         extra.data(),
-                                         columns(extra),
-                                         columns(kept),
-                                         kept.data(),
-                                         distances.data(),
-                                         counts.data(),
-                                         evaluated ? evaluated->data() : nullptr,
-                                         evaluations ? evaluations->data() : nullptr};
     task.sparse = x;
     task.square = square.data();
     const std::size_t step = std::max<std::size_t>(256, m.n / 64); // each task clears marks for all C components

@@ -47,14 +47,8 @@ void accumulate(Matrix<T> X, Table<std::int32_t> kept, std::optional<Table<doubl
     std::fill_n(counts.data(), C, 0.0);
     if (!onto)
         std::fill_n(sums.data(), C * D, 0.0);
-    if (H > 1 && !subset && sums_are_near(C, 1 + D, n * H)) {
-        require_components(kept, C, 0, "kept");
-        const RowSumsTask<T> task{x, nullptr, kept.data(), q, weight, H};
-        sum_by_rows(n, n * H, C, out, n_threads, [&](std::size_t b, std::size_t e, const Sums &to) {
-            kernel.sum_rows(task, b, e, to.count, to.first, nullptr);
-        });
+    if (H > 1 && !subset && sum_by_rows(RowSumsTask<T>{x, nullptr, kept.data(), q, weight, H}, C, out, n_threads))
         return;
-    }
     std::vector<std::int64_t> entries;
     const std::vector<std::size_t> begin = group(kept.data(), n * H, C, n_threads, entries);
     const AccumulateTask<T> task{x, data_or_null(subset), entries.data(), q, weight, H};

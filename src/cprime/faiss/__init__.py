@@ -6,8 +6,8 @@
 from typing import Any
 
 from cprime.faiss.clustering import Kmeans
+from cprime.faiss.installed import faiss as _faiss
 from cprime.faiss.inverted_files import train_ivf
-from cprime.faiss.library import faiss as _faiss
 from cprime.faiss.product_quantizers import train_pq
 
 __all__ = ["Kmeans", "train_ivf", "train_pq"]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime import KMeans
-from cprime.faiss.library import faiss
+from cprime.faiss.installed import faiss
 from cprime.faiss.parameters import ALL_POINTS, OURS, check_served, checked_weights, fitted, sampled
 from cprime.faiss.vectors import checked
 

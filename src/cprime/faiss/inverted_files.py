@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime import KMeans
-from cprime.faiss.library import faiss
-from cprime.faiss.parameters import checked_weights, fitted
+from cprime.faiss.installed import faiss
+from cprime.faiss.parameters import check_empty, checked_weights, fitted
 from cprime.faiss.product_quantizers import polysemous, trained
 from cprime.faiss.vectors import Vectors, checked, drawn, rows
 from cprime.sources import Source
@@ -79,8 +79,7 @@ def train_ivf(index: Any, X: Any, weights: Any = None, **kmeans: Any) -> KMeans:
             f"index has a quantizer that is no clustering, {type(faiss.downcast_index(index.quantizer)).__name__}: "
             "index.train trains it."
         )
-    if index.ntotal:
-        raise ValueError(f"index must be empty to be trained, it holds {index.ntotal} vectors: reset() comes first.")
+    check_empty(index)
     X = checked(X, index.d)
     if len(X) < index.nlist:
         raise ValueError(f"X must have at least nlist={index.nlist} rows, got {len(X)}.")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime import KMeans
-from cprime.faiss.library import faiss
+from cprime.faiss.installed import faiss
 from cprime.faiss.vectors import Vectors, directions, drawn, subset
 
 logger = logging.getLogger("cprime")
@@ -51,6 +51,12 @@ def check_served(cp: Any) -> None:
     for name in ("niter", "nredo"):
         if getattr(cp, name) < 1:
             raise ValueError(f"{name} == {getattr(cp, name)}, must be >= 1.")
+
+
+def check_empty(index: Any) -> None:
+    """Raise ValueError for an index that holds vectors, which its training would leave in the wrong places."""
+    if index.ntotal:
+        raise ValueError(f"index must be empty to be trained, it holds {index.ntotal} vectors: reset() comes first.")
 
 
 def _arguments(cp: Any) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from cprime import KMeans
-from cprime.faiss.library import faiss
-from cprime.faiss.parameters import fitted
+from cprime.faiss.installed import faiss
+from cprime.faiss.parameters import check_empty, fitted
 from cprime.faiss.vectors import Vectors, checked
 from cprime.sources import Source
 
@@ -54,8 +54,7 @@ def train_pq(index: Any, X: Any, **kmeans: Any) -> list[KMeans]:
             f"index must be a faiss.ProductQuantizer, IndexPQ or IndexPQFastScan, got {type(index).__name__}; "
             "train_ivf trains those of inverted files."
         )
-    if index.ntotal:
-        raise ValueError(f"index must be empty to be trained, it holds {index.ntotal} vectors: reset() comes first.")
+    check_empty(index)
     X = checked(X, index.d)
     found = trained(index.pq, X, kmeans)
     if isinstance(index, faiss.IndexPQ) and index.do_polysemous_training:

@@ -33,6 +33,13 @@ def are_centers(init: Any) -> bool:
     return not isinstance(init, str) and not callable(init)
 
 
+def given_centers(estimator: Any, X: Any) -> NDArray:
+    """The array `init`, checked, in the type of the rows."""
+    centers = check_array(estimator.init, dtype=X.dtype, copy=True, order="C")
+    estimator._validate_center_shape(X, centers)
+    return centers
+
+
 def start_of(estimator: Any, X: Any, sample_weight: NDArray | None, random_state: np.random.RandomState) -> Any:
     """`init` for cprime's estimator: centers, scikit-learn's own draws, or the name of a method of ours.
 
@@ -40,9 +47,7 @@ def start_of(estimator: Any, X: Any, sample_weight: NDArray | None, random_state
     """
     init = estimator.init
     if are_centers(init):
-        centers = check_array(init, dtype=X.dtype, copy=True, order="C")
-        estimator._validate_center_shape(X, centers)
-        return centers
+        return given_centers(estimator, X)
     if isinstance(init, str) and init == "k-means++" and not is_small(X, estimator.n_clusters):
         return "auto"
     weights = np.ones(X.shape[0], dtype=X.dtype) if sample_weight is None else sample_weight

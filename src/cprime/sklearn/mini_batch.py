@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import row_norms
-from sklearn.utils.validation import check_array
 
 from cprime import em, kernels
 from cprime._random import Key
@@ -22,7 +21,7 @@ from cprime.estimators.validation import check_weights
 from cprime.kernels.native import computing
 from cprime.model import TiedSpherical
 from cprime.model.tied_spherical import variance_floor
-from cprime.sklearn.kmeans import are_centers
+from cprime.sklearn.kmeans import are_centers, given_centers
 from cprime.sklearn.nearest import Nearest, as_computed, squared, weighted
 
 _ANY = Key(0)  # where nothing is drawn
@@ -146,14 +145,10 @@ class MiniBatchKMeans(Nearest, sklearn.cluster.MiniBatchKMeans):
 
     def _start(self, X: Any, weights: NDArray, random_state: np.random.RandomState) -> NDArray:
         """Starting centers by scikit-learn's own draws from `init_size` rows."""
-        init = self.init
-        if are_centers(init):
-            init = check_array(init, dtype=X.dtype, copy=True, order="C")
-            self._validate_center_shape(X, init)
         centers = self._init_centroids(
             X,
             x_squared_norms=row_norms(X, squared=True),
-            init=init,
+            init=given_centers(self, X) if are_centers(self.init) else self.init,
             random_state=random_state,
             init_size=self._init_size,
             sample_weight=weights,

@@ -114,12 +114,8 @@ template <class T> inline double row_square(const T *x, const T *shift, int D) {
 template <class T>
 inline void offer_tile(Screen<T> &screen, int first, int rows, const T (*low)[TILE_LANES<T>], const Panel<T> &panel,
                        int p, std::uint32_t lanes) {
-    using V = simd<T>;
     for (int i = 0; i < rows; ++i) {
-        const auto limit = V::fill(screen.threshold(first + i));
-        const std::uint32_t mask = (V::mask_not_above(V::load(&low[i][0]), limit) |
-                                    V::mask_not_above(V::load(&low[i][V::width]), limit) << V::width) &
-                                   lanes;
+        const std::uint32_t mask = not_above(low[i], screen.threshold(first + i)) & lanes;
         if (__builtin_expect(mask != 0, 0))
             screen.offer(first + i, mask, low[i], panel, p);
     }

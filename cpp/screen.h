@@ -93,6 +93,13 @@ template <class T> inline void sort_nearest(Candidate<T> *found, int H, int n) {
 
 inline int candidate_capacity(int H) { return 2 * H + 96; }
 
+// A bit for each lane of a panel whose lower bound does not exceed the limit.
+template <class T> inline std::uint32_t not_above(const T *low, T limit) {
+    using V = simd<T>;
+    const auto bar = V::fill(limit);
+    return V::mask_not_above(V::load(low), bar) | V::mask_not_above(V::load(low + V::width), bar) << V::width;
+}
+
 // The error of row x's score with m is at most error |m| + norm |lost from m| + gamma |m|^2/2.
 template <class T> struct RowBound {
     T error, norm;
@@ -131,25 +138,33 @@ template <class T> class Screen {
     // The lanes in `mask` of panel p, with their lower bounds.
     void offer(int row, std::uint32_t mask, const T *low, const Panel<T> &panel, int p) {
         constexpr int L = TILE_LANES<T>;
+        using V = simd<T>;
         if (counts_[row] + L > capacity_)
             compact(row);
         if (counts_[row] < 0)
             return;
-        Candidate<T> *list = candidates_ + static_cast<std::size_t>(row) * capacity_;
+        alignas(64) T least[L], high[L];
+        typename V::vec lowest = V::fill(thresholds_[row]);
         const RowBound<T> bound = bounds_[row];
+        for (int v = 0; v < L; v += V::width) {
+            const auto width = bound.error * V::load(panel.norm + v) + bound.norm * V::load(panel.lost + v) +
+                               error_ * V::load(panel.half_norm + v);
+            const auto below = V::load(low + v), above = below + 2 * width + 4 * underflow_;
+            const auto bounds = (below > std::numeric_limits<T>::lowest()) & (above < std::numeric_limits<T>::max());
+            V::store(least + v, bounds ? below : V::fill(std::numeric_limits<T>::lowest())); // one that overflows
+            V::store(high + v, bounds ? above : V::fill(std::numeric_limits<T>::max()));     // bounds nothing
+            lowest = V::min(lowest, V::load(high + v));
+        }
+        if (task_.H == 1) {
+            const T threshold = thresholds_[row] = V::lowest(lowest);
+            if (!task_.lows)
+                mask &= not_above(least, threshold);
+        }
+        Candidate<T> *list = candidates_ + static_cast<std::size_t>(row) * capacity_;
         int n = counts_[row];
         for (; mask; mask &= mask - 1) {
             const int lane = __builtin_ctz(mask);
-            const T width =
-                bound.error * panel.norm[lane] + bound.norm * panel.lost[lane] + error_ * panel.half_norm[lane];
-            T least = low[lane], high = least + 2 * width + 4 * underflow_;
-            if (!(least > std::numeric_limits<T>::lowest() && high < std::numeric_limits<T>::max())) {
-                least = std::numeric_limits<T>::lowest(); // a score that overflows bounds nothing
-                high = std::numeric_limits<T>::max();
-            }
-            list[n++] = {least, high, p * L + lane};
-            if (task_.H == 1 && high < thresholds_[row])
-                thresholds_[row] = high;
+            list[n++] = {least[lane], high[lane], p * L + lane};
         }
         const bool first = task_.H > 1 && thresholds_[row] == std::numeric_limits<T>::max() && n > task_.H;
         counts_[row] = n;
@@ -202,10 +217,12 @@ template <class T> class Screen {
         int n = counts_[row];
         if (n < task_.H)
             return;
-        std::nth_element(list, list + task_.H - 1, list + n,
-                         [](const Candidate<T> &a, const Candidate<T> &b) { return a.high < b.high; });
-        const T threshold = std::min(thresholds_[row], list[task_.H - 1].high);
-        thresholds_[row] = threshold;
+        if (task_.H > 1) { // of one, it is known
+            std::nth_element(list, list + task_.H - 1, list + n,
+                             [](const Candidate<T> &a, const Candidate<T> &b) { return a.high < b.high; });
+            thresholds_[row] = std::min(thresholds_[row], list[task_.H - 1].high);
+        }
+        const T threshold = thresholds_[row];
         n = static_cast<int>(std::remove_if(list, list + n, [&](const Candidate<T> &c) { return c.low > threshold; }) -
                              list);
         if (n + TILE_LANES<T> > capacity_) {

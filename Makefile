@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 COMPILED := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo examples test test-all test-clang test-arm cross faults load sanitize sanitize-short test-amx fuzz fuzz-core lint format bench bench-full wheel test-wheel clean
+.PHONY: help demo docs examples test test-all test-clang test-arm cross faults load sanitize sanitize-short test-amx fuzz fuzz-core lint format bench bench-full wheel test-wheel clean
 .DELETE_ON_ERROR:
 
 help:
@@ -29,6 +29,7 @@ help:
 	@echo "make lint    ruff, mypy and clang-format, changing nothing"
 	@echo "make format  put Python and C++ into the project's format"
 	@echo "make examples  run the examples and make their page, docs/examples"
+	@echo "make docs    the documentation site, in build/docs, warnings being errors (ARGS='-D plot_gallery=0': no examples)"
 	@echo "make bench   the short benchmarks, at most ten minutes (ARGS=list names what else there is)"
 	@echo "make bench-full  the whole of them: hours"
 	@echo "make wheel   the source distribution and wheels for Python 3.11 and for 3.12 and later, in dist/"
@@ -46,7 +47,7 @@ $(STAMPS)/package: $(STAMPS)/build $(COMPILED)
 	$(PIP) --no-build-isolation --editable ".[plots,images]"
 	@touch $@
 
-$(STAMPS)/dev $(STAMPS)/bench: $(STAMPS)/%: pyproject.toml | $(STAMPS)/package
+$(STAMPS)/dev $(STAMPS)/docs $(STAMPS)/bench: $(STAMPS)/%: pyproject.toml | $(STAMPS)/package
 	$(PIP) --no-build-isolation --editable ".[$*]"
 	@touch $@
 
@@ -124,6 +125,10 @@ format: $(STAMPS)/package $(STAMPS)/dev
 examples: $(STAMPS)/package $(STAMPS)/bench
 	$(BIN)/python -m examples --all --output docs/examples
 
+docs: $(STAMPS)/package $(STAMPS)/docs
+	MPLBACKEND=agg $(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees $(ARGS) docs build/docs
+	@echo "build/docs/index.html"
+
 bench: $(STAMPS)/package $(STAMPS)/bench
 	$(BIN)/python -m benchmarks $(or $(ARGS),short)
 
@@ -137,5 +142,5 @@ test-wheel: $(STAMPS)/package $(STAMPS)/dev
 	$(BIN)/python tools/wheels.py test
 
 clean:
-	rm -rf .venv build dist demo .pytest_cache .hypothesis .mypy_cache .ruff_cache src/cprime/_core*.so
+	rm -rf .venv build dist demo docs/generated docs/gallery .pytest_cache .hypothesis .mypy_cache .ruff_cache src/cprime/_core*.so
 	find src tests benchmarks examples tools -name __pycache__ -prune -exec rm -rf {} +

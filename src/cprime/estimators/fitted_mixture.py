@@ -129,7 +129,7 @@ class FittedMixture(DensityMixin, Clusterer):
             return self._winners(data, self._parameters())
 
     def predict_proba(self, X: Any, sparse: bool = False) -> NDArray | csr_array:
-        """The truncated posterior (5) of each row: exact EM's responsibilities where n_active_ is C.
+        """The truncated posterior (5) of each row: exact EM's responsibilities where `n_active_` is C.
 
         Parameters
         ----------

@@ -85,7 +85,7 @@ class FuzzyKMeans(Arrays, Graded):
         Iterations of the start that was kept.
     converged_ : bool
         Whether it converged within max_iter.
-    history_ : structured ndarray of shape (n_iter_,)
+    history_ : structured ndarray of shape (`n_iter_`,)
         One row an iteration: objective, n_distances, seconds.
     n_features_in_ : int
     feature_names_in_ : ndarray of str

@@ -94,8 +94,8 @@ class GaussianMixture(FittedMixture):
         iteration at most. Where a covariance has become singular and is repaired, which the log says, it may fall by
         more. For "tied_spherical" reg_covar is the least variance instead, and the bound never falls.
     weights_init, means_init, precisions_init : array-like, default=None
-        Parameters to start from, of the shapes of weights_, means_ and precisions_; weights="equal" allows equal ones
-        only. What is None comes from `init_params`.
+        Parameters to start from, of the shapes of `weights_`, `means_` and `precisions_`; weights="equal" allows
+        equal ones only. What is None comes from `init_params`.
     learning_decay : float, default=1.0
         κ of `partial_fit`, above 0.5 and at most 1: a batch of weight W counts for the share min(1, W/n^κ), n being the
         weight so far. 1 counts all points alike, less forgets what was long ago.
@@ -159,7 +159,7 @@ class GaussianMixture(FittedMixture):
     lower_bounds_ : list of float
         F as seen by the E-step of each iteration; with reg_covar=0 it never falls in a `fit`, unless assignment is
         "posterior" or a covariance had to be repaired.
-    history_ : structured ndarray of shape (n_iter_,)
+    history_ : structured ndarray of shape (`n_iter_`,)
         One row an iteration: phase ("warmup", "em" or "online"), lower_bound, quantization_error (J), n_distances,
         n_moved, seconds.
     n_features_in_ : int

@@ -119,7 +119,7 @@ class KMeans(FittedKMeans, Clusterer):
         F of the returned parameters per point, eq. (15), in nats.
     lower_bounds_ : list of float
         F by iteration, as its E-step saw it; of an exchange step, with its centers re-estimated. It never falls.
-    history_ : structured ndarray of shape (n_iter_,)
+    history_ : structured ndarray of shape (`n_iter_`,)
         One row an iteration: phase ("warmup", "em" or "online"), lower_bound, quantization_error (J), n_distances,
         n_moved, seconds.
     n_active_ : int

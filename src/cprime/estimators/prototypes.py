@@ -41,7 +41,7 @@ class Graded(Prototypes):
         ----------
         X : array-like of shape (n_samples, n_features)
         sparse : bool, default=False
-            True gives a CSR array of the n_active_ kept entries of each row; False an N×C array with exact zeros
+            True gives a CSR array of the `n_active_` kept entries of each row; False an N×C array with exact zeros
             elsewhere.
 
         Returns

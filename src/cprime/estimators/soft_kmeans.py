@@ -103,7 +103,7 @@ class SoftKMeans(Graded, Clusterer):
         F of the returned parameters per point, in nats.
     lower_bounds_ : list of float
         F as seen by the E-step of each iteration; it never falls.
-    history_ : structured ndarray of shape (n_iter_,)
+    history_ : structured ndarray of shape (`n_iter_`,)
         One row an iteration: phase, lower_bound, quantization_error (J), n_distances, n_moved, seconds.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -232,7 +232,7 @@ class SoftKMeans(Graded, Clusterer):
         return fuzzy.Entropy(2 * self.variance_)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """F per point (or unit of weight), in nats, with the n_active_ nearest clusters kept.
+        """F per point (or unit of weight), in nats, with the `n_active_` nearest clusters kept.
 
         Parameters
         ----------

@@ -87,7 +87,7 @@ class ClustersDisplay:
         Parameters
         ----------
         estimator : fitted estimator
-            With cluster_centers_ or means_, and predict. Its covariances, if it has any, are of scikit-learn's shapes.
+            With `cluster_centers_` or `means_`, and predict. Covariances, if any, are of scikit-learn's shapes.
         X : array-like of shape (n_samples, n_features)
             Points to show, all of them.
         projection : {"auto", "principal"} or two ints, default="auto"

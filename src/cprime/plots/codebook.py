@@ -67,7 +67,7 @@ class CodebookDisplay:
         Parameters
         ----------
         estimator : fitted estimator
-            With cluster_centers_ or means_.
+            With `cluster_centers_` or `means_`.
         image_shape : sequence of int or None, default=None
             (height, width), or (height, width, 3) for colours, (1, 1, 3) for a palette; None is a grey square, or a
             palette of three features.

@@ -97,7 +97,7 @@ class SearchSpaceDisplay:
         x : array-like of shape (n_features,)
             The point.
         kept : array-like of int or None, default=None
-            K to begin with; None is the n_active_ best of all components, at which a search has arrived.
+            K to begin with; None is the `n_active_` best of all components, at which a search has arrived.
         neighbors : array-like of shape (n_components, G) or None, default=None
             Lists G_c; None are the estimator's.
         max_steps : int, default=4

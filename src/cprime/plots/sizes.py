@@ -51,7 +51,7 @@ class SizesDisplay:
         Parameters
         ----------
         estimator : fitted estimator
-            With cluster_centers_ or means_, and labels_ or predict.
+            With `cluster_centers_` or `means_`, and `labels_` or predict.
         X : array-like of shape (n_samples, n_features) or None, default=None
             Points to count by `predict`; None counts the labels of the training data.
         sample_weight : array-like of shape (n_samples,) or None, default=None

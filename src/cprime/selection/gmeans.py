@@ -52,7 +52,7 @@ class GMeans(Splitter):
 
     Attributes
     ----------
-    cluster_centers_ : ndarray of shape (n_clusters_, n_features)
+    cluster_centers_ : ndarray of shape (`n_clusters_`, n_features)
         In the dtype of the data.
     n_clusters_ : int
     labels_ : ndarray of shape (n_samples,), int32
@@ -70,7 +70,7 @@ class GMeans(Splitter):
         Iterations of the last fit of all points.
     converged_ : bool
         Whether it ended by itself within `max_rounds`.
-    history_ : structured ndarray of shape (n_rounds_ + 1,)
+    history_ : structured ndarray of shape (`n_rounds_ + 1`,)
         n_clusters and criterion (BIC with F, as in `XMeans`) at the start and after each round.
     n_features_in_ : int
     feature_names_in_ : ndarray of str

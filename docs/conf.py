@@ -1,0 +1,98 @@
+"""The documentation site: `make docs` builds it into build/docs, warnings being errors."""
+
+import os
+import re
+from importlib import metadata
+from pathlib import Path
+
+DOCS = Path(__file__).parent
+ROOT = DOCS.parent
+
+project = "cprime"
+author = "the cprime developers"
+copyright = author
+version = release = metadata.version("cprime")
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
+exclude_patterns = ["examples"]
+templates_path = ["_templates"]
+nitpicky = True
+default_role = "literal"
+
+myst_enable_extensions = ["colon_fence", "deflist", "html_image"]
+myst_heading_anchors = 3
+
+autosummary_generate = True
+autosummary_filename_map = {  # names that differ in case alone would be one file on some systems
+    "cprime.selection.Sweep": "cprime.selection.Sweep-class",
+    "cprime.theory.Ledger": "cprime.theory.Ledger-class",
+}
+autodoc_typehints = "none"
+autodoc_member_order = "groupwise"
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+html_theme = "pydata_sphinx_theme"
+html_title = "cprime"
+html_logo = "_static/logo.svg"
+html_favicon = "_static/logo.svg"
+html_static_path = ["_static"]
+html_css_files = ["style.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "logo": {"text": "cprime"},
+    "header_links_before_dropdown": 7,
+    "navigation_with_keys": False,
+    "show_toc_level": 2,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": [],
+    "footer_end": [],
+}
+
+# Pages of the site whose text is a file of the repository's root, where people look for it.
+PAGES_OF_THE_ROOT = {"architecture": "ARCHITECTURE.md", "changelog": "CHANGELOG.md", "contributing": "CONTRIBUTING.md"}
+_LINK = re.compile(r"(?<=\]\()([^)\s#]+)(?=[)#])")
+
+
+def read_source(app, name: str, source: list[str]) -> None:
+    """Give a page of the root its text; let links lead to pages of the site where the repository has files."""
+    inside = name in PAGES_OF_THE_ROOT
+    if inside:
+        path = ROOT / PAGES_OF_THE_ROOT[name]
+        app.env.note_dependency(str(path))
+        source[0] = path.read_text(encoding="utf-8")
+    pages = {file: f"{page}.md" for page, file in PAGES_OF_THE_ROOT.items()}
+
+    def moved(match: re.Match[str]) -> str:
+        target = match[1]
+        if "://" in target:
+            return target
+        folder = ROOT if inside else (DOCS / name).parent
+        path = (folder / target).resolve()
+        if path.parent == ROOT and path.name in pages:
+            path = DOCS / pages[path.name]
+        return Path(os.path.relpath(path, (DOCS / name).parent)).as_posix()
+
+    source[0] = _LINK.sub(moved, source[0])
+
+
+def skip_inherited(app, what: str, name: str, obj: object, skip: bool, options) -> bool | None:
+    """Leave out what scikit-learn's base classes bring, but for the two verbs that people look for."""
+    theirs = (getattr(obj, "__module__", None) or "").startswith("sklearn.")
+    return True if theirs and name not in ("fit_predict", "fit_transform") else None
+
+
+def setup(app) -> dict[str, bool]:
+    app.connect("autodoc-skip-member", skip_inherited)
+    app.connect("source-read", read_source)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

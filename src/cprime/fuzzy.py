@@ -10,10 +10,10 @@ mixture with σ² = λ/2. Knows nothing of estimators and their arguments.
 """
 
 import logging
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,15 +144,19 @@ def expect(
     return Expectation(counts, sums, objective, squares)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Fit:
-    """Where a run has ended; `objective` is that of `centers`."""
+    """Where a run stands; `objective` is that of the centers before the last step, and at the end that of `centers`."""
 
     centers: Floats
     rule: Rule
     objective: float
-    history: list[tuple[float, int, float]]
-    converged: bool
+    history: tuple[tuple[float, int, float], ...] = ()
+    converged: bool = False
+    stopped: bool = False
+
+
+Callback = Callable[[Mapping[str, Any], Fit, bool], bool]  # of a row, where the run stands, and whether it ends there
 
 
 def run(
@@ -165,24 +169,28 @@ def run(
     tol: float,
     sample_weight: NDArray[np.float64] | None = None,
     n_threads: int | None = None,
+    callback: Callback | None = None,
 ) -> Fit:
     """From starting centers until J changes by at most `tol` times Σ w·mass·d², or `max_iter` iterations.
 
     X (N, D), centers (C, D) of one dtype    n_active: C′    sample_weight (N,) float64 or None
+    callback: told of every iteration; True ends the run
     A component of no mass stays where it is.
     """
-    history: list[tuple[float, int, float]] = []
-    last, converged = np.inf, False
+    fit = Fit(centers, rule, np.inf)
     for iteration in range(1, max_iter + 1):
         start = perf_counter()
-        found = expect(X, centers, rule, n_active, sample_weight, n_threads)
-        centers = kernels.means(found.counts, found.sums, centers, n_threads=n_threads)[0]
-        history.append((found.objective, len(X) * len(centers), perf_counter() - start))
-        logger.info("iteration %d: objective %.6g, %.3f s", iteration, found.objective, history[-1][2])
-        converged = abs(last - found.objective) <= tol * found.squares
-        last = found.objective
-        if converged:
+        found = expect(X, fit.centers, rule, n_active, sample_weight, n_threads)
+        moved = kernels.means(found.counts, found.sums, fit.centers, n_threads=n_threads)[0]
+        row = (found.objective, len(X) * len(centers), perf_counter() - start)
+        difference = abs(fit.objective - found.objective)
+        fit = Fit(moved, rule, found.objective, (*fit.history, row), converged=difference <= tol * found.squares)
+        logger.info("iteration %d: objective %.6g, %.3f s", iteration, row[0], row[2], extra={"iteration": iteration})
+        if callback is not None:
+            named = dict(zip(HISTORY.names or (), row, strict=True))
+            change = difference / found.squares if found.squares else difference
+            told = {"iteration": iteration, **named, "change": change}
+            fit = replace(fit, stopped=callback(told, fit, fit.converged or iteration == max_iter))
+        if fit.converged or fit.stopped:
             break
-    return Fit(
-        centers, rule, expect(X, centers, rule, n_active, sample_weight, n_threads).objective, history, converged
-    )
+    return replace(fit, objective=expect(X, fit.centers, rule, n_active, sample_weight, n_threads).objective)

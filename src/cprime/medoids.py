@@ -13,8 +13,9 @@ is the fast one. Weights multiply the cost of a point; a point without weight is
 """
 
 import logging
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -36,16 +37,22 @@ _EPS = float(np.finfo(np.float64).eps)
 
 @dataclass
 class Fit:
-    """Where a run has ended.
+    """Where a run stands.
 
     medoids (C,): positions    objectives: Σ_n w_n min_c V at the start and after every iteration
-    n_swaps: medoids that were replaced, over all iterations
+    n_swaps: medoids that were replaced, over all iterations    stopped: by the callback
+    begun: when the iteration began [s]
     """
 
     medoids: Places
     objectives: list[float]
     n_swaps: int = 0
     converged: bool = False
+    stopped: bool = False
+    begun: float = field(default_factory=perf_counter)
+
+
+Callback = Callable[[Mapping[str, Any], Fit, bool], bool]  # of a row, where the run stands, and whether it ends there
 
 
 def dissimilarities(
@@ -146,18 +153,23 @@ class Neighbors:
         return float((weights * self.to_first).sum())
 
 
-def swap(V: Floats, medoids: Places, weights: Weights, max_iter: int) -> Fit:
-    """FasterPAM from given medoids, at most `max_iter` times through all points. O(N²) a time."""
+def swap(V: Floats, medoids: Places, weights: Weights, max_iter: int, callback: Callback | None = None) -> Fit:
+    """FasterPAM from given medoids, at most `max_iter` times through all points. O(N²) a time.
+
+    callback: told of every iteration; True ends the run
+    """
     candidates = np.flatnonzero(weights)
     if len(medoids) == 1:  # no second nearest: the best one is known at once
-        best = candidates[[totals(V, weights, candidates).argmin()]]
-        objectives = [_total(V, place, weights) for place in (medoids, best)]
-        return Fit(best, objectives, n_swaps=int(best[0] != medoids[0]), converged=True)
+        fit = Fit(medoids, [_total(V, medoids, weights)], converged=True)
+        fit.medoids = candidates[[totals(V, weights, candidates).argmin()]]
+        _record(fit, _total(V, fit.medoids, weights), int(fit.medoids[0] != medoids[0]), max_iter, callback)
+        return fit
     C, near = len(medoids), Neighbors(V, medoids)
     fit = Fit(near.medoids, [near.total(weights)])
     removal = np.bincount(near.first, weights * (near.to_second - near.to_first), C)
     since = 0  # candidates tried since the last exchange
-    while since < len(candidates) and len(fit.objectives) <= max_iter:
+    while not fit.converged and not fit.stopped and len(fit.objectives) <= max_iter:
+        n_swaps = 0
         rounding = len(V) * _EPS * float((weights * np.abs(near.to_first)).sum())
         for candidate in candidates:
             if since == len(candidates):
@@ -172,16 +184,19 @@ def swap(V: Floats, medoids: Places, weights: Weights, max_iter: int) -> Fit:
                 continue
             near.exchange(component, int(candidate), costs)
             removal = np.bincount(near.first, weights * (near.to_second - near.to_first), C)
-            since, fit.n_swaps = 0, fit.n_swaps + 1
-        _record(fit, near.total(weights))
-    fit.converged = since == len(candidates)
+            since, n_swaps = 0, n_swaps + 1
+        fit.converged = since == len(candidates)
+        _record(fit, near.total(weights), n_swaps, max_iter, callback)
     return fit
 
 
-def alternate(V: Floats, medoids: Places, weights: Weights, max_iter: int) -> Fit:
-    """Assignments and medoids in turn from given medoids, until no medoid moves. O(NC + Σ_c N_c²) a time."""
+def alternate(V: Floats, medoids: Places, weights: Weights, max_iter: int, callback: Callback | None = None) -> Fit:
+    """Assignments and medoids in turn from given medoids, until no medoid moves. O(NC + Σ_c N_c²) a time.
+
+    callback: told of every iteration; True ends the run
+    """
     fit = Fit(medoids.copy(), [_total(V, medoids, weights)])
-    while not fit.converged and len(fit.objectives) <= max_iter:
+    while not fit.converged and not fit.stopped and len(fit.objectives) <= max_iter:
         winners = V[:, fit.medoids].argmin(axis=1)
         before = fit.medoids.copy()
         for component, medoid in enumerate(before):
@@ -193,9 +208,8 @@ def alternate(V: Floats, medoids: Places, weights: Weights, max_iter: int) -> Fi
             if sums.min() < totals(V, weights, np.array([medoid]), members)[0] - rounding:
                 fit.medoids[component] = members[sums.argmin()]
         n_moved = int(np.count_nonzero(fit.medoids != before))
-        fit.n_swaps += n_moved
         fit.converged = n_moved == 0
-        _record(fit, _total(V, fit.medoids, weights))
+        _record(fit, _total(V, fit.medoids, weights), n_moved, max_iter, callback)
     return fit
 
 
@@ -204,6 +218,13 @@ def _total(V: Floats, medoids: Places, weights: Weights) -> float:
     return float((weights * V[:, medoids].min(axis=1)).sum())
 
 
-def _record(fit: Fit, total: float) -> None:
+def _record(fit: Fit, total: float, n_swaps: int, max_iter: int, callback: Callback | None) -> None:
+    """An iteration, to the fit, the log and the callback."""
     fit.objectives.append(total)
-    logger.info("iteration %d: sum of dissimilarities %.6g, %d swaps", len(fit.objectives) - 1, total, fit.n_swaps)
+    fit.n_swaps += n_swaps
+    n = len(fit.objectives) - 1
+    logger.info("iteration %d: sum of dissimilarities %.6g, %d swaps", n, total, fit.n_swaps, extra={"iteration": n})
+    if callback is not None:
+        row = {"iteration": n, "objective": total, "n_swaps": n_swaps, "seconds": perf_counter() - fit.begun}
+        fit.stopped = callback({**row, "change": float(n_swaps)}, fit, fit.converged or n == max_iter)
+    fit.begun = perf_counter()

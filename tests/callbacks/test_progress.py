@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from cprime import GaussianMixture, KMeans
+from cprime import FuzzyKMeans, GaussianMixture, KMeans, KMedoids, XMeans
 from cprime.callbacks import ProgressBar, RowsProgress, bar
 from cprime.callbacks.pace import Pace
 from cprime.datasets import clusters
@@ -48,6 +48,29 @@ def test_a_bar_shows_the_bound_of_a_mixture_and_the_time_left(terminal):
     told(GaussianMixture(3, max_iter=200, tol=1e-6), *rows, title="mixture")
     for text in ("mixture 4/200", "F -3.25", "~2 s left"):
         assert text in terminal.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("estimator", "of_loop", "shown"),
+    [
+        (FuzzyKMeans(3, n_init=2, max_iter=9), {"objective": 12.5}, ["FuzzyKMeans start 1/2 2/9", "objective 12.5"]),
+        (KMedoids(3, max_iter=7), {"objective": 2.5, "n_swaps": 4}, ["KMedoids 2/7", "objective 2.5"]),
+        (XMeans(max_rounds=5), {"n_clusters": 17, "criterion": 8.5}, ["XMeans 2/5", "17 clusters  BIC 8.5"]),
+    ],
+)
+def test_a_bar_shows_what_other_loops_have(estimator, of_loop, shown, terminal):
+    rows = [row(i, change=0.1**i) for i in (1, 2)]
+    for one in rows:
+        del one["lower_bound"], one["quantization_error"]
+    told(estimator, *(one | of_loop for one in rows))
+    for text in shown:
+        assert text in terminal.getvalue()
+
+
+def test_lines_of_rounds_are_without_those_of_the_fits_in_them(capsys):
+    fitted = XMeans(verbose=1).fit(clusters(600, 6, 3, random_state=0).data)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(":")[0] for line in lines] == [f"[cprime] round {n + 1}" for n in range(fitted.n_rounds_)]
 
 
 def test_quiet_and_transient_bars_leave_nothing(terminal, capsys):
@@ -129,6 +152,7 @@ def test_a_geometric_fall_is_foreseen():
         ([0.5, 0.05, 0.00005], 100, 1e-4, 1),
         ([0.5, 0.4], 2, 1e-4, 0),
         ([0.0, 0.0, 0.0, 0.0], 100, 1e-4, None),
+        ([3.0, 2.0, 1.0], 100, None, None),  # ends by itself
     ],
 )
 def test_what_is_foreseen(changes, max_iter, tol, left):

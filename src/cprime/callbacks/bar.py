@@ -15,26 +15,29 @@ _logger = logging.getLogger("cprime")
 
 
 @contextmanager
-def shown(verbose: int = 1) -> Iterator[None]:
-    """While it lasts, the library's log goes to standard error if `verbose` asks for it and nobody listens already."""
+def shown(verbose: int = 1, log: logging.Logger = _logger) -> Iterator[None]:
+    """While it lasts, the library's log goes to standard error if `verbose` asks for it and nobody listens already.
+
+    log: the part of it that does
+    """
     if not verbose or _logger.isEnabledFor(logging.INFO):
         yield
         return
-    with _handled_by(logging.StreamHandler(sys.stderr)):
+    with _handled_by(logging.StreamHandler(sys.stderr), log):
         yield
 
 
 @contextmanager
-def _handled_by(handler: logging.Handler) -> Iterator[None]:
+def _handled_by(handler: logging.Handler, log: logging.Logger) -> Iterator[None]:
     handler.setFormatter(logging.Formatter("[cprime] %(message)s"))
-    level = _logger.level
-    _logger.addHandler(handler)
-    _logger.setLevel(logging.INFO)
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
     try:
         yield
     finally:
-        _logger.removeHandler(handler)
-        _logger.setLevel(level)
+        log.removeHandler(handler)
+        log.setLevel(level)
 
 
 class _Above(logging.Handler):
@@ -164,15 +167,17 @@ class ProgressBar(RowsProgress):
         if not _logger.isEnabledFor(logging.INFO):  # else somebody is told already, and lines would break the bar
             self.__enter__()
         self._name = self._title or type(estimator).__name__
-        self._pace = Pace(estimator.max_iter, estimator.tol)
-        self._n_init = estimator.n_init
+        rounds = hasattr(estimator, "max_rounds")  # of several fits each, where tol is theirs
+        most, tol = (estimator.max_rounds, None) if rounds else (estimator.max_iter, getattr(estimator, "tol", None))
+        self._pace = Pace(most, tol)
+        self._n_init = 1 if rounds else estimator.n_init
         self._mixture = hasattr(estimator, "n_components")
         if self._progress is not None:
             self._task = self._progress.add_task(f"{self._name} seeding", total=None, figures="")
         if self._quiet or self._transient:
             return
-        above = self._progress is not None
-        self._lines.enter_context(_handled_by(_Above(self._progress.console)) if above else shown())
+        above, log = self._progress is not None, logging.getLogger(getattr(estimator, "_log", "cprime"))
+        self._lines.enter_context(_handled_by(_Above(self._progress.console), log) if above else shown(log=log))
 
     def on_iteration(self, row: Mapping[str, Any]) -> None:
         """Show one iteration."""
@@ -200,16 +205,21 @@ class ProgressBar(RowsProgress):
         self.__exit__(None, None, None)
 
     def _figures(self, row: Mapping[str, Any]) -> str:
-        shown = [
-            f"F {row['lower_bound']:.5f}" if self._mixture else f"J {row['quantization_error']:.6g}",
-            f"{row['seconds']:.3g} s/iteration",
-        ]
+        shown = [self._reached(row), f"{row['seconds']:.3g} s/iteration"]
         if row["agreement"] is not None:
             shown.insert(1, f"agreement {row['agreement']:.3f}")
         seconds = self._pace.seconds_left
         if seconds is not None and seconds >= 0.5:
             shown.append(f"~{_duration(seconds)} left")
         return "  ".join(shown)
+
+    def _reached(self, row: Mapping[str, Any]) -> str:
+        """What the fit has come to."""
+        if "criterion" in row:
+            return f"{row['n_clusters']} clusters  BIC {row['criterion']:.6g}"
+        if "objective" in row:
+            return f"objective {row['objective']:.6g}"
+        return f"F {row['lower_bound']:.5f}" if self._mixture else f"J {row['quantization_error']:.6g}"
 
 
 def _duration(seconds: float) -> str:

@@ -10,9 +10,10 @@ class Pace:
     """Foresees the end of a start from its last iterations.
 
     Changes fall geometrically near an optimum: a line through their logarithms says when they will be below `tol`.
+    Nothing is foreseen where that is None: of what ends once nothing improves.
     """
 
-    def __init__(self, max_iter: int, tol: float):
+    def __init__(self, max_iter: int, tol: float | None):
         self.max_iter = max_iter
         self.tol = tol
         self.iteration = 0
@@ -31,6 +32,8 @@ class Pace:
         most = max(self.max_iter - self.iteration, 0)
         if most == 0:
             return 0
+        if self.tol is None:
+            return None
         logs = [math.log(change) for change, _ in self._recent if 0 < change < math.inf]
         if self.tol <= 0:
             return most

@@ -18,9 +18,10 @@ class Callback(Protocol):
         Parameters
         ----------
         row : dict
-            The row of `history_` by the names of its columns, and `iteration` and `start` (both from 1), `change`: what
-            is compared with `tol`, and `agreement`: the share of points whose best component the search finds, by its
-            last audit, or None.
+            The row of `history_` by the names of its columns, and `iteration` and `start` (both from 1), `seconds`,
+            `change`: what is compared with `tol` (of k-medoids the medoids replaced, of X-means and G-means by how much
+            the criterion has fallen), and `agreement`: the share of points whose best component the search finds, by
+            its last audit, or None.
         estimator : estimator
             A copy with the parameters as they are after this iteration: it can predict; `labels_` it does not have.
 

@@ -1,6 +1,5 @@
 """What the estimators with an EM fit share: how data come in, starts, the best of several runs, bounds."""
 
-import copy
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ from cprime.estimators.opening import opened
 from cprime.estimators.quality import certificate_text, remarks, warn_if_poor
 from cprime.estimators.stored import Stored
 from cprime.estimators.validation import resolve_init
-from cprime.estimators.watching import CallbackSupportMixin, Watch
+from cprime.estimators.watching import CallbackSupportMixin, Watch, unfitted_copy
 from cprime.execution import Data
 from cprime.kernels import instruction_set
 from cprime.kernels.native import computing
@@ -152,9 +151,7 @@ class Clusterer(CallbackSupportMixin, Stored):
 
     def _standing(self, fit: em.Fit, plan: em.Plan) -> Self:
         """A copy, fitted as far as a run has come."""
-        view = copy.copy(self)
-        kept = ("n_features_in_", "feature_names_in_")
-        view.__dict__ = {name: value for name, value in vars(self).items() if name[-1] != "_" or name in kept}
+        view = unfitted_copy(self)
         view._set_run(replace(fit, model=plan.rule.settled(fit.model, fit.rule)), plan.n_kept)
         return view
 
@@ -178,11 +175,11 @@ class Clusterer(CallbackSupportMixin, Stored):
             key = key._replace(seed=checkpoint.description["seed"])
         n_runs = 1 if is_given(init) else self.n_init
         watch = Watch(self, given, lambda fit: self._standing(fit, plan))
-        plan = replace(plan, callback=watch)
+        plan = replace(plan, callback=lambda row, fit: watch(row, fit, fit.last or fit.ended))
         with watch.fit(n_runs, self.max_iter + plan.search.warmup), _left(checkpoint):
             for run in range(runs.run, n_runs):
                 save = None if checkpoint is None else Saver(checkpoint, run, runs)
-                with watch.start():
+                with watch.start(run + 1):
                     if runs.fit is not None:
                         fit = em.proceed(data, runs.fit, plan, save)
                     else:

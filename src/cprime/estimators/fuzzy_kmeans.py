@@ -8,7 +8,6 @@ from sklearn.utils import check_random_state
 
 from cprime import fuzzy, kernels, storage
 from cprime.block import Block
-from cprime.callbacks import shown
 from cprime.estimators.nearest_center import Arrays
 from cprime.estimators.prototypes import Graded
 from cprime.estimators.validation import (
@@ -19,6 +18,7 @@ from cprime.estimators.validation import (
     check_real,
     check_weights,
 )
+from cprime.estimators.watching import CallbackSupportMixin, Watch, unfitted_copy, with_callbacks
 from cprime.estimators.whole import whole
 from cprime.seeding import is_given, start
 
@@ -26,7 +26,7 @@ _LARGEST_EXPONENT = 700.0  # of e, in float64
 
 
 @storage.register
-class FuzzyKMeans(Arrays, Graded):
+class FuzzyKMeans(CallbackSupportMixin, Arrays, Graded):
     """Fuzzy k-means: memberships u_nc between 0 and 1, centers μ_c = Σ_n w_n u_nc^m x_n / Σ_n w_n u_nc^m.
 
     Lowers J_m = Σ_n w_n Σ_c u_nc^m ‖x_n − μ_c‖², whose best memberships are u_nc ∝ ‖x_n − μ_c‖^(−2/(m−1)). With
@@ -56,6 +56,10 @@ class FuzzyKMeans(Arrays, Graded):
         Most iterations of one start.
     tol : float, default=1e-4
         A start has converged once the objective changes by no more than this share of Σ_n w_n Σ_c u_nc^m ‖x_n − μ_c‖².
+    callbacks : callback or sequence of them, default=None
+        What is told of every iteration and may end the fit: functions of a row of `history_`, as a dictionary, and of
+        the estimator as it is then, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`.
+        True ends the fit. A model file does not hold them.
     n_threads : int or None, default=None
         Threads to use; None is every processor that the process may use. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -127,6 +131,7 @@ class FuzzyKMeans(Arrays, Graded):
         n_init: int = 1,
         max_iter: int = 300,
         tol: float = 1e-4,
+        callbacks: Any = None,
         n_threads: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -140,11 +145,13 @@ class FuzzyKMeans(Arrays, Graded):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.callbacks = callbacks
         self.n_threads = n_threads
         self.random_state = random_state
         self.verbose = verbose
 
     @whole
+    @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the centers.
 
@@ -170,44 +177,54 @@ class FuzzyKMeans(Arrays, Graded):
         n_active = check_n_active(self.n_active, C)
         tol = check_real(self.tol, "tol", 0.0)
         rule = self._given_rule(n_active)
+        watch = Watch(self, (X, y, sample_weight), lambda fit: unfitted_copy(self)._set_run(fit, n_active))
         X = self._validated(X, reset=True)
         weights = check_weights(sample_weight, X)
         random_state = check_random_state(self.random_state)
-        best = None
-        with shown(self.verbose):
-            for _ in range(1 if is_given(self.init) else self.n_init):
-                begin = start(
-                    X, C, self.init, sample_weight=weights, random_state=random_state, n_threads=self.n_threads
-                ).centers
-                if isinstance(rule, fuzzy.Power) and not is_given(self.init):
-                    begin = fuzzy.off_the_points(X, begin, weights, self.n_threads)
-                if rule is None:
-                    rule = fuzzy.entropy_of_start(X, begin, weights, self.n_threads)
-                fit = fuzzy.run(
-                    X,
-                    begin,
-                    rule,
-                    n_active=n_active,
-                    max_iter=self.max_iter,
-                    tol=tol,
-                    sample_weight=weights,
-                    n_threads=self.n_threads,
-                )
+        best, n_starts = None, 1 if is_given(self.init) else self.n_init
+        with watch.fit(n_starts, self.max_iter):
+            for number in range(1, n_starts + 1):
+                with watch.start(number) as callback:
+                    begin = start(
+                        X, C, self.init, sample_weight=weights, random_state=random_state, n_threads=self.n_threads
+                    ).centers
+                    if isinstance(rule, fuzzy.Power) and not is_given(self.init):
+                        begin = fuzzy.off_the_points(X, begin, weights, self.n_threads)
+                    if rule is None:
+                        rule = fuzzy.entropy_of_start(X, begin, weights, self.n_threads)
+                    fit = fuzzy.run(
+                        X,
+                        begin,
+                        rule,
+                        n_active=n_active,
+                        max_iter=self.max_iter,
+                        tol=tol,
+                        sample_weight=weights,
+                        n_threads=self.n_threads,
+                        callback=callback,
+                    )
                 if best is None or fit.objective < best.objective:
                     best = fit
+                if fit.stopped:
+                    break
         assert best is not None
+        self._set_run(best, n_active)
         labels, squared = kernels.nearest(X, best.centers, n_threads=self.n_threads)
-        self.cluster_centers_ = best.centers
         self.labels_ = labels[:, 0]
         self.inertia_ = Block(X, weights).weighted_sum(squared[:, 0])
-        self.m_ = best.rule.m if isinstance(best.rule, fuzzy.Power) else 1.0
-        self.regularization_ = best.rule.constant if isinstance(best.rule, fuzzy.Entropy) else None
-        self.n_active_ = n_active
         self.objective_ = best.objective
-        self.history_ = np.array(best.history, dtype=fuzzy.HISTORY)
+        return self
+
+    def _set_run(self, fit: fuzzy.Fit, n_active: int) -> Self:
+        """The fitted attributes that follow from where a run stands."""
+        self.cluster_centers_ = fit.centers
+        self.m_ = fit.rule.m if isinstance(fit.rule, fuzzy.Power) else 1.0
+        self.regularization_ = fit.rule.constant if isinstance(fit.rule, fuzzy.Entropy) else None
+        self.n_active_ = n_active
+        self.history_ = np.array(list(fit.history), dtype=fuzzy.HISTORY)
         self.objectives_ = self.history_["objective"].tolist()
-        self.converged_ = best.converged
-        self.n_iter_ = len(best.history)
+        self.converged_ = fit.converged
+        self.n_iter_ = len(fit.history)
         return self
 
     def _given_rule(self, n_active: int) -> fuzzy.Rule | None:

@@ -12,10 +12,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cprime import medoids, storage
-from cprime.callbacks import shown
 from cprime.estimators.nearest_center import Arrays
 from cprime.estimators.prototypes import Prototypes
 from cprime.estimators.validation import check_choice, check_integer, check_loop, check_weights
+from cprime.estimators.watching import CallbackSupportMixin, Watch, unfitted_copy, with_callbacks
 from cprime.estimators.whole import whole
 from cprime.seeding.sampling import draw_distinct
 
@@ -23,7 +23,7 @@ _OF_THE_DATA = {"seuclidean": "V", "mahalanobis": "VI"}  # metrics with a parame
 
 
 @storage.register
-class KMedoids(Arrays, Prototypes):
+class KMedoids(CallbackSupportMixin, Arrays, Prototypes):
     """k-medoids clustering: the C points of least J = Σ_n w_n min_c V(x_n, μ_c), for any dissimilarity V.
 
     Medoids are points of the data, so that V need not be a metric, nor the data vectors. The whole matrix of N×N
@@ -52,6 +52,11 @@ class KMedoids(Arrays, Prototypes):
         Most iterations of one start: times through all points, or assignments.
     max_memory : int, default=2**32
         Bytes that the matrix may take: the default is a float64 matrix of 23,170 points. More points are refused.
+    callbacks : callback or sequence of them, default=None
+        What is told of every iteration and may end the fit: functions of a dictionary of
+        objective (J), n_swaps, seconds, and what `cprime.callbacks.Callback` says, and of
+        the estimator as it is then, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`.
+        True ends the fit. A model file does not hold them.
     n_threads : int or None, default=None
         Threads for Euclidean distances; None is every processor that the process may use. Results do not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -111,6 +116,7 @@ class KMedoids(Arrays, Prototypes):
         n_init: int = 1,
         max_iter: int = 300,
         max_memory: int = 2**32,
+        callbacks: Any = None,
         n_threads: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -123,6 +129,7 @@ class KMedoids(Arrays, Prototypes):
         self.n_init = n_init
         self.max_iter = max_iter
         self.max_memory = max_memory
+        self.callbacks = callbacks
         self.n_threads = n_threads
         self.random_state = random_state
         self.verbose = verbose
@@ -137,6 +144,7 @@ class KMedoids(Arrays, Prototypes):
         return isinstance(self.metric, str) and self.metric == "precomputed"
 
     @whole
+    @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the medoids.
 
@@ -163,6 +171,7 @@ class KMedoids(Arrays, Prototypes):
         check_choice(self.method, "method", ("fasterpam", "alternate"))
         check_integer(self.max_memory, "max_memory", 1)
         self._check_metric()
+        watch = Watch(self, (X, y, sample_weight), lambda fit: unfitted_copy(self)._set_run(fit, X))
         X = self._validated(X, reset=True)
         sample_weight = check_weights(sample_weight, X)
         weights = np.ones(len(X)) if sample_weight is None else sample_weight
@@ -174,36 +183,44 @@ class KMedoids(Arrays, Prototypes):
         V = medoids.by_columns(self._matrix(X))
         random_state = check_random_state(self.random_state)
         improve = medoids.swap if self.method == "fasterpam" else medoids.alternate
-        best = None
-        with shown(self.verbose):
-            for _ in range(self.n_init if given is None and self.init == "random" else 1):
-                if given is not None:
-                    begin = given
-                elif self.init == "build":
-                    begin = medoids.build(V, C, weights)
-                else:
-                    begin = draw_distinct(len(X), C, sample_weight, random_state)
-                fit = improve(V, begin, weights, self.max_iter)
+        best, n_starts = None, self.n_init if given is None and self.init == "random" else 1
+        with watch.fit(n_starts, self.max_iter):
+            for number in range(1, n_starts + 1):
+                with watch.start(number) as callback:
+                    if given is not None:
+                        begin = given
+                    elif self.init == "build":
+                        begin = medoids.build(V, C, weights)
+                    else:
+                        begin = draw_distinct(len(X), C, sample_weight, random_state)
+                    fit = improve(V, begin, weights, self.max_iter, callback)
                 if best is None or fit.objectives[-1] < best.objectives[-1]:
                     best = fit
+                if fit.stopped:
+                    break
         assert best is not None
-        self.medoid_indices_ = best.medoids.astype(np.int64)
-        self.cluster_centers_ = None if self._precomputed else X[best.medoids]
+        self._set_run(best, X)
         costs = self._costs(X)
         self.labels_ = costs.argmin(axis=1).astype(np.int32)
         self.inertia_ = float((weights * costs.min(axis=1)).sum())
-        self.objectives_ = best.objectives
-        self.n_iter_ = len(best.objectives) - 1
-        self.n_swaps_ = best.n_swaps
-        self.converged_ = best.converged
         n_found = len(np.unique(self.labels_))
         if n_found < C:
             warnings.warn(
                 f"Number of distinct clusters ({n_found}) found smaller than n_clusters ({C}). "
                 "Possibly due to duplicate points in X.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
+        return self
+
+    def _set_run(self, fit: medoids.Fit, X: NDArray) -> Self:
+        """The fitted attributes that follow from where a run stands."""
+        self.medoid_indices_ = fit.medoids.astype(np.int64)
+        self.cluster_centers_ = None if self._precomputed else X[fit.medoids]
+        self.objectives_ = list(fit.objectives)
+        self.n_iter_ = len(fit.objectives) - 1
+        self.n_swaps_ = fit.n_swaps
+        self.converged_ = fit.converged
         return self
 
     def _check_metric(self) -> None:

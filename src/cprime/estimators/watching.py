@@ -1,11 +1,11 @@
-"""Between the EM loop and who is told how a fit goes: callbacks of this library, and those of scikit-learn."""
+"""Between the loops and who is told how a fit goes: callbacks of this library, and those of scikit-learn."""
 
+import copy
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
-from cprime import em
 from cprime.callbacks import ProgressBar, resolve
 
 try:
@@ -25,17 +25,25 @@ except ImportError:  # before scikit-learn 1.9
         return run
 
 
-__all__ = ["CallbackSupportMixin", "Watch", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "Watch", "unfitted_copy", "with_callbacks"]
+
+
+def unfitted_copy(estimator: Any) -> Any:
+    """A copy without what it has found, but for the features that it has been given."""
+    view = copy.copy(estimator)
+    kept = ("n_features_in_", "feature_names_in_")
+    view.__dict__ = {name: value for name, value in vars(estimator).items() if name[-1] != "_" or name in kept}
+    return view
 
 
 class Watch:
     """What the loop reports to during a fit; True once a callback has asked for its end.
 
     given: what `fit` was given, as X, y and sample_weight
-    standing: the estimator as it would be if a run ended where it stands
+    standing: the estimator as it would be if a run ended where it stands, of what the loop says of that
     """
 
-    def __init__(self, estimator: Any, given: tuple[Any, Any, Any], standing: Callable[[em.Fit], Any]):
+    def __init__(self, estimator: Any, given: tuple[Any, Any, Any], standing: Callable[[Any], Any]):
         told = resolve(estimator.callbacks)
         if estimator.verbose:
             told += resolve(ProgressBar())
@@ -62,27 +70,27 @@ class Watch:
                 told.on_fit_end(estimator)
 
     @contextmanager
-    def start(self) -> Iterator[None]:
-        """One of its starts."""
+    def start(self, number: int) -> Iterator[Callable[[Mapping[str, Any], Any, bool], bool]]:
+        """One of its starts, from 1; gives what loops tell that look at all components and know of no starts."""
         if self._tasks is not None:
             self._tasks.begin_start()
-        yield
+        yield lambda row, state, over: self({**row, "start": number, "agreement": None}, state, over)
         if self._tasks is not None:
             self._tasks.end_start()
 
-    def __call__(self, row: Mapping[str, Any], fit: em.Fit) -> bool:
-        """An iteration."""
+    def __call__(self, row: Mapping[str, Any], state: Any, over: bool) -> bool:
+        """An iteration, where the run stands after it, and whether it ends there."""
         made: list[Any] = []
 
         def estimator() -> Any:
             if not made:
-                made.append(self._standing(fit))
+                made.append(self._standing(state))
             return made[0]
 
         stops = [told.on_iteration(row, estimator) for told in self._told]
         if self._tasks is not None:
             stops.append(self._tasks.end_iteration(estimator))
-            if not (any(stops) or fit.last or fit.ended):
+            if not (any(stops) or over):
                 self._tasks.begin_iteration()
         return any(stops)
 

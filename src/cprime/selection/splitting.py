@@ -6,6 +6,8 @@ are to be one. Points belong to their nearest center throughout.
 
 import logging
 import math
+from collections.abc import Callable, Mapping
+from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
@@ -14,11 +16,11 @@ from numpy.typing import NDArray
 from cprime import kernels
 from cprime._threads import resolve_threads
 from cprime.block import Block
-from cprime.callbacks import shown
 from cprime.estimators import GaussianMixture, KMeans
 from cprime.estimators.base import Clusterer
 from cprime.estimators.nearest_center import NearestCenter
 from cprime.estimators.validation import check_integer, check_real, check_weights, validated
+from cprime.estimators.watching import Watch, unfitted_copy, with_callbacks
 from cprime.estimators.whole import whole
 from cprime.kernels.native import computing
 from cprime.model import TiedSpherical
@@ -38,7 +40,9 @@ class Splitter(NearestCenter, Clusterer):
     max_rounds: int
     max_iter: int
     tol: float
+    callbacks: Any
     _descends: bool
+    _log = __name__  # of rounds; the fits in them have that of the library
 
     def _division(self, cell: Cell, most: int) -> tuple[float, NDArray | None]:
         """How urgent it is to cut a cluster (the greater the more), and its new centers (k, D), k ≤ most; or None."""
@@ -49,6 +53,7 @@ class Splitter(NearestCenter, Clusterer):
         raise NotImplementedError
 
     @whole
+    @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the number of clusters and their centers.
 
@@ -71,18 +76,18 @@ class Splitter(NearestCenter, Clusterer):
             If an argument is out of its range, or there are fewer points than `min_clusters`.
         """
         self._check()
+        watch = Watch(self, (X, y, sample_weight), lambda run: unfitted_copy(self)._set_rounds(*run))
         X = validated(self, X)
         weights = check_weights(sample_weight, X)
         if len(X) < self.min_clusters:
             raise ValueError(f"n_samples={len(X)} should be >= min_clusters={self.min_clusters}.")
         counted = np.ones(len(X)) if weights is None else weights
         data = Cell(X, counted) if counted.all() else Cell(X[counted > 0], counted[counted > 0])
-        with shown(self.verbose):
-            self._search(data)
+        with watch.fit(1, self.max_rounds), watch.start(1) as callback:
+            self._search(data, callback)
         with computing(self.n_threads):
             self.labels_, distances = self._nearest(X)
         self.inertia_ = Block(X, weights).weighted_sum(distances)
-        self.n_clusters_ = len(self.cluster_centers_)
         return self
 
     def _check(self) -> None:
@@ -93,32 +98,42 @@ class Splitter(NearestCenter, Clusterer):
         check_real(self.tol, "tol", 0.0)
         resolve_threads(self.n_threads)
 
-    def _search(self, data: Cell) -> None:
+    def _search(self, data: Cell, callback: Callable[[Mapping[str, Any], Any, bool], bool]) -> None:
         """Rounds until one ends where one has ended before, or, if it `_descends`, does not lower the criterion."""
         n_start = min(self.min_clusters, len(data.points))
         start = KMeans(n_start, n_init=self.n_init, random_state=self.random_state, n_threads=self.n_threads)
         fit = self._refit(data, start.fit(data.points, None, data.weights).cluster_centers_)
         rows = [(len(centers_of(fit)), self._criterion(data, fit))]
-        converged = False
-        while not converged and len(rows) <= self.max_rounds:
-            best = fit
+        converged = stopped = False
+        while not converged and not stopped and len(rows) <= self.max_rounds:
+            begun, best = perf_counter(), fit
             for step in (self._join, self._cut, self._join):
                 centers = step(data, centers_of(fit))
                 if centers is not None:
                     fit = self._refit(data, centers)
             row = (len(centers_of(fit)), self._criterion(data, fit))
-            _logger.info("round %d: %d clusters, criterion %.6g", len(rows), *row)
-            converged = row[1] >= rows[-1][1] if self._descends else row in rows
+            number, change = len(rows), rows[-1][1] - row[1]
+            _logger.info("round %d: %d clusters, criterion %.6g", number, *row, extra={"iteration": number})
+            converged = change <= 0 if self._descends else row in rows
             rows.append(row)
-        if converged and self._descends:
-            fit = best
+            if converged and self._descends:
+                fit = best
+            told = {"iteration": number, "n_clusters": row[0], "criterion": row[1], "change": change}
+            told["seconds"] = perf_counter() - begun
+            stopped = callback(told, (fit, rows, converged), converged or number == self.max_rounds)
+        self._set_rounds(fit, rows, converged)
+
+    def _set_rounds(self, fit: Mixture, rows: list[tuple[int, float]], converged: bool) -> Self:
+        """The fitted attributes that follow from where the search stands."""
         self.converged_, self.n_rounds_ = converged, len(rows) - 1
         self.history_ = np.array(rows, dtype=[("n_clusters", np.int64), ("criterion", np.float64)])
         self.cluster_centers_ = centers_of(fit)
+        self.n_clusters_ = len(self.cluster_centers_)
         self.variance_ = float(fit.variance_)
         self.lower_bound_ = float(fit.lower_bound_)
         self.n_active_ = fit.n_active_
         self.n_iter_ = fit.n_iter_
+        return self
 
     def _refit(self, data: Cell, centers: NDArray, **changes: Any) -> Mixture:
         """k-means, or k-means-C′ with n_active > 1, of the points from these centers."""

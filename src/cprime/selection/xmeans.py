@@ -44,6 +44,10 @@ class XMeans(Splitter):
         Most iterations of each fit of all points.
     tol : float, default=1e-4
         When such a fit has converged, as in `KMeans` or, with n_active > 1, as in `GaussianMixture`.
+    callbacks : callback or sequence of them, default=None
+        What is told of every round and may end the fit: functions of a row of `history_`, as a dictionary, and of
+        the estimator as it is then, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`.
+        True ends the fit. A model file does not hold them.
     n_threads : int or None, default=None
         Threads to use; None is every processor that the process may use.
     random_state : int, RandomState instance or None, default=None
@@ -102,6 +106,7 @@ class XMeans(Splitter):
         max_rounds: int = 30,
         max_iter: int = 300,
         tol: float = 1e-4,
+        callbacks: Any = None,
         n_threads: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -113,6 +118,7 @@ class XMeans(Splitter):
         self.max_rounds = max_rounds
         self.max_iter = max_iter
         self.tol = tol
+        self.callbacks = callbacks
         self.n_threads = n_threads
         self.random_state = random_state
         self.verbose = verbose

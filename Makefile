@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 COMPILED := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs examples test test-all test-clang test-arm cross faults load sanitize sanitize-short test-amx fuzz fuzz-core lint format bench bench-full wheel test-wheel clean
+.PHONY: help demo docs examples pictures test test-all test-clang test-arm cross faults load sanitize sanitize-short test-amx fuzz fuzz-core lint format bench bench-full wheel test-wheel clean
 .DELETE_ON_ERROR:
 
 help:
@@ -30,6 +30,7 @@ help:
 	@echo "make format  put Python and C++ into the project's format"
 	@echo "make examples  run the examples and make their page, docs/examples"
 	@echo "make docs    the documentation site, in build/docs, warnings being errors (ARGS='-D plot_gallery=0': no examples)"
+	@echo "make pictures  draw the pictures of the README and the site, docs/_static"
 	@echo "make bench   the short benchmarks, at most ten minutes (ARGS=list names what else there is)"
 	@echo "make bench-full  the whole of them: hours"
 	@echo "make wheel   the source distribution and wheels for Python 3.11 and for 3.12 and later, in dist/"
@@ -128,6 +129,9 @@ examples: $(STAMPS)/package $(STAMPS)/bench
 docs: $(STAMPS)/package $(STAMPS)/docs
 	MPLBACKEND=agg $(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees $(ARGS) docs build/docs
 	@echo "build/docs/index.html"
+
+pictures: $(STAMPS)/package
+	for picture in family em_steps quality; do $(BIN)/python docs/pictures/$$picture.py || exit 1; done
 
 bench: $(STAMPS)/package $(STAMPS)/bench
 	$(BIN)/python -m benchmarks $(or $(ARGS),short)

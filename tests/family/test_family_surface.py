@@ -76,6 +76,10 @@ def test_the_dtype_of_the_data_is_kept(make, dtype):
     fit = make(5, random_state=0).fit(X)
     assert fit.cluster_centers_.dtype == fit.transform(X).dtype == dtype
     assert fit.labels_.dtype == fit.predict(X).dtype == np.int32
+    if hasattr(fit, "predict_proba"):
+        assert fit.predict_proba(X).dtype == fit.predict_proba(X, sparse=True).dtype == dtype
+        with np.errstate(all="raise"):  # whatever is too small for the type
+            np.testing.assert_allclose(fit.predict_proba(X * 1000).sum(axis=1), 1, rtol=1e-6)
     wide = make(5, random_state=0).fit(X.astype(np.float64))
     np.testing.assert_allclose(fit.cluster_centers_, wide.cluster_centers_, atol=TOLERANCE[dtype])
     assert fit.get_feature_names_out().tolist() == [f"{type(fit).__name__.lower()}{c}" for c in range(5)]

@@ -71,6 +71,8 @@ def test_probabilities_and_likelihoods_are_those_of_the_formula(X, family, weigh
     weight = np.random.default_rng(0).random(len(other))
     weighted = np.average(gm.score_samples(other), weights=weight)
     assert gm.score(other, sample_weight=weight) == pytest.approx(weighted, rel=1e-12 if dtype == np.float64 else 1e-6)
+    with np.errstate(all="raise"):  # probabilities that the type does not hold are 0
+        np.testing.assert_allclose(gm.predict_proba(100 * data).sum(axis=1), 1, rtol=1e-6)
 
 
 @every_family

@@ -4,16 +4,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from cprime.kernels.native import Floats
 
-def kept_entries(
-    kept: NDArray[np.int32], values: NDArray[np.float64], n_components: int, sparse: bool
-) -> NDArray[np.float64] | csr_array:
-    """An (n, C) array of the values (n, H) at the components kept (n, H), distinct: CSR, or with zeros elsewhere."""
+
+def kept_entries(kept: NDArray[np.int32], values: Floats, n_components: int, sparse: bool) -> Floats | csr_array:
+    """Values (n, H) at the components kept (n, H), distinct, as (n, C) of their dtype: CSR, or with zeros elsewhere."""
     n, H = kept.shape
     if sparse:
         result = csr_array((values.ravel(), kept.ravel(), np.arange(0, n * H + 1, H)), shape=(n, n_components))
         result.sort_indices()
         return result
-    dense = np.zeros((n, n_components))
+    dense = np.zeros((n, n_components), dtype=values.dtype)
     np.put_along_axis(dense, kept.astype(np.intp), values, axis=1)
     return dense

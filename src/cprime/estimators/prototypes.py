@@ -34,7 +34,7 @@ class Graded(Prototypes):
         """What makes memberships of distances, for the fitted parameters."""
         raise NotImplementedError
 
-    def predict_proba(self, X: Any, sparse: bool = False) -> NDArray[np.float64] | csr_array:
+    def predict_proba(self, X: Any, sparse: bool = False) -> NDArray | csr_array:
         """The membership of each row in each cluster.
 
         Parameters
@@ -46,12 +46,13 @@ class Graded(Prototypes):
 
         Returns
         -------
-        memberships : ndarray or csr_array of shape (n_samples, n_clusters), float64
-            Rows sum to 1.
+        memberships : ndarray or csr_array of shape (n_samples, n_clusters)
+            In the dtype of the centers. Rows sum to 1.
         """
         X = self._validated(X, reset=False)
         C, H = len(self.cluster_centers_), self.n_active_
-        kept, values = np.empty((len(X), H), dtype=np.int32), np.empty((len(X), H))
+        kept, values = np.empty((len(X), H), dtype=np.int32), np.empty((len(X), H), dtype=X.dtype)
         for rows, ids, _, found in fuzzy.blocks(X, self.cluster_centers_, self._rule(), H, self.n_threads):
-            kept[rows], values[rows] = ids, found.memberships
+            with np.errstate(under="ignore"):  # what float32 does not hold is 0
+                kept[rows], values[rows] = ids, found.memberships
         return values if H == C and not sparse else kept_entries(kept, values, C, sparse)

@@ -129,7 +129,8 @@ class Local:
 
     def map(self, function: Callable[[Floats], Any], width: int | None, dtype: Any) -> Any:
         """What a function makes of every block of rows, in their order, as one array: dense, or sparse rows."""
-        parts = [function(block.X).astype(dtype, copy=False) for block in self._each_block(True)]
+        with np.errstate(under="ignore"):  # what the type does not hold is 0
+            parts = [function(block.X).astype(dtype, copy=False) for block in self._each_block(True)]
         if len(parts) == 1:
             return parts[0]
         return vstack(parts, format="csr") if issparse(parts[0]) else np.concatenate(parts)

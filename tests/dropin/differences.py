@@ -31,5 +31,4 @@ SERVED_THERE = {
     "test_gaussian_mixture_array_api_compliance*": "X is an array of another library",
     "test_kmeans_plusplus_norms*": "x_squared_norms is given",
     "test_kmeans_plusplus_wrong_params*": "x_squared_norms is given",
-    "test_kmeans_plusplus_output*": "X is sparse",
 }

@@ -209,12 +209,16 @@ def test_functions_are_those_of_the_classes(X):
         ours.k_means(X, 3, metric="cosine")
 
 
-def test_many_clusters_are_searched_in_part():
+def test_many_clusters_are_searched_in_part(handed_over):
     X = np.random.default_rng(0).normal(size=(60_000, 4)).astype(np.float32)
     km = ours.KMeans(600, random_state=0, max_iter=20).fit(X)
     assert km.cprime_.certificate_["agreement"] > 0.9
     centers, rows = ours.kmeans_plusplus(X, 600, random_state=0)
     assert np.array_equal(X[rows], centers)
+    of_sparse = ours.kmeans_plusplus(csr_array(X), 600, random_state=0)
+    assert np.array_equal(of_sparse[1], rows)
+    assert np.array_equal(of_sparse[0], centers)
+    assert handed_over == []
     exact = ours.KMeans(600, random_state=0, max_iter=20, algorithm="elkan").fit(X)
     assert exact.cprime_.certificate_ is None
     assert km.inertia_ < 1.02 * exact.inertia_

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import coo_array, csc_matrix, csr_array
 from seeding_data import DTYPES, METHODS, clustered
 from sklearn.exceptions import ConvergenceWarning
 
@@ -63,6 +64,21 @@ def test_the_number_of_threads_does_not(method, dtype, weighted):
     for n_threads in (3, 8, None):
         other = method(X, 90, sample_weight=w, random_state=1, n_threads=n_threads)[1]
         np.testing.assert_array_equal(other, first)
+
+
+@methods
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sparse_rows_are_chosen_as_the_same_rows_of_an_array(method, weighted, dtype):
+    X = clustered(700, 6, dtype)
+    X[np.abs(X) < 3] = 0
+    weight = np.random.default_rng(1).random(len(X)) if weighted else None
+    centers, indices = method(X, 40, sample_weight=weight, random_state=0)
+    for form in (csr_array, csc_matrix, coo_array):
+        of_sparse, rows = method(form(X), 40, sample_weight=weight, random_state=0)
+        np.testing.assert_array_equal(rows, indices)
+        np.testing.assert_array_equal(of_sparse, centers)
+        assert of_sparse.dtype == dtype
 
 
 @methods

@@ -3,11 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 from selection_data import apart
 from sklearn.base import clone
 
 from cprime import GaussianMixture, KMeans
 from cprime.datasets import birch
+from cprime.kernels.sparse import sparse
 from cprime.selection import sweep
 from cprime.selection.starts import exchanged, extended
 from cprime.selection.sweep import Data, _divided
@@ -193,3 +195,28 @@ def test_an_exchange_leaves_a_local_optimum(rng):
     assert np.allclose(found[np.argsort(found[:, 0])], places, atol=0.7)
     right = np.repeat([0, 1, 2], 50)
     assert exchanged(X, places, np.ones(150), right) is None
+
+
+@pytest.mark.parametrize("form", ["csr_array", "csc_matrix", "coo_array"])
+def test_sparse_rows_are_swept_as_the_same_rows_in_an_array(form):
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.uniform(1, 9, (5, 12)) * (rng.random((5, 12)) < 0.5), 40, axis=0)
+    X += rng.standard_normal(X.shape) * 0.1 * (X > 0)
+    weight = rng.uniform(1, 3, len(X))
+    dense, found = (
+        sweep(KMeans(), rows, range(1, 8), sample_weight=weight, random_state=0, n_init=1)
+        for rows in (X, getattr(scipy.sparse, form)(X))
+    )
+    for name in ("free_energy", "bic", "held_out", "inertia"):
+        np.testing.assert_allclose(getattr(found, name), getattr(dense, name), rtol=1e-6)
+
+
+def test_an_exchange_of_sparse_rows_is_that_of_the_array():
+    X = apart(4, 3, seed=1)[0]
+    X[np.abs(X) < 0.5] = 0
+    fit = KMeans(6, init="random", random_state=2, max_iter=1).fit(X)
+    rest = fit.cluster_centers_, np.linspace(1, 2, len(X)), fit.labels_
+    changed = exchanged(X, *rest)
+    assert changed is not None
+    of_sparse = exchanged(sparse(scipy.sparse.csr_array(X)), *rest)
+    np.testing.assert_allclose(of_sparse, changed, rtol=1e-9)

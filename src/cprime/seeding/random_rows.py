@@ -26,7 +26,7 @@ def random_rows(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
+    X : array-like or sparse array of shape (n_samples, n_features)
         The data. float32 and float64 are used as they are, memory maps included; anything else becomes
         float64.
     n_clusters : int

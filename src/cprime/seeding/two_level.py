@@ -44,7 +44,7 @@ def two_level(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
+    X : array-like or sparse array of shape (n_samples, n_features)
         The data. float32 and float64 are used as they are; anything else becomes float64.
     n_clusters : int
         Number of centers C, at most n_samples.

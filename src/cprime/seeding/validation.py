@@ -11,9 +11,12 @@ from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_array
+
+from cprime.kernels.sparse import as_rows, sparse
 
 
 def check_data(
@@ -23,7 +26,9 @@ def check_data(
     random_state: int | np.random.RandomState | None,
 ) -> tuple[NDArray, NDArray | None, np.random.RandomState]:
     """Check the arguments which all methods have; X becomes float32 or float64, weights float64 or None."""
-    data = check_array(X, dtype=[np.float64, np.float32])
+    data = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    if issparse(data):
+        data = as_rows(sparse(data))
     check_count("n_clusters", n_clusters)
     if len(data) < n_clusters:
         raise ValueError(f"n_samples={len(data)} should be >= n_clusters={n_clusters}.")

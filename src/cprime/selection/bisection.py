@@ -8,14 +8,16 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
+from scipy.sparse.linalg import LinearOperator, eigsh
 
 from cprime import kernels
 from cprime._range import LEAST
 from cprime.estimators import KMeans
+from cprime.kernels.sparse import Sparse
 
 
 class Cell(NamedTuple):
-    """Points (n, D) with their weights, all positive, (n,) float64."""
+    """Points (n, D), an array or sparse rows, with their weights, all positive, (n,) float64."""
 
     points: NDArray
     weights: NDArray[np.float64]
@@ -27,7 +29,8 @@ class Cell(NamedTuple):
     @property
     def mean(self) -> NDArray[np.float64]:
         """(D,) data units."""
-        return np.einsum("n,nd->d", self.weights, self.points, dtype=np.float64) / self.weight
+        one = np.zeros((len(self.points), 1), dtype=np.int32)
+        return kernels.accumulate(self.points, one, None, self.weights, n_components=1)[1][0] / self.weight
 
     @property
     def is_one(self) -> bool:
@@ -53,19 +56,38 @@ def union(parts: Sequence[Cell]) -> Cell:
 def principal(cell: Cell) -> tuple[NDArray[np.float64], float, NDArray[np.float64]]:
     """The mean m (D,), and the largest eigenvalue λ of the covariance with its direction v (D,)."""
     mean = cell.mean
-    centered = cell.points - mean
-    covariance = np.einsum("n,nd,ne->de", cell.weights, centered, centered, optimize=True) / cell.weight
-    last = covariance.shape[0] - 1
-    variances, directions = eigh(covariance, subset_by_index=[last, last])
+    if isinstance(cell.points, Sparse):
+        variances, directions = _principal_of_sparse(cell, mean)
+    else:
+        centered = cell.points - mean
+        covariance = np.einsum("n,nd,ne->de", cell.weights, centered, centered, optimize=True) / cell.weight
+        last = covariance.shape[0] - 1
+        variances, directions = eigh(covariance, subset_by_index=[last, last])
     direction = directions[:, 0]
     direction *= np.copysign(1.0, direction[np.abs(direction).argmax()])  # either sign is an eigenvector
     return mean, max(float(variances[0]), 0.0), direction
 
 
+def _principal_of_sparse(cell: Cell, mean: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The largest eigenvalue (1,) and its direction (D, 1), without a D×D matrix: S v = Σ w x (x − m)·v / W."""
+    rows, D = cell.points.as_scipy().astype(np.float64), len(mean)  # type: ignore[attr-defined]
+
+    def times(v: NDArray) -> NDArray:
+        return rows.T @ (cell.weights * (rows @ v - mean @ v)) / cell.weight
+
+    if D == 1:
+        return times(np.ones(1)), np.ones((1, 1))
+    start = np.random.RandomState(0).standard_normal(D)
+    return eigsh(LinearOperator((D, D), matvec=times, dtype=np.float64), 1, v0=start, which="LA")
+
+
 def principal_halves(cell: Cell) -> tuple[Cell, Cell] | None:
     """The cell cut through its mean across its principal direction; None where one side has no points."""
     mean, _, direction = principal(cell)
-    above = np.einsum("nd,d->n", cell.points - mean, direction) > 0
+    if isinstance(cell.points, Sparse):
+        above = cell.points.as_scipy() @ direction > mean @ direction
+    else:
+        above = np.einsum("nd,d->n", cell.points - mean, direction) > 0
     return None if above.all() or not above.any() else (cell.part(~above), cell.part(above))
 
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from cprime import kernels
 from cprime.seeding.kmeans_plusplus import cumulative_mass
 from cprime.seeding.random_rows import choose_random_rows
-from cprime.seeding.sampling import draw
-from cprime.selection.bisection import Cell, cells, principal_halves, union
+from cprime.seeding.sampling import draw, gather
+from cprime.selection.bisection import Cell, cells, principal_halves
 
 
 def extended(
@@ -24,16 +24,17 @@ def extended(
     """The centers and rows of X far from them: D² sampling, each new one the best of several draws.
 
     As k-means++ goes on (Arthur & Vassilvitskii 2007), only not from nothing.
-    X (n, D), centers (C, D) -> (C + n_more, D)
+    X (n, D), an array or sparse rows, centers (C, D) -> (C + n_more, D)
     """
     closest = kernels.nearest(X, centers, n_threads=n_threads)[1][:, 0]
     added = [centers]
     for left in range(n_more, 0, -1):
         cumulative = cumulative_mass(closest, weights)
         if not cumulative[-1] > 0:
-            return np.concatenate([*added, X[choose_random_rows(X, left, weights, rng)]])
-        candidates = X[draw(cumulative, rng.uniform(size=2 + int(math.log(len(centers) + n_more))))]
-        distances = kernels.min_distances(X, np.ascontiguousarray(candidates), closest, n_threads=n_threads)
+            return np.concatenate([*added, gather(X, choose_random_rows(X, left, weights, rng))])
+        drawn = draw(cumulative, rng.uniform(size=2 + int(math.log(len(centers) + n_more))))
+        candidates = gather(X, drawn)
+        distances = kernels.min_distances(X, candidates, closest, n_threads=n_threads)
         best = int(np.argmin(np.einsum("ln,n->l", distances, weights, dtype=np.float64)))
         added.append(candidates[best : best + 1])
         closest = distances[best].copy()
@@ -62,7 +63,8 @@ def exchanged(X: NDArray, centers: NDArray, weights: NDArray[np.float64], labels
     changed = centers.copy()
     joined = [cluster for cluster in (clusters[a], clusters[b]) if len(cluster.points)]
     if joined:
-        changed[a] = union(joined).mean
+        shares = np.array([cluster.weight for cluster in joined])
+        changed[a] = np.einsum("k,kd->d", shares / shares.sum(), [cluster.mean for cluster in joined])
     changed[[b, split]] = parts[0].mean, parts[1].mean
     return changed
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples
@@ -74,7 +75,7 @@ def sweep(
     estimator : KMeans or GaussianMixture
         What to fit; it is cloned, and stays as it is. Its numbers of components and starts and its random state are set
         here; an `n_active` above C means C. For k-means the likelihood is that of the isotropic mixture (`bounds`).
-    X : array-like of shape (n_samples, n_features)
+    X : array-like, source, or sparse array (k-means alone), of shape (n_samples, n_features)
     n_components_range : iterable of int
         Numbers of components to try, in any order.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -118,6 +119,7 @@ def sweep(
         source = open_data(X)
         data = Data(source if sample_weight is None else source.with_weights(sample_weight), None)
     else:
+        X = X.tocsr() if issparse(X) else X
         data = Data(X, None if sample_weight is None else check_weights(sample_weight, X))
     seen, held_out = _divided(data, holdout, rng)
     rows: list[dict[str, Any]] = []

@@ -4,7 +4,6 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn import cluster
 
@@ -53,8 +52,8 @@ def kmeans_plusplus(X: Any, n_clusters: int, **params: Any) -> tuple[NDArray, ND
     indices : ndarray of shape (n_clusters,)
         The rows that they are.
     """
-    if sp.issparse(X) or params.get("x_squared_norms") is not None:
-        logger.info("kmeans_plusplus: X is sparse, or x_squared_norms is given; scikit-learn's own code runs")
+    if params.get("x_squared_norms") is not None:
+        logger.info("kmeans_plusplus: x_squared_norms is given; scikit-learn's own code runs")
     elif hasattr(X, "shape") and len(X.shape) == 2 and not is_small(X, max(n_clusters, 1)):
         params.pop("x_squared_norms", None)
         return seeding.kmeans_plusplus(X, n_clusters, **params)

@@ -43,12 +43,12 @@ def test_limits_of_the_environment(environment, expected):
 def test_nothing_but_the_processors_limits(monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr(_threads, "_pools", lambda: SimpleNamespace(lib_controllers=[]))
-    monkeypatch.setattr(_threads, "cpu_count", lambda: 3)
+    monkeypatch.setattr(_threads, "_processors", lambda *_: 3)
     assert allowed_threads() == 3
 
 
 def test_no_more_than_there_are_processors(monkeypatch):
-    monkeypatch.setattr(_threads, "cpu_count", lambda: 3)
+    monkeypatch.setattr(_threads, "_processors", lambda *_: 3)
     monkeypatch.setenv("OMP_NUM_THREADS", "1000")
     assert allowed_threads() <= 3
 
@@ -57,12 +57,38 @@ def test_limits_of_threadpoolctl(monkeypatch):
     pytest.importorskip("sklearn.cluster")
     _threads._pools.cache_clear()
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    monkeypatch.setattr(_threads, "cpu_count", lambda: 4)
+    monkeypatch.setattr(_threads, "_processors", lambda *_: 4)
     with threadpool_limits(3, user_api="openmp"):
         assert resolve_threads(None) == 3
     with threadpool_limits(1):
         assert resolve_threads(None) == 1
         assert resolve_threads(5) == 5  # what is said counts
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="affinities cannot be set on this system")
+def test_a_change_of_affinity_is_seen_at_once(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    before = os.sched_getaffinity(0)
+    assert resolve_threads(None) <= len(before)
+    try:
+        os.sched_setaffinity(0, {min(before)})
+        assert resolve_threads(None) == 1
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def test_the_processors_are_counted_once_a_second(monkeypatch):
+    counted = []
+    monkeypatch.setattr(_threads, "cpu_count", lambda: counted.append(1) or 2)
+    monkeypatch.setattr(_threads, "monotonic", lambda: 7.25 + len(counted))
+    _threads._processors.cache_clear()
+    first = [allowed_threads(), allowed_threads()]
+    assert len(counted) == 2
+    monkeypatch.setattr(_threads, "monotonic", lambda: 9.5)
+    first += [allowed_threads() for _ in range(5)]
+    assert len(counted) == 3
+    assert max(first) <= 2
+    _threads._processors.cache_clear()
 
 
 @pytest.mark.long

@@ -4,9 +4,10 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, lru_cache
 from numbers import Integral
 from threading import Thread
+from time import monotonic
 from typing import Any
 
 from joblib import cpu_count
@@ -35,7 +36,15 @@ def allowed_threads() -> int:
     first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     asked = [int(first)] if first.isdecimal() and int(first) > 0 else []
     pools = [pool.num_threads for pool in _pools().lib_controllers if pool.user_api == "openmp"]
-    return max(1, min([cpu_count(), *asked, *pools]))
+    affinity = getattr(os, "sched_getaffinity", lambda _: ())(0)
+    processors = _processors(frozenset(affinity), os.environ.get("LOKY_MAX_CPU_COUNT"), int(monotonic()))
+    return max(1, min([processors, *asked, *pools]))
+
+
+@lru_cache(maxsize=1)
+def _processors(affinity: frozenset[int], most: str | None, second: int) -> int:
+    """What joblib counts: it reads files, so it is asked once a second where nothing that is at hand has changed."""
+    return cpu_count()
 
 
 @cache

@@ -165,6 +165,9 @@ class Local:
 
     def _each_block(self, reads: bool) -> Iterator[Block]:
         """The blocks in order; those that are not in memory are read ahead."""
+        if len(self._blocks) == len(self.sizes):
+            yield from (self._blocks[i] for i in range(len(self.sizes)))
+            return
         ranges = [self._range(i) for i in range(len(self.sizes))]
         missing = [ranges[i] for i in range(len(ranges)) if i not in self._blocks] if reads else []
         if missing:

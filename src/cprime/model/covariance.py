@@ -56,12 +56,12 @@ def _factor(covariance: NDArray[np.float64]) -> tuple[NDArray[np.float64], bool]
 
 def inverses(lower: NDArray[np.float64]) -> NDArray[np.float64]:
     """L⁻¹ of lower triangles (C, D, D): ‖L⁻¹ (x − μ)‖² is the Mahalanobis distance."""
-    out = np.empty_like(lower)
+    out, triangle = np.empty_like(lower), np.tri(lower.shape[-1])
     for c, factor in enumerate(lower):
         inverse, failed = dtrtri(factor, lower=1)
         if failed:
             raise np.linalg.LinAlgError(f"the factor of component {c} is singular")
-        out[c] = np.tril(inverse)
+        np.multiply(inverse, triangle, out=out[c])
     return out
 
 

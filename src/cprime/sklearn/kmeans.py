@@ -4,6 +4,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping
 from copy import deepcopy
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -157,7 +158,7 @@ class KMeans(Nearest, sklearn.cluster.KMeans):
             max_iter=self.max_iter,
             tol=self.tol,
             search="bounded" if self._algorithm == "elkan" else "auto",
-            random_state=random_state if isinstance(init, str) else deepcopy(random_state),  # its start draws itself
+            random_state=self._own_random_state(init, random_state),
             callbacks=printer,
         )
         core._least_shift = self._tol
@@ -168,3 +169,9 @@ class KMeans(Nearest, sklearn.cluster.KMeans):
         self._n_features_out, self._n_threads = self.n_clusters, resolve_threads(None)
         self.cprime_ = core
         return self
+
+    def _own_random_state(self, init: Any, random_state: np.random.RandomState) -> Any:
+        """What cprime's estimator draws from: a copy where the start draws itself, as there, from the generator."""
+        if isinstance(self.random_state, Integral):
+            return self.random_state
+        return random_state if isinstance(init, str) else deepcopy(random_state)

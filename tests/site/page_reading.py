@@ -1,0 +1,60 @@
+"""The pages of the documentation as text: their code, their headings and their links."""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / f"{name}.md" for name in ("README", "ARCHITECTURE", "CONTRIBUTING", "CHANGELOG")]
+PAGES += [*sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("reproduction/*.md"))]
+
+_FENCE = re.compile(r"^(?P<mark>```+|:::+)(?P<language>[^\n`]*)\n(?P<text>.*?)^(?P=mark)$", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(r"^```(python|sh|text)\n.*?^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\(([^)\s]+)\)|<img src=\"([^\"]+)\"")
+_HEADING = re.compile(r"^#{1,6} (.*)$", re.MULTILINE)
+_TARGET = re.compile(r"^\(([\w-]+)\)=$", re.MULTILINE)
+
+
+class Block(NamedTuple):
+    """A piece of code: "python" or "sh", its text, and the line of the page that it begins in."""
+
+    language: str
+    text: str
+    line: int
+
+
+def name(page: Path) -> str:
+    """A page as messages call it."""
+    return page.relative_to(ROOT).as_posix()
+
+
+def blocks(text: str) -> list[Block]:
+    """The code of a page in its order, that of tabs, cards and comments too."""
+    found = []
+    for fence in _FENCE.finditer(text):
+        first = text[: fence.start("text")].count("\n") + 1
+        if fence["language"] in ("python", "sh"):
+            found.append(Block(fence["language"], fence["text"], first))
+        elif fence["language"].startswith("{"):
+            found += [Block(code, inner, first + line - 1) for code, inner, line in blocks(fence["text"])]
+    return found
+
+
+def links(text: str) -> list[str]:
+    """Where a page leads to within the repository: paths, anchors, or both; code is no link."""
+    prose = re.sub(r"`[^`\n]+`", "", _CODE.sub("", text))
+    found = [target or image for target, image in _LINK.findall(prose)]
+    return [target for target in found if not re.match(r"[a-z]+:", target)]
+
+
+def anchors(text: str) -> set[str]:
+    """What `#…` may name on a page: headings as GitHub writes them, and marks of their own."""
+    slugs: dict[str, int] = {}
+    names = set(_TARGET.findall(text))
+    for heading in _HEADING.findall(_CODE.sub("", text)):
+        plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
+        slug = re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
+        names.add(f"{slug}-{slugs[slug]}" if slug in slugs else slug)
+        slugs[slug] = slugs.get(slug, 0) + 1
+    return names

@@ -1,0 +1,123 @@
+"""Every piece of code in README.md and docs/*.md runs, page by page, from top to bottom, in a fresh folder."""
+
+import doctest
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from page_reading import DOCS, PAGES, ROOT, Block, blocks, name
+
+from cprime.reproduction import ENTRIES
+
+OPTIONAL = ("dask", "faiss", "h5py", "jinja2", "matplotlib", "pandas", "pyarrow", "zarr")
+WITH_CODE = {page: found for page in PAGES if (found := blocks(page.read_text(encoding="utf-8")))}
+TARGETS = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+EXTRAS = set(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"])
+
+
+def missing(code: list[Block]) -> list[str]:
+    """The optional libraries that a page's code names and that are not installed."""
+    text = "\n".join(block.text for block in code)
+    return [library for library in OPTIONAL if library in text and importlib.util.find_spec(library) is None]
+
+
+def run_python(block: Block, page: str, known: dict) -> None:
+    """Run a block; one with prompts must give what it says, any other must end without an exception."""
+    if ">>> " not in block.text:
+        exec(compile("\n" * (block.line - 1) + block.text, page, "exec"), known)
+        return
+    test = doctest.DocTestParser().get_doctest(block.text, known, page, page, block.line - 1)
+    output: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+    assert runner.run(test, out=output.append, clear_globs=False).failed == 0, "".join(output)
+    known.update(test.globs)
+
+
+def commands(text: str) -> list[str]:
+    """The commands of a block for a shell, those over several lines joined, without comments."""
+    lines = text.replace("\\\n", " ").splitlines()
+    return [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
+
+
+def check_command(command: str) -> bool:
+    """Whether a command is to be run; of others, that what they name exists.
+
+    Raises AssertionError for what is not known here.
+    """
+    words = shlex.split(command, comments=True)
+    if words[0] == "make":
+        assert words[1] in TARGETS, command
+    elif words[:2] == ["pip", "install"]:
+        assert set(re.findall(r"\w+", (re.search(r"\[(.*)\]", command) or " ")[0])) <= EXTRAS, command
+    elif words[:2] == ["python", "-m"] and (ROOT / words[2]).is_dir():
+        assert (ROOT / words[2] / "__main__.py").is_file(), command
+    elif words[:2] == ["cprime", "reproduce"]:
+        assert words[2] in {*ENTRIES, "--list"}, command
+    elif words != ["cprime", "demo"]:
+        assert "cprime" in words or words[:2] == ["python", "-m"], command
+        return True
+    return False
+
+
+def run_commands(block: Block, page: str) -> None:
+    """Run what can be run; a command that fails is an error with its line and what it has said."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    for command in filter(check_command, commands(block.text)):
+        done = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", command],
+            env={**os.environ, "PATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{page}:{block.line}: {command}\n{done.stderr}"
+
+
+def marked(page: Path) -> object:
+    """The README is short; other pages start processes, or take their time."""
+    return pytest.param(page, id=name(page), marks=() if page.name == "README.md" else pytest.mark.long)
+
+
+@pytest.mark.parametrize("page", [marked(page) for page in WITH_CODE])
+@pytest.mark.filterwarnings("ignore:Best performing initialization:sklearn.exceptions.ConvergenceWarning")
+def test_code_runs(page, tmp_path, monkeypatch):
+    code = WITH_CODE[page]
+    if missing(code):
+        pytest.skip(f"not installed: {', '.join(missing(code))}")
+    if any(block.language == "sh" for block in code) and shutil.which("bash") is None:
+        pytest.skip("there is no bash")
+    monkeypatch.chdir(tmp_path)
+    known: dict = {"__name__": "__page__"}
+    for block in code:
+        if block.language == "python":
+            run_python(block, name(page), known)
+        else:
+            run_commands(block, name(page))
+
+
+def test_pages_have_code():
+    assert {ROOT / "README.md", DOCS / "migrating.md", DOCS / "search.md"} <= set(WITH_CODE)
+
+
+def test_a_page_that_is_wrong_is_seen():
+    (good, bad) = blocks("```python\n>>> 1 + 1\n2\n```\n::::{tab-set}\n```python\n>>> 1 + 1\n3\n```\n::::\n")
+    run_python(good, "page", {})
+    assert bad.line == 7
+    with pytest.raises(AssertionError, match="Expected"):
+        run_python(bad, "page", {})
+    with pytest.raises(ZeroDivisionError):
+        run_python(Block("python", "1 / 0\n", 1), "page", {})
+    with pytest.raises(AssertionError, match="absent"):
+        run_commands(Block("sh", "cprime fit absent.npy -k 2 -o model\n", 1), "page")
+    for wrong in ("make nothing", "pip install '.[nothing]'", "cprime reproduce nothing", "rm x"):
+        with pytest.raises(AssertionError):
+            check_command(wrong)
+    assert not check_command("make test")
+    assert check_command("zcat x.csv.gz | cprime fit - -k 2")

@@ -20,6 +20,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx_copybutton",
     "sphinx_design",
+    "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["examples"]
 templates_path = ["_templates"]
@@ -38,6 +39,24 @@ autodoc_typehints = "none"
 autodoc_member_order = "groupwise"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
+
+EXAMPLES = ROOT / "examples"
+TITLED = re.compile(r'(?:#.*\n)*r?"""\n?.+\n={4,}\n')  # how a script of a gallery begins
+OTHERS = [path.name for path in sorted(EXAMPLES.glob("*.py")) if not TITLED.match(path.read_text(encoding="utf-8"))]
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "ignore_pattern": "|".join(f"^{re.escape(name)}$" for name in OTHERS) or "(?!)",
+    "backreferences_dir": "generated/backreferences",
+    "doc_module": ("cprime",),
+    "abort_on_example_error": True,
+    "remove_config_comments": True,
+    "show_signature": False,
+    "write_computation_times": False,
+    "thumbnail_size": (400, 280),
+    "copyfile_regex": "",
+}
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
@@ -81,6 +100,8 @@ def read_source(app, name: str, source: list[str]) -> None:
         path = (folder / target).resolve()
         if path.parent == ROOT and path.name in pages:
             path = DOCS / pages[path.name]
+        elif path.parent == EXAMPLES and path.suffix == ".py" and path.name not in OTHERS:
+            path = DOCS / "gallery" / f"{path.stem}.rst"
         return Path(os.path.relpath(path, (DOCS / name).parent)).as_posix()
 
     source[0] = _LINK.sub(moved, source[0])

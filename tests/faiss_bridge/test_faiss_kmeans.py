@@ -156,6 +156,17 @@ def test_arguments_of_ours_go_through(x):
     assert trained(x, niter=3)[0].estimator.n_iter_ <= 3
 
 
+@pytest.mark.parametrize("module", [faiss, original], ids=["ours", "theirs"])
+def test_vectors_are_assigned_to_the_centroids_as_they_are_now(x, module):
+    kmeans = module.Kmeans(D, float(K), niter=2, **NOT_SPARSE)
+    assert (kmeans.k, type(kmeans.k)) == (K, int)
+    kmeans.train(x)
+    kmeans.centroids = x[[3, 700, 5]]
+    assert kmeans.assign(x[[5, 3]])[1].tolist() == [2, 0]
+    kmeans.centroids[:] = 0
+    np.testing.assert_allclose(kmeans.assign(x)[0], np.square(x).sum(axis=1), rtol=1e-5)
+
+
 def test_reset_forgets(x):
     kmeans = trained(x)[0]
     kmeans.reset(7)

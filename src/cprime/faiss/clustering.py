@@ -40,7 +40,8 @@ class Kmeans:
     ----------
     centroids : ndarray of shape (k, d), float32
     obj : ndarray of shape (n_iterations,), float64
-        The objective of each iteration, Σ w ‖x − μ‖² or with spherical=True Σ w x·μ; the last is that of `centroids`.
+        The objective of each iteration, Σ w ‖x − μ‖² or with spherical=True Σ w x·μ; the last is that of `centroids`. Of
+        several starts (nredo) those of the one that was kept.
     iteration_stats : list of dict
         obj, time [s, from the start], time_search (the same: sums are made in the same pass), imbalance_factor, nsplit.
     index : faiss.IndexFlatL2 or faiss.IndexFlatIP
@@ -78,8 +79,7 @@ class Kmeans:
                 )
             setattr(self.cp, name, value)
         check_served(self.cp)
-        self.k = k
-        self.reset()
+        self.reset(k)
 
     def reset(self, k: int | None = None) -> None:
         """Forget what was trained; k: another number of centroids from here on."""
@@ -141,7 +141,7 @@ class Kmeans:
         return self.obj[-1]
 
     def assign(self, x: Any) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """The nearest centroid of each vector, as FAISS finds it.
+        """The nearest centroid of each vector, as FAISS finds it: of `centroids` as they are now.
 
         Returns
         -------
@@ -151,6 +151,8 @@ class Kmeans:
         """
         if self.centroids is None:
             raise RuntimeError("train() comes before assign().")
+        self.index.reset()
+        self.index.add(np.ascontiguousarray(self.centroids, dtype=np.float32))
         D, found = self.index.search(np.ascontiguousarray(x, dtype=np.float32), 1)
         return D.ravel(), found.ravel()
 

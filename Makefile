@@ -45,7 +45,7 @@ $(STAMPS)/build: pyproject.toml
 	@touch $@
 
 $(STAMPS)/package: $(STAMPS)/build $(COMPILED)
-	$(PIP) --no-build-isolation --editable ".[plots,images]"
+	$(PIP) --no-build-isolation --editable ".[plots,report]"
 	@touch $@
 
 $(STAMPS)/dev $(STAMPS)/docs $(STAMPS)/bench: $(STAMPS)/%: pyproject.toml | $(STAMPS)/package

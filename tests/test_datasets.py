@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from cprime.datasets import birch, birch_random, old_faithful, patches
+from cprime.datasets import assembled, birch, birch_random, old_faithful, patches
 
 
 def test_birch_is_a_grid_of_unit_gaussians():
@@ -109,3 +109,13 @@ def test_photographs_without_pillow_say_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(ImportError, match=r'pip install "cprime\[images\]"'):
         patches()
+
+
+def test_photographs_are_assembled_of_overlapping_patches(rng):
+    image = rng.uniform(0, 255, (7, 9))
+    np.testing.assert_allclose(assembled(patches(image, size=3).data, (7, 9)), image, rtol=1e-6)
+    rows = np.array([[1.0, 1, 1, 1], [3.0, 3, 3, 3]])
+    np.testing.assert_array_equal(assembled(rows, (2, 3)), [[1, 2, 3], [1, 2, 3]])
+    for given, shape in ((rows, (3, 3)), (np.ones((2, 3)), (2, 3)), (rows, (1, 3))):
+        with pytest.raises(ValueError, match="patches must be all square ones of a photograph of shape"):
+            assembled(given, shape)

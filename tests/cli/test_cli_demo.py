@@ -1,95 +1,94 @@
-"""`cprime demo --small`: a table, two models and four pictures."""
-
-from contextlib import nullcontext
+"""`cprime demo --small`: two tables, two models, three pictures and a report."""
 
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
 
 import cprime as package
 from cprime.cli import demo
 
 FILES = [
-    "codebook-kmeans-c3.png",
-    "codebook-kmeans.png",
+    "codebook.png",
     "curves.png",
-    "kmeans-c3.safetensors",
     "kmeans.safetensors",
+    "mixture.safetensors",
     "photograph.png",
+    "report.html",
 ]
 
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Four iterations for sixteen clusters instead of twenty for sixty-four."""
-    pytest.importorskip("matplotlib")
-    pytest.importorskip("PIL")
-    monkeypatch.setattr(demo, "SMALL", demo.Scale(16, (1, 2, 4)))
+    """Few iterations for few clusters and components, of a tenth of the photographs."""
+    for module in ("matplotlib", "PIL", "jinja2"):
+        pytest.importorskip(module)
+    half = demo._half
+    monkeypatch.setattr(demo, "SMALL", demo.Scale(16, 4, 8, 1500, 500))
+    monkeypatch.setattr(demo, "_half", lambda image: half(half(image)))
 
 
-def test_demo_writes_models_and_pictures(quick, cprime, tmp_path):
+def test_demo_writes_models_pictures_and_a_report(quick, cprime, tmp_path):
     folder = tmp_path / "made" / "demo"
     figures = cprime("demo", "--small", "--threads", 1, "-o", folder, "--json").json
     assert sorted(path.name for path in folder.iterdir()) == FILES
-    assert (figures["n_samples"], figures["n_components"], figures["n_iter"]) == (64478, 16, 4)
-    for run, name in zip(figures["runs"], ("kmeans", "kmeans-c3"), strict=True):
-        model = package.load(folder / f"{name}.safetensors")
-        assert model.n_active_ == run["n_active"]
-        assert model.lower_bound_ == run["free_energy"]
-        assert run["kl_gap"] >= 0
-        assert len(model.history_) == model.n_iter_ == model.max_iter == 4
-        assert np.all(np.diff(model.history_["lower_bound"]) > 0)
+    assert (figures["n_samples"], figures["n_clusters"]) == (2 * 99 * 153, 16)
+    peer, same, default = figures["k_means"]
+    assert peer["n_iter"] == same["n_iter"] == 4
+    np.testing.assert_allclose(same["quantization_error"], peer["quantization_error"], rtol=1e-3)
+    k_means, mixture = (package.load(folder / name) for name in ("kmeans.safetensors", "mixture.safetensors"))
+    assert (k_means.inertia_, k_means.n_iter_) == (default["quantization_error"], default["n_iter"])
+    assert [model["n_active"] for model in figures["models"]] == [1, 1, 3]
+    assert mixture.n_active_ == 3
     from PIL import Image
 
     for name in FILES:
         if name.endswith(".png"):
             with Image.open(folder / name) as image:
-                assert min(image.size) > 200
+                assert min(image.size) > 400
 
 
-def test_stopping_at_checkpoints_gives_the_uninterrupted_fit(quick, cprime, tmp_path):
-    assert cprime("demo", "--small", "--threads", 1, "-o", tmp_path).code == 0
-    for name in ("kmeans", "kmeans-c3"):
-        model = package.load(tmp_path / f"{name}.safetensors")
-        X = demo.patches(demo._half(demo.patches(size=1).images[0])).data
-        first = demo.seed(X, 16, "afk-mc2", random_state=0)
-        start = {"init": first} if name == "kmeans" else {"means_init": first, "precisions_init": None}
-        again = type(model)(**{**model.get_params(), **start})
-        with pytest.warns(ConvergenceWarning) if name == "kmeans-c3" else nullcontext():
-            again.fit(X)
-        np.testing.assert_allclose(again.history_["lower_bound"], model.history_["lower_bound"], rtol=1e-9)
-        np.testing.assert_array_equal(again.labels_, model.labels_)
+def test_gaps_of_the_demo_are_never_negative_and_c3_leaves_less(quick, cprime, tmp_path):
+    k_means, hard, soft = cprime("demo", "--small", "--threads", 1, "-o", tmp_path, "--json").json["models"]
+    for model in (k_means, hard, soft):
+        assert len(model["kl_gaps"]) > 1
+        assert min(model["kl_gaps"]) >= 0
+        assert model["kl_gaps"][-1] == model["kl_gap"] == model["log_likelihood"] - model["free_energy"]
+    assert soft["kl_gap"] < hard["kl_gap"]
 
 
-def test_demo_prints_a_table(quick, cprime, tmp_path):
+def test_the_demo_restores_photographs(quick, cprime, tmp_path):
+    figures = cprime("demo", "--small", "--threads", 1, "-o", tmp_path, "--json").json
+    noisy = 10 * np.log10(255**2 / demo._NOISE**2)
+    assert figures["psnr_noisy"] == pytest.approx(noisy, abs=0.2)
+    k_means, hard, soft = figures["models"]
+    assert min(hard["psnr"], soft["psnr"]) > max(noisy, k_means["psnr"]) + 1
+
+
+def test_demo_prints_tables(quick, cprime, tmp_path):
     outcome = cprime("demo", "--small", "--threads", 1, "-o", tmp_path)
     assert outcome.code == 0
-    for word in (
-        "64,478 patches",
-        "k-means-C′",
-        "L−F",
-        "PSNR",
-        "scikit-learn",
-        "nearest center found for",
-        "photograph.png",
-    ):
+    for word in ("30,294 patches", "scikit-learn", "the same", "J against it", "mixture", "L − F", "dB", "report.html"):
         assert word in outcome.out
 
 
-def test_quantised_photographs_are_made_of_centers(tmp_path):
-    image = np.tile(np.arange(16.0, dtype=np.float32), (24, 1))
-    blocks = np.stack([image[:8, :8].ravel(), image[:8, 8:].ravel()])
-    model = package.KMeans(2, init=blocks).fit(np.repeat(blocks, 3, axis=0))
-    np.testing.assert_array_equal(demo._quantised(model, image), image)
-    assert demo._cropped(np.zeros((31, 25))).shape == (24, 24)
+def test_demo_prints_the_certificate_of_a_partial_search(capsys):
+    rows = [
+        {"name": name, "n_iter": 3, "seconds": 1.0, "quantization_error": 2.0, "certificate": text}
+        for name, text in (("scikit-learn", None), ("cprime", "nearest center found for 99 % [98 to 100]"))
+    ]
+    figures = {"n_samples": 9, "n_features": 2, "n_clusters": 2, "k_means": rows, "models": [], "n_train": 5}
+    figures |= {"n_held_out": 4, "psnr_noisy": 20.0, "seconds_total": 1.0, "output": demo.Path("demo")}
+    demo._print(figures, ["curves.png"])
+    assert "certificate: nearest center found for 99 % [98 to 100]" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("module", "package_name"), [("matplotlib", "matplotlib"), ("PIL", "pillow")])
+@pytest.mark.parametrize(
+    ("module", "package_name"), [("matplotlib", "matplotlib"), ("PIL", "pillow"), ("jinja2", "jinja2")]
+)
 def test_demo_without_an_extra_says_what_to_install(module, package_name, fails, tmp_path, monkeypatch):
     found = demo.find_spec
     monkeypatch.setattr(demo, "find_spec", lambda name: None if name == module else found(name))
     line = fails("demo", "--small", "-o", tmp_path / "demo")
-    assert line == f'the demo needs {package_name}, which is missing: pip install "cprime[plots,images]"'
+    assert line == f'the demo needs {package_name}, which is missing: pip install "cprime[plots,report]"'
 
 
 def test_demo_into_a_place_that_cannot_be_written(quick, fails, tmp_path):

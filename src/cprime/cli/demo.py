@@ -1,4 +1,4 @@
-"""`cprime demo`: k-means and k-means-C′ on patches of photographs, compared in a table and in pictures."""
+"""`cprime demo`: k-means beside scikit-learn's on patches of photographs, and what a mixture of C′ = 3 gains."""
 
 import warnings
 from collections.abc import Mapping
@@ -16,109 +16,136 @@ from sklearn.cluster import KMeans as SklearnKMeans
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from cprime import GaussianMixture, KMeans, kernels
+from cprime import GaussianMixture, KMeans
 from cprime._files import writable_target
 from cprime.callbacks import ProgressBar
 from cprime.cli.outputs import print_json
-from cprime.cli.summary import centers
-from cprime.datasets import patches
+from cprime.datasets import assembled, patches
 from cprime.estimators.quality import certificate_text
 from cprime.seeding import seed
+from cprime.theory import posterior_mean
 
 _SIZE = 8
 _SEED = 0
 _PEAK = 255.0
+_NOISE = 20.0  # standard deviation, grey levels
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How large a demonstration is: clusters, and the iterations after which L is computed, the last too."""
+    """How large a demonstration is.
+
+    n_clusters: of the k-means fits               n_iter: iterations where they are counted
+    n_components: of the mixtures                 n_train: patches of the first photograph that they learn from
+    n_held_out: patches of the other one that F and L are of
+    """
 
     n_clusters: int
-    checkpoints: tuple[int, ...]
+    n_iter: int
+    n_components: int
+    n_train: int
+    n_held_out: int
 
 
-FULL = Scale(1000, (1, 2, 4, 8, 14, 20))
-SMALL = Scale(64, (1, 2, 4, 8, 14, 20))
+FULL = Scale(1000, 20, 100, 100_000, 20_000)
+SMALL = Scale(64, 20, 16, 20_000, 5_000)
 
 
 @dataclass(frozen=True)
-class Run:
-    """A finished fit with its history by iteration, and L after the checkpoints."""
+class Lloyd:
+    """A k-means fit: J by second of its iterations where they are known, else at its end."""
 
     name: str
-    file: str
     estimator: Any
-    log_likelihood: list[float]
-    kl_gap: list[float]
-    quantization_error: float
-
-    @property
-    def label(self) -> str:
-        """Its name in pictures."""
-        return f"{self.name} (C′ = {self.estimator.n_active_})"
+    seconds: float
+    course: tuple[np.ndarray, np.ndarray]
 
     @property
     def figures(self) -> dict[str, Any]:
-        """What the table says of it."""
-        F, L = self.estimator.lower_bound_, self.log_likelihood[-1]  # after the last iteration
         return {
             "name": self.name,
-            "n_active": self.estimator.n_active_,
-            "quantization_error": self.quantization_error,
+            "n_iter": self.estimator.n_iter_,
+            "seconds": self.seconds,
+            "quantization_error": float(self.estimator.inertia_),
+            "certificate": certificate_text(self.estimator),
+        }
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A model of patches: F and L by iteration on patches of the other photograph, and that one restored by it."""
+
+    name: str
+    estimator: Any
+    seconds: float
+    iterations: list[int]
+    free_energy: list[float]
+    log_likelihood: list[float]
+    restored: np.ndarray
+    psnr: float
+
+    @property
+    def kl_gaps(self) -> list[float]:
+        """L − F after each iteration."""
+        return [L - F for F, L in zip(self.free_energy, self.log_likelihood, strict=True)]
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        estimator = self.estimator
+        F, L = self.free_energy[-1], self.log_likelihood[-1]
+        return {
+            "name": self.name,
+            "n_components": estimator.n_clusters if isinstance(estimator, KMeans) else estimator.n_components,
+            "n_active": estimator.n_active_,
+            "seconds": self.seconds,
             "free_energy": F,
             "log_likelihood": L,
             "kl_gap": L - F,
-            "seconds": float(self.estimator.history_["seconds"].sum()),
+            "kl_gaps": self.kl_gaps,
+            "psnr": self.psnr,
         }
 
 
 def demo(output: Path, *, small: bool, threads: int | None, as_json: bool) -> None:
-    """Run the command: fit both, write models and pictures to the folder `output`, print the table."""
+    """Run the command: make the fits, write models, pictures and a report to the folder `output`, print tables."""
     begin = perf_counter()
     _require_extras()
     output.mkdir(parents=True, exist_ok=True)
     writable_target(output / "kmeans.safetensors")
 
     scale = SMALL if small else FULL
-    data = patches(_half(patches(size=1).images[0]) if small else None, size=_SIZE)
-    X, C = data.data, scale.n_clusters
-    start = perf_counter()
-    first = seed(X, C, "afk-mc2", random_state=_SEED, n_threads=threads)
-    seconds_seeding = perf_counter() - start
-    common: dict[str, Any] = {"tol": 0.0, "n_threads": threads, "random_state": _SEED}
-    mixture = GaussianMixture(
-        C, covariance_type="tied_spherical", weights="equal", n_active=3, means_init=first, momentum=False, **common
-    )
-    runs = [
-        _run("k-means", "kmeans", KMeans(C, init=first, **common), X, scale),
-        _run("k-means-C′", "kmeans-c3", mixture, X, scale),
-    ]
-    others = _others(X, C, first, scale.checkpoints[-1], threads)
-    psnr = _write(output, runs, X, data.images[0], scale)
-
-    rows = [{**run.figures, "psnr": decibels} for run, decibels in zip(runs, psnr, strict=True)]
+    photographs = patches(size=1).images
+    if small:
+        photographs = [_half(image) for image in photographs]
+    X = patches(photographs, size=_SIZE).data
+    fits = _k_means(X, scale, threads)
+    clean = photographs[1]
+    noisy = clean + np.random.default_rng(_SEED).normal(0, _NOISE, clean.shape)
+    models = _models(photographs, noisy, scale, threads)
     figures = {
         "n_samples": len(X),
         "n_features": X.shape[1],
-        "n_components": C,
-        "n_iter": scale.checkpoints[-1],
-        "seconds_seeding": seconds_seeding,
-        "seconds_total": perf_counter() - begin,
+        "n_clusters": scale.n_clusters,
+        "k_means": [fit.figures for fit in fits],
+        "n_train": scale.n_train,
+        "n_held_out": scale.n_held_out,
+        "noise": _NOISE,
+        "psnr_noisy": _psnr(noisy, clean),
+        "models": [model.figures for model in models],
         "output": output,
-        "runs": rows,
-        "others": others,
     }
+    _write(output, figures, fits, models, (clean, noisy), X)
+    figures["seconds_total"] = perf_counter() - begin
     if as_json:
         print_json(figures)
     else:
-        _print(figures, sorted(path.name for path in output.iterdir()))
+        _print(figures, sorted(path.name for path in output.iterdir() if path.suffix != ".html"))
 
 
 def _require_extras() -> None:
-    for module, package in (("matplotlib", "matplotlib"), ("PIL", "pillow")):
+    for module, package in (("matplotlib", "matplotlib"), ("PIL", "pillow"), ("jinja2", "jinja2")):
         if find_spec(module) is None:
-            raise ImportError(f'the demo needs {package}, which is missing: pip install "cprime[plots,images]"')
+            raise ImportError(f'the demo needs {package}, which is missing: pip install "cprime[plots,report]"')
 
 
 def _half(image: np.ndarray) -> np.ndarray:
@@ -127,132 +154,170 @@ def _half(image: np.ndarray) -> np.ndarray:
     return image[: 2 * height, : 2 * width].reshape(height, 2, width, 2).mean(axis=(1, 3))
 
 
-def _run(name: str, file: str, estimator: Any, X: np.ndarray, scale: Scale) -> Run:
-    """Fit for a fixed number of iterations; L is exact, on all points, after each of the checkpoints."""
-    likelihoods: list[float] = []
-    gaps: list[float] = []
-
-    def watch(row: dict[str, Any], standing: Any) -> None:
-        if row["iteration"] in scale.checkpoints:
-            bounds = standing.bounds(X)  # F and L of the same parameters
-            likelihoods.append(bounds.log_likelihood)
-            gaps.append(bounds.kl_gap)
-
-    bar = ProgressBar(name, transient=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        estimator.set_params(max_iter=scale.checkpoints[-1], callbacks=[bar, watch]).fit(X)
-    return Run(name, file, estimator, likelihoods, gaps, _quantization_error(estimator, X))
-
-
-def _others(X: np.ndarray, C: int, first: np.ndarray, n_iter: int, threads: int | None) -> list[dict[str, Any]]:
-    """To compare with: scikit-learn's k-means from the same start, and this library's along lists, from its own."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        found = []
-        for name, estimator in (
-            ("scikit-learn", SklearnKMeans(C, init=first, n_init=1, max_iter=n_iter, tol=0)),
-            ("by lists", KMeans(C, search="graph", n_threads=threads, random_state=_SEED)),
-        ):
-            start = perf_counter()
-            with threadpool_limits(threads):
-                estimator.fit(X)
-            seconds = perf_counter() - start
-            figures = {"name": name, "quantization_error": float(estimator.inertia_), "seconds": seconds}
-            found.append({**figures, "n_iter": estimator.n_iter_, "certificate": certificate_text(estimator)})
+def _k_means(X: np.ndarray, scale: Scale, threads: int | None) -> list[Lloyd]:
+    """scikit-learn's k-means and the same iterations here, from one start; and `KMeans` by default, from its own."""
+    C, n_iter = scale.n_clusters, scale.n_iter
+    first = seed(X, C, "afk-mc2", random_state=_SEED, n_threads=threads)
+    peer = SklearnKMeans(C, init=first, n_init=1, max_iter=n_iter, tol=0)
+    same = KMeans(C, init=first, search="bounded", max_iter=n_iter, tol=0, n_threads=threads)
+    default = KMeans(C, n_threads=threads, random_state=_SEED)
+    found = []
+    for name, estimator in (("scikit-learn", peer), ("cprime, the same", same), ("cprime", default)):
+        seconds = _timed(name, estimator, X, threads)
+        if estimator is peer:
+            course = np.array([seconds]), np.array([estimator.inertia_])
+        else:
+            history = estimator.history_
+            course = np.cumsum(history["seconds"]), np.append(history["quantization_error"][1:], estimator.inertia_)
+        found.append(Lloyd(name, estimator, seconds, course))
     return found
 
 
-def _quantization_error(estimator: Any, X: np.ndarray) -> float:
-    """J of the fitted centers."""
-    if isinstance(estimator, KMeans):
-        return estimator.inertia_
-    distances = kernels.nearest(X, centers(estimator), n_threads=estimator.n_threads)[1]
-    return float(distances.sum(dtype=np.float64))
+def _timed(name: str, estimator: Any, X: np.ndarray, threads: int | None) -> float:
+    """Fit, with a bar where the estimator has one, and give the seconds that it took."""
+    if not isinstance(estimator, SklearnKMeans):
+        bar = ProgressBar(name, transient=True)
+        estimator.set_params(callbacks=[bar, *(estimator.callbacks or [])])
+    start = perf_counter()
+    with warnings.catch_warnings(), threadpool_limits(threads):
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        estimator.fit(X)
+    return perf_counter() - start
 
 
-def _write(output: Path, runs: list[Run], X: np.ndarray, photograph: np.ndarray, scale: Scale) -> list[float]:
-    """Models and pictures; returns the PSNR of each run's photograph in decibels."""
-    from cprime.cli.pictures import Curve, draw_codebook, draw_curves, draw_photographs
+def _models(photographs: list[np.ndarray], noisy: np.ndarray, scale: Scale, threads: int | None) -> list[Learned]:
+    """What is learned from the first photograph, judged by the other: k-means, and mixtures of C′ = 1 and C′ = 3."""
+    rng = np.random.default_rng(_SEED)
+    seen, unseen = (patches(image, size=_SIZE).data for image in photographs)
+    train = seen[np.sort(rng.choice(len(seen), scale.n_train, replace=False))]
+    held_out = unseen[np.sort(rng.choice(len(unseen), scale.n_held_out, replace=False))]
+    Y = patches(noisy, size=_SIZE).data
+    common: dict[str, Any] = {"random_state": _SEED, "n_threads": threads}
+    # Grey levels are rounded: what is added to variances is less than the least that there can be.
+    mixtures = [
+        GaussianMixture(scale.n_components, n_active=n_active, max_iter=scale.n_iter, reg_covar=0.1, **common)
+        for n_active in (1, 3)
+    ]
+    found = []
+    for name, estimator in (("k-means", KMeans(scale.n_clusters, **common)), *(("mixture", m) for m in mixtures)):
+        bounds: list[tuple[int, float, float]] = []
 
-    subject = f"{len(X):,} patches of {_SIZE} × {_SIZE} pixels, {scale.n_clusters:,} clusters"
-    curves, images, titles, psnr = [], [_cropped(photograph)], ["before"], []
-    for run in runs:
-        estimator = run.estimator
-        estimator.save(output / f"{run.file}.safetensors")
-        history = estimator.history_
-        curves.append(
-            Curve(
-                run.label,
-                np.append(history["lower_bound"][1:], estimator.lower_bound_),
-                np.append(history["quantization_error"][1:], run.quantization_error),
-                scale.checkpoints,
-                run.log_likelihood,
-                run.kl_gap,
-            )
-        )
-        counts = np.bincount(estimator.labels_, minlength=scale.n_clusters)
-        draw_codebook(
-            output / f"codebook-{run.file}.png",
-            centers(estimator),
-            counts,
-            f"{scale.n_clusters:,} centers of {run.label}, those of most patches first",
-        )
-        images.append(_quantised(estimator, images[0]))
-        psnr.append(10 * np.log10(_PEAK**2 / np.square(images[-1] - images[0], dtype=np.float64).mean()))
-        titles.append(f"after {run.label}: PSNR {psnr[-1]:.2f} dB")
-    draw_curves(output / "curves.png", curves, subject)
-    draw_photographs(output / "photograph.png", images, titles)
-    return psnr
+        def watch(row: Mapping[str, Any], standing: Any, bounds: list[tuple[int, float, float]] = bounds) -> None:
+            now = standing.bounds(held_out)  # F and L of the same parameters
+            bounds.append((row["iteration"], now.free_energy, now.log_likelihood))
 
-
-def _cropped(image: np.ndarray) -> np.ndarray:
-    """A photograph without the rows and columns that do not fill a patch."""
-    height, width = (length - length % _SIZE for length in image.shape)
-    return image[:height, :width]
+        estimator.set_params(callbacks=[watch])
+        _timed(f"{name}, C′ = {getattr(estimator, 'n_active', 1)}", estimator, train, threads)
+        now = estimator.bounds(held_out)
+        bounds[-1] = (bounds[-1][0], now.free_energy, now.log_likelihood)
+        if isinstance(estimator, KMeans):
+            rows = estimator.cluster_centers_[estimator.predict(Y)]
+        else:
+            rows = posterior_mean(estimator, Y, _NOISE**2)
+        restored = assembled(rows, noisy.shape)
+        seconds = float(estimator.history_["seconds"].sum())
+        iterations, F, L = (list(values) for values in zip(*bounds, strict=True))
+        found.append(Learned(name, estimator, seconds, iterations, F, L, restored, _psnr(restored, photographs[1])))
+    return found
 
 
-def _quantised(estimator: Any, image: np.ndarray) -> np.ndarray:
-    """A photograph in which each of the patches that tile it is replaced by its nearest center."""
-    height, width = image.shape
-    blocks = image.reshape(height // _SIZE, _SIZE, width // _SIZE, _SIZE).swapaxes(1, 2)
-    labels = estimator.predict(blocks.reshape(-1, _SIZE * _SIZE))
-    return centers(estimator)[labels].reshape(blocks.shape).swapaxes(1, 2).reshape(height, width)
+def _psnr(image: np.ndarray, clean: np.ndarray) -> float:
+    """Peak signal-to-noise ratio in decibels."""
+    return float(10 * np.log10(_PEAK**2 / np.square(image - clean, dtype=np.float64).mean()))
+
+
+def _write(
+    output: Path,
+    figures: Mapping[str, Any],
+    fits: list[Lloyd],
+    models: list[Learned],
+    photographs: tuple[np.ndarray, np.ndarray],
+    X: np.ndarray,
+) -> None:
+    """Models, pictures and the report of the k-means by default."""
+    from cprime.plots.demonstration import Descent, Gap, draw_codebook, draw_curves, draw_photographs
+
+    k_means, mixture = fits[-1].estimator, models[-1].estimator
+    k_means.save(output / "kmeans.safetensors")
+    mixture.save(output / "mixture.safetensors")
+    k_means.report(X, image_shape=(_SIZE, _SIZE)).save(output / "report.html")
+    draw_curves(
+        output / "curves.png",
+        [Descent(fit.name, *fit.course) for fit in fits],
+        [Gap(f"C′ = {model.estimator.n_active_}", model.iterations, model.kl_gaps) for model in models[1:]],
+        (
+            f"k-means: {len(X):,} patches, {figures['n_clusters']:,} clusters",
+            f"what C′ leaves of {mixture.n_components} Gaussians: patches not seen",
+        ),
+    )
+    draw_codebook(output / "codebook.png", k_means, f"{figures['n_clusters']:,} centers, those of most patches first")
+    draw_photographs(
+        output / "photograph.png",
+        [*photographs, models[0].restored, models[-1].restored],
+        [
+            "not seen by the models",
+            f"with noise of {_NOISE:g} grey levels: {figures['psnr_noisy']:.2f} dB",
+            f"nearest centers of k-means: {models[0].psnr:.2f} dB",
+            f"posterior mean of the mixture, C′ = {mixture.n_active_}: {models[-1].psnr:.2f} dB",
+        ],
+    )
 
 
 def _print(figures: Mapping[str, Any], files: list[str]) -> None:
-    """The table, and what was written where."""
+    """The tables, and what was written where."""
     console = Console()
-    table = Table(
-        title=f"{figures['n_samples']:,} patches in {figures['n_features']} dimensions, "
-        f"{figures['n_components']:,} clusters, {figures['n_iter']} iterations from one start",
-        caption="J: sum of squared distances; F ≤ L: nats per point; s: E- and M-steps; dB: PSNR",
-        box=SIMPLE_HEAD,
-    )
-    table.add_column("", no_wrap=True)
-    for heading in ("C′", "J", "F", "L", "L−F", "s", "dB"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in figures["runs"]:
-        table.add_row(
-            row["name"],
-            str(row["n_active"]),
-            f"{row['quantization_error']:.5g}",
-            f"{row['free_energy']:.3f}",
-            f"{row['log_likelihood']:.3f}",
-            f"{row['kl_gap']:.3f}",
-            f"{row['seconds']:.1f}",
-            f"{row['psnr']:.2f}",
-        )
-    for row in figures["others"]:
-        J, seconds = f"{row['quantization_error']:.5g}", f"{row['seconds']:.1f}"
-        table.add_row(row["name"], "1", J, "", "", "", seconds, "")
-    console.print(table)
-    for row in figures["others"]:
-        if row["certificate"] is not None:
-            console.print(f"{row['name']}: {row['n_iter']} iterations; {row['certificate']}", highlight=False)
+    console.print(_table_of_k_means(figures))
+    certificate = figures["k_means"][-1]["certificate"]
+    if certificate is not None:
+        console.print(f"certificate: {certificate}\n", highlight=False)
+    console.print(_table_of_models(figures))
     console.print(
-        f"{figures['seconds_total']:.1f} s in all, {figures['seconds_seeding']:.1f} s of it for the start. "
-        f"In {figures['output']}: {', '.join(files)}",
+        f"{figures['seconds_total']:.1f} s in all. The k-means as a page: {figures['output'] / 'report.html'}; beside "
+        f"it {', '.join(files)}",
         highlight=False,
         markup=False,
     )
+
+
+def _table_of_k_means(figures: Mapping[str, Any]) -> Table:
+    rows = figures["k_means"]
+    table = _table(
+        f"k-means: {figures['n_samples']:,} patches in {figures['n_features']} dimensions, "
+        f"{figures['n_clusters']:,} clusters",
+        "the same: from scikit-learn's start, as many iterations; else the defaults",
+        ("iterations", "s", "J", "J against it", "speed"),
+    )
+    for row in rows:
+        J, seconds = row["quantization_error"], row["seconds"]
+        against = [f"{100 * (J / rows[0]['quantization_error'] - 1):+.2f} %", f"{rows[0]['seconds'] / seconds:.1f}×"]
+        table.add_row(
+            row["name"], str(row["n_iter"]), f"{seconds:.1f}", f"{J:.5g}", *(("", "") if row is rows[0] else against)
+        )
+    return table
+
+
+def _table_of_models(figures: Mapping[str, Any]) -> Table:
+    table = _table(
+        f"learned from {figures['n_train']:,} patches of one photograph, judged by another",
+        f"F ≤ L: nats a patch, on {figures['n_held_out']:,} of the other; dB: PSNR of it restored, "
+        f"{figures['psnr_noisy']:.2f} with the noise",
+        ("C", "C′", "s", "F", "L", "L − F", "dB"),
+    )
+    for row in figures["models"]:
+        table.add_row(
+            row["name"],
+            f"{row['n_components']:,}",
+            str(row["n_active"]),
+            f"{row['seconds']:.1f}",
+            *(f"{row[name]:.3f}" for name in ("free_energy", "log_likelihood", "kl_gap")),
+            f"{row['psnr']:.2f}",
+        )
+    return table
+
+
+def _table(title: str, caption: str, headings: tuple[str, ...]) -> Table:
+    table = Table(title=title, caption=caption, box=SIMPLE_HEAD, title_justify="left", caption_justify="left")
+    table.add_column("", no_wrap=True)
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table

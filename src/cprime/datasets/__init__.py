@@ -6,6 +6,6 @@ Each function returns a `sklearn.utils.Bunch` with the points in ``data`` and wh
 from cprime.datasets.clustered import clusters
 from cprime.datasets.gaussians import birch, birch_random
 from cprime.datasets.geyser import old_faithful
-from cprime.datasets.photographs import patches
+from cprime.datasets.photographs import assembled, patches
 
-__all__ = ["birch", "birch_random", "clusters", "old_faithful", "patches"]
+__all__ = ["assembled", "birch", "birch_random", "clusters", "old_faithful", "patches"]

@@ -57,6 +57,49 @@ def patches(image: ArrayLike | Sequence[ArrayLike] | None = None, size: int = 8)
     return Bunch(data=data, images=images, offsets=offsets)
 
 
+def assembled(patches: ArrayLike, shape: tuple[int, int]) -> np.ndarray:
+    """The photograph whose overlapping patches these are: each pixel is the mean of what the patches say of it.
+
+    Parameters
+    ----------
+    patches : array-like of shape (n_patches, size**2)
+        Of one photograph, in the order of `patches`.
+    shape : tuple of two int
+        Height and width of the photograph.
+
+    Returns
+    -------
+    image : ndarray of shape (height, width), float64
+
+    Raises
+    ------
+    ValueError
+        If a photograph of this shape has another number of such patches.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cprime.datasets import assembled, patches
+    >>> image = np.arange(30.0).reshape(5, 6)
+    >>> bool((assembled(patches(image, size=3).data, (5, 6)) == image).all())
+    True
+    """
+    given = np.asarray(patches, dtype=np.float64)
+    size = round(given.shape[1] ** 0.5)
+    rows, columns = (length - size + 1 for length in shape)
+    if size**2 != given.shape[1] or min(rows, columns) < 1 or len(given) != rows * columns:
+        raise ValueError(
+            f"patches must be all square ones of a photograph of shape {shape}, got an array of shape {given.shape}."
+        )
+    tiles = given.reshape(rows, columns, size, size)
+    total, counts = np.zeros(shape), np.zeros(shape)
+    for i in range(size):
+        for j in range(size):
+            total[i : i + rows, j : j + columns] += tiles[:, :, i, j]
+            counts[i : i + rows, j : j + columns] += 1
+    return total / counts
+
+
 def _photographs(image: ArrayLike | Sequence[ArrayLike] | None) -> list[np.ndarray]:
     if image is None:
         try:

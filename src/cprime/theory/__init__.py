@@ -1,5 +1,6 @@
 """The theory of hard and soft assignment as numbers: what each algorithm lowers, and what that is made of."""
 
+from cprime.theory.denoising import posterior_mean
 from cprime.theory.divergence import Divergence, kl_divergence
 from cprime.theory.fits import AssignmentFit, fit_assignment
 from cprime.theory.ledger import Identity, Ledger, ledger
@@ -22,6 +23,7 @@ __all__ = [
     "ledger",
     "partition_loss",
     "posterior_loss",
+    "posterior_mean",
     "repulsion",
     "repulsion_zero",
     "variation_distance",

@@ -1,0 +1,98 @@
+"""The pictures of the demonstration: J by second, the gap L − F by iteration, a codebook, photographs in two rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
+
+from cprime._files import replacing
+from cprime._style import BLACK, BLUE, VERMILION, frame, name_curve
+from cprime.estimators.fitted import centers_of
+from cprime.plots.codebook import CodebookDisplay
+from cprime.plots.style import GREY, bare
+
+_DPI = 150
+_TEXT = 10  # points
+_BESIDE: dict[str, Any] = {"xytext": (7, 0), "fontsize": _TEXT}
+_COLUMNS = 1.6  # times as many as rows
+
+
+@dataclass(frozen=True)
+class Descent:
+    """J [data unit²] of a fit after so many seconds: of every iteration, or of the last one only."""
+
+    name: str
+    seconds: np.ndarray
+    error: np.ndarray
+
+
+@dataclass(frozen=True)
+class Gap:
+    """L − F [nats per point] of a fit after each of the iterations."""
+
+    name: str
+    iterations: Sequence[int]
+    gap: Sequence[float]
+
+
+def draw_curves(path: Path, descents: Sequence[Descent], gaps: Sequence[Gap], titles: tuple[str, str]) -> None:
+    """J by second of three fits, and the gaps of two by iteration, in a panel each."""
+    figure = Figure(figsize=(10, 4), dpi=_DPI, layout="constrained")
+    left, right = figure.subplots(1, 2)
+    best = min(float(descent.error.min()) for descent in descents)
+    for descent, color in zip(descents, (BLACK, BLUE, VERMILION), strict=True):
+        excess = 100 * (descent.error / best - 1)
+        left.plot(descent.seconds, excess, color=color, linewidth=1.8, marker="o", markersize=4)
+        name_curve(left, descent.name, (float(descent.seconds[-1]), float(excess[-1])), color, **_BESIDE)
+    left.set(xscale="log", xlim=(None, 4 * max(float(descent.seconds[-1]) for descent in descents)))
+    left.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    left.xaxis.set_minor_formatter(NullFormatter())
+    _label(left, titles[0], "seconds", "J above the lowest, %")
+    for gap, color in zip(gaps, (BLUE, VERMILION), strict=True):
+        right.plot(gap.iterations, gap.gap, color=color, linewidth=1.8, marker="o", markersize=4)
+        name_curve(right, gap.name, (gap.iterations[-1], gap.gap[-1]), color, **_BESIDE)
+    right.set_yscale("log")
+    right.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    right.xaxis.set_major_locator(MaxNLocator(integer=True))
+    _label(right, titles[1], "iterations", "L − F, nats a point")
+    _write(figure, path)
+
+
+def _label(axes: Axes, title: str, x: str, y: str) -> None:
+    frame(axes)
+    axes.set_title(title, fontsize=_TEXT + 1, loc="left")
+    axes.set_xlabel(x, fontsize=_TEXT)
+    axes.set_ylabel(y, fontsize=_TEXT)
+    axes.tick_params(which="both", labelsize=_TEXT - 1)
+
+
+def draw_codebook(path: Path, estimator: Any, title: str) -> None:
+    """Every center of a fit to square patches of grey levels 0 … 255, those of most points first."""
+    columns = round((_COLUMNS * len(centers_of(estimator))) ** 0.5)
+    figure = Figure(figsize=(9, 9 / _COLUMNS + 0.4), dpi=_DPI, layout="constrained")
+    CodebookDisplay.from_estimator(estimator, limits=(0, 255), ax=figure.add_subplot(), columns=columns)
+    figure.suptitle(title, fontsize=_TEXT + 1)
+    _write(figure, path)
+
+
+def draw_photographs(path: Path, images: Sequence[np.ndarray], titles: Sequence[str]) -> None:
+    """Four grey photographs (height, width) of levels 0 … 255 in two rows, each under its title."""
+    height, width = images[0].shape
+    panel = 5.2
+    figure = Figure(figsize=(2 * panel, 2 * (panel * height / width + 0.3)), dpi=_DPI, layout="constrained")
+    for axes, image, title in zip(figure.subplots(2, 2).ravel(), images, titles, strict=True):
+        axes.imshow(image, cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+        bare(axes)
+        axes.spines[:].set_color(GREY)
+        axes.set_title(title, fontsize=_TEXT + 1, loc="left")
+    _write(figure, path)
+
+
+def _write(figure: Figure, path: Path) -> None:
+    with replacing(path) as temporary:
+        figure.savefig(temporary, format="png")

@@ -30,6 +30,15 @@ class Coreset(NamedTuple):
         What each stands for, to be given as `sample_weight`. Their sum is that of the data's weights on average.
     indices : ndarray of shape (m,), int64
         Their positions: ``points == X[indices]``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cprime.coresets import lightweight
+    >>> X = np.arange(100.0).reshape(-1, 1)
+    >>> coreset = lightweight(X, 10, random_state=0)
+    >>> coreset.points.shape, bool((coreset.points == X[coreset.indices]).all())
+    ((10, 1), True)
     """
 
     points: NDArray

@@ -37,6 +37,18 @@ def resume(folder: str | os.PathLike[str], X: Any = None, sample_weight: Any = N
     ValueError
         If the folder is no checkpoint or is damaged, or the data are not those of the fit; and if the fit died before
         its start was found, which is for a function to find: `fit`, called again, takes that as an argument.
+
+    Examples
+    --------
+    A fit that has ended gives its model:
+
+    >>> import tempfile
+    >>> import cprime
+    >>> X = [[0.0], [1.0], [9.0], [10.0]]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     km = cprime.KMeans(2, checkpoint=f"{folder}/run", random_state=0).fit(X)
+    ...     cprime.resume(f"{folder}/run").inertia_ == km.inertia_
+    True
     """
     if X is None and sample_weight is not None:
         raise ValueError("sample_weight goes with X, got it alone: give both, or none of them.")

@@ -135,6 +135,17 @@ def load(path: str | os.PathLike[str]) -> Any:
         version reads.
     OSError
         If the file cannot be read, or is a folder, a device or a pipe.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import cprime
+    >>> X = [[0.0], [1.0], [9.0], [10.0]]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     cprime.KMeans(2, random_state=0).fit(X).save(f"{folder}/model.safetensors")
+    ...     km = cprime.load(f"{folder}/model.safetensors")
+    >>> sorted(km.cluster_centers_[:, 0].tolist())
+    [0.5, 9.5]
     """
     path = Path(path)
     metadata, content = _read(path)

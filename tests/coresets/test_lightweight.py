@@ -1,6 +1,5 @@
 """Lightweight coresets: their probabilities and weights, unbiased costs, and fits that are judged on all data."""
 
-import doctest
 import tracemalloc
 
 import numpy as np
@@ -166,9 +165,3 @@ def test_the_seed_decides():
 def test_what_is_refused(arguments, error, words):
     with pytest.raises(error, match=words):
         lightweight(**({"X": np.arange(6.0).reshape(3, 2), "m": 2} | arguments))
-
-
-def test_the_example_is_right():
-    results = doctest.testmod(coresets)
-    assert results.attempted > 0
-    assert results.failed == 0

@@ -1,7 +1,5 @@
 """The drop-in classes look and behave like scikit-learn's: signatures, clones, tables, routing, pickles, results."""
 
-import doctest
-import importlib
 import inspect
 import pickle
 
@@ -261,10 +259,3 @@ def test_single_weights_whose_sum_is_above_one_can_be_drawn_from():
 )
 def test_estimator_passes_scikit_learns_checks(estimator, check):
     check(estimator)
-
-
-@pytest.mark.parametrize("module", ["kmeans", "mini_batch", "bisecting", "mixture"])
-def test_examples_are_right(module):
-    results = doctest.testmod(importlib.import_module(f"cprime.sklearn.{module}"))
-    assert results.attempted > 0
-    assert results.failed == 0

@@ -1,6 +1,5 @@
 """k-means in one dimension: the global optimum, its surface and its edges."""
 
-import doctest
 import itertools
 
 import numpy as np
@@ -11,7 +10,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import cprime
 from cprime import KMeans, KMeans1D
-from cprime.estimators import kmeans_1d
 
 DTYPES = (np.float32, np.float64)
 DUPLICATES = pytest.mark.filterwarnings("ignore:Number of distinct clusters")
@@ -220,12 +218,6 @@ def test_predict_wants_a_fit_and_one_column():
         KMeans1D().predict([[1.0]])
     with pytest.raises(ValueError, match="2 features"):
         KMeans1D(1).fit([[1.0]]).predict([[1.0, 2.0]])
-
-
-def test_the_example_is_right():
-    results = doctest.testmod(kmeans_1d)
-    assert results.attempted > 0
-    assert results.failed == 0
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

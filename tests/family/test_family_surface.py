@@ -1,6 +1,5 @@
-"""What every member of the family keeps to: scikit-learn's checks, dtypes, threads, weights, files, examples."""
+"""What every member of the family keeps to: scikit-learn's checks, dtypes, threads, weights, files."""
 
-import doctest
 import pickle
 from functools import partial
 
@@ -12,7 +11,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import cprime
 from cprime import FuzzyKMeans, KMedoids, SoftKMeans
-from cprime.estimators import fuzzy_kmeans, kmedoids, soft_kmeans
 
 MEMBERS = {
     "soft": SoftKMeans,
@@ -162,10 +160,3 @@ def test_verbose_shows_the_iterations(make, capsys):
     assert "[cprime] iteration 1:" in capsys.readouterr().err
     make(3, random_state=0).fit(clustered(50, 2))
     assert capsys.readouterr().err == ""
-
-
-@pytest.mark.parametrize("module", [fuzzy_kmeans, kmedoids, soft_kmeans], ids=lambda module: module.__name__)
-def test_examples_are_right(module):
-    results = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
-    assert results.attempted > 0
-    assert results.failed == 0

@@ -1,6 +1,5 @@
 """The room as a whole: what it needs, what it hands out, what it leaves behind."""
 
-import doctest
 import importlib
 import sys
 
@@ -28,16 +27,6 @@ def test_importing_chooses_no_backend(monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     importlib.import_module("cprime.plots")
     assert "matplotlib.pyplot" not in sys.modules
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["clusters", "codebook", "convergence", "decomposition", "responsibilities", "search_space", "sizes", "steps"],
-)
-def test_examples_are_right(name):
-    results = doctest.testmod(importlib.import_module(f"cprime.plots.{name}"))
-    assert results.attempted > 0
-    assert results.failed == 0
 
 
 def made(rng):

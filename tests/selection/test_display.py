@@ -1,6 +1,5 @@
 """The picture of a sweep: what is drawn, and what is said where matplotlib is missing."""
 
-import doctest
 import importlib
 
 import numpy as np
@@ -59,9 +58,3 @@ def test_a_missing_matplotlib_is_named_with_its_extra(monkeypatch):
         SelectionDisplay.from_sweep(found)
     with pytest.raises(ImportError, match="needs matplotlib"):
         SelectionDisplay.from_estimator(KMeans(), np.ones((5, 2)), [1, 2])
-
-
-def test_the_example_is_right():
-    results = doctest.testmod(importlib.import_module("cprime.selection.display"))
-    assert results.attempted > 0
-    assert results.failed == 0

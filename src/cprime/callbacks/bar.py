@@ -73,6 +73,16 @@ class RowsProgress:
         Rows of the data; `rows` is what a source is `watched` by.
     quiet : bool, default=False
         Whether to show nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cprime import KMeans, open_data
+    >>> from cprime.callbacks import RowsProgress
+    >>> parts = open_data(np.arange(10.0).reshape(-1, 1), chunk_rows=4)
+    >>> km = KMeans(2, random_state=0).fit(parts)
+    >>> with RowsProgress(parts.n_rows, quiet=True) as bar:
+    ...     labels = km.predict(parts.watched(bar.rows))
     """
 
     _transient = True
@@ -144,6 +154,14 @@ class ProgressBar(RowsProgress):
         Whether nothing is left in the end, and nothing written where there is no bar.
     quiet : bool, default=False
         Whether to show nothing.
+
+    Examples
+    --------
+    >>> from cprime import KMeans
+    >>> from cprime.callbacks import ProgressBar
+    >>> X = [[0.0], [1.0], [9.0], [10.0]]
+    >>> KMeans(2, callbacks=ProgressBar("four points", quiet=True), random_state=0).fit(X).inertia_
+    1.0
     """
 
     def __init__(

@@ -10,6 +10,17 @@ class Callback(Protocol):
 
     Two more methods are called if they are there: `on_fit_begin(estimator)` before anything is computed, and
     `on_fit_end(estimator)` at the end of a fit, also of one that has failed.
+
+    Examples
+    --------
+    >>> from cprime import KMeans
+    >>> from cprime.datasets import birch
+    >>> class Few:
+    ...     def on_iteration(self, row, estimator):
+    ...         return row["iteration"] == 2
+    >>> km = KMeans(9, init="random", callbacks=Few(), random_state=0).fit(birch(3, random_state=0).data)
+    >>> km.n_iter_
+    2
     """
 
     def on_iteration(self, row: Mapping[str, Any], estimator: Any) -> bool | None:

@@ -93,6 +93,12 @@ def birch_random(
     ----------
     J. Lücke, D. Forster: k-means as a variational EM approximation of Gaussian mixture models. Pattern
     Recognition Letters 125, 2019, section 5.
+
+    Examples
+    --------
+    >>> from cprime.datasets import birch_random
+    >>> birch_random(25, random_state=0).data.shape
+    (2500, 2)
     """
     _check_count("n_clusters", n_clusters)
     if side is None:

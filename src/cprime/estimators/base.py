@@ -40,6 +40,14 @@ class Bounds(NamedTuple):
     log_likelihood : L(Θ), eq. (3); but for rounding never below F
     kl_gap : L − F, the divergence KL of the truncated posteriors from the exact ones; eq. (16) for k-means
     entropy : mean entropy of the truncated posteriors; 0 for k-means
+
+    Examples
+    --------
+    >>> from cprime import KMeans
+    >>> X = [[0.0], [1.0], [9.0], [10.0]]
+    >>> b = KMeans(2, random_state=0).fit(X).bounds(X)
+    >>> bool(b.free_energy <= b.log_likelihood), b.entropy
+    (True, 0.0)
     """
 
     free_energy: float

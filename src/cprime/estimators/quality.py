@@ -23,6 +23,16 @@ class SearchQualityWarning(ConvergenceWarning):
 
     It is raised where that is certain: where the whole 95 % interval of the figure in `certificate_` lies beyond. The
     message says which argument to change.
+
+    Examples
+    --------
+    A program that should rather end than go on with a poor fit:
+
+    >>> import warnings
+    >>> import cprime
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", cprime.SearchQualityWarning)
+    ...     km = cprime.KMeans(4, random_state=0).fit(cprime.datasets.birch(2, random_state=0).data)
     """
 
 

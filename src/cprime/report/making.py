@@ -53,6 +53,18 @@ class Report:
         Numbers of the rows that were looked at.
     n_rows : int
         How many there are.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from cprime import KMeans
+    >>> from cprime.datasets import birch
+    >>> X = birch(3, random_state=0).data
+    >>> report = KMeans(9, random_state=0).fit(X).report(X)
+    >>> {light.state.name for light in report.lights} <= {"GOOD", "LOOK", "POOR"}
+    True
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     report.save(f"{folder}/report.html")
     """
 
     html: str = field(repr=False)

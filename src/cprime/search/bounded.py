@@ -79,7 +79,18 @@ class BoundedState:
 
 @dataclass(frozen=True)
 class Bounded(Value):
-    """The exact search by bounds. The first iterations, in which many points move, look at all C."""
+    """The exact search by bounds. The first iterations, in which many points move, look at all C.
+
+    Examples
+    --------
+    >>> from cprime import KMeans
+    >>> from cprime.datasets import birch
+    >>> from cprime.search import Bounded, Full
+    >>> X = birch(3, random_state=0).data
+    >>> one, other = (KMeans(9, search=search, random_state=0).fit(X) for search in (Bounded(), Full()))
+    >>> bool((one.labels_ == other.labels_).all())
+    True
+    """
 
     exact: ClassVar[bool] = True
     keeps_winners: ClassVar[bool] = False

@@ -24,7 +24,15 @@ class LookAtAll:
 
 @dataclass(frozen=True)
 class Full(Value):
-    """The exact search over all components: Lloyd's algorithm where a point keeps one."""
+    """The exact search over all components: Lloyd's algorithm where a point keeps one.
+
+    Examples
+    --------
+    >>> from cprime import KMeans
+    >>> from cprime.search import Full
+    >>> KMeans(2, search=Full(), random_state=0).fit([[0.0], [1.0], [9.0], [10.0]]).certificate_ is None
+    True
+    """
 
     exact: ClassVar[bool] = True
     keeps_winners: ClassVar[bool] = False

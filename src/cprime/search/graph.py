@@ -182,6 +182,15 @@ class Graph(Value):
     regroup : bool or None, default=None
         Whether the fit works on a copy of each chunk in which the points of a component lie together: faster, for twice
         the memory. None is True for data of one chunk of at most 4 GiB. The data are never changed.
+
+    Examples
+    --------
+    >>> from cprime import KMeans
+    >>> from cprime.datasets import birch
+    >>> from cprime.search import Graph
+    >>> km = KMeans(100, search=Graph(n_neighbors=17), random_state=0).fit(birch(10, random_state=0).data)
+    >>> km.neighbors_.shape
+    (100, 17)
     """
 
     n_neighbors: int | None = None

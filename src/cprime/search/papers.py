@@ -147,6 +147,16 @@ class Papers(Value):
         From the component that a two-level search finds for each point, or from random sets and lists as in the papers.
     n_warmup : int or None, default=None
         E-steps before the first M-step; None is 25 with start="random", else 0.
+
+    Examples
+    --------
+    >>> from cprime import KMeans
+    >>> from cprime.datasets import birch
+    >>> from cprime.search import Papers
+    >>> search = Papers("estimated", n_neighbors=5, start="random")
+    >>> km = KMeans(25, search=search, random_state=0).fit(birch(5, random_state=0).data)
+    >>> int((km.history_["phase"] == "warmup").sum())  # E-steps before the first M-step
+    25
     """
 
     lists: str = "exact"

@@ -83,6 +83,15 @@ def afk_mc2(
     ----------
     .. [1] O. Bachem, M. Lucic, S. H. Hassani and A. Krause, "Fast and provably good seedings for k-means",
        NIPS 2016.
+
+    Examples
+    --------
+    >>> from cprime.datasets import birch
+    >>> from cprime.seeding import afk_mc2
+    >>> X = birch(3, random_state=0).data
+    >>> centers, indices = afk_mc2(X, 9, random_state=0)
+    >>> centers.shape, bool((centers == X[indices]).all())
+    ((9, 2), True)
     """
     data, weights, rng = check_data(X, n_clusters, sample_weight, random_state)
     check_count("chain_length", chain_length)

@@ -75,6 +75,15 @@ def kmeans_plusplus(
     References
     ----------
     .. [1] D. Arthur and S. Vassilvitskii, "k-means++: the advantages of careful seeding", SODA 2007.
+
+    Examples
+    --------
+    >>> from cprime.datasets import birch
+    >>> from cprime.seeding import kmeans_plusplus
+    >>> X = birch(3, random_state=0).data
+    >>> centers, indices = kmeans_plusplus(X, 9, random_state=0)
+    >>> centers.shape, bool((centers == X[indices]).all())
+    ((9, 2), True)
     """
     data, weights, rng = check_data(X, n_clusters, sample_weight, random_state)
     if n_local_trials is not None:

@@ -55,6 +55,15 @@ def random_rows(
     -----
     ConvergenceWarning
         If some of the chosen rows are equal.
+
+    Examples
+    --------
+    >>> from cprime.datasets import birch
+    >>> from cprime.seeding import random_rows
+    >>> X = birch(3, random_state=0).data
+    >>> centers, indices = random_rows(X, 9, random_state=0)
+    >>> len(set(indices.tolist()))
+    9
     """
     data, weights, rng = check_data(X, n_clusters, sample_weight, random_state)
     indices = draw_rows(local(data, weights), n_clusters, rng)

@@ -74,6 +74,14 @@ def two_level(
     -----
     ConvergenceWarning
         If some of the chosen rows are equal.
+
+    Examples
+    --------
+    >>> from cprime.datasets import birch
+    >>> from cprime.seeding import two_level
+    >>> centers, indices = two_level(birch(10, random_state=0).data, 100, random_state=0)
+    >>> centers.shape
+    (100, 2)
     """
     data, weights, rng = check_data(X, n_clusters, sample_weight, random_state)
     with computing(n_threads):

@@ -45,6 +45,15 @@ class Sweep:
     References
     ----------
     Lücke & Forster, *k-means as a variational EM approximation of Gaussian mixture models*, section 6, eq. (19), (20).
+
+    Examples
+    --------
+    >>> from cprime import KMeans
+    >>> from cprime.datasets import birch
+    >>> from cprime.selection import sweep
+    >>> found = sweep(KMeans(), birch(2, random_state=0).data, range(1, 7), random_state=0)
+    >>> found.n_components.tolist(), int(found.n_components[found.bic.argmin()])
+    ([1, 2, 3, 4, 5, 6], 4)
     """
 
     n_components: NDArray[np.int64]

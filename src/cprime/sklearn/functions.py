@@ -36,6 +36,13 @@ def k_means(X: Any, n_clusters: int, *, sample_weight: Any = None, return_n_iter
     inertia : float
     best_n_iter : int
         Only with ``return_n_iter=True``.
+
+    Examples
+    --------
+    >>> from cprime.sklearn import k_means
+    >>> centers, labels, inertia = k_means([[0.0], [1.0], [9.0], [10.0]], 2, random_state=0)
+    >>> inertia
+    1.0
     """
     km = KMeans(n_clusters, **params).fit(X, sample_weight=sample_weight)
     found = km.cluster_centers_, km.labels_, km.inertia_
@@ -51,6 +58,14 @@ def kmeans_plusplus(X: Any, n_clusters: int, **params: Any) -> tuple[NDArray, ND
     centers : ndarray of shape (n_clusters, n_features)
     indices : ndarray of shape (n_clusters,)
         The rows that they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cprime.sklearn import kmeans_plusplus
+    >>> centers, indices = kmeans_plusplus(np.array([[0.0], [1.0], [9.0], [10.0]]), 2, random_state=0)
+    >>> centers.shape
+    (2, 1)
     """
     if params.get("x_squared_norms") is not None:
         logger.info("kmeans_plusplus: x_squared_norms is given; scikit-learn's own code runs")

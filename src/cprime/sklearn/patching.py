@@ -17,6 +17,15 @@ def patch() -> None:
     ``from sklearn.cluster import KMeans`` then gives this library's, and scikit-learn's own modules use it. Modules
     outside scikit-learn that have imported a name before keep it: patch first. Classes stay where they are defined, so
     that pickles of both are read. A second call does nothing.
+
+    Examples
+    --------
+    >>> import cprime.sklearn
+    >>> cprime.sklearn.patch()
+    >>> from sklearn.cluster import KMeans
+    >>> KMeans.__module__
+    'cprime.sklearn.kmeans'
+    >>> cprime.sklearn.unpatch()
     """
     if _replaced:
         return
@@ -30,7 +39,17 @@ def patch() -> None:
 
 
 def unpatch() -> None:
-    """Put scikit-learn's own names back."""
+    """Put scikit-learn's own names back.
+
+    Examples
+    --------
+    >>> import cprime.sklearn
+    >>> cprime.sklearn.patch()
+    >>> cprime.sklearn.unpatch()
+    >>> from sklearn.cluster import KMeans
+    >>> KMeans.__module__
+    'sklearn.cluster._kmeans'
+    """
     while _replaced:
         module, name, theirs = _replaced.pop()
         setattr(module, name, theirs)

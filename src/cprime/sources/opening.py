@@ -88,6 +88,16 @@ def open_data(
         If the path does not exist.
     ImportError
         If the library that reads the format is missing; the message says how to get it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cprime import KMeans, open_data
+    >>> parts = open_data(np.arange(10.0).reshape(-1, 1), chunk_rows=4)
+    >>> parts.sizes
+    (4, 4, 2)
+    >>> KMeans(2, random_state=0).fit(parts).inertia_
+    20.0
     """
     for name, value in (("header", header), ("separator", separator)):
         if value is not None and not isinstance(data, str | os.PathLike):

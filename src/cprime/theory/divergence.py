@@ -12,7 +12,15 @@ from cprime.theory.partition import winners
 
 
 class Divergence(NamedTuple):
-    """A Kullback-Leibler divergence with a 95 % interval, equal to the value after quadrature."""
+    """A Kullback-Leibler divergence with a 95 % interval, equal to the value after quadrature.
+
+    Examples
+    --------
+    >>> from cprime.theory import Gaussians, kl_divergence
+    >>> found = kl_divergence(Gaussians.spherical([0], [1]), Gaussians.spherical([1], [1]), unit="nats")
+    >>> round(found.value, 3), found.value == found.lower
+    (0.5, True)
+    """
 
     value: float
     lower: float

@@ -38,6 +38,14 @@ class AssignmentFit:
         Iterations that changed something; for posterior assignment those of the optimizer.
     converged : bool
         Whether it ended before `max_iter`.
+
+    Examples
+    --------
+    >>> from cprime.theory import Gaussians, fit_assignment
+    >>> Q = Gaussians.spherical([-2, 2], [1.5, 1.5])
+    >>> fit = fit_assignment(Q.sample(1000, random_state=0), Q)
+    >>> len(fit.path) == fit.n_iter + 1, fit.losses[-1] < fit.losses[0]
+    (True, True)
     """
 
     components: Gaussians

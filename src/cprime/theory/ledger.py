@@ -43,6 +43,15 @@ class Identity:
         What rounding may change.
     note : str
         When it is true, if not always.
+
+    Examples
+    --------
+    >>> from cprime import KMeans
+    >>> from cprime.theory import ledger
+    >>> X = [[0.0], [1.0], [9.0], [10.0]]
+    >>> first = ledger(KMeans(2, random_state=0).fit(X), X).identities[0]
+    >>> first.relation, first.holds
+    ('=', True)
     """
 
     equation: str
@@ -62,8 +71,8 @@ class Identity:
     def holds(self) -> bool:
         """Whether the statement is true but for rounding."""
         if self.relation == "≥":
-            return self.difference >= -self.tolerance
-        return abs(self.difference) <= self.tolerance
+            return bool(self.difference >= -self.tolerance)
+        return bool(abs(self.difference) <= self.tolerance)
 
 
 @dataclass(frozen=True)
@@ -85,6 +94,15 @@ class Ledger:
     free_energy, log_likelihood, kl_gap, entropy : float
         F, L, D_KL = L − F and the mean entropy of the truncated posteriors, in nats per point, as `bounds` gives them.
     identities : tuple of Identity
+
+    Examples
+    --------
+    >>> from cprime import KMeans
+    >>> from cprime.theory import ledger
+    >>> X = [[0.0], [1.0], [9.0], [10.0]]
+    >>> entries = ledger(KMeans(2, random_state=0).fit(X), X)
+    >>> entries.free_energy + entries.kl_gap == entries.log_likelihood
+    True
     """
 
     model: str

@@ -44,6 +44,14 @@ class PartitionLoss:
     intervals : dict
         A 95 % interval (low, high) of each quantity by name, arrays for `terms` and `shares`. They are those of means
         of independent points, the shares' own error included to first order. Empty after quadrature.
+
+    Examples
+    --------
+    >>> from cprime.theory import Gaussians, partition_loss
+    >>> Q = Gaussians.spherical([-2, 2], [1.5, 1.5])
+    >>> found = partition_loss(Q, Q)
+    >>> found.shares.round(3).tolist(), round(found.partition_entropy, 3)
+    ([0.5, 0.5], 1.0)
     """
 
     loss: float

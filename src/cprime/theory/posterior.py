@@ -30,6 +30,14 @@ def posterior_loss(log_densities: ArrayLike) -> tuple[Floats, Floats]:
     derivatives : ndarray of shape (n_samples, n_components)
         ∂loss/∂log P_b = R_b (−log P_b + Σ_c R_c log P_c − 1), which is P_b times eq. (51) in nats. Positive where the
         point repels P_b.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cprime.theory import posterior_loss
+    >>> loss, derivatives = posterior_loss(np.log([[0.1, 0.9]]))
+    >>> (derivatives > 0).tolist()  # the point repels the first
+    [[True, False]]
     """
     log_p = np.asarray(log_densities, dtype=np.float64)
     R = np.exp(log_posterior(log_p))
@@ -70,7 +78,14 @@ def repulsion(ratio: ArrayLike) -> Floats:
 
 
 def repulsion_zero() -> float:
-    """The share R_0 below which a point repels P_0, the zero of eq. (52); the source prints 0.218."""
+    """The share R_0 below which a point repels P_0, the zero of eq. (52); the source prints 0.218.
+
+    Examples
+    --------
+    >>> from cprime.theory import repulsion_zero
+    >>> round(repulsion_zero(), 3)
+    0.218
+    """
     return float(brentq(repulsion, 0.01, 0.5, xtol=1e-15))
 
 

@@ -15,6 +15,13 @@ class VariationDistance(NamedTuple):
 
     distance : from 0, the same density, to 2, no overlap
     lower, upper : a 95 % interval; equal to `distance` after quadrature
+
+    Examples
+    --------
+    >>> from cprime.theory import Gaussians, variation_distance
+    >>> V = variation_distance(Gaussians.spherical([-2, 2], [1, 1]))
+    >>> V.distance.round(2).tolist()
+    [[0.0, 1.91], [1.91, 0.0]]
     """
 
     distance: Floats

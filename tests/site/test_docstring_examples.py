@@ -1,0 +1,82 @@
+"""Every public name is on the page of the API with an example, and every example of a docstring gives what it says."""
+
+import doctest
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+from page_reading import DOCS
+
+import cprime
+
+# What rooms hand to each other and to those who write a search or a start, and what is documented elsewhere.
+NOT_HERE = {
+    "cprime.callbacks": {"resolve", "shown"},
+    "cprime.search": {"Components", "Factors", "Found", "Look", "Sample", "Search", "Seen"},
+    "cprime.selection": {"GMeans", "XMeans"},
+    "cprime.seeding": {"Start", "is_given", "place", "seed", "start"},
+    "cprime.sources": {"SparseSource", "ahead", "is_source_like", "open_data", "reopened"},
+    "cprime.report": {"Light", "Names", "State", "report_of"},
+}
+NEEDED = {"faiss": ("faiss",), "report": ("jinja2", "PIL"), "plots": ("matplotlib",), "photographs": ("PIL",)}
+SLOW = ("cprime.theory.divergence", "cprime.theory.loss")
+
+
+def documented() -> dict[str, set[str]]:
+    """The names of docs/api.rst by their module."""
+    found: dict[str, set[str]] = {}
+    module = ""
+    for line in (DOCS / "api.rst").read_text(encoding="utf-8").splitlines():
+        if head := re.match(r"\.\. currentmodule:: (\S+)$", line):
+            module = head[1]
+        elif name := re.match(r"   (\w+)$", line):
+            found.setdefault(module, set()).add(name[1])
+    return found
+
+
+def with_examples() -> list[object]:
+    """The modules of the package with an example; those that integrate densities take seconds."""
+    folder = Path(cprime.__file__).parent
+    found = []
+    for path in sorted(folder.rglob("*.py")):
+        name = ".".join(["cprime", *path.relative_to(folder).with_suffix("").parts]).removesuffix(".__init__")
+        if ">>> " in path.read_text(encoding="utf-8"):
+            found.append(pytest.param(name, marks=pytest.mark.long if name in SLOW else ()))
+    return found
+
+
+# A Source is made by open_data, which has the example.
+NAMES = [(module, name) for module, names in documented().items() for name in sorted(names) if name != "Source"]
+PUBLIC = ["cprime", *(f"cprime.{room}" for room in (*cprime._ROOMS, "report", "sources"))]
+
+
+@pytest.fixture
+def module(request) -> str:
+    """The name of a module; skips where what it needs is not installed."""
+    for room, libraries in NEEDED.items():
+        for library in libraries if room in request.param.split(".") else ():
+            pytest.importorskip(library)
+    return request.param
+
+
+@pytest.mark.parametrize(("module", "name"), NAMES, indirect=["module"])
+def test_every_name_has_an_example(module, name):
+    assert ">>> " in (inspect.getdoc(getattr(importlib.import_module(module), name)) or "")
+
+
+@pytest.mark.parametrize("module", PUBLIC, indirect=True)
+def test_every_public_name_is_on_the_page(module):
+    room = importlib.import_module(module)
+    public = {name for name in getattr(room, "__all__", ()) if name[0] != "_"}
+    public -= {name for name in public if inspect.ismodule(getattr(room, name))}
+    assert public - NOT_HERE.get(module, set()) <= documented()[module]
+    assert documented()[module] <= set(dir(room))
+
+
+@pytest.mark.parametrize("module", with_examples(), indirect=True)
+def test_examples_are_right(module):
+    results = doctest.testmod(importlib.import_module(module), optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert results.attempted > 0
+    assert results.failed == 0

@@ -40,8 +40,8 @@ class Kmeans:
     ----------
     centroids : ndarray of shape (k, d), float32
     obj : ndarray of shape (n_iterations,), float64
-        The objective of each iteration, Σ w ‖x − μ‖² or with spherical=True Σ w x·μ; the last is that of `centroids`. Of
-        several starts (nredo) those of the one that was kept.
+        The objective of each iteration, Σ w ‖x − μ‖² or with spherical=True Σ w x·μ; the last is that of `centroids`.
+        Of several starts (nredo) those of the one that was kept.
     iteration_stats : list of dict
         obj, time [s, from the start], time_search (the same: sums are made in the same pass), imbalance_factor, nsplit.
     index : faiss.IndexFlatL2 or faiss.IndexFlatIP

@@ -189,6 +189,16 @@ def test_missing_values_become_means_and_columns_are_scaled_in_the_model_too(gap
     assert not hasattr(again, "preparation_")
 
 
+def test_distances_to_the_means_of_a_mixture_are_mahalanobis(text, cprime, X, tmp_path):
+    path = text("x.csv", ["a,b", *(f"{a},{b}" for a, b in X.tolist())])
+    assert cprime("fit", path, "-m", "gmm", "-k", 9, "-o", model_of(tmp_path), "-q").code == 0
+    out = tmp_path / "d.csv"
+    assert cprime("predict", model_of(tmp_path), path, "--distance", "-o", out, "-q").code == 0
+    assert out.read_text().startswith("label,distance\n")
+    labels, distances = package.load(model_of(tmp_path)).nearest(path)
+    np.testing.assert_allclose(np.loadtxt(out, delimiter=",", skiprows=1), np.column_stack([labels, distances]))
+
+
 def test_scaling_keeps_a_checkpoint_and_its_resumption(gaps, fitted, cprime, tmp_path):
     options = ("--id", "name", "--drop", "w", "--missing", "mean", "--scale")
     model = fitted(gaps, *options, "--checkpoint", tmp_path / "run")

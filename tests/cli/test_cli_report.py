@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from cprime import KMeans
+from cprime import KMeans, load, open_data
 from cprime.datasets import birch
+from cprime.report import making
+from cprime.report.comparison import comparison
 
 
 @pytest.fixture
@@ -56,3 +58,37 @@ def test_what_is_wrong_is_said_in_a_line(cprime, fails, fitted, tmp_path):
     outcome = cprime("report", model, data, "-o", page, "--image-shape", "3x3")
     assert outcome.code == 2
     assert "3x3" in outcome.err
+
+
+@pytest.fixture
+def gaps(tmp_path):
+    """A table in two rows of which a value is missing, and its whole rows."""
+    X = birch(n_side=2, n_per_cluster=30, random_state=0).data * [1, 1000]
+    holes = X.copy()
+    holes[[3, 77], [0, 1]] = np.nan
+    np.savetxt(tmp_path / "gaps.csv", holes, delimiter=",", header="x,y", comments="")
+    return tmp_path / "gaps.csv", open_data(tmp_path / "gaps.csv").subset(np.delete(np.arange(120), [3, 77]))
+
+
+def test_a_model_that_fills_and_scales_does_so_to_the_rows_of_its_report(cprime, gaps, tmp_path):
+    data, _ = gaps
+    model, page = tmp_path / "scaled.safetensors", tmp_path / "page.html"
+    assert cprime("fit", data, "-k", 4, "--scale", "--missing", "mean", "-o", model, "-q").code == 0
+    found = cprime("report", model, data, "-o", page, "--json").json
+    assert found["n_samples"] == 120
+    assert "poor" not in {light["state"] for light in found["lights"]}
+
+
+def test_each_model_of_a_report_sees_the_rows_in_its_own_way(cprime, fails, gaps, tmp_path, monkeypatch):
+    data, whole = gaps
+    scaled, plain, page = (tmp_path / name for name in ("scaled.safetensors", "plain.safetensors", "page.html"))
+    for options in (("--scale", "-o", scaled), ("-o", plain)):
+        assert cprime("fit", data, "-k", 4, "--missing", "drop", *options, "-q").code == 0
+    assert "row 3, column 'x': nan" in fails("report", plain, data, "-o", page)
+    flows = []
+    monkeypatch.setattr(making, "comparison", lambda *seen: flows.append(comparison(*seen)) or flows[-1])
+    for one, other in ((scaled, plain), (plain, scaled)):
+        outcome = cprime("report", one, data, "--missing", "drop", "--compare", other, "-o", page, "--json")
+        assert outcome.json["n_samples"] == 118
+        left, right = (load(path).predict(whole) for path in (one, other))
+        assert sorted(flows.pop().flows.ravel()) == sorted(np.bincount(4 * left + right, minlength=16))

@@ -76,6 +76,20 @@ def test_probabilities_and_likelihoods_are_those_of_the_formula(X, family, weigh
 
 
 @every_family
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_nearest_gives_labels_and_mahalanobis_distances(X, family, dtype):
+    data = X.astype(dtype)
+    gm = mixture(C, family, "free", max_iter=4).fit(data)
+    labels, distances = gm.nearest(data + dtype(0.5))
+    np.testing.assert_array_equal(labels, gm.predict(data + dtype(0.5)))
+    assert distances.dtype == np.float64
+    difference = (data + dtype(0.5)).astype(np.float64) - gm.means_[labels]
+    inverse = np.linalg.inv(matrices(family, gm.covariances_, C, D))[labels]
+    expected = np.sqrt(np.einsum("nd,nde,ne->n", difference, inverse, difference))
+    np.testing.assert_allclose(distances, expected, rtol=1e-9 if dtype == np.float64 else 1e-3)
+
+
+@every_family
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_samples_have_the_moments_of_the_mixture(X, family, weights):
     gm = mixture(C, family, weights, max_iter=10).fit(X)

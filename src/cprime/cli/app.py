@@ -102,13 +102,7 @@ def resume(folder: Path, output: Path, threads: int | None, as_json: bool, quiet
 @opt.data_argument()
 @opt.reading
 @opt.identifier
-@option(
-    "--missing",
-    panel="Data",
-    type=opt.choice("error", "drop"),
-    default="error",
-    help="What to do about missing values: end, or leave such rows out; a model of --missing mean puts its means.",
-)
+@opt.missing_of_model
 @opt.threads
 @option(
     "-o",
@@ -125,7 +119,12 @@ def resume(folder: Path, output: Path, threads: int | None, as_json: bool, quiet
     is_flag=True,
     help="gmm: the probabilities too; where a point keeps C′ of C components, which these are and theirs.",
 )
-@option("--distance", panel="Output", is_flag=True, help="kmeans: the distance to the center too.")
+@option(
+    "--distance",
+    panel="Output",
+    is_flag=True,
+    help="The distance to the center too; gmm: Mahalanobis distance, in standard deviations of the component.",
+)
 @option("--score", panel="Output", is_flag=True, help="gmm: the log-likelihood of the row too.")
 @opt.as_json
 @opt.quiet
@@ -168,6 +167,7 @@ def info(path: str, as_json: bool, **given: Any) -> None:
 @opt.data_argument()
 @opt.reading
 @opt.weighting
+@opt.missing_of_model
 @opt.threads
 @option(
     "-o",

@@ -126,6 +126,13 @@ missing = option(
     default="error",
     help="What to do about missing values: end, leave such rows out, or put the column's mean, which the model keeps.",
 )
+missing_of_model = option(
+    "--missing",
+    panel="Data",
+    type=choice("error", "drop"),
+    default="error",
+    help="What to do about missing values: end, or leave such rows out; a model of --missing mean puts its means.",
+)
 scale = option(
     "--scale",
     panel="Data",

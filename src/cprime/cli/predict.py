@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime import KMeans, load
+from cprime import load
 from cprime.callbacks import RowsProgress
 from cprime.cli.files import Opened, Request, as_of, opened
 from cprime.cli.outputs import ROWS_SUFFIXES, STDOUT, Columns, check_output, print_json, rows_writer
@@ -39,8 +39,8 @@ class Wanted:
         for option, method in _NAMES.items():
             if getattr(self, option) and not hasattr(estimator, method):
                 raise ValueError(f"--{option} needs a mixture, the model is a {kind}")
-        if self.distance and not isinstance(estimator, KMeans):
-            raise ValueError(f"--distance needs a k-means, the model is a {kind}")
+        if self.distance and not hasattr(estimator, "nearest"):
+            raise ValueError(f"--distance needs a k-means or a mixture, the model is a {kind}")
 
     def columns(self, estimator: Any, X: NDArray) -> Columns:
         """Of some rows, by name."""

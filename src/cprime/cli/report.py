@@ -9,9 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from cprime import load
-from cprime.cli.files import Request, as_of, opened
+from cprime.cli.files import Request, opened
 from cprime.cli.outputs import check_output, print_json
-from cprime.cli.summary import centers
 from cprime.report import Names, Report, State, report_of
 
 _SIGNS = {State.GOOD: ("good", "green"), State.LOOK: ("look", "yellow"), State.POOR: ("poor", "red")}
@@ -36,8 +35,7 @@ def report(
     if threads is not None:
         estimator.set_params(n_threads=threads)
     names = getattr(estimator, "feature_names_in_", None)
-    source = opened(path, request, None if names is None else tuple(names)).source
-    source = as_of(estimator, source).as_type(centers(estimator).dtype)
+    source = opened(path, request, None if names is None else tuple(names)).source  # each model fills and scales
     called = Names(Path(path).name, model.name, None if compare is None else compare.name)
     made = report_of(estimator, source, compare=other, names=called, **page)
     made.save(output)

@@ -1,6 +1,7 @@
 """What a fitted mixture says of data: components, probabilities, densities, samples."""
 
 import warnings
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -16,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from cprime import kernels
 from cprime.estimators.base import Clusterer, LogLikelihood
 from cprime.estimators.entries import kept_entries
-from cprime.estimators.mixture_parameters import in_double, make, precisions
+from cprime.estimators.mixture_parameters import in_double, mahalanobis, make, precisions
 from cprime.estimators.quality import say_truncated
 from cprime.estimators.validation import check_integer
 from cprime.execution import Data
@@ -27,6 +28,14 @@ from cprime.model import Model, TiedSpherical
 def best_of(model: Model, X: NDArray) -> NDArray[np.int32]:
     """The best component of each row: (n,)."""
     return model.components().best(model.embed(X), 1)[0][:, 0]
+
+
+def _best_with_distances(
+    model: Model, distances: Callable[[NDArray, NDArray[np.int32]], NDArray[np.float64]], X: NDArray
+) -> NDArray[np.float64]:
+    """The best component of each row and the distance of its mean, side by side: (n, 2)."""
+    labels = best_of(model, X)
+    return np.column_stack([labels.astype(np.float64), distances(X, labels)])
 
 
 def _truncated(model: Model, n_kept: int, sparse: bool, X: NDArray) -> NDArray | csr_array:
@@ -127,6 +136,26 @@ class FittedMixture(DensityMixin, Clusterer):
         data = self._opened(X)
         with computing(self.n_threads):
             return self._winners(data, self._parameters())
+
+    def nearest(self, X: Any) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """The most probable component of each row, and how far its mean is.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,), int32
+            As `predict` gives them.
+        distances : ndarray of shape (n_samples,), float64
+            Mahalanobis distances √((x − μ)ᵀ Σ⁻¹ (x − μ)), in standard deviations of the component.
+        """
+        data = self._opened(X)
+        distances = partial(mahalanobis, self.covariance_type_, self.means_, self.precisions_cholesky_)
+        with computing(self.n_threads):
+            found = np.asarray(data.map(partial(_best_with_distances, self._parameters(), distances), 2, np.float64))
+        return found[:, 0].astype(np.int32), found[:, 1]
 
     def predict_proba(self, X: Any, sparse: bool = False) -> NDArray | csr_array:
         """The truncated posterior (5) of each row: exact EM's responsibilities where `n_active_` is C.

@@ -10,7 +10,7 @@ from cprime import em
 from cprime._range import check_largest
 from cprime.estimators.validation import check_real
 from cprime.execution import Data
-from cprime.kernels import extent
+from cprime.kernels import extent, products
 from cprime.model import FAMILIES, Model, TiedSpherical
 from cprime.model.covariance import inverses, repaired
 from cprime.model.tied_spherical import variance_floor
@@ -99,6 +99,25 @@ def covariances_of_factors(covariance_type: str, precisions_cholesky: Any) -> ND
     lower = inverses(np.ascontiguousarray(stacked.transpose(0, 2, 1)))
     whole = lower @ lower.transpose(0, 2, 1)
     return whole if covariance_type == "full" else whole[0]
+
+
+def mahalanobis(
+    covariance_type: str, means: NDArray, precisions_cholesky: Any, X: NDArray, labels: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    """√((x − μ)ᵀ Σ⁻¹ (x − μ)) of each row of X (n, D) and the component of its label (n,): ‖(x − μ) P‖, Σ⁻¹ = P Pᵀ."""
+    factors = np.asarray(precisions_cholesky, dtype=np.float64)
+    scaled = np.subtract(X, means[labels], dtype=np.float64)
+    if covariance_type == "tied":
+        scaled = products(scaled, factors.T)
+    elif covariance_type == "full":
+        order = np.argsort(labels, kind="stable")
+        bounds = np.searchsorted(labels[order], np.arange(len(means) + 1))
+        for c in np.flatnonzero(np.diff(bounds)):
+            rows = order[bounds[c] : bounds[c + 1]]
+            scaled[rows] = products(scaled[rows], factors[c].T)
+    else:
+        scaled *= factors if covariance_type == "tied_spherical" else factors[labels].reshape(len(labels), -1)
+    return np.sqrt(np.einsum("nd,nd->n", scaled, scaled))
 
 
 def in_double(covariance_type: str, covariances: Any, precisions_cholesky: Any) -> Any:

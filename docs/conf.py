@@ -22,7 +22,6 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["examples"]
 templates_path = ["_templates"]
 nitpicky = True
 default_role = "literal"
@@ -41,13 +40,10 @@ numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
 EXAMPLES = ROOT / "examples"
-TITLED = re.compile(r'(?:#.*\n)*r?"""\n?.+\n={4,}\n')  # how a script of a gallery begins
-OTHERS = [path.name for path in sorted(EXAMPLES.glob("*.py")) if not TITLED.match(path.read_text(encoding="utf-8"))]
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
-    "ignore_pattern": "|".join(f"^{re.escape(name)}$" for name in OTHERS) or "(?!)",
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("cprime",),
     "abort_on_example_error": True,
@@ -100,7 +96,7 @@ def read_source(app, name: str, source: list[str]) -> None:
         path = (folder / target).resolve()
         if path.parent == ROOT and path.name in pages:
             path = DOCS / pages[path.name]
-        elif path.parent == EXAMPLES and path.suffix == ".py" and path.name not in OTHERS:
+        elif path.parent == EXAMPLES and path.suffix == ".py":
             path = DOCS / "gallery" / f"{path.stem}.rst"
         return Path(os.path.relpath(path, (DOCS / name).parent)).as_posix()
 

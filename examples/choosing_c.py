@@ -1,4 +1,6 @@
-"""Choosing C
+"""
+Choosing C
+==========
 
 How many clusters are there? A sweep fits k-means for a range of C and asks each fit for BIC, AIC, BIC with the free
 energy in place of the likelihood, the likelihood of points held out, and the elbow of J. X-means and G-means find C by
@@ -7,52 +9,48 @@ it is an easy one: real data may have no such C, and there the criteria may diff
 """
 
 import time
-from pathlib import Path
 
-import numpy as np
-from matplotlib.figure import Figure
+import matplotlib.pyplot as plt
 
-from cprime import KMeans
-from cprime._style import BLUE, VERMILION, frame
+from cprime import GMeans, KMeans, XMeans
 from cprime.datasets import birch
-from cprime.selection import GMeans, SelectionDisplay, Sweep, XMeans, sweep
-from examples.result import table, write
+from cprime.selection import SelectionDisplay, sweep
 
+plt.style.use("cprime.style")
+grid = birch(5, random_state=0)
+X = grid.data
+print(f"{len(X):,} points in {len(grid.centers)} clusters")
 
-def main(output: Path, small: bool = False) -> None:
-    """A sweep and both estimators."""
-    n_side, numbers = (3, range(4, 15)) if small else (5, range(10, 41))
-    grid = birch(n_side, random_state=0)
-    X = grid.data
+# %%
+# A fit for every C
+# -----------------
+
+begin = time.perf_counter()
+found = sweep(KMeans(), X, range(10, 41), random_state=0)
+print(f"C from 10 to 40 in {time.perf_counter() - begin:.2f} s")
+for criterion in ("bic", "free_energy_bic", "aic", "held_out"):
+    print(f"{criterion:<15} {found.best_n_components(criterion)}")
+print(f"{'elbow of J':<15} {found.elbow()}")
+
+# %%
+# Splitting and merging
+# ---------------------
+
+for estimator in (XMeans(), GMeans()):
     begin = time.perf_counter()
-    found = sweep(KMeans(), X, numbers, random_state=0)
-    lines = [f"{len(X):,} points in {n_side**2} clusters; C from {numbers[0]} to {numbers[-1]} in {since(begin)}"]
-    names = {"bic": "BIC", "free_energy_bic": "BIC of F", "aic": "AIC", "held_out": "held out"}
-    rows = [(name, f"{found.best_n_components(criterion)}") for criterion, name in names.items()]
-    rows.append(("elbow of J", f"{found.elbow()}"))
-    ways = []
-    for estimator in (XMeans(), GMeans()):
-        begin = time.perf_counter()
-        name = type(estimator).__name__
-        estimator.fit(X)
-        rows.append((name, f"{estimator.n_clusters_}"))
-        ways.append(f"{name}: from one cluster, in {estimator.n_rounds_} rounds and {since(begin)}")
-    lines += [*table(("found by", "C"), rows), *ways]
-    write(output, __name__, draw(X, grid.centers, found), lines)
+    estimator.fit(X)
+    seconds = time.perf_counter() - begin
+    print(f"{type(estimator).__name__}: {estimator.n_clusters_}, in {estimator.n_rounds_} rounds and {seconds:.2f} s")
 
+# %%
+# The criteria
+# ------------
 
-def since(begin: float) -> str:
-    return f"{time.perf_counter() - begin:.2f} s"
-
-
-def draw(X: np.ndarray, centers: np.ndarray, found: Sweep) -> Figure:
-    figure = Figure(figsize=(9, 3.8), layout="constrained")
-    left, right = figure.subplots(1, 2, width_ratios=(1, 1.3))
-    best = found.best("bic")
-    frame(left, f"k-means with C = {best.n_clusters}, by BIC")
-    left.scatter(*X.T, s=3, color="0.7", linewidths=0)
-    left.plot(*centers.T, "s", color=BLUE, markersize=7, fillstyle="none")
-    left.plot(*best.cluster_centers_.T, "X", color=VERMILION, markersize=5, markeredgewidth=0)
-    left.set_aspect("equal")
-    SelectionDisplay.from_sweep(found, ax=right)
-    return figure
+best = found.best("bic")
+figure, (plane, criteria) = plt.subplots(1, 2, figsize=(9, 4), width_ratios=(1, 1.2))
+plane.plot(*X.T, ".", color="0.8", markersize=2)
+plane.plot(*grid.centers.T, "s", color="C0", markersize=8, fillstyle="none")
+plane.plot(*best.cluster_centers_.T, "X", color="C1", markersize=6, markeredgewidth=0)
+plane.set(title=f"C = {best.n_clusters} by BIC: centers found (×), true (□)", aspect="equal")
+SelectionDisplay.from_sweep(found, ax=criteria)
+plt.show()

@@ -1,4 +1,6 @@
-"""Photographs compressed by palettes and patch codebooks
+"""
+Photographs compressed by palettes and patch codebooks
+======================================================
 
 A palette replaces each pixel by one of C colours; a patch codebook replaces each square of 2 × 2 or 4 × 4 pixels by one
 of C such squares (vector quantisation). Both are k-means: of the colours, where a colour that n pixels have is one
@@ -8,127 +10,115 @@ k-means, and its fast octree; and JPEG, a transform codec made for photographs, 
 """
 
 import io
-from pathlib import Path
-from typing import NamedTuple
+import time
+from collections import namedtuple
 
+import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
 from PIL import Image
 from sklearn.datasets import load_sample_image
 
 from cprime import KMeans
-from cprime._style import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, frame, name_curve
-from examples.result import table, write
 
-PEAK = 255
-PLACES = {"median cut": {"va": "bottom"}, "fast octree": {"va": "top"}, "our 4 × 4": {"xytext": (5, -5)}}
+plt.style.use("cprime.style")
+Coded = namedtuple("Coded", ["image", "bits"])  # a photograph as it comes back, and bits a pixel
 
-
-class Coded(NamedTuple):
-    """A photograph as it comes back (height, width, 3) uint8, the bits a pixel it takes, and its codebook's size."""
-
-    image: np.ndarray
-    bits: float
-    C: int | None = None
+# %%
+# The coders
+# ----------
 
 
-def main(output: Path, small: bool = False) -> None:
-    """Every coder at several rates, for both photographs."""
-    photographs = {name: cropped(load_sample_image(f"{name}.jpg"), small) for name in ("china", "flower")}
-    colors = (4, 16) if small else (4, 16, 64, 256)
-    patches = {2: (16, 64), 4: (16, 64)} if small else {2: (16, 64, 256, 1024), 4: (16, 64, 256, 1024)}
-    results = {}
-    for name, image in photographs.items():
-        results[name] = {
-            "our palette": [tiled(image, 1, C) for C in colors],
-            "our 2 × 2": [tiled(image, 2, C) for C in patches[2]],
-            "our 4 × 4": [tiled(image, 4, C) for C in patches[4]],
-            "median cut": [pillow(image, C, Image.Quantize.MEDIANCUT) for C in colors],
-            "median cut + k-means": [pillow(image, C, Image.Quantize.MEDIANCUT, kmeans=1) for C in colors],
-            "fast octree": [pillow(image, C, Image.Quantize.FASTOCTREE) for C in colors],
-            "JPEG": [jpeg(image, quality) for quality in (10, 30, 50, 70, 85)],
-        }
-    write(output, __name__, draw(photographs, results), [*said(photographs, results)])
-
-
-def cropped(image: np.ndarray, small: bool) -> np.ndarray:
-    """The photograph, or a quarter of its sides, without what does not fill a square of 4 × 4."""
-    image = image[::4, ::4] if small else image
-    return image[: image.shape[0] // 4 * 4, : image.shape[1] // 4 * 4]
-
-
-def tiled(image: np.ndarray, size: int, C: int) -> Coded:
+def by_kmeans(image, size, C):
     """Squares of size × size pixels replaced by the nearest of C that k-means finds."""
     height, width, _ = image.shape
     squares = image.reshape(height // size, size, width // size, size, 3).swapaxes(1, 2)
     distinct, index, counts = np.unique(
         squares.reshape(-1, size * size * 3), axis=0, return_inverse=True, return_counts=True
     )
-    km = KMeans(C, random_state=0).fit(distinct.astype(np.float32), sample_weight=counts)
-    codebook = np.rint(km.cluster_centers_).clip(0, PEAK).astype(np.uint8)
-    codes = km.predict(distinct.astype(np.float32))[index.ravel()]
-    back = codebook[codes].reshape(squares.shape).swapaxes(1, 2).reshape(image.shape)
-    return Coded(back, np.log2(C) / size**2 + 8 * codebook.size / (height * width), C)
+    km = KMeans(C, n_init=3, max_iter=50, random_state=0).fit(distinct.astype(np.float32), sample_weight=counts)
+    codebook = np.rint(km.cluster_centers_).clip(0, 255).astype(np.uint8)
+    back = codebook[km.labels_[index.ravel()]].reshape(squares.shape).swapaxes(1, 2).reshape(image.shape)
+    return Coded(back, np.log2(C) / size**2 + 8 * codebook.size / (height * width))
 
 
-def pillow(image: np.ndarray, C: int, method: Image.Quantize, kmeans: int = 0) -> Coded:
+def by_pillow(image, C, method, kmeans=0):
     """A palette of Pillow's, without dithering, which is better to look at and worse in error."""
     reduced = Image.fromarray(image).quantize(C, method, kmeans, dither=Image.Dither.NONE)
-    return Coded(np.asarray(reduced.convert("RGB")), np.log2(C) + 24 * C / (image.shape[0] * image.shape[1]), C)
+    return Coded(np.asarray(reduced.convert("RGB")), np.log2(C) + 24 * C / (image.shape[0] * image.shape[1]))
 
 
-def jpeg(image: np.ndarray, quality: int) -> Coded:
+def by_jpeg(image, quality):
     """JPEG as Pillow writes it, all of the file counted."""
     file = io.BytesIO()
     Image.fromarray(image).save(file, "JPEG", quality=quality, optimize=True)
     return Coded(np.asarray(Image.open(file)), 8 * file.tell() / (image.shape[0] * image.shape[1]))
 
 
-def psnr(image: np.ndarray, back: np.ndarray) -> float:
-    """Peak signal-to-noise ratio in dB over all pixels and colours."""
-    return float(10 * np.log10(PEAK**2 / np.square(image.astype(float) - back).mean()))
+def psnr(image, back):
+    """Peak signal-to-noise ratio in dB, over all pixels and colours."""
+    return 10 * np.log10(255**2 / np.square(image.astype(float) - back).mean())
 
 
-def draw(photographs: dict[str, np.ndarray], results: dict[str, dict[str, list[Coded]]]) -> Figure:
-    """PSNR over bits for each photograph, and a part of the first as three coders give it back."""
-    figure = Figure(figsize=(9, 6), layout="constrained")
-    rates, pictures = figure.subfigures(2, 1, height_ratios=(1.3, 1))
-    colors = (BLUE, VERMILION, ORANGE, GREEN, PURPLE, SKY, BLACK)
-    panels = rates.subplots(1, len(photographs), sharex=True, sharey=True)
-    for ax, (name, coders) in zip(panels, results.items(), strict=True):
-        frame(ax, name, "bits a pixel, codebook included", "PSNR / dB")
-        for color, (coder, coded) in zip(colors, coders.items(), strict=True):
-            bits, quality = [c.bits for c in coded], [psnr(photographs[name], c.image) for c in coded]
-            ours = coder.startswith("our")
-            ax.plot(bits, quality, "-o" if ours else "--s", color=color, markersize=4 if ours else 3, linewidth=1.3)
-            if ax is panels[-1]:
-                end = 0 if coder == "our 4 × 4" else -1
-                name_curve(ax, coder, (bits[end], quality[end]), color, **PLACES.get(coder, {}))
-    name, image = next(iter(photographs.items()))
-    few = {coder: coded[1] for coder, coded in results[name].items() if coder in ("our palette", "median cut")}
-    shown = {"the photograph": image}
-    for coder, coded in (few | {"our 2 × 2": results[name]["our 2 × 2"][-2]}).items():
-        title = f"{coder}, C = {coded.C}:\n{coded.bits:.2f} bits, {psnr(image, coded.image):.1f} dB"
-        shown[title] = coded.image
-    for ax, (title, pixels) in zip(pictures.subplots(1, len(shown)), shown.items(), strict=True):
-        height, width, _ = pixels.shape
-        ax.imshow(pixels[height // 10 : height * 7 // 10, width // 10 : width * 7 // 10], interpolation="nearest")
-        ax.set_title(title, fontsize=9, loc="left")
-        ax.set_axis_off()
-    return figure
+# %%
+# Two photographs, several rates
+# ------------------------------
+# What does not fill a square of 4 × 4 is cut off.
 
+PALETTES, PATCHES = (4, 16, 64), (16, 64, 256)
+photographs = {name: load_sample_image(f"{name}.jpg")[:424, :640] for name in ("china", "flower")}
+results = {}
+begin = time.perf_counter()
+for name, image in photographs.items():
+    results[name] = {
+        "our palette": [by_kmeans(image, 1, C) for C in PALETTES],
+        "our 2 × 2": [by_kmeans(image, 2, C) for C in PATCHES],
+        "our 4 × 4": [by_kmeans(image, 4, C) for C in PATCHES],
+        "median cut": [by_pillow(image, C, Image.Quantize.MEDIANCUT) for C in PALETTES],
+        "median cut + k-means": [by_pillow(image, C, Image.Quantize.MEDIANCUT, kmeans=1) for C in PALETTES],
+        "fast octree": [by_pillow(image, C, Image.Quantize.FASTOCTREE) for C in PALETTES],
+        "JPEG": [by_jpeg(image, quality) for quality in (10, 30, 50, 70, 85)],
+    }
+    print(name)
+    for coder, coded in results[name].items():
+        print(f"  {coder:<21}", ", ".join(f"{psnr(image, c.image):.1f} dB at {c.bits:.2f} bits" for c in coded))
+print(f"{time.perf_counter() - begin:.1f} s for everything")
 
-def said(photographs: dict[str, np.ndarray], results: dict[str, dict[str, list[Coded]]]) -> list[str]:
-    """PSNR of the palettes in a table, and the squares."""
-    lines = []
-    for name, coders in results.items():
-        palettes = {coder: coded for coder, coded in coders.items() if coder not in ("our 2 × 2", "our 4 × 4", "JPEG")}
-        rows = [
-            (f"{row[0].C}", f"{row[0].bits:.2f}", *(f"{psnr(photographs[name], coded.image):.2f}" for coded in row))
-            for row in zip(*palettes.values(), strict=True)
-        ]
-        lines += table((f"{name}: C", "bits a pixel", *palettes), rows)
-        for coder in ("our 2 × 2", "our 4 × 4", "JPEG"):
-            pairs = (f"{psnr(photographs[name], c.image):.2f} dB at {c.bits:.2f} bits" for c in coders[coder])
-            lines.append(f"{coder}: {', '.join(pairs)}")
-    return lines
+# %%
+# Error against rate
+# ------------------
+# Of palettes of a size that of k-means has the least error; squares of pixels are worth more than colours, as
+# neighboring pixels are alike.
+
+COLORS = {"our palette": "C0", "our 2 × 2": "C1", "our 4 × 4": "C4", "JPEG": "black"}
+PLACES = {"our 4 × 4": (-22, -10), "median cut": (6, 3), "fast octree": (6, -5)}
+figure, axes = plt.subplots(1, 2, figsize=(9, 4), sharex=True, sharey=True)
+for ax, (name, coders) in zip(axes, results.items(), strict=True):
+    for coder, coded in coders.items():
+        color = COLORS.get(coder, "0.6")
+        bits, quality = [c.bits for c in coded], [psnr(photographs[name], c.image) for c in coded]
+        ax.plot(bits, quality, "o-" if coder.startswith("our") else "s--", color=color, markersize=4)
+        if ax is axes[-1]:
+            place = {"xytext": PLACES.get(coder, (6, 0)), "textcoords": "offset points", "va": "center"}
+            end = 0 if coder == "our 4 × 4" else -1
+            ax.annotate(coder, (bits[end], quality[end]), color=color, annotation_clip=False, **place)
+    ax.set(title=name, xlabel="bits a pixel, codebook included", ylabel="PSNR / dB")
+
+# %%
+# What it looks like
+# ------------------
+# At C = 16 the palette of k-means keeps the reds that median cut loses; squares look as good at half the bits.
+
+image = photographs["china"]
+shown = {
+    "the photograph": Coded(image, 24),
+    "our palette, C = 16": results["china"]["our palette"][1],
+    "median cut, C = 16": results["china"]["median cut"][1],
+    "our 2 × 2, C = 256": results["china"]["our 2 × 2"][2],
+}
+figure, axes = plt.subplots(2, 2, figsize=(9, 6.6))
+for ax, (title, coded) in zip(axes.flat, shown.items(), strict=True):
+    error = "" if coded.image is image else f", {psnr(image, coded.image):.1f} dB"
+    ax.imshow(coded.image[40:300, 60:450])
+    ax.set_title(f"{title}: {coded.bits:.2g} bits a pixel{error}")
+    ax.set_axis_off()
+plt.show()

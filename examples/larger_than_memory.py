@@ -1,134 +1,101 @@
-"""More data than memory
+"""
+More data than memory
+=====================
 
 A folder of Parquet files, written part by part, is fitted by its path: `KMeans(…).fit("folder")`. The files are read
 anew in every iteration, a chunk at a time, the next one while the one before is computed; what stays in memory is two
-chunks, the centers, and for each point the number of its center with its distance. Labels are then written to a file
-chunk by chunk. A second process reads everything first, and fits the same chunks in memory, to the same bits. The
-memory of both processes is watched from outside.
+chunks, the centers, and for each point the number of its center with its distance. A second process reads everything
+first, and fits the same chunks in memory, to the same bits. The memory of both is watched from outside.
 """
 
+import json
+import subprocess
+import sys
 import tempfile
-import threading
 import time
-from hashlib import blake2b
-from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from matplotlib.figure import Figure
-from numpy.lib.format import open_memmap
 
-import cprime
-from cprime._style import BLUE, VERMILION, frame, name_curve
-from examples.processes import begun, told
-from examples.result import table, write
+plt.style.use("cprime.style")
 
-D, C = 64, 500
-STREAMED, WHOLE = "by its path", "read first"
-COLORS = {STREAMED: VERMILION, WHOLE: BLUE}
+# %%
+# The program
+# -----------
+# `open_data` is only needed to say how large a chunk is; here it is a file.
 
+PROGRAM = """
+import json, sys, time
+from hashlib import blake2b
+from cprime import KMeans, open_data
 
-def main(output: Path, small: bool = False) -> None:
-    """Writes the folder, and fits it in two ways."""
-    n_parts, rows = (8, 30_000) if small else (40, 100_000)
-    with tempfile.TemporaryDirectory(prefix="cprime-example-") as name:
-        folder = Path(name) / "points"
-        write_parts(folder, n_parts, rows)
-        on_disk = sum(path.stat().st_size for path in folder.iterdir())
-        seen = {way: watched(folder, way, rows) for way in (STREAMED, WHOLE)}
-    data = n_parts * rows * D * 4
-    lines = [f"{n_parts * rows:,} points in {D} dimensions, {data / 1e6:,.0f} MB as float32"]
-    lines.append(f"{n_parts} Parquet files, {on_disk / 1e6:,.0f} MB; C = {C}; one file is one chunk")
-    rows_of = [
-        (
-            way,
-            f"{found['idle'] / 1e6:,.0f}",
-            f"{(found['peak'] - found['idle']) / 1e6:,.0f}",
-            f"{(found['peak'] - found['idle']) / data:.2f}",
-            f"{found['seconds']:.1f}",
-            f"{found['J']:.10g}",
-        )
-        for way, (found, _) in seen.items()
-    ]
-    lines += table(("", "MB before", "MB more at the peak", "of the data", "seconds", "J"), rows_of)
-    found, other = seen[STREAMED][0], seen[WHOLE][0]
-    lines.append(f"centers and labels to the same bits: {'yes' if found['bits'] == other['bits'] else 'no'}")
-    lines.append(
-        f"labels written chunk by chunk: {found['labels']:,}, {found['agreement']:.2%} of them as the search found them"
-    )
-    write(output, __name__, draw({way: curve for way, (_, curve) in seen.items()}, data), lines)
+folder, way, rows = sys.argv[1], sys.argv[2], int(sys.argv[3])
+begin = time.perf_counter()
+X = open_data(folder, chunk_rows=rows)
+if way == "read first":
+    X = open_data(X.read(0, X.n_rows), chunk_rows=rows)
+km = KMeans(100, init="two-level", max_iter=3, random_state=0).fit(X)
+bits = blake2b(km.cluster_centers_.tobytes() + km.labels_.tobytes()).hexdigest()
+print(json.dumps({"seconds": time.perf_counter() - begin, "J": km.inertia_, "bits": bits}))
+"""
 
 
-def write_parts(folder: Path, n_parts: int, rows: int) -> None:
-    """Files of points around the same centers; never more than one part is in memory."""
-    folder.mkdir()
-    rng = np.random.default_rng(0)
-    centers = 3 * rng.standard_normal((C, D), dtype=np.float32)
-    for i in range(n_parts):
-        X = centers[rng.integers(0, C, rows)] + rng.standard_normal((rows, D), dtype=np.float32)
-        pq.write_table(
-            pa.table({f"x{j}": X[:, j] for j in range(D)}), folder / f"{i:03d}.parquet", use_dictionary=False
-        )
-
-
-def watched(folder: Path, way: str, rows: int) -> tuple[dict[str, Any], list[tuple[float, float]]]:
-    """What a process says of itself, and its memory in bytes over seconds, as it is seen from here."""
-    curve: list[tuple[float, float]] = []
-    process, connection = begun(fit, folder, way, rows)
-    status, begin, ended = Path(f"/proc/{process.pid}/status"), time.perf_counter(), threading.Event()
-
-    def watch() -> None:
-        while not ended.wait(0.02):
-            curve.append((time.perf_counter() - begin, memory(status, "VmRSS")))
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    (found,) = told(process, connection)
-    ended.set()
-    watcher.join()
-    return found, [point for point in curve if point[1] > 0]
-
-
-def fit(connection: Connection, folder: Path, way: str, rows: int) -> None:
-    """The process."""
-    own = Path("/proc/self/status")
-    idle, begin = memory(own, "VmRSS"), time.perf_counter()
-    source = cprime.open_data(folder, chunk_rows=rows)
-    X = source if way == STREAMED else cprime.open_data(source.read(0, source.n_rows), chunk_rows=rows)
-    km = cprime.KMeans(C, search="graph", init="two-level", max_iter=10, random_state=0).fit(X)
-    found = {"idle": idle, "seconds": time.perf_counter() - begin, "J": km.inertia_}
-    found["bits"] = blake2b(km.cluster_centers_.tobytes() + km.labels_.tobytes()).hexdigest()
-    if way == STREAMED:
-        labels = open_memmap(folder.with_name("labels.npy"), "w+", np.int32, (source.n_rows,))
-        for i, part in enumerate(sorted(folder.iterdir())):
-            labels[i * rows : (i + 1) * rows] = km.predict(part)
-        found |= {"labels": len(labels), "agreement": float((labels == km.labels_).mean())}
-    connection.send(found | {"peak": memory(own, "VmHWM")})
-
-
-def memory(status: Path, name: str) -> float:
-    """Bytes of a process: now (VmRSS), or the most so far (VmHWM). 0 where there is no such file, or no more."""
+def resident(pid):
+    """MB that a process has in memory, where the system has /proc; 0 once it has ended."""
     try:
-        lines = status.read_text(encoding="ascii").splitlines()
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:
         return 0.0
-    return 1024.0 * next((int(line.split()[1]) for line in lines if line.startswith(f"{name}:")), 0)
+    return sum(int(line.split()[1]) for line in lines if line.startswith("VmRSS:")) / 1000
 
 
-def draw(curves: dict[str, list[tuple[float, float]]], data: float) -> Figure:
-    """Memory over time, beside the size of the data."""
-    figure = Figure(figsize=(6.5, 3.2), layout="constrained")
-    ax = figure.subplots()
-    frame(ax, "memory of the whole process", "seconds", "MB")
-    ax.axhline(data / 1e6, color="0.5", linestyle=":", linewidth=1)
-    name_curve(ax, "the data", (1, data / 1e6), "0.4", xycoords=("axes fraction", "data"), xytext=(-2, 6), ha="right")
-    for way, curve in curves.items():
-        seconds, held = np.array(curve or [(0, 0)]).T
-        ax.plot(seconds, held / 1e6, color=COLORS[way], linewidth=1.5)
-        top = int(held.argmax())
-        name_curve(ax, way, (seconds[top], held[top] / 1e6), COLORS[way], xytext=(0, 8), ha="center")
-    ax.set_ylim(0, 1.1 * ax.get_ylim()[1])
-    return figure
+def watched(folder, way):
+    """What the program says, and its memory (n, 2): seconds, MB."""
+    command = [sys.executable, "-c", PROGRAM, str(folder), way, str(ROWS)]
+    begin, course = time.perf_counter(), []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        while process.poll() is None:
+            course.append((time.perf_counter() - begin, resident(process.pid)))
+            time.sleep(0.02)
+        return json.loads(process.stdout.read()), np.array(course[:-1])
+
+
+# %%
+# The files
+# ---------
+# Points around a hundred centers; never more than one part is in memory.
+
+PARTS, ROWS, D = 24, 50_000, 64
+rng = np.random.default_rng(0)
+centers = rng.standard_normal((100, D), dtype=np.float32)
+found, courses = {}, {}
+with tempfile.TemporaryDirectory() as name:
+    for i in range(PARTS):
+        X = centers[rng.integers(0, len(centers), ROWS)] + rng.standard_normal((ROWS, D), dtype=np.float32)
+        pq.write_table(pa.table({f"x{j}": X[:, j] for j in range(D)}), f"{name}/{i:03d}.parquet", use_dictionary=False)
+    for way in ("by its path", "read first"):
+        found[way], courses[way] = watched(name, way)
+size = PARTS * X.nbytes / 1e6
+print(f"{PARTS * ROWS:,} points in {D} dimensions, {size:,.0f} MB in {PARTS} files")
+for way, said in found.items():
+    print(f"{way}: {said['seconds']:.1f} s, J = {said['J']:.10g}, at most {courses[way][:, 1].max():,.0f} MB")
+print("the same bits" if found["by its path"]["bits"] == found["read first"]["bits"] else "they differ")
+
+# %%
+# Memory
+# ------
+# Of the whole processes, with Python and its libraries.
+
+figure, ax = plt.subplots(figsize=(8, 3.8))
+ax.axhline(size, color="0.5", linestyle=":", linewidth=1)
+ax.text(0.99, size, "the data", color="0.4", ha="right", va="bottom", transform=ax.get_yaxis_transform())
+for color, (way, course) in zip(("C1", "C0"), courses.items(), strict=True):
+    ax.plot(*course.T, color=color)
+    top = course[:, 1].argmax()
+    ax.annotate(way, course[top], xytext=(0, 6), textcoords="offset points", color=color, ha="center", weight="bold")
+ax.set_ylim(0, 1.15 * max(course[:, 1].max() for course in courses.values()))
+ax.set(title="a fit by path stays small beside its data", xlabel="seconds", ylabel="MB in memory")
+plt.show()

@@ -1,114 +1,103 @@
-"""A codebook for vector search
+"""
+A codebook for vector search
+============================
 
 An inverted-file index divides vectors into cells around the centers of a codebook, and a query looks into the `nprobe`
-cells nearest to it only. faiss trains the codebook by k-means of its own, with its default settings here (ten
-iterations); a second index is trained by `cprime.faiss.train_ivf`, with as many iterations of all vectors. Both hold
-the same vectors and answer the same queries, which neither has seen. Recall is the share of the true ten nearest
-vectors that is found. The vectors are SIFT descriptors if the folder that CPRIME_DATA names has them
-(`sift_300k.npz`), else generated clusters.
+cells nearest to it only. FAISS trains the codebook by k-means of its own, with its default settings here (ten
+iterations, on at most 256 vectors a center); a second index is trained by `cprime.faiss.train_ivf`, with as many
+iterations of all vectors. Both hold the same vectors and answer the same queries, which neither has seen. Recall is the
+share of the true ten nearest vectors that is found.
 """
 
-import os
 import time
-from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from cprime import faiss
-from cprime._style import BLUE, VERMILION, frame, name_curve
-from cprime.datasets import clusters
-from examples.result import table, write
+from cprime.datasets import patches
 
-K = 10
-ROUNDS = 5
+try:
+    from cprime import faiss
+except ImportError as missing:
+    print(f"This example is about FAISS: {missing}")
+    raise SystemExit from None
 
+plt.style.use("cprime.style")
 
-def main(output: Path, small: bool = False) -> None:
-    """Train both, then search with more and more probes."""
-    X, what = data(small)
-    n_queries, n_held_out, C = (200, 1000, 64) if small else (1000, 10_000, 2048)
-    held_out, X = X[:n_held_out], X[n_held_out:]
-    queries = held_out[:n_queries]
-    lines, indexes = [f"{what}; C = {C}; {n_queries:,} queries, all at once"], {}
-    for name, train in (("cprime", by_cprime), ("faiss", by_faiss)):
-        begin = time.perf_counter()
-        index = train(X, C)
-        seconds = time.perf_counter() - begin
-        error = float(index.quantizer.search(held_out, 1)[0].mean(dtype=np.float64))
-        index.add(X)
-        cells = f"imbalance of the cells {index.invlists.imbalance_factor():.3f}"
-        lines.append(f"{name}: trained in {seconds:.2f} s, mean squared error {error:.5g} of vectors not seen, {cells}")
-        indexes[name] = index
-    exact = faiss.IndexFlatL2(X.shape[1])
-    exact.add(X)
-    truth = exact.search(queries, K)[1]
-    probes = (1, 2, 4, 8, 16) if small else (1, 2, 4, 8, 16, 32, 64)
-    found = [searched(indexes, queries, truth, n_probes) for n_probes in probes]
-    curves = {name: [row[name] for row in found] for name in indexes}
-    numbers = np.array(list(curves.values())).swapaxes(0, 1).reshape(len(probes), -1)
-    rows = [(f"{n}", *(f"{value:.4f}" for value in row)) for n, row in zip(probes, numbers, strict=True)]
-    headings = ("nprobe", *(f"{name}: {column}" for name in indexes for column in (f"recall@{K}", "ms a query")))
-    write(output, __name__, draw(curves, probes, what), [*lines, *table(headings, rows)])
+# %%
+# The vectors
+# -----------
+# Patches of 8 × 8 pixels of two photographs, in random order, without their brightness and most of their contrast.
 
+C, K, N_QUERIES = 1024, 10, 1000
+X = patches().data
+X -= X.mean(axis=1, keepdims=True)
+X /= np.linalg.norm(X, axis=1, keepdims=True) + 20
+np.random.default_rng(0).shuffle(X)
+queries, X = X[:N_QUERIES], X[N_QUERIES : N_QUERIES + 120_000]
+D = X.shape[1]
+print(f"{len(X):,} vectors in {D} dimensions, {C:,} cells, {len(queries):,} queries, all at once")
 
-def data(small: bool) -> tuple[np.ndarray, str]:
-    """Vectors in random order, float32, and what they are: SIFT descriptors where they are, else generated ones."""
-    path = Path(os.environ.get("CPRIME_DATA", "../shared/data")) / "sift_300k.npz"
-    if small or not path.is_file():
-        n, C, D = (10_000, 100, 16) if small else (300_000, 3000, 32)
-        return clusters(n, C, D, random_state=0).data, f"{n:,} generated vectors in {D} dimensions around {C} centers"
-    X = np.load(path)["X"].astype(np.float32)
-    np.random.default_rng(0).shuffle(X)
-    return X, f"{len(X):,} SIFT descriptors of photographs in {X.shape[1]} dimensions"
+# %%
+# Two indexes
+# -----------
+# The mean squared error is that of the queries to their nearest centers. Cells should hold about as many vectors each,
+# for a query reads whole cells: a start from random vectors has its centers where vectors are many. The imbalance is 1
+# if all cells are alike.
 
+indexes, seconds = {}, {}
+for name in ("FAISS", "cprime"):
+    index = faiss.IndexIVFFlat(faiss.IndexFlatL2(D), D, C)
+    begin = time.perf_counter()
+    if name == "FAISS":
+        index.train(X)
+    else:
+        faiss.train_ivf(index, X, init="random")
+    seconds[name] = time.perf_counter() - begin
+    index.add(X)
+    error, imbalance = index.quantizer.search(queries, 1)[0].mean(), index.invlists.imbalance_factor()
+    print(f"{name}: trained in {seconds[name]:.2f} s, mean squared error {error:.4f}, imbalance {imbalance:.2f}")
+    indexes[name] = index
 
-def by_cprime(X: np.ndarray, C: int) -> faiss.IndexIVFFlat:
-    """An index around our centers."""
-    index = faiss.IndexIVFFlat(faiss.IndexFlatL2(X.shape[1]), X.shape[1], C)
-    faiss.train_ivf(index, X)
-    return index
+# %%
+# Search
+# ------
+# The same queries with more and more cells: recall, and how many are answered in a second. Each time is the least of
+# three in which both take turns.
 
-
-def by_faiss(X: np.ndarray, C: int) -> faiss.IndexIVFFlat:
-    """An index as faiss trains it with its default settings: ten iterations, of 256 vectors a center at most."""
-    index = faiss.IndexIVFFlat(faiss.IndexFlatL2(X.shape[1]), X.shape[1], C)
-    index.train(X)
-    return index
-
-
-def searched(
-    indexes: dict[str, faiss.IndexIVFFlat], queries: np.ndarray, truth: np.ndarray, n_probes: int
-) -> dict[str, tuple[float, float]]:
-    """Recall of the true neighbors, and milliseconds a query: the least of a few rounds in which both take turns."""
-    recall, milliseconds = {}, dict.fromkeys(indexes, np.inf)
-    for _ in range(ROUNDS):
+exact = faiss.IndexFlatL2(D)
+exact.add(X)
+truth = exact.search(queries, K)[1]
+probes = 2 ** np.arange(7)
+recall = {name: np.empty(len(probes)) for name in indexes}
+spent = {name: np.full(len(probes), np.inf) for name in indexes}
+for i, nprobe in enumerate(probes):
+    for _ in range(3):
         for name, index in indexes.items():
-            index.nprobe = n_probes
+            index.nprobe = int(nprobe)
             begin = time.perf_counter()
             found = index.search(queries, K)[1]
-            milliseconds[name] = min(milliseconds[name], 1000 * (time.perf_counter() - begin) / len(queries))
-            recall[name] = np.mean([len(np.intersect1d(a, b)) / K for a, b in zip(found, truth, strict=True)])
-    return {name: (recall[name], milliseconds[name]) for name in indexes}
+            spent[name][i] = min(spent[name][i], time.perf_counter() - begin)
+            recall[name][i] = np.mean([np.isin(a, b).mean() for a, b in zip(truth, found, strict=True)])
+for name in indexes:
+    rates = ", ".join(f"{r:.3f} at {N_QUERIES / s:,.0f}" for r, s in zip(recall[name], spent[name], strict=True))
+    print(f"{name}: recall and queries a second {rates}")
 
+# %%
+# What is won
+# -----------
+# The indexes serve about alike, and differ in what they cost to train.
 
-def draw(curves: dict[str, list[tuple[float, float]]], probes: tuple[int, ...], what: str) -> Figure:
-    figure = Figure(figsize=(5.4, 4), layout="constrained")
-    ax = figure.subplots()
-    frame(ax, what, "ms a query", f"recall@{K}")
-    ax.set_xscale("log")
-    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    ax.xaxis.set_minor_formatter(NullFormatter())
-    for color, marker, (name, curve) in zip((VERMILION, BLUE), "os", curves.items(), strict=True):
-        recall, ms = np.array(curve).T
-        ax.plot(ms, recall, marker=marker, color=color, markersize=4)
-        above = name == "cprime"
-        middle = len(probes) // 2
-        place = {"xytext": (-6, 6) if above else (6, -8), "ha": "right" if above else "left"}
-        name_curve(ax, f"codebook by {name}", (ms[middle], recall[middle]), color, **place)
-    for n, (recall, ms) in zip(probes, curves["faiss"], strict=True):
-        ax.annotate(f"{n}", (ms, recall), xytext=(0, -12), textcoords="offset points", ha="center", fontsize=7)
-    ax.annotate("numbers: cells looked into (nprobe)", (0.98, 0.02), xycoords="axes fraction", ha="right", fontsize=8)
-    return figure
+figure, (search, training) = plt.subplots(1, 2, figsize=(9, 4), width_ratios=(1.4, 1))
+for name, color, marker in zip(indexes, ("C0", "C1"), "so", strict=True):
+    search.semilogy(recall[name], N_QUERIES / spent[name], marker=marker, color=color)
+    training.barh(name, seconds[name], color=color, height=0.5)
+    training.text(seconds[name], name, f" {seconds[name]:.1f} s", va="center", color=color, weight="bold")
+search.text(0.05, 0.08, "a point: nprobe = 1, 2, 4 …", transform=search.transAxes)
+search.set(title="searching: recall against rate", xlabel=f"recall of the {K} nearest")
+search.set_ylabel("queries a second")
+search.yaxis.set_minor_formatter("")
+training.set(title=f"training: {seconds['FAISS'] / seconds['cprime']:.0f} times as fast", xlabel="seconds")
+training.margins(x=0.2)
+training.grid(axis="y", visible=False)
+plt.show()

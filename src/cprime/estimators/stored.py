@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import BaseEstimator
 
 from cprime import storage
+from cprime._documentation import Documented
 from cprime.estimators.soundness import check_fitted
 
 if TYPE_CHECKING:
     from cprime.report import Report
 
 
-class Stored(BaseEstimator):
+class Stored(Documented, BaseEstimator):
     """Base of estimators that `cprime.load` brings back."""
 
     def save(self, path: str | os.PathLike[str]) -> None:

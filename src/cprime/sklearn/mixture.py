@@ -19,6 +19,7 @@ from sklearn.utils._array_api import get_namespace
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 import cprime
+from cprime._documentation import Documented
 from cprime.estimators.fitted_mixture import best_of
 from cprime.estimators.mixture_parameters import Given, covariances_of_factors, make
 from cprime.execution import Data, local
@@ -69,7 +70,7 @@ class _OneStart(cprime.GaussianMixture):
         return mixture
 
 
-class GaussianMixture(sklearn.mixture.GaussianMixture):
+class GaussianMixture(Documented, sklearn.mixture.GaussianMixture):
     """A mixture with the arguments, attributes and errors of scikit-learn's, fitted by `cprime.GaussianMixture`.
 
     Parameters are scikit-learn's. Up to 16 components every iteration is that of exact EM; above, a point keeps its 5

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from cprime._documentation import Documented
 from cprime._range import check_largest
 from cprime.estimators.nearest_center import Inertia, euclidean_distances, nearest_labels
 from cprime.estimators.validation import check_weights
@@ -42,7 +43,7 @@ def weighted(X: Any, sample_weight: Any) -> Data:
     return local(as_computed(X), check_weights(sample_weight, X))
 
 
-class Distances(TransformerMixin):
+class Distances(Documented, TransformerMixin):
     """Mixin before a class of scikit-learn: `transform` and `score` by `cluster_centers_`."""
 
     cluster_centers_: NDArray

@@ -16,7 +16,7 @@ LAYERS = (
     ("__main__",),
     ("cli",),
     ("sklearn",),
-    ("", "coresets", "selection", "theory", "plots", "report", "loading", "datasets", "reproduction", "faiss"),
+    ("", "coresets", "selection", "theory", "plots", "report", "loading", "datasets", "reproduction", "faiss", "tl"),
     ("estimators",),
     ("storage", "encoding", "checkpoints"),
     ("em", "fuzzy", "medoids"),

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cprime import callbacks, coresets, datasets, plots, search, seeding, selection, sklearn, theory
+    from cprime import callbacks, coresets, datasets, plots, search, seeding, selection, sklearn, theory, tl
     from cprime.estimators import (
         Bounds,
         FuzzyKMeans,
@@ -50,6 +50,7 @@ __all__ = [
     "selection",
     "sklearn",
     "theory",
+    "tl",
 ]
 
 _HOME = {
@@ -67,7 +68,19 @@ _HOME = {
     "open_data": "cprime.sources",
     "resume": "cprime.loading",
 }
-_ROOMS = ("callbacks", "coresets", "datasets", "faiss", "plots", "search", "seeding", "selection", "sklearn", "theory")
+_ROOMS = (
+    "callbacks",
+    "coresets",
+    "datasets",
+    "faiss",
+    "plots",
+    "search",
+    "seeding",
+    "selection",
+    "sklearn",
+    "theory",
+    "tl",
+)
 
 
 def __getattr__(name: str) -> object:

@@ -59,6 +59,15 @@ def arrow_of(X):
     return pytest.importorskip("pyarrow").table(dict(zip(NAMES, X.T, strict=True)))
 
 
+def astropy_of(X, units=False):
+    table = pytest.importorskip("astropy.table", reason="astropy is not installed")
+    columns = dict(zip(NAMES, X.T, strict=True))
+    if not units:
+        return table.Table(columns)
+    unit = pytest.importorskip("astropy.units").pc
+    return table.QTable({name: column * unit for name, column in columns.items()})
+
+
 KINDS = {
     "DLPack": lambda: OnlyDLPack(A),
     "array API": lambda: strict(A),
@@ -74,6 +83,9 @@ KINDS = {
     "pyarrow": lambda: arrow_of(A),
     "pyarrow batch": lambda: arrow_of(A).to_batches()[0],
     "xarray": lambda: xarray_of(A),
+    "astropy": lambda: astropy_of(A),
+    "astropy with units": lambda: astropy_of(A, units=True),
+    "astropy of a FITS file": lambda: astropy_of(A.astype(">f4")),
     "AnnData": lambda: anndata_of(A),
     "AnnData's X": lambda: anndata_of(A).X,
 }
@@ -103,7 +115,7 @@ def test_every_kind_is_as_the_array(make, kind):
     assert centers_of(found).dtype == np.float32
     np.testing.assert_array_equal(centers_of(found), centers_of(expected))
     np.testing.assert_array_equal(found.predict(X), expected.predict(A))
-    tabular = kind.split()[0] in ("pandas", "polars", "pyarrow")
+    tabular = kind.split()[0] in ("pandas", "polars", "pyarrow", "astropy")
     assert getattr(found, "feature_names_in_", np.array([])).tolist() == (NAMES if tabular else [])
 
 
@@ -154,12 +166,17 @@ def with_missing(kind):
     values[3, 1] = np.nan
     if kind == "pandas":
         return pandas_of(values).convert_dtypes()
+    if kind == "astropy":
+        table = astropy_of(A)
+        table = type(table)(table, masked=True)
+        table["b"].mask[3] = True
+        return table
     if kind == "polars":
         return polars_of(values).fill_nan(None)
     return arrow_of(values)
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "astropy"])
 def test_a_missing_value_is_named(kind):
     with pytest.raises(ValueError, match=r"Input X contains NaN(.|\n)*The first is nan in row 3, column 'b'\."):
         KMeans(3).fit(with_missing(kind))
@@ -174,6 +191,11 @@ def test_what_cannot_be_taken_says_what_to_call():
         KMeans(3).fit(OnlyDLPack(A, device=(2, 0)))
     with pytest.raises(TypeError, match=r"xarray\.Dataset: give one DataArray of it"):
         KMeans(3).fit(xarray_of(A).to_dataset(dim="d"))
+
+
+def test_columns_of_astropy_with_several_values_are_named():
+    with pytest.raises(ValueError, match=r"X has columns of several values a row, \['v'\]"):
+        KMeans(3).fit(type(astropy_of(A))({"v": A, "w": A[:, 0]}))
 
 
 def test_tensors_elsewhere_say_what_to_call():

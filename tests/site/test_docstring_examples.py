@@ -20,7 +20,13 @@ NOT_HERE = {
     "cprime.sources": {"SparseSource", "ahead", "is_source_like", "open_data", "reopened"},
     "cprime.report": {"Light", "Names", "State", "report_of"},
 }
-NEEDED = {"faiss": ("faiss",), "report": ("jinja2", "PIL"), "plots": ("matplotlib",), "photographs": ("PIL",)}
+NEEDED = {
+    "faiss": ("faiss",),
+    "report": ("jinja2", "PIL"),
+    "plots": ("matplotlib",),
+    "photographs": ("PIL",),
+    "tl": ("anndata",),
+}
 SLOW = ("cprime.theory.divergence", "cprime.theory.loss")
 
 

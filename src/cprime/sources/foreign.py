@@ -5,12 +5,15 @@ from typing import Any
 
 import numpy as np
 
+from cprime.sources.optional import require
+
 
 def plain(data: Any, name: str = "X") -> Any:
     """Data of other libraries as a NumPy array, a table or whatever else is known here; what is known, as it is.
 
     Tensors and arrays of the array API or DLPack, in the processor's memory, are not copied if NumPy has their type;
-    bfloat16 and its like become float32; a lazy frame of polars is collected; of an AnnData it is `X`.
+    bfloat16 and its like become float32; a lazy frame of polars is collected, a table of astropy becomes one of pandas,
+    without units; of an AnnData it is `X`.
 
     Parameters
     ----------
@@ -37,6 +40,8 @@ def plain(data: Any, name: str = "X") -> Any:
         return data.collect() if type(data).__name__ == "LazyFrame" else data
     if library == "pyarrow":
         return sys.modules["pyarrow"].Table.from_batches([data]) if type(data).__name__ == "RecordBatch" else data
+    if library == "astropy" and hasattr(data, "to_pandas"):
+        return _of_astropy(data, name)
     if library == "anndata":
         return plain(data.X, name) if hasattr(data, "X") else data.to_memory()
     if library == "xarray":
@@ -61,6 +66,14 @@ def _unmasked(array: np.ma.MaskedArray, name: str) -> np.ndarray:
             f"{name}.filled(value), or its rows without them."
         )
     return np.asarray(array)
+
+
+def _of_astropy(table: Any, name: str) -> Any:
+    require("pandas", "an astropy table")
+    wide = [column for column in table.colnames if getattr(table[column], "ndim", 1) > 1]
+    if wide:
+        raise ValueError(f"{name} has columns of several values a row, {wide}: give a table without them.")
+    return table.to_pandas(index=False)
 
 
 def _of_torch(tensor: Any, name: str) -> np.ndarray:

@@ -1,0 +1,201 @@
+"""Clusters of the cells of an AnnData, written into it as scanpy's tools write theirs.
+
+Each function fits an estimator to a representation of the cells and leaves what it has found in `obs` and `uns`; it
+reads and writes what an AnnData offers, and imports neither anndata nor scanpy.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.estimators import GaussianMixture, KMeans
+from cprime.sources.optional import require
+
+__all__ = ["gaussian_mixture", "kmeans"]
+
+_PLAIN = (str, bool, int, float, np.generic, np.ndarray)  # what a file of an AnnData holds
+
+
+def kmeans(
+    adata: Any,
+    n_clusters: int = 8,
+    *,
+    use_rep: str | None = None,
+    n_pcs: int | None = None,
+    key_added: str = "kmeans",
+    random_state: Any = 0,
+    copy: bool = False,
+    **arguments: Any,
+) -> Any:
+    """Cluster cells by k-means.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData
+    n_clusters : int, default=8
+        Number of clusters C.
+    use_rep : str or None, default=None
+        What describes a cell: a key of `obsm`, or "X". None is "X_pca" if that is there, else "X".
+    n_pcs : int or None, default=None
+        How many columns of the representation to use, the first ones; None is all.
+    key_added : str, default="kmeans"
+        Where the clusters are written.
+    random_state : int, RandomState instance or None, default=0
+        Source of the random numbers.
+    copy : bool, default=False
+        Whether to write to a copy, and return it.
+    **arguments
+        Further arguments of `cprime.KMeans`, such as metric, n_init, search.
+
+    Returns
+    -------
+    adata : anndata.AnnData or None
+        None, or the copy. It has
+
+        `obs[key_added]` : pandas.Categorical of str, the number of each cell's cluster
+        `uns[key_added]` : dict of params, n_iter, converged, lower_bound (F), inertia (J), and, of a partial search,
+        certificate, as the attributes of `cprime.KMeans` have them
+
+    Raises
+    ------
+    KeyError
+        If there is no such representation.
+    ValueError
+        If an argument is out of its range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anndata import AnnData
+    >>> import cprime
+    >>> adata = AnnData(np.array([[0.0, 0.0], [0.0, 2.0], [9.0, 9.0], [9.0, 7.0]]))
+    >>> cprime.tl.kmeans(adata, 2, use_rep="X")
+    >>> adata.obs["kmeans"].tolist()
+    ['1', '1', '0', '0']
+    >>> adata.uns["kmeans"]["inertia"]
+    4.0
+    """
+    estimator = KMeans(n_clusters, random_state=random_state, **arguments)
+    return _annotated(adata, estimator, use_rep, n_pcs, key_added, copy)
+
+
+def gaussian_mixture(
+    adata: Any,
+    n_components: int = 8,
+    *,
+    use_rep: str | None = None,
+    n_pcs: int | None = None,
+    key_added: str = "gaussian_mixture",
+    random_state: Any = 0,
+    copy: bool = False,
+    **arguments: Any,
+) -> Any:
+    """Cluster cells by a Gaussian mixture.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData
+    n_components : int, default=8
+        Number of components C.
+    use_rep, n_pcs, random_state, copy
+        As in `kmeans`.
+    key_added : str, default="gaussian_mixture"
+        Where the components are written.
+    **arguments
+        Further arguments of `cprime.GaussianMixture`, such as covariance_type, n_active, n_init.
+
+    Returns
+    -------
+    adata : anndata.AnnData or None
+        None, or the copy. It has
+
+        `obs[key_added]` : pandas.Categorical of str, the number of each cell's most probable component
+        `obs[key_added + "_probability"]` : float, the probability of that component
+        `uns[key_added]` : dict of params, n_iter, converged, lower_bound (F), and, of a partial search, certificate, as
+        the attributes of `cprime.GaussianMixture` have them
+
+    Raises
+    ------
+    KeyError
+        If there is no such representation.
+    ValueError
+        If an argument is out of its range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anndata import AnnData
+    >>> import cprime
+    >>> adata = AnnData(np.array([[0.0, 0.0], [0.0, 2.0], [9.0, 9.0], [9.0, 7.0]]))
+    >>> cprime.tl.gaussian_mixture(adata, 2, covariance_type="tied_spherical")
+    >>> adata.obs["gaussian_mixture"].tolist()
+    ['1', '1', '0', '0']
+    >>> adata.obs["gaussian_mixture_probability"].round(3).tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
+    estimator = GaussianMixture(n_components, random_state=random_state, **arguments)
+    return _annotated(adata, estimator, use_rep, n_pcs, key_added, copy)
+
+
+def _annotated(
+    adata: Any, estimator: KMeans | GaussianMixture, use_rep: str | None, n_pcs: int | None, key: str, copy: bool
+) -> Any:
+    """Fits, and writes what was found; the copy, if one is asked for."""
+    pandas = require("pandas", "cprime.tl")
+    use_rep = ("X_pca" if "X_pca" in adata.obsm else "X") if use_rep is None else use_rep
+    X = _representation(adata, use_rep, n_pcs)
+    estimator.fit(X)
+    adata = adata.copy() if copy else adata
+    labels = np.asarray(estimator.labels_)
+    found = np.unique(labels)
+    codes = np.searchsorted(found, labels)
+    adata.obs[key] = pandas.Categorical.from_codes(codes, categories=[str(label) for label in found])
+    if isinstance(estimator, GaussianMixture):
+        adata.obs[f"{key}_probability"] = _greatest(estimator, X)
+    adata.uns[key] = _told(estimator, {"use_rep": use_rep, "n_pcs": n_pcs})
+    return adata if copy else None
+
+
+def _representation(adata: Any, use_rep: str, n_pcs: int | None) -> Any:
+    """What describes the cells: (n_obs, n_pcs)."""
+    if use_rep == "X":
+        X = adata.X
+    elif use_rep in adata.obsm:
+        X = adata.obsm[use_rep]
+    else:
+        raise KeyError(f"use_rep must be 'X' or one of obsm, {sorted(adata.obsm.keys())}, got {use_rep!r}.")
+    if n_pcs is None:
+        return X
+    if not 1 <= n_pcs <= X.shape[1]:
+        raise ValueError(f"n_pcs must be from 1 to the {X.shape[1]} columns of {use_rep!r}, got {n_pcs}.")
+    return X[:, :n_pcs] if not hasattr(X, "iloc") else X.iloc[:, :n_pcs]
+
+
+def _greatest(mixture: GaussianMixture, X: Any) -> NDArray:
+    """The probability of each cell's component, (n,)."""
+    probabilities = mixture.predict_proba(X, sparse=True)
+    return np.asarray(probabilities.max(axis=1).todense()).ravel()
+
+
+def _told(estimator: KMeans | GaussianMixture, of_cells: dict[str, Any]) -> dict[str, Any]:
+    """What is to be known of a fit, in types that a file of an AnnData holds; what is None is left out."""
+    params = of_cells | estimator.get_params(deep=False)
+    told = {
+        "params": {
+            name: value if isinstance(value, _PLAIN) else repr(value)
+            for name, value in params.items()
+            if value is not None
+        },
+        "n_iter": estimator.n_iter_,
+        "converged": bool(estimator.converged_),
+        "lower_bound": float(estimator.lower_bound_),
+    }
+    if isinstance(estimator, KMeans):
+        told["inertia"] = float(estimator.inertia_)
+    if estimator.certificate_ is not None:
+        told["certificate"] = {
+            name: np.asarray(value) if isinstance(value, tuple) else value
+            for name, value in estimator.certificate_.items()
+        }
+    return told

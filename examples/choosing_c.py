@@ -2,10 +2,11 @@
 Choosing C
 ==========
 
-How many clusters are there? A sweep fits k-means for a range of C and asks each fit for BIC, AIC, BIC with the free
-energy in place of the likelihood, the likelihood of points held out, and the elbow of J. X-means and G-means find C by
-themselves, splitting and merging. The data are unit Gaussians on a grid of 5 × 5 (BIRCH), so the answer is known, and
-it is an easy one: real data may have no such C, and there the criteria may differ.
+How many clusters are there? A sweep fits k-means for a range of C and asks each fit for
+BIC, AIC, BIC with the free energy in place of the likelihood, the likelihood of points
+held out, and the elbow of J. X-means and G-means find C by themselves, splitting and
+merging. The data are unit Gaussians on a grid of 5 × 5 (BIRCH), so the answer is known,
+and it is an easy one: real data may have no such C, and there the criteria may differ.
 """
 
 import time
@@ -40,7 +41,8 @@ for estimator in (XMeans(), GMeans()):
     begin = time.perf_counter()
     estimator.fit(X)
     seconds = time.perf_counter() - begin
-    print(f"{type(estimator).__name__}: {estimator.n_clusters_}, in {estimator.n_rounds_} rounds and {seconds:.2f} s")
+    rounds = f"{estimator.n_rounds_} rounds and {seconds:.2f} s"
+    print(f"{type(estimator).__name__}: {estimator.n_clusters_}, in {rounds}")
 
 # %%
 # The criteria
@@ -51,6 +53,8 @@ figure, (plane, criteria) = plt.subplots(1, 2, figsize=(9, 4), width_ratios=(1, 
 plane.plot(*X.T, ".", color="0.8", markersize=2)
 plane.plot(*grid.centers.T, "s", color="C0", markersize=8, fillstyle="none")
 plane.plot(*best.cluster_centers_.T, "X", color="C1", markersize=6, markeredgewidth=0)
-plane.set(title=f"C = {best.n_clusters} by BIC: centers found (×), true (□)", aspect="equal")
+plane.set(
+    title=f"C = {best.n_clusters} by BIC: centers found (×), true (□)", aspect="equal"
+)
 SelectionDisplay.from_sweep(found, ax=criteria)
 plt.show()

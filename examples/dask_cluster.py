@@ -2,11 +2,13 @@
 k-means on a Dask cluster that loses a worker
 =============================================
 
-A folder holds the points in several files. Each becomes a chunk of a Dask array, and `KMeans.fit` runs where the chunks
-are: on two worker processes of this machine here, on any cluster else. The same chunks are then fitted in the memory of
-one process, and on the cluster once more, where one worker is killed on the way (SIGKILL): its chunks, and what their
-points keep, follow anew from the tasks that made them. All three fits are the same to the last bit. Two workers on the
-machine of the client show that it works, not how fast a cluster is: they share its processors.
+A folder holds the points in several files. Each becomes a chunk of a Dask array, and
+`KMeans.fit` runs where the chunks are: on two worker processes of this machine here, on
+any cluster else. The same chunks are then fitted in the memory of one process, and on
+the cluster once more, where one worker is killed on the way (SIGKILL): its chunks, and
+what their points keep, follow anew from the tasks that made them. All three fits are
+the same to the last bit. Two workers on the machine of the client show that it works,
+not how fast a cluster is: they share its processors.
 """
 
 import logging
@@ -28,14 +30,17 @@ plt.style.use("cprime.style")
 # %%
 # The fits
 # --------
-# What the Dask array knows of the data is how to read them. A callback is told of every iteration; one of them kills.
+# What the Dask array knows of the data is how to read them. A callback is told of every
+# iteration; one of them kills.
 
 N, D, C, CHUNKS, KILL = 300_000, 32, 500, 8, 6
 X = clusters(N, C, D, random_state=0).data
 
 
 def fit(data, callback=None):
-    return KMeans(C, search="graph", init=X[:C], random_state=0, callbacks=callback).fit(data)
+    return KMeans(
+        C, search="graph", init=X[:C], random_state=0, callbacks=callback
+    ).fit(data)
 
 
 def kill(row):
@@ -46,20 +51,30 @@ def kill(row):
 fits = {"one process": fit(open_data(X, chunk_rows=N // CHUNKS))}
 with (
     tempfile.TemporaryDirectory() as folder,
-    SubprocessCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=logging.ERROR) as cluster,
+    SubprocessCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        dashboard_address=None,
+        silence_logs=logging.ERROR,
+    ) as cluster,
     Client(cluster) as client,
 ):
     parts = []
     for i, part in enumerate(np.split(X, CHUNKS)):
         np.save(f"{folder}/{i:02d}.npy", part)
-        parts.append(da.from_delayed(delayed(np.load)(f"{folder}/{i:02d}.npy"), part.shape, X.dtype))
+        parts.append(
+            da.from_delayed(
+                delayed(np.load)(f"{folder}/{i:02d}.npy"), part.shape, X.dtype
+            )
+        )
     chunks = da.concatenate(parts)
     fits["two workers"] = fit(chunks)
     fits["two workers, one killed"] = fit(chunks, kill)
     labels = {name: np.asarray(km.labels_) for name, km in fits.items()}
     predicted = fits["two workers"].predict(chunks)
     print(f"labels: {type(predicted).__name__} of Dask, {predicted.npartitions} chunks")
-    print(f"as the search found them: {(fits['two workers'].labels_ == predicted).mean().compute():.2%} of the points")
+    found = (fits["two workers"].labels_ == predicted).mean().compute()
+    print(f"as the search found them: {found:.2%} of the points")
 
 one = fits["one process"]
 for name, km in fits.items():
@@ -72,7 +87,8 @@ for name, km in fits.items():
         )
     )
     seconds = km.history_["seconds"].sum()
-    print(f"{name}: {km.n_iter_} iterations, {seconds:.2f} s, J = {km.inertia_:.9g}, same bits: {same}")
+    course = f"{km.n_iter_} iterations, {seconds:.2f} s, J = {km.inertia_:.9g}"
+    print(f"{name}: {course}, same bits: {same}")
 
 # %%
 # The course
@@ -80,14 +96,43 @@ for name, km in fits.items():
 # The iteration after the loss makes anew what was lost.
 
 figure, (time, error) = plt.subplots(1, 2, figsize=(9, 3.8))
-for km, color, width in zip(fits.values(), ("C2", "C0", "C1"), (7, 4, 1.5), strict=True):
+for km, color, width in zip(
+    fits.values(), ("C2", "C0", "C1"), (7, 4, 1.5), strict=True
+):
     iterations = np.arange(1, km.n_iter_ + 1)
     time.plot(iterations, km.history_["seconds"], color=color)
-    error.plot(iterations, km.history_["quantization_error"] / one.inertia_, color=color, linewidth=width)
+    error.plot(
+        iterations,
+        km.history_["quantization_error"] / one.inertia_,
+        color=color,
+        linewidth=width,
+    )
 struck = fits["two workers, one killed"].history_["seconds"]
-time.annotate("a worker is killed", (KILL + 1, struck[KILL]), color="C1", xytext=(6, 0), textcoords="offset points")
+time.annotate(
+    "a worker is killed",
+    (KILL + 1, struck[KILL]),
+    color="C1",
+    xytext=(6, 0),
+    textcoords="offset points",
+)
 for i, (name, color) in enumerate(zip(fits, ("C2", "C0", "C1"), strict=True)):
-    error.text(0.35, 0.9 - 0.09 * i, name, color=color, weight="bold", transform=error.transAxes)
-time.set(title="what the iterations took", xlabel="iteration", ylabel="seconds", ylim=(0, None))
-error.set(title="J: one curve on top of the other", xlabel="iteration", ylabel="J / J at the end")
+    error.text(
+        0.35,
+        0.9 - 0.09 * i,
+        name,
+        color=color,
+        weight="bold",
+        transform=error.transAxes,
+    )
+time.set(
+    title="what the iterations took",
+    xlabel="iteration",
+    ylabel="seconds",
+    ylim=(0, None),
+)
+error.set(
+    title="J: one curve on top of the other",
+    xlabel="iteration",
+    ylabel="J / J at the end",
+)
 plt.show()

@@ -2,10 +2,11 @@
 Noisy digits, restored by a codebook: hard and soft
 ===================================================
 
-1,797 pictures of handwritten digits, 8 × 8 pixels each, are buried in noise, and forty prototypes are learned from the
-noisy pictures alone. A picture is then restored from the prototypes. k-means takes the nearest one; with C′ > 1 a
-picture keeps several, and is restored by their mean, weighted by the responsibilities: the mean of the posterior, which
-errs least if the model is true. The pictures without noise serve to judge.
+1,797 pictures of handwritten digits, 8 × 8 pixels each, are buried in noise, and forty
+prototypes are learned from the noisy pictures alone. A picture is then restored from
+the prototypes. k-means takes the nearest one; with C′ > 1 a picture keeps several, and
+is restored by their mean, weighted by the responsibilities: the mean of the posterior,
+which errs least if the model is true. The pictures without noise serve to judge.
 """
 
 import matplotlib.pyplot as plt
@@ -20,42 +21,59 @@ plt.style.use("cprime.style")
 # %%
 # Hard and soft fits
 # ------------------
-# All have the same model: forty components of equal weight and one variance σ², which takes up the noise. They differ
-# in C′ alone: 1 is k-means, 40 is exact EM. F is the free energy that a fit raises, L the log-likelihood above it.
+# All have the same model: forty components of equal weight and one variance σ², which
+# takes up the noise. They differ in C′ alone: 1 is k-means, 40 is exact EM. F is the
+# free energy that a fit raises, L the log-likelihood above it.
 
 C, NOISE = 40, 8.0
 clean = load_digits().data
 noisy = clean + np.random.default_rng(0).normal(scale=NOISE, size=clean.shape)
+model = {
+    "covariance_type": "tied_spherical",
+    "weights": "equal",
+    "tol": 1e-5,
+    "max_iter": 1000,
+    "n_init": 5,
+    "random_state": 0,
+}
 fits, restored, errors = {}, {}, {}
 for n_active in (1, 2, 3, 5, C):
-    fit = GaussianMixture(
-        C, covariance_type="tied_spherical", weights="equal", n_active=n_active, tol=1e-5, max_iter=1000,
-        n_init=5, random_state=0,
-    ).fit(noisy)  # fmt: skip
+    fit = GaussianMixture(C, n_active=n_active, **model).fit(noisy)
     fits[n_active] = fit
     restored[n_active] = fit.predict_proba(noisy) @ fit.means_
     errors[n_active] = np.sqrt(np.square(restored[n_active] - clean).mean())
     F, L, *_ = fit.bounds(noisy)
-    print(f"C′ = {n_active:2}: F = {F:.3f}, L = {L:.3f} nats a picture, error {errors[n_active]:.3f} a pixel")
-print(f"Without restoring the error is {np.sqrt(np.square(noisy - clean).mean()):.3f}; white is 0, black is 16.")
+    error = f"error {errors[n_active]:.3f} a pixel"
+    print(f"C′ = {n_active:2}: F = {F:.3f}, L = {L:.3f} nats a picture, {error}")
+unrestored = np.sqrt(np.square(noisy - clean).mean())
+print(f"Without restoring the error is {unrestored:.3f}; white is 0, black is 16.")
 
 # %%
 # The pictures
 # ------------
-# Most is gained by the second prototype. Shown are the ten pictures that are least decided between prototypes.
+# Most is gained by the second prototype. Shown are the ten pictures that are least
+# decided between prototypes.
 
 figure = plt.figure(figsize=(10, 5.2))
 books, right = figure.subfigures(1, 2, width_ratios=(1, 1.5))
 pictures, curve = right.subfigures(2, 1, height_ratios=(1.2, 1))
 
-for ax, (title, n_active) in zip(books.subplots(2, 1), {"k-means": 1, "exact EM": C}.items(), strict=True):
-    CodebookDisplay(16 - fits[n_active].means_.reshape(C, 8, 8), limits=(0, 16)).plot(ax, columns=8)
+for ax, (title, n_active) in zip(
+    books.subplots(2, 1), {"k-means": 1, "exact EM": C}.items(), strict=True
+):
+    CodebookDisplay(16 - fits[n_active].means_.reshape(C, 8, 8), limits=(0, 16)).plot(
+        ax, columns=8
+    )
     ax.set_title(f"prototypes of {title}, C′ = {n_active}")
 
 undecided = fits[C].predict_proba(noisy).max(axis=1).argsort()[:10]
 rows = {"truth": clean, "noisy": noisy, "k-means": restored[1], "soft": restored[C]}
-for ax, (name, images) in zip(pictures.subplots(len(rows), 1), rows.items(), strict=True):
-    CodebookDisplay(16 - images[undecided].reshape(-1, 8, 8), limits=(0, 16)).plot(ax, columns=len(undecided))
+for ax, (name, images) in zip(
+    pictures.subplots(len(rows), 1), rows.items(), strict=True
+):
+    CodebookDisplay(16 - images[undecided].reshape(-1, 8, 8), limits=(0, 16)).plot(
+        ax, columns=len(undecided)
+    )
     ax.set_ylabel(name, rotation=0, ha="right", va="center")
 
 ax = curve.subplots()

@@ -2,11 +2,13 @@
 Photographs compressed by palettes and patch codebooks
 ======================================================
 
-A palette replaces each pixel by one of C colours; a patch codebook replaces each square of 2 × 2 or 4 × 4 pixels by one
-of C such squares (vector quantisation). Both are k-means: of the colours, where a colour that n pixels have is one
-point of weight n, and of the squares that tile the photograph. A pixel or square costs log₂ C bits, and the codebook
-8 bits a number; both are counted. Beside them are the palettes of Pillow: median cut, the same refined by Pillow's own
-k-means, and its fast octree; and JPEG, a transform codec made for photographs, to show how far plain quantisation goes.
+A palette replaces each pixel by one of C colours; a patch codebook replaces each square
+of 2 × 2 or 4 × 4 pixels by one of C such squares (vector quantisation). Both are
+k-means: of the colours, where a colour that n pixels have is one point of weight n, and
+of the squares that tile the photograph. A pixel or square costs log₂ C bits, and the
+codebook 8 bits a number; both are counted. Beside them are the palettes of Pillow:
+median cut, the same refined by Pillow's own k-means, and its fast octree; and JPEG, a
+transform codec made for photographs, to show how far plain quantisation goes.
 """
 
 import io
@@ -21,7 +23,9 @@ from sklearn.datasets import load_sample_image
 from cprime import KMeans
 
 plt.style.use("cprime.style")
-Coded = namedtuple("Coded", ["image", "bits"])  # a photograph as it comes back, and bits a pixel
+Coded = namedtuple(
+    "Coded", ["image", "bits"]
+)  # a photograph as it comes back, and bits a pixel
 
 # %%
 # The coders
@@ -33,25 +37,43 @@ def by_kmeans(image, size, C):
     height, width, _ = image.shape
     squares = image.reshape(height // size, size, width // size, size, 3).swapaxes(1, 2)
     distinct, index, counts = np.unique(
-        squares.reshape(-1, size * size * 3), axis=0, return_inverse=True, return_counts=True
+        squares.reshape(-1, size * size * 3),
+        axis=0,
+        return_inverse=True,
+        return_counts=True,
     )
-    km = KMeans(C, n_init=3, max_iter=50, random_state=0).fit(distinct.astype(np.float32), sample_weight=counts)
+    km = KMeans(C, n_init=3, max_iter=50, random_state=0).fit(
+        distinct.astype(np.float32), sample_weight=counts
+    )
     codebook = np.rint(km.cluster_centers_).clip(0, 255).astype(np.uint8)
-    back = codebook[km.labels_[index.ravel()]].reshape(squares.shape).swapaxes(1, 2).reshape(image.shape)
+    back = (
+        codebook[km.labels_[index.ravel()]]
+        .reshape(squares.shape)
+        .swapaxes(1, 2)
+        .reshape(image.shape)
+    )
     return Coded(back, np.log2(C) / size**2 + 8 * codebook.size / (height * width))
 
 
 def by_pillow(image, C, method, kmeans=0):
-    """A palette of Pillow's, without dithering, which is better to look at and worse in error."""
-    reduced = Image.fromarray(image).quantize(C, method, kmeans, dither=Image.Dither.NONE)
-    return Coded(np.asarray(reduced.convert("RGB")), np.log2(C) + 24 * C / (image.shape[0] * image.shape[1]))
+    """A palette of Pillow's; dithering is better to look at and worse in error."""
+    reduced = Image.fromarray(image).quantize(
+        C, method, kmeans, dither=Image.Dither.NONE
+    )
+    return Coded(
+        np.asarray(reduced.convert("RGB")),
+        np.log2(C) + 24 * C / (image.shape[0] * image.shape[1]),
+    )
 
 
 def by_jpeg(image, quality):
     """JPEG as Pillow writes it, all of the file counted."""
     file = io.BytesIO()
     Image.fromarray(image).save(file, "JPEG", quality=quality, optimize=True)
-    return Coded(np.asarray(Image.open(file)), 8 * file.tell() / (image.shape[0] * image.shape[1]))
+    return Coded(
+        np.asarray(Image.open(file)),
+        8 * file.tell() / (image.shape[0] * image.shape[1]),
+    )
 
 
 def psnr(image, back):
@@ -65,7 +87,9 @@ def psnr(image, back):
 # What does not fill a square of 4 × 4 is cut off.
 
 PALETTES, PATCHES = (4, 16, 64), (16, 64, 256)
-photographs = {name: load_sample_image(f"{name}.jpg")[:424, :640] for name in ("china", "flower")}
+photographs = {
+    name: load_sample_image(f"{name}.jpg")[:424, :640] for name in ("china", "flower")
+}
 results = {}
 begin = time.perf_counter()
 for name, image in photographs.items():
@@ -74,39 +98,68 @@ for name, image in photographs.items():
         "our 2 × 2": [by_kmeans(image, 2, C) for C in PATCHES],
         "our 4 × 4": [by_kmeans(image, 4, C) for C in PATCHES],
         "median cut": [by_pillow(image, C, Image.Quantize.MEDIANCUT) for C in PALETTES],
-        "median cut + k-means": [by_pillow(image, C, Image.Quantize.MEDIANCUT, kmeans=1) for C in PALETTES],
-        "fast octree": [by_pillow(image, C, Image.Quantize.FASTOCTREE) for C in PALETTES],
+        "median cut + k-means": [
+            by_pillow(image, C, Image.Quantize.MEDIANCUT, kmeans=1) for C in PALETTES
+        ],
+        "fast octree": [
+            by_pillow(image, C, Image.Quantize.FASTOCTREE) for C in PALETTES
+        ],
         "JPEG": [by_jpeg(image, quality) for quality in (10, 30, 50, 70, 85)],
     }
     print(name)
     for coder, coded in results[name].items():
-        print(f"  {coder:<21}", ", ".join(f"{psnr(image, c.image):.1f} dB at {c.bits:.2f} bits" for c in coded))
+        print(
+            f"  {coder:<21}",
+            ", ".join(
+                f"{psnr(image, c.image):.1f} dB at {c.bits:.2f} bits" for c in coded
+            ),
+        )
 print(f"{time.perf_counter() - begin:.1f} s for everything")
 
 # %%
 # Error against rate
 # ------------------
-# Of palettes of a size that of k-means has the least error; squares of pixels are worth more than colours, as
-# neighboring pixels are alike.
+# Of palettes of a size that of k-means has the least error; squares of pixels are worth
+# more than colours, as neighboring pixels are alike.
 
 COLORS = {"our palette": "C0", "our 2 × 2": "C1", "our 4 × 4": "C4", "JPEG": "black"}
-PLACES = {"our 4 × 4": (-22, -10), "median cut": (6, 3), "fast octree": (6, -5)}
+PLACES = {"our 4 × 4": (8, -5), "median cut": (6, 3), "fast octree": (6, -5)}
 figure, axes = plt.subplots(1, 2, figsize=(9, 4), sharex=True, sharey=True)
 for ax, (name, coders) in zip(axes, results.items(), strict=True):
     for coder, coded in coders.items():
         color = COLORS.get(coder, "0.6")
-        bits, quality = [c.bits for c in coded], [psnr(photographs[name], c.image) for c in coded]
-        ax.plot(bits, quality, "o-" if coder.startswith("our") else "s--", color=color, markersize=4)
+        bits, quality = (
+            [c.bits for c in coded],
+            [psnr(photographs[name], c.image) for c in coded],
+        )
+        ax.plot(
+            bits,
+            quality,
+            "o-" if coder.startswith("our") else "s--",
+            color=color,
+            markersize=4,
+        )
         if ax is axes[-1]:
-            place = {"xytext": PLACES.get(coder, (6, 0)), "textcoords": "offset points", "va": "center"}
+            place = {
+                "xytext": PLACES.get(coder, (6, 0)),
+                "textcoords": "offset points",
+                "va": "center",
+            }
             end = 0 if coder == "our 4 × 4" else -1
-            ax.annotate(coder, (bits[end], quality[end]), color=color, annotation_clip=False, **place)
+            ax.annotate(
+                coder,
+                (bits[end], quality[end]),
+                color=color,
+                annotation_clip=False,
+                **place,
+            )
     ax.set(title=name, xlabel="bits a pixel, codebook included", ylabel="PSNR / dB")
 
 # %%
 # What it looks like
 # ------------------
-# At C = 16 the palette of k-means keeps the reds that median cut loses; squares look as good at half the bits.
+# At C = 16 the palette of k-means keeps the reds that median cut loses; squares look as
+# good at half the bits.
 
 image = photographs["china"]
 shown = {

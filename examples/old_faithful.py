@@ -2,10 +2,12 @@
 Old Faithful by k-means, k-means-C′ and EM
 ==========================================
 
-Four fits of the geyser's eruptions. The first three have one model, six components of equal weight with one variance
-σ², and one start; they differ in how many components a point keeps: one in k-means, two in k-means-C′, all six in EM.
-Each raises a free energy F below the log-likelihood L of its parameters, and L − F is what it leaves out by keeping
-fewer. The fourth is EM with two components that have weights and covariance matrices of their own.
+Four fits of the geyser's eruptions. The first three have one model, six components of
+equal weight with one variance σ², and one start; they differ in how many components a
+point keeps: one in k-means, two in k-means-C′, all six in EM. Each raises a free energy
+F below the log-likelihood L of its parameters, and L − F is what it leaves out by
+keeping fewer. The fourth is EM with two components that have weights and covariance
+matrices of their own.
 """
 
 import matplotlib.pyplot as plt
@@ -20,18 +22,27 @@ plt.style.use("cprime.style")
 # %%
 # The fits
 # --------
-# Durations and waiting times are standardised, and F and L are nats a point of such data.
+# Durations and waiting times are standardised, and F and L are nats a point of such
+# data.
 
 C = 6
 X = old_faithful().data
 X = (X - X.mean(axis=0)) / X.std(axis=0)
 start, _ = kmeans_plusplus(X, C, random_state=0)
-same = {"covariance_type": "tied_spherical", "weights": "equal", "init_params": start, "tol": 1e-6, "max_iter": 1000}
+same = {
+    "covariance_type": "tied_spherical",
+    "weights": "equal",
+    "init_params": start,
+    "tol": 1e-6,
+    "max_iter": 1000,
+}
 fits = {
     f"k-means: C = {C}, C′ = 1": KMeans(C, init=start).fit(X),
     f"k-means-C′: C = {C}, C′ = 2": GaussianMixture(C, n_active=2, **same).fit(X),
     f"EM: C = {C}, C′ = {C}": GaussianMixture(C, n_active=None, **same).fit(X),
-    "EM, full covariances: C = 2, C′ = 2": GaussianMixture(2, n_active=None, tol=1e-6, random_state=0).fit(X),
+    "EM, full covariances: C = 2, C′ = 2": GaussianMixture(
+        2, n_active=None, tol=1e-6, random_state=0
+    ).fit(X),
 }
 for name, fit in fits.items():
     F, L, gap, _ = fit.bounds(X)

@@ -2,14 +2,17 @@
 Outliers by density
 ===================
 
-Points are drawn from 30 stretched and turned Gaussians, and outliers are planted among them, uniformly in a box around
-all. Mixtures are fitted to everything, and the points of least log-density, `score_samples`, are taken for outliers;
-beside them is scikit-learn's `IsolationForest` with its default settings. Who was planted serves to judge alone. With
-enough components the clusters are described, and a broad one takes up the outliers, at low density.
+Points are drawn from 30 stretched and turned Gaussians, and outliers are planted among
+them, uniformly in a box around all. Mixtures are fitted to everything, and the points
+of least log-density, `score_samples`, are taken for outliers; beside them is
+scikit-learn's `IsolationForest` with its default settings. Who was planted serves to
+judge alone. With enough components the clusters are described, and a broad one takes up
+the outliers, at low density.
 
-The second data set warns. In scikit-learn's handwritten digits some are turned by a right angle. These are alike, and
-with several components they have a dense one of their own. There a single Gaussian, which is the Mahalanobis distance
-from the mean, does best.
+The second data set warns. In scikit-learn's handwritten digits some are turned by a
+right angle. These are alike, and with several components they have a dense one of their
+own. There a single Gaussian, which is the Mahalanobis distance from the mean, does
+best.
 """
 
 import matplotlib.pyplot as plt
@@ -35,27 +38,35 @@ def stretched_clusters(n):
     centers = rng.uniform(0, 40, (30, 2))
     factors = rng.standard_normal((30, 2, 2)) * np.array([1.5, 0.3])
     owners = rng.integers(0, 30, n)
-    X = centers[owners] + np.einsum("nij,nj->ni", factors[owners], rng.standard_normal((n, 2)))
+    X = centers[owners] + np.einsum(
+        "nij,nj->ni", factors[owners], rng.standard_normal((n, 2))
+    )
     planted = rng.random(n) < SHARE
     X[planted] = rng.uniform(X.min(axis=0), X.max(axis=0), (planted.sum(), 2))
     return X, planted
 
 
 def turned_digits():
-    """Pictures of digits on their 20 principal directions, and which of them were turned."""
+    """Digits on their 20 principal directions, and which of them were turned."""
     images = load_digits().images.copy()
     planted = rng.random(len(images)) < SHARE
     images[planted] = np.rot90(images[planted], axes=(1, 2))
-    return PCA(20, random_state=0).fit_transform(images.reshape(len(images), -1)), planted
+    return PCA(20, random_state=0).fit_transform(
+        images.reshape(len(images), -1)
+    ), planted
 
 
-data = {"stretched clusters": stretched_clusters(12_000), "turned digits": turned_digits()}
+data = {
+    "stretched clusters": stretched_clusters(12_000),
+    "turned digits": turned_digits(),
+}
 
 # %%
 # Four detectors
 # --------------
-# `apart` is the share of the planted points that are in components of which they are the greater part: where it is
-# large and the components are dense, outliers are taken for a cluster.
+# `apart` is the share of the planted points that are in components of which they are
+# the greater part: where it is large and the components are dense, outliers are taken
+# for a cluster.
 
 
 def apart(labels, planted):
@@ -63,37 +74,54 @@ def apart(labels, planted):
     return held[2 * held > counts].sum() / planted.sum()
 
 
+options = {"reg_covar": 1e-3, "n_init": 3, "max_iter": 300, "random_state": 0}
 curves, mixtures = {}, {}
 for name, (X, planted) in data.items():
-    print(f"{name}: {len(X):,} points in {X.shape[1]} dimensions, {planted.sum()} planted")
-    detectors = {
-        f"mixture, C = {C}": GaussianMixture(C, reg_covar=1e-3, n_init=3, max_iter=300, random_state=0)
-        for C in (1, 5, 30)
-    } | {"IsolationForest": IsolationForest(random_state=0)}
+    n, D = X.shape
+    print(f"{name}: {n:,} points in {D} dimensions, {planted.sum()} planted")
+    detectors = {f"mixture, C = {C}": GaussianMixture(C, **options) for C in (1, 5, 30)}
+    detectors["IsolationForest"] = IsolationForest(random_state=0)
     for detector, estimator in detectors.items():
         scores = estimator.fit(X).score_samples(X)
         curves[name, detector] = roc_curve(planted, -scores)[:2]
+        area = roc_auc_score(planted, -scores)
         found = planted[scores.argsort()[: planted.sum()]].mean()
-        line = f"  {detector:<16} area under the ROC {roc_auc_score(planted, -scores):.3f}, {found:.1%} of them found"
-        print(line + (f", {apart(estimator.labels_, planted):.1%} apart" if detector != "IsolationForest" else ""))
+        print(
+            f"  {detector:<16} area under the ROC {area:.3f}, {found:.1%} of them found"
+        )
     mixtures[name] = detectors["mixture, C = 30"]
+    print(f"  apart, with C = 30: {apart(mixtures[name].labels_, planted):.1%}")
 
 # %%
 # The density and who was found
 # -----------------------------
-# Filled circles are planted points that are among the lowest densities, as many as were planted; rings are those that
-# fell where others are.
+# Filled circles are planted points that are among the lowest densities, as many as were
+# planted; rings are those that fell where others are.
 
 X, planted = data["stretched clusters"]
 mixture = mixtures["stretched clusters"]
-figure, (density, *rocs) = plt.subplots(1, 3, figsize=(10, 3.8), width_ratios=(1.1, 1, 1))
-sides = [np.linspace(low, high, 200) for low, high in zip(X.min(axis=0), X.max(axis=0), strict=True)]
+figure, (density, *rocs) = plt.subplots(
+    1, 3, figsize=(10, 3.8), width_ratios=(1.1, 1, 1)
+)
+sides = [
+    np.linspace(low, high, 200)
+    for low, high in zip(X.min(axis=0), X.max(axis=0), strict=True)
+]
 grid = np.stack(np.meshgrid(*sides), axis=-1)
 values = mixture.score_samples(grid.reshape(-1, 2)).reshape(grid.shape[:2])
 density.contourf(*sides, np.maximum(values, -14), levels=12, cmap="Blues")
-found = planted & np.isin(np.arange(len(X)), mixture.score_samples(X).argsort()[: planted.sum()])
+found = planted & np.isin(
+    np.arange(len(X)), mixture.score_samples(X).argsort()[: planted.sum()]
+)
 density.plot(*X[found].T, "o", color="C1", markersize=3)
-density.plot(*X[planted & ~found].T, "o", color="C1", markersize=3, fillstyle="none", markeredgewidth=0.8)
+density.plot(
+    *X[planted & ~found].T,
+    "o",
+    color="C1",
+    markersize=3,
+    fillstyle="none",
+    markeredgewidth=0.8,
+)
 density.set(title="density of 30 components, and the planted", xticks=[], yticks=[])
 
 colors = dict(zip(detectors, ("C2", "C4", "C1", "C0"), strict=True))

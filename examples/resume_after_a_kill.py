@@ -2,11 +2,13 @@
 A fit that is killed, and goes on
 =================================
 
-A program fits clusters to the points of a file, with `checkpoint="folder"`: now and then the fit writes down where it
-stands. It is killed on the way (SIGKILL, which no program can answer), called again, killed again, and called a third
-time. Each time the iterations since the last complete state are lost, and done again: states are written as seldom as
-it needs to take three per cent of the time. What comes out is compared, bit by bit, with a fit that nothing has
-disturbed. The folder needs no copy of the points, for these have a file of their own.
+A program fits clusters to the points of a file, with `checkpoint="folder"`: now and
+then the fit writes down where it stands. It is killed on the way (SIGKILL, which no
+program can answer), called again, killed again, and called a third time. Each time the
+iterations since the last complete state are lost, and done again: states are written as
+seldom as it needs to take three per cent of the time. What comes out is compared, bit
+by bit, with a fit that nothing has disturbed. The folder needs no copy of the points,
+for these have a file of their own.
 """
 
 import subprocess
@@ -27,8 +29,8 @@ plt.style.use("cprime.style")
 # %%
 # The program
 # -----------
-# It says each iteration. Called again with the same folder, `fit` goes on from the last state there; so does
-# `cprime.resume(folder)`, from anywhere.
+# It says each iteration. Called again with the same folder, `fit` goes on from the last
+# state there; so does `cprime.resume(folder)`, from anywhere.
 
 PROGRAM = """
 import sys
@@ -46,7 +48,7 @@ km.fit(data).save(model)
 
 
 def call(checkpoint, model, kill_after=None):
-    """Call it, kill it after an iteration if asked to; gives the iterations that it said, with their times (n, 2)."""
+    """The iterations that a call said, and when (n, 2); after one it may be killed."""
     command = [sys.executable, "-c", PROGRAM, str(data), str(checkpoint), str(model)]
     said = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -54,7 +56,8 @@ def call(checkpoint, model, kill_after=None):
             said.append((int(line), time.perf_counter()))
             if said[-1][0] == kill_after:
                 process.kill()
-    print(f"iterations {said[0][0]} to {said[-1][0]}, then {'killed' if process.returncode else 'converged'}")
+    end = "killed" if process.returncode else "converged"
+    print(f"iterations {said[0][0]} to {said[-1][0]}, then {end}")
     return np.array(said)
 
 
@@ -69,14 +72,23 @@ with tempfile.TemporaryDirectory() as name:
     print("undisturbed:")
     undisturbed = call("", folder / "undisturbed.safetensors")
     print("disturbed:")
-    runs = [call(folder / "state", folder / "disturbed.safetensors", kill) for kill in (8, 17, None)]
-    one, other = (cprime.load(folder / f"{name}.safetensors") for name in ("undisturbed", "disturbed"))
+    runs = [
+        call(folder / "state", folder / "disturbed.safetensors", kill)
+        for kill in (8, 17, None)
+    ]
+    one, other = (
+        cprime.load(folder / f"{name}.safetensors")
+        for name in ("undisturbed", "disturbed")
+    )
 
 for what, a, b in (
     ("centers", one.cluster_centers_, other.cluster_centers_),
     ("labels", one.labels_, other.labels_),
     ("neighbor lists", one.neighbors_, other.neighbors_),
-    *((f"{step} of all iterations", one.history_[step], other.history_[step]) for step in ("lower_bound", "n_moved")),
+    *(
+        (f"{step} of all iterations", one.history_[step], other.history_[step])
+        for step in ("lower_bound", "n_moved")
+    ),
 ):
     print(f"{what}: {'the same bits' if a.tobytes() == b.tobytes() else 'they differ'}")
 
@@ -85,14 +97,33 @@ for what, a, b in (
 # ----------
 
 figure, ax = plt.subplots(figsize=(8, 3.8))
-for color, name, course in (("C0", "undisturbed", [undisturbed]), ("C1", "killed and called again", runs)):
+for color, name, course in (
+    ("C0", "undisturbed", [undisturbed]),
+    ("C1", "killed and called again", runs),
+):
     begin = course[0][0, 1]
     for run in course:
         ax.plot(run[:, 1] - begin, run[:, 0], ".-", color=color)
     for run, next_run in pairwise(course):
         ax.plot(run[-1, 1] - begin, run[-1, 0], "X", color=color, markersize=9)
-        ax.plot([run[-1, 1] - begin, next_run[0, 1] - begin], [run[-1, 0], next_run[0, 0]], ":", color="0.5")
-    ax.text(course[-1][-1, 1] - begin, course[-1][-1, 0] + 1, name, color=color, ha="right", weight="bold")
+        ax.plot(
+            [run[-1, 1] - begin, next_run[0, 1] - begin],
+            [run[-1, 0], next_run[0, 0]],
+            ":",
+            color="0.5",
+        )
+    ax.text(
+        course[-1][-1, 1] - begin,
+        course[-1][-1, 0] + 1,
+        name,
+        color=color,
+        ha="right",
+        weight="bold",
+    )
 ax.margins(y=0.12)
-ax.set(title="one fit in three processes ends as in one", xlabel="seconds", ylabel="iteration")
+ax.set(
+    title="one fit in three processes ends as in one",
+    xlabel="seconds",
+    ylabel="iteration",
+)
 plt.show()

@@ -2,11 +2,13 @@
 A photograph in segments
 ========================
 
-Every pixel is a point of five numbers, colour and position, and a segment is a component. The clusters of k-means are
-round and of a like size in the units that are chosen; mixtures with full covariance matrices find regions that are
-stretched, turned and of unlike size, and their likelihood prefers the same ones in any units. All three fits have the
-same start. Fitted softly, a pixel belongs to several segments by its responsibilities, whose entropy shows where it is
-undecided; fitted hard (classification EM), it counts for the best one only.
+Every pixel is a point of five numbers, colour and position, and a segment is a
+component. The clusters of k-means are round and of a like size in the units that are
+chosen; mixtures with full covariance matrices find regions that are stretched, turned
+and of unlike size, and their likelihood prefers the same ones in any units. All three
+fits have the same start. Fitted softly, a pixel belongs to several segments by its
+responsibilities, whose entropy shows where it is undecided; fitted hard (classification
+EM), it counts for the best one only.
 """
 
 import matplotlib.pyplot as plt
@@ -33,19 +35,25 @@ X = ((X - X.mean(axis=0)) / X.std(axis=0)).astype(np.float32)
 # %%
 # Three fits
 # ----------
-# F ≤ L in nats a pixel. The Rand index compares labels with those of the soft fit, and is adjusted for chance.
+# F ≤ L in nats a pixel. The Rand index compares labels with those of the soft fit, and
+# is adjusted for chance.
 
 C = 8
 km = KMeans(C, n_init=5, random_state=0).fit(X)
-soft = GaussianMixture(C, n_active=None, init_params=km, reg_covar=1e-4, max_iter=300).fit(X)
-hard = GaussianMixture(C, assignment="hard", init_params=km, reg_covar=1e-4, max_iter=300).fit(X)
+soft = GaussianMixture(
+    C, n_active=None, init_params=km, reg_covar=1e-4, max_iter=300
+).fit(X)
+hard = GaussianMixture(
+    C, assignment="hard", init_params=km, reg_covar=1e-4, max_iter=300
+).fit(X)
 fits = {"k-means": km, "mixture, hard": hard, "mixture, soft": soft}
 for name, fit in fits.items():
     F, L, gap, _ = fit.bounds(X)
     labels = fit.labels_.reshape(image.shape[:2])
     pieces = sum(ndimage.label(labels == c)[1] for c in range(C))
     index = adjusted_rand_score(soft.labels_, fit.labels_)
-    print(f"{name:<14} F = {F:7.4f}, L = {L:7.4f}, L − F = {abs(gap):.4f}; {pieces:,} pieces, Rand index {index:.3f}")
+    print(f"{name:<14} F = {F:7.4f}, L = {L:7.4f}, L − F = {abs(gap):.4f}")
+    print(f"{'':14} {pieces:,} connected pieces, Rand index {index:.3f}")
 
 responsibilities = soft.predict_proba(X)
 undecided = (responsibilities.max(axis=1) < 0.9).mean()
@@ -54,19 +62,23 @@ print(f"{undecided:.1%} of the pixels give no segment of the soft fit as much as
 # %%
 # The segments
 # ------------
-# A segment has the mean colour of its pixels; where they are soft, a pixel mixes the colours of its segments by its
-# responsibilities.
+# A segment has the mean colour of its pixels; where they are soft, a pixel mixes the
+# colours of its segments by its responsibilities.
 
 
 def painted(shares):
-    """Pixels (height, width, 3) by the segments' mean colours and their shares (n_pixels, C) in each pixel."""
+    """The picture of mean colours, by each segment's share (n_pixels, C) in a pixel."""
     colors = shares.T @ image.reshape(-1, 3) / shares.sum(axis=0)[:, np.newaxis]
     return (shares @ colors).clip(0, 1).reshape(image.shape)
 
 
-pictures = {"the photograph": image} | {name: painted(np.eye(C)[fit.labels_]) for name, fit in fits.items()}
+pictures = {"the photograph": image} | {
+    name: painted(np.eye(C)[fit.labels_]) for name, fit in fits.items()
+}
 pictures["soft, mixed by responsibilities"] = painted(responsibilities)
-pictures["soft: entropy of a pixel, bits"] = entropy(responsibilities, base=2, axis=1).reshape(image.shape[:2])
+pictures["soft: entropy of a pixel, bits"] = entropy(
+    responsibilities, base=2, axis=1
+).reshape(image.shape[:2])
 figure, axes = plt.subplots(2, 3, figsize=(10, 5))
 for ax, (title, picture) in zip(axes.flat, pictures.items(), strict=True):
     shown = ax.imshow(picture)

@@ -2,10 +2,12 @@
 Types of single cells
 =====================
 
-Sequencing counts the molecules of thousands of genes in each of thousands of cells, and cells of one type are alike.
-The usual way is followed here: counts are scaled to equal depth, their logarithms go to principal components, and these
-are clustered. Labels are written into the `obs` of an AnnData object, where other tools for single cells find them, if
-that library is installed. The counts are **simulated**, Poisson of log-normal rates, so that the true types are known.
+Sequencing counts the molecules of thousands of genes in each of thousands of cells, and
+cells of one type are alike. The usual way is followed here: counts are scaled to equal
+depth, their logarithms go to principal components, and these are clustered. Labels are
+written into the `obs` of an AnnData object, where other tools for single cells find
+them, if that library is installed. The counts are **simulated**, Poisson of log-normal
+rates, so that the true types are known.
 """
 
 import time
@@ -30,8 +32,9 @@ plt.style.use("cprime.style")
 # %%
 # Simulated counts
 # ----------------
-# Seven types, from half of the cells down to one in fifty, have a profile each: log-rates of all genes, where forty
-# genes are markers of the type. Cells differ from their type by gene, and in how many of their molecules were caught.
+# Seven types, from half of the cells down to one in fifty, have a profile each:
+# log-rates of all genes, where forty genes are markers of the type. Cells differ from
+# their type by gene, and in how many of their molecules were caught.
 
 SHARES = (0.44, 0.2, 0.12, 0.1, 0.07, 0.05, 0.02)
 N_CELLS, N_GENES, N_MARKERS = 8000, 1500, 40
@@ -41,26 +44,36 @@ for t, profile in enumerate(profiles):
     profile[t * N_MARKERS : (t + 1) * N_MARKERS] += rng.gamma(3, 0.6, N_MARKERS)
 types = rng.choice(len(SHARES), N_CELLS, p=SHARES)
 depths = rng.lognormal(sigma=0.4, size=(N_CELLS, 1))
-counts = rng.poisson(depths * np.exp(profiles[types] + rng.normal(scale=0.5, size=(N_CELLS, N_GENES))))
-print(f"{N_CELLS:,} cells, {N_GENES:,} genes, {np.median(counts.sum(axis=1)):,.0f} molecules a cell in the median")
+counts = rng.poisson(
+    depths * np.exp(profiles[types] + rng.normal(scale=0.5, size=(N_CELLS, N_GENES)))
+)
+depth = np.median(counts.sum(axis=1))
+print(
+    f"{N_CELLS:,} cells, {N_GENES:,} genes, {depth:,.0f} molecules a cell in the median"
+)
 
 # %%
 # Components, clusters
 # --------------------
-# k-means likes clusters of one size and roundness, and the depth of a cell is still in its components: it stretches the
-# clouds. A mixture has a weight and a covariance matrix for each type.
+# k-means likes clusters of one size and roundness, and the depth of a cell is still in
+# its components: it stretches the clouds. A mixture has a weight and a covariance
+# matrix for each type.
 
 expression = np.log1p(1e4 * counts / counts.sum(axis=1, keepdims=True))
 X = PCA(12, random_state=0).fit_transform(expression).astype(np.float32)
 C = len(SHARES)
-estimators = {"k-means": KMeans(C, n_init=5, random_state=0), "mixture": GaussianMixture(C, n_init=5, random_state=0)}
+estimators = {
+    "k-means": KMeans(C, n_init=5, random_state=0),
+    "mixture": GaussianMixture(C, n_init=5, random_state=0),
+}
 agreement = {}
 for name, estimator in estimators.items():
     begin = time.perf_counter()
     estimator.fit(X)
     seconds = time.perf_counter() - begin
     agreement[name] = adjusted_rand_score(types, estimator.labels_)
-    print(f"{name}: {seconds:.2f} s, adjusted Rand index with the true types {agreement[name]:.3f}")
+    found = f"adjusted Rand index with the true types {agreement[name]:.3f}"
+    print(f"{name}: {seconds:.2f} s, {found}")
 
 # %%
 # Labels into AnnData
@@ -71,18 +84,20 @@ if anndata is not None:
     cells = anndata.AnnData(counts.astype(np.float32), obsm={"X_pca": X})
     for name, estimator in estimators.items():
         cells.obs[name] = pd.Categorical(estimator.labels_.astype(str))
-    cells.obs["certainty"] = estimators["mixture"].predict_proba(cells.obsm["X_pca"]).max(axis=1)
+    cells.obs["certainty"] = (
+        estimators["mixture"].predict_proba(cells.obsm["X_pca"]).max(axis=1)
+    )
     print(cells)
 
 # %%
 # What became of the types
 # ------------------------
-# A row is a true type, the largest at the top; a column is a cluster, beside the type that it matches best. Clusters
-# beyond the diagonal split a type or join two.
+# A row is a true type, the largest at the top; a column is a cluster, beside the type
+# that it matches best. Clusters beyond the diagonal split a type or join two.
 
 
 def spread(labels):
-    """Share of each type in each cluster (C, C), the clusters in the order of the types that they match."""
+    """Shares of the types in the clusters (C, C), these in the order of their types."""
     table = confusion_matrix(types, labels, normalize="true")
     return table[:, linear_sum_assignment(table, maximize=True)[1]]
 
@@ -93,12 +108,27 @@ for t, color in enumerate(["C0", "C1", "C2", "C3", "C4", "C5", "#F0E442"]):
 for together in ([0], [1], [2], [3], [4, 5, 6]):
     place = np.median(X[np.isin(types, together), :2], axis=0)
     name = ", ".join(str(t + 1) for t in together)
-    plane.text(*place, name, weight="bold", ha="center", bbox={"color": "white", "alpha": 0.7, "pad": 1})
-plane.set(title="true types in two of the components", xlabel="component 1", ylabel="component 2")
+    plane.text(
+        *place,
+        name,
+        weight="bold",
+        ha="center",
+        bbox={"color": "white", "alpha": 0.7, "pad": 1},
+    )
+plane.set(
+    title="true types in two of the components",
+    xlabel="component 1",
+    ylabel="component 2",
+)
 names = [f"{t + 1}: {share:.0%}" for t, share in enumerate(SHARES)]
 for ax, (name, estimator) in zip(tables, estimators.items(), strict=True):
     ax.imshow(spread(estimator.labels_), cmap="Blues", vmin=0, vmax=1)
-    ax.set(title=f"{name}: Rand index {agreement[name]:.2f}", xlabel="cluster", yticks=range(C), xticks=[])
+    ax.set(
+        title=f"{name}: Rand index {agreement[name]:.2f}",
+        xlabel="cluster",
+        yticks=range(C),
+        xticks=[],
+    )
     ax.grid(False)
 tables[0].set_yticklabels(names)
 tables[1].set_yticklabels([])

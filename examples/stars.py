@@ -2,11 +2,13 @@
 Stars, galaxies and quasars by their colours
 ============================================
 
-Surveys of the sky measure colours of many objects and take spectra, which tell what an object is, of a few. A mixture
-of Gaussians with full covariance matrices is fitted to the colours of all; the few that have spectra then say what
-kinds each component holds. This gives every object its probabilities of being a star, a galaxy or a quasar, and
-objects unlike all others have a low density. The catalogue is **simulated**, by the simple rules below: nothing here
-was observed, but the truth is known and the probabilities can be judged.
+Surveys of the sky measure colours of many objects and take spectra, which tell what an
+object is, of a few. A mixture of Gaussians with full covariance matrices is fitted to
+the colours of all; the few that have spectra then say what kinds each component holds.
+This gives every object its probabilities of being a star, a galaxy or a quasar, and
+objects unlike all others have a low density. The catalogue is **simulated**, by the
+simple rules below: nothing here was observed, but the truth is known and the
+probabilities can be judged.
 """
 
 import time
@@ -25,8 +27,9 @@ KINDS = ("stars", "galaxies", "quasars")
 # %%
 # A simulated catalogue
 # ---------------------
-# Stars lie along a curved line from hot to cool; galaxies are blue or red, and redshift stretches both; quasars wander
-# with their redshift, and at a high one lose their u. Some odd objects are strewn in anywhere.
+# Stars lie along a curved line from hot to cool; galaxies are blue or red, and redshift
+# stretches both; quasars wander with their redshift, and at a high one lose their u.
+# Some odd objects are strewn in anywhere.
 
 rng = np.random.default_rng(0)
 
@@ -34,7 +37,14 @@ rng = np.random.default_rng(0)
 def stars(n):
     cool = rng.beta(1.2, 1.5, n)
     r_i = 0.05 + 0.35 * cool + 2.2 * np.maximum(cool - 0.5, 0) ** 1.5
-    return np.column_stack([0.8 + 1.8 * np.tanh(2 * cool), 0.15 + 1.3 * np.tanh(2.2 * cool), r_i, 0.55 * r_i])
+    return np.column_stack(
+        [
+            0.8 + 1.8 * np.tanh(2 * cool),
+            0.15 + 1.3 * np.tanh(2.2 * cool),
+            r_i,
+            0.55 * r_i,
+        ]
+    )
 
 
 def galaxies(n):
@@ -42,14 +52,23 @@ def galaxies(n):
     means = np.where(red, [1.75, 0.85, 0.4, 0.32], [1.15, 0.5, 0.25, 0.18])
     spread = np.where(red, [0.12, 0.1, 0.05, 0.05], [0.22, 0.13, 0.1, 0.1])
     redshift = rng.gamma(2, 0.5, (n, 1)) - 1
-    return means + spread * rng.standard_normal((n, 4)) + redshift * [0.1, 0.28, 0.08, 0.04]
+    return (
+        means
+        + spread * rng.standard_normal((n, 4))
+        + redshift * [0.1, 0.28, 0.08, 0.04]
+    )
 
 
 def quasars(n):
     z = 0.3 + 3 * rng.beta(2, 2.5, n)
     u_g = 0.2 + 0.12 * np.sin(5 * z) + 1.6 * np.maximum(z - 2.2, 0)
     return np.column_stack(
-        [u_g, 0.15 + 0.13 * np.sin(4 * z + 1), 0.1 + 0.12 * np.sin(4 * z), 0.1 + 0.1 * np.sin(4 * z + 2)]
+        [
+            u_g,
+            0.15 + 0.13 * np.sin(4 * z + 1),
+            0.1 + 0.12 * np.sin(4 * z),
+            0.1 + 0.1 * np.sin(4 * z + 2),
+        ]
     )
 
 
@@ -57,22 +76,25 @@ truth = rng.choice(3, 60_000, p=(0.6, 0.28, 0.12))
 X = np.empty((len(truth), 4))
 for kind, made in enumerate((stars, galaxies, quasars)):
     X[truth == kind] = made(np.count_nonzero(truth == kind))
-X += rng.normal(scale=(0.07, 0.04, 0.04, 0.05), size=X.shape)  # errors of the measurement, in magnitudes
+X += rng.normal(scale=(0.07, 0.04, 0.04, 0.05), size=X.shape)  # errors of measurement
 odd = rng.choice(len(X), 60, replace=False)
 X[odd] = rng.uniform(X.min(axis=0), X.max(axis=0), (len(odd), 4))
-print(
-    f"{len(X):,} simulated objects: {', '.join(f'{n:,} {k}' for k, n in zip(KINDS, np.bincount(truth), strict=True))}"
-)
+numbers = zip(np.bincount(truth), KINDS, strict=True)
+print(f"simulated: {', '.join(f'{number:,} {kind}' for number, kind in numbers)}")
 
 # %%
 # The fit, and what the spectra add
 # ---------------------------------
-# The fit sees colours alone. Spectra, of one object in fifty, count the kinds in each component: p(kind | component).
-# With the responsibilities p(component | colours) these are the probabilities of every other object.
+# The fit sees colours alone. Spectra, of one object in fifty, count the kinds in each
+# component: p(kind | component). With the responsibilities p(component | colours) these
+# are the probabilities of every other object.
 
 begin = time.perf_counter()
-mixture = GaussianMixture(30, n_active=None, reg_covar=1e-4, tol=1e-4, random_state=0).fit(X)
-print(f"{time.perf_counter() - begin:.2f} s, {mixture.n_iter_} iterations, C = {mixture.n_components}")
+mixture = GaussianMixture(
+    30, n_active=None, reg_covar=1e-4, tol=1e-4, random_state=0
+).fit(X)
+seconds = time.perf_counter() - begin
+print(f"{seconds:.2f} s, {mixture.n_iter_} iterations, C = {mixture.n_components}")
 
 spectra = rng.choice(len(X), len(X) // 50, replace=False)
 responsibilities = mixture.predict_proba(X)
@@ -83,10 +105,13 @@ P = responsibilities @ kinds_in_components
 rest = np.setdiff1d(np.arange(len(X)), np.concatenate([spectra, odd]))
 likeliest, certainty = P[rest].argmax(axis=1), P[rest].max(axis=1)
 right = likeliest == truth[rest]
-print(f"{len(spectra):,} spectra; the likeliest kind is right for {right.mean():.1%} of the others")
+print(f"{len(spectra):,} spectra")
+print(f"the likeliest kind is right for {right.mean():.1%} of the others")
 for kind, name in enumerate(KINDS):
     chosen, are = likeliest == kind, truth[rest] == kind
-    print(f"{name:>9}: {right[chosen].mean():.1%} pure, {right[are].mean():.1%} complete")
+    print(
+        f"{name:>9}: {right[chosen].mean():.1%} pure, {right[are].mean():.1%} complete"
+    )
 
 # %%
 # Odd objects
@@ -94,33 +119,65 @@ for kind, name in enumerate(KINDS):
 # Where no component says that there is anything, the log-density is low.
 
 lowest = mixture.score_samples(X).argsort()[: len(odd)]
-print(f"{np.isin(lowest, odd).sum()} of the {len(odd)} odd objects are among the {len(odd)} of lowest density")
+found = np.isin(lowest, odd).sum()
+print(f"{found} of the {len(odd)} odd objects are among as many of lowest density")
 
 # %%
 # The picture
 # -----------
-# The mixture in two of the four colours, with ellipses at two standard deviations; what the objects are taken for, with
-# colours mixed where they are undecided; and whether the probabilities are what they claim to be.
+# The mixture in two of the four colours, with ellipses at two standard deviations; what
+# the objects are taken for, with colours mixed where they are undecided; and whether
+# the probabilities are what they claim to be.
 
-figure, (components, kinds, claims) = plt.subplots(1, 3, figsize=(10, 4.2), width_ratios=(1, 1, 0.8))
+figure, (components, kinds, claims) = plt.subplots(
+    1, 3, figsize=(10, 4.2), width_ratios=(1, 1, 0.8)
+)
 some = rng.choice(len(X), 10_000, replace=False)
-ClustersDisplay.from_estimator(mixture, X[some], projection=(1, 0), ax=components, deviations=(2,), numbers=False)
+ClustersDisplay.from_estimator(
+    mixture, X[some], projection=(1, 0), ax=components, deviations=(2,), numbers=False
+)
 components.set_title("a mixture of 30 Gaussians")
 
 palette = np.array([to_rgb(color) for color in ("C0", "C1", "C2")])
 kinds.scatter(*X[some][:, [1, 0]].T, s=2, linewidths=0, c=P[some] @ palette)
 kinds.plot(*X[lowest][:, [1, 0]].T, "x", color="0.6", markersize=4, markeredgewidth=0.8)
 kinds.set_title(f"kinds: right for {right.mean():.0%}")
-for kind, (name, place) in enumerate(zip(KINDS, [(1.25, 2.75), (1.2, 1.2), (0.5, 0.1)], strict=True)):
-    kinds.text(*place, name, color=palette[kind], weight="bold", bbox={"color": "white", "alpha": 0.8, "pad": 1})
-kinds.text(0.03, 0.95, "crosses: the lowest densities", color="0.4", transform=kinds.transAxes)
+for kind, (name, place) in enumerate(
+    zip(KINDS, [(1.25, 2.75), (1.2, 1.2), (0.5, 0.1)], strict=True)
+):
+    kinds.text(
+        *place,
+        name,
+        color=palette[kind],
+        weight="bold",
+        bbox={"color": "white", "alpha": 0.8, "pad": 1},
+    )
+kinds.text(
+    0.03, 0.95, "crosses: the lowest densities", color="0.4", transform=kinds.transAxes
+)
 for ax in (components, kinds):
-    ax.set(xlabel="g − r", ylabel="u − g", xlim=(-0.5, 2.2), ylim=(-0.5, 3.5), aspect="auto")
+    ax.set(
+        xlabel="g − r",
+        ylabel="u − g",
+        xlim=(-0.5, 2.2),
+        ylim=(-0.5, 3.5),
+        aspect="auto",
+    )
 
-inside = [(certainty > low) & (certainty <= high) for low, high in pairwise(np.linspace(0.5, 1, 8))]
+inside = [
+    (certainty > low) & (certainty <= high)
+    for low, high in pairwise(np.linspace(0.5, 1, 8))
+]
 claims.plot([0.5, 1], [0.5, 1], ":", color="grey")
-claims.plot([certainty[i].mean() for i in inside], [right[i].mean() for i in inside], "o-", color="C1")
+claims.plot(
+    [certainty[i].mean() for i in inside],
+    [right[i].mean() for i in inside],
+    "o-",
+    color="C1",
+)
 claims.set(
-    xlabel="probability of the likeliest kind", ylabel="share that is right", title="are the probabilities true?"
+    xlabel="probability of the likeliest kind",
+    ylabel="share that is right",
+    title="are the probabilities true?",
 )
 plt.show()

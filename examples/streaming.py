@@ -2,10 +2,11 @@
 A stream that drifts
 ====================
 
-Points arrive in batches, and what they come from changes: clusters wander, one fades and another grows. `partial_fit`
-moves the centers by each batch and forgets it. A point moves its center by the share n^−κ, n being the points that the
-center has won so far: with `learning_decay=1` centers are means of all that they ever won and stay behind; with less
-they forget, and follow.
+Points arrive in batches, and what they come from changes: clusters wander, one fades
+and another grows. `partial_fit` moves the centers by each batch and forgets it. A point
+moves its center by the share n^−κ, n being the points that the center has won so far:
+with `learning_decay=1` centers are means of all that they ever won and stay behind;
+with less they forget, and follow.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +19,8 @@ plt.style.use("cprime.style")
 # %%
 # The stream
 # ----------
-# Four clusters of unit variance wander on arcs about the origin. The first fades, the second grows.
+# Four clusters of unit variance wander on arcs about the origin. The first fades, the
+# second grows.
 
 C, N_BATCHES, ROWS = 4, 200, 1000
 rng = np.random.default_rng(0)
@@ -39,7 +41,9 @@ def batch(t):
 # Two learners of the same batches
 # --------------------------------
 
-learners = {decay: KMeans(C, init=truth[0], learning_decay=decay) for decay in (1.0, 0.6)}
+learners = {
+    decay: KMeans(C, init=truth[0], learning_decay=decay) for decay in (1.0, 0.6)
+}
 paths = {decay: np.empty((N_BATCHES, C, 2)) for decay in learners}
 sizes = np.empty((N_BATCHES, C))
 for t in range(N_BATCHES):
@@ -49,31 +53,49 @@ for t in range(N_BATCHES):
         paths[decay][t] = km.cluster_centers_
     sizes[t] = np.bincount(km.labels_, minlength=C) / ROWS
 for decay, path in paths.items():
-    print(
-        f"learning_decay = {decay}: at the end {np.linalg.norm(path[-1] - truth[-1], axis=1).mean():.2f} from the truth"
-    )
+    distance = np.linalg.norm(path[-1] - truth[-1], axis=1).mean()
+    print(f"learning_decay = {decay}: at the end {distance:.2f} from the truth")
 
 # %%
 # Where the centers went, and how large the clusters are
 # ------------------------------------------------------
-# Grey are the points of the last batch and the ways of the true means; dashed, the true shares.
+# Grey are the points of the last batch and the ways of the true means; dashed, the true
+# shares.
 
 figure, (plane, stream) = plt.subplots(1, 2, figsize=(9, 4.3), width_ratios=(1, 1.1))
 plane.plot(*X.T, ".", color="0.85", markersize=2)
 for c in range(C):
-    plane.plot(*truth[:, c].T, color="0.6", linewidth=7, alpha=0.5, solid_capstyle="butt")
-for color, (decay, path), place in zip(("C0", "C1"), paths.items(), [(0, 1), (0, -1)], strict=True):
+    plane.plot(
+        *truth[:, c].T, color="0.6", linewidth=7, alpha=0.5, solid_capstyle="butt"
+    )
+for color, (decay, path), place in zip(
+    ("C0", "C1"), paths.items(), [(0, 1), (0, -1)], strict=True
+):
     for c in range(C):
         plane.plot(*path[:, c].T, color=color)
         plane.plot(*path[-1, c], "o", color=color)
-    plane.text(*place, f"learning_decay = {decay}", color=color, ha="center", va="center", weight="bold")
+    plane.text(
+        *place,
+        f"learning_decay = {decay}",
+        color=color,
+        ha="center",
+        va="center",
+        weight="bold",
+    )
 plane.set(title="centers that forget follow the clusters", aspect="equal")
 
 colors = ("#56B4E9", "#E69F00", "0.75", "0.85")
 stream.stackplot(time, sizes.T, colors=colors)
 stream.plot(time, shares.cumsum(axis=1)[:, :-1], "--", color="black", linewidth=1)
 middles = shares[-1].cumsum() - shares[-1] / 2
-for middle, name in zip(middles, ("fading", "growing", "steady", "steady"), strict=True):
+for middle, name in zip(
+    middles, ("fading", "growing", "steady", "steady"), strict=True
+):
     stream.text(0.97, middle, name, ha="right", va="center", weight="bold")
-stream.set(title="what share of a batch each center wins", xlabel="time", xlim=(0, 1), ylim=(0, 1))
+stream.set(
+    title="what share of a batch each center wins",
+    xlabel="time",
+    xlim=(0, 1),
+    ylim=(0, 1),
+)
 plt.show()

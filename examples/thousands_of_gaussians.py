@@ -2,9 +2,10 @@
 A photograph made of two thousand Gaussians
 ===========================================
 
-Points are scattered over a photograph, the denser the darker it is there, and a mixture of 2,000 Gaussians is fitted to
-them: 2,000 means, covariance matrices and weights. Its density is the photograph again. EM would evaluate every
-Gaussian at every point in each of its iterations; here a point keeps the C′ = 5 Gaussians that explain it best, and
+Points are scattered over a photograph, the denser the darker it is there, and a mixture
+of 2,000 Gaussians is fitted to them: 2,000 means, covariance matrices and weights. Its
+density is the photograph again. EM would evaluate every Gaussian at every point in each
+of its iterations; here a point keeps the C′ = 5 Gaussians that explain it best, and
 looks for better ones among the neighbors of these only.
 """
 
@@ -22,7 +23,8 @@ plt.style.use("cprime.style")
 # %%
 # From a photograph to points
 # ---------------------------
-# Darkness, raised to a power for the contrast, is taken for a density. A point is drawn in the square of its pixel.
+# Darkness, raised to a power for the contrast, is taken for a density. A point is drawn
+# in the square of its pixel.
 
 POWER = 1.5
 grey = load_sample_image("china.jpg").mean(axis=2)
@@ -36,8 +38,9 @@ print(f"{len(X):,} points in the plane")
 # %%
 # The fit
 # -------
-# `bounds` gives the free energy F, which the fit has raised, and the log-likelihood L, of which F is a lower bound. L
-# takes all Gaussians for all points, once. The certificate is an exact search for a sample of the points.
+# `bounds` gives the free energy F, which the fit has raised, and the log-likelihood L,
+# of which F is a lower bound. L takes all Gaussians for all points, once. The
+# certificate is an exact search for a sample of the points.
 
 C = 2000
 begin = time.perf_counter()
@@ -46,15 +49,17 @@ seconds = time.perf_counter() - begin
 F, L, gap, _ = mixture.bounds(X)
 share = mixture.history_["n_distances"].mean() / (len(X) * C)
 print(f"{seconds:.1f} s for {mixture.n_iter_} iterations")
-print(f"F = {F:.4f}, L = {L:.4f}: {abs(gap):.4f} nats a point are lost by keeping 5 of {C:,}")
+print(f"F = {F:.4f}, L = {L:.4f}")
+print(f"{abs(gap):.4f} nats a point are lost by keeping 5 of {C:,}")
 print(f"an iteration looks at {share:.1%} of all pairs of a point and a Gaussian")
-print(f"certificate: the best Gaussian was found for {mixture.certificate_['agreement']:.1%} of a sample of points")
+agreement = mixture.certificate_["agreement"]
+print(f"certificate: of a sample of points {agreement:.1%} have their best Gaussian")
 
 # %%
 # The photograph reappears
 # ------------------------
-# An ellipse is a Gaussian, drawn at one standard deviation and as dark as it is dense. What no Gaussian describes is
-# lost: edges, and the windows.
+# An ellipse is a Gaussian, drawn at one standard deviation and as dark as it is dense.
+# What no Gaussian describes is lost: edges, and the windows.
 
 variances, directions = np.linalg.eigh(mixture.covariances_)
 deviations = np.sqrt(variances)
@@ -62,9 +67,13 @@ angles = np.degrees(np.arctan2(directions[:, 1, 1], directions[:, 0, 1]))
 ink = (mixture.weights_ / deviations.prod(axis=1)) ** (1 / POWER)
 
 rows, columns = np.mgrid[:height, :width] + 0.5
-density = np.exp(mixture.score_samples(np.column_stack([columns.ravel(), rows.ravel()]))) ** (1 / POWER)
+density = np.exp(
+    mixture.score_samples(np.column_stack([columns.ravel(), rows.ravel()]))
+) ** (1 / POWER)
 
-figure, ((photograph, scatter), (gaussians, sum_of_all)) = plt.subplots(2, 2, figsize=(9, 6.4))
+figure, ((photograph, scatter), (gaussians, sum_of_all)) = plt.subplots(
+    2, 2, figsize=(9, 6.4)
+)
 photograph.imshow(grey, cmap="gray")
 photograph.set_title("the photograph")
 scatter.plot(*X.T, ",", color="black", alpha=0.3)
@@ -82,7 +91,9 @@ gaussians.add_collection(
     )
 )
 gaussians.set_title(f"{C:,} Gaussians, fitted in {seconds:.1f} s")
-sum_of_all.imshow(density.reshape(height, width), cmap="gray_r", vmax=np.quantile(density, 0.998))
+sum_of_all.imshow(
+    density.reshape(height, width), cmap="gray_r", vmax=np.quantile(density, 0.998)
+)
 sum_of_all.set_title("their density")
 for ax in figure.axes:
     ax.set(xlim=(0, width), ylim=(height, 0), aspect="equal")

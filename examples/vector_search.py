@@ -2,11 +2,12 @@
 A codebook for vector search
 ============================
 
-An inverted-file index divides vectors into cells around the centers of a codebook, and a query looks into the `nprobe`
-cells nearest to it only. FAISS trains the codebook by k-means of its own, with its default settings here (ten
-iterations, on at most 256 vectors a center); a second index is trained by `cprime.faiss.train_ivf`, with as many
-iterations of all vectors. Both hold the same vectors and answer the same queries, which neither has seen. Recall is the
-share of the true ten nearest vectors that is found.
+An inverted-file index divides vectors into cells around the centers of a codebook, and
+a query looks into the `nprobe` cells nearest to it only. FAISS trains the codebook by
+k-means of its own, with its default settings here (ten iterations, on at most 256
+vectors a center); a second index is trained by `cprime.faiss.train_ivf`, with as many
+iterations of all vectors. Both hold the same vectors and answer the same queries, which
+neither has seen. Recall is the share of the true ten nearest vectors that is found.
 """
 
 import time
@@ -27,7 +28,8 @@ plt.style.use("cprime.style")
 # %%
 # The vectors
 # -----------
-# Patches of 8 × 8 pixels of two photographs, in random order, without their brightness and most of their contrast.
+# Patches of 8 × 8 pixels of two photographs, in random order, without their brightness
+# and most of their contrast.
 
 C, K, N_QUERIES = 1024, 10, 1000
 X = patches().data
@@ -36,14 +38,17 @@ X /= np.linalg.norm(X, axis=1, keepdims=True) + 20
 np.random.default_rng(0).shuffle(X)
 queries, X = X[:N_QUERIES], X[N_QUERIES : N_QUERIES + 120_000]
 D = X.shape[1]
-print(f"{len(X):,} vectors in {D} dimensions, {C:,} cells, {len(queries):,} queries, all at once")
+print(
+    f"{len(X):,} vectors in {D} dimensions, {C:,} cells, {N_QUERIES:,} queries at once"
+)
 
 # %%
 # Two indexes
 # -----------
-# The mean squared error is that of the queries to their nearest centers. Cells should hold about as many vectors each,
-# for a query reads whole cells: a start from random vectors has its centers where vectors are many. The imbalance is 1
-# if all cells are alike.
+# The mean squared error is that of the queries to their nearest centers. Cells should
+# hold about as many vectors each, for a query reads whole cells: a start from random
+# vectors has its centers where vectors are many. The imbalance is 1 if all cells are
+# alike.
 
 indexes, seconds = {}, {}
 for name in ("FAISS", "cprime"):
@@ -55,15 +60,19 @@ for name in ("FAISS", "cprime"):
         faiss.train_ivf(index, X, init="random")
     seconds[name] = time.perf_counter() - begin
     index.add(X)
-    error, imbalance = index.quantizer.search(queries, 1)[0].mean(), index.invlists.imbalance_factor()
-    print(f"{name}: trained in {seconds[name]:.2f} s, mean squared error {error:.4f}, imbalance {imbalance:.2f}")
+    error, imbalance = (
+        index.quantizer.search(queries, 1)[0].mean(),
+        index.invlists.imbalance_factor(),
+    )
+    print(f"{name}: trained in {seconds[name]:.2f} s")
+    print(f"  mean squared error {error:.4f}, imbalance {imbalance:.2f}")
     indexes[name] = index
 
 # %%
 # Search
 # ------
-# The same queries with more and more cells: recall, and how many are answered in a second. Each time is the least of
-# three in which both take turns.
+# The same queries with more and more cells: recall, and how many are answered in a
+# second. Each time is the least of three in which both take turns.
 
 exact = faiss.IndexFlatL2(D)
 exact.add(X)
@@ -78,9 +87,14 @@ for i, nprobe in enumerate(probes):
             begin = time.perf_counter()
             found = index.search(queries, K)[1]
             spent[name][i] = min(spent[name][i], time.perf_counter() - begin)
-            recall[name][i] = np.mean([np.isin(a, b).mean() for a, b in zip(truth, found, strict=True)])
+            recall[name][i] = np.mean(
+                [np.isin(a, b).mean() for a, b in zip(truth, found, strict=True)]
+            )
 for name in indexes:
-    rates = ", ".join(f"{r:.3f} at {N_QUERIES / s:,.0f}" for r, s in zip(recall[name], spent[name], strict=True))
+    rates = ", ".join(
+        f"{r:.3f} at {N_QUERIES / s:,.0f}"
+        for r, s in zip(recall[name], spent[name], strict=True)
+    )
     print(f"{name}: recall and queries a second {rates}")
 
 # %%
@@ -92,12 +106,22 @@ figure, (search, training) = plt.subplots(1, 2, figsize=(9, 4), width_ratios=(1.
 for name, color, marker in zip(indexes, ("C0", "C1"), "so", strict=True):
     search.semilogy(recall[name], N_QUERIES / spent[name], marker=marker, color=color)
     training.barh(name, seconds[name], color=color, height=0.5)
-    training.text(seconds[name], name, f" {seconds[name]:.1f} s", va="center", color=color, weight="bold")
+    training.text(
+        seconds[name],
+        name,
+        f" {seconds[name]:.1f} s",
+        va="center",
+        color=color,
+        weight="bold",
+    )
 search.text(0.05, 0.08, "a point: nprobe = 1, 2, 4 …", transform=search.transAxes)
 search.set(title="searching: recall against rate", xlabel=f"recall of the {K} nearest")
 search.set_ylabel("queries a second")
 search.yaxis.set_minor_formatter("")
-training.set(title=f"training: {seconds['FAISS'] / seconds['cprime']:.0f} times as fast", xlabel="seconds")
+training.set(
+    title=f"training: {seconds['FAISS'] / seconds['cprime']:.0f} times as fast",
+    xlabel="seconds",
+)
 training.margins(x=0.2)
 training.grid(axis="y", visible=False)
 plt.show()

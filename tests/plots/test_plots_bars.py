@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cprime import GaussianMixture, KMeans
+from cprime.theory import partition_loss
 
 pytest.importorskip("matplotlib", reason="plots need matplotlib: pip install cprime[plots]")
 from matplotlib.container import ErrorbarContainer
@@ -169,3 +170,23 @@ def test_the_loss_of_a_fitted_model(X):
     loss = theory.partition_loss(gm, X, unit="nats")
     assert display.total == pytest.approx(loss.loss)
     assert display.unit == "nats"
+
+
+def test_decomposition_of_many_rows_is_of_some_of_them(rng, monkeypatch):
+    X = rng.standard_normal((400, 3))
+    km = KMeans(40, random_state=0).fit(X)
+    seen = []
+
+    def counting(estimator, Q, **options):
+        seen.append(len(Q))
+        return partition_loss(estimator, Q, **options)
+
+    monkeypatch.setattr("cprime.plots.decomposition.partition_loss", counting)
+    few = DecompositionDisplay.from_estimator(km, X, max_rows=150)
+    again = DecompositionDisplay.from_estimator(km, X, max_rows=150)
+    every = DecompositionDisplay.from_estimator(km, X, max_rows=None)
+    assert seen == [150, 150, 400]
+    assert few.parts == again.parts
+    assert few.total == pytest.approx(every.total, rel=0.1)
+    with pytest.raises(ValueError, match="max_rows == 1, must be >= 2"):
+        DecompositionDisplay.from_estimator(km, X, max_rows=1)

@@ -19,8 +19,9 @@ class ClustersDisplay:
     """Points in the colours of their clusters, the centers, and ellipses of the covariances.
 
     A line is drawn where the Mahalanobis distance from a center is 1 and where it is 2: in the plane, 39 % and 86 % of
-    a component lie within. More dimensions are projected, and so are the covariances, exactly: P Σ Pᵀ. Both axes have
-    the same scale where the ranges of the points differ by no more than 3 times.
+    a component lie within. Up to six clusters have a colour each; of more, those side by side differ. More dimensions
+    are projected, and so are the covariances, exactly: P Σ Pᵀ. Both axes have the same scale where the ranges of the
+    points differ by no more than 3 times.
 
     Parameters
     ----------
@@ -53,8 +54,8 @@ class ClustersDisplay:
     >>> from cprime.plots import ClustersDisplay
     >>> X = old_faithful().data
     >>> display = ClustersDisplay.from_estimator(GaussianMixture(2, random_state=0).fit(X), X)
-    >>> len(display.ax_.patches)
-    4
+    >>> display.covariances.shape
+    (2, 2, 2)
     """
 
     def __init__(
@@ -117,14 +118,14 @@ class ClustersDisplay:
         labels = np.asarray(estimator.predict(X))
         return cls(plane.points(X), labels, plane.points(centers), covariances, plane.names).plot(ax, **kw)
 
-    def plot(self, ax: Any = None, *, deviations: Any = (1, 2), numbers: bool | None = None) -> Self:
+    def plot(self, ax: Any = None, *, deviations: Any = None, numbers: bool | None = None) -> Self:
         """Draw.
 
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
-        deviations : sequence of float, default=(1, 2)
-            How many standard deviations from the center an ellipse is.
+        deviations : sequence of float or None, default=None
+            How many standard deviations from the center an ellipse is; None is 1 and 2, of more than 30 components 2.
         numbers : bool or None, default=None
             Whether to write the clusters' numbers at the centers; None is for up to 12.
 

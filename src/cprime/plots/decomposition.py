@@ -3,8 +3,14 @@
 from collections.abc import Mapping
 from typing import Any, Self
 
+import numpy as np
+from sklearn.utils import check_array, check_random_state
+
 from cprime._style import BLACK, BLUE, GREEN, ORANGE, VERMILION, frame
+from cprime.estimators.validation import check_integer
 from cprime.plots.style import GREY, TEXT, panels
+from cprime.theory import partition_loss
+from cprime.theory.mixtures import Mixture
 
 # Attribute of a loss → how its bar is called, and its sign in the sum.
 _PARTS = {
@@ -65,7 +71,9 @@ class DecompositionDisplay:
         return sum(self.parts.values())
 
     @classmethod
-    def from_estimator(cls, estimator: Any, Q: Any, *, ax: Any = None, **options: Any) -> Self:
+    def from_estimator(
+        cls, estimator: Any, Q: Any, *, max_rows: int | None = 10_000, ax: Any = None, **options: Any
+    ) -> Self:
         """The decomposition of a fitted model's loss.
 
         Parameters
@@ -74,16 +82,21 @@ class DecompositionDisplay:
             Fitted.
         Q : array-like of shape (n_samples, n_features), Gaussians or Univariate
             Data, or the density that they come from.
+        max_rows : int or None, default=10_000
+            Of more data so many rows are drawn and looked at; the intervals have what that leaves open, but for the
+            bias of the entropy of few points. None is all.
         ax : matplotlib Axes or None, default=None
         **options : dict
-            For `cprime.theory.partition_loss`.
+            For `cprime.theory.partition_loss`; random_state is also that of the rows, 0 where there is none.
 
         Returns
         -------
         display : DecompositionDisplay
         """
-        from cprime.theory import partition_loss
-
+        if max_rows is not None and not isinstance(Q, Mixture) and not hasattr(Q, "fit"):
+            Q = check_array(Q, dtype=[np.float64, np.float32], input_name="Q")
+            if len(Q) > check_integer(max_rows, "max_rows", 2):
+                Q = Q[check_random_state(options.get("random_state", 0)).choice(len(Q), max_rows, replace=False)]
         return cls.from_loss(partition_loss(estimator, Q, **options), ax=ax)
 
     @classmethod

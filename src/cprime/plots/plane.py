@@ -5,13 +5,14 @@ from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.patches import Ellipse
+from matplotlib.collections import LineCollection
 from numpy.typing import NDArray
 
 from cprime.estimators.fitted import centers_of, feature_names
+from cprime.plots.style import MANY
 
 _SAME_SCALE = 3  # times that the ranges of two axes of one scale may differ
-_MANY = 30
+_CORNERS = 73  # of an ellipse as a line
 
 
 @dataclass(frozen=True)
@@ -98,25 +99,33 @@ def draw_points(axes: Axes, points: NDArray, colors: Any, size: float | None = N
     axes.scatter(points[:, 0], points[:, 1], s=size, c=colors, linewidths=0, alpha=0.6, rasterized=True)
 
 
-def draw_centers(axes: Axes, centers: NDArray, colors: NDArray, size: float | None = None) -> None:
-    """centers (C, 2) as crosses with a white edge, over all else; smaller where there are many."""
-    few = len(centers) <= _MANY
-    if size is None:
-        size = 45 if few else 14
-    edge = 1.0 if few else 0.5
+def draw_centers(axes: Axes, centers: NDArray, colors: NDArray, share: float = 1.0) -> None:
+    """centers (C, 2) as crosses with a white edge, over all else; as dots where there are many.
+
+    share: of the usual area, for small panels
+    """
+    few = len(centers) <= MANY
+    size = share * (45 if few else float(np.clip(900 / len(centers), 2, 14)))
     axes.scatter(
-        centers[:, 0], centers[:, 1], s=size, c=colors, marker="X", edgecolors="white", linewidths=edge, zorder=4
-    )
+        centers[:, 0], centers[:, 1], s=size, c=colors, marker="X" if few else "o", edgecolors="white",
+        linewidths=1.0 if few else 0.2, zorder=4,
+    )  # fmt: skip
 
 
 def draw_ellipses(axes: Axes, centers: NDArray, covariances: NDArray, colors: NDArray, deviations: Any) -> None:
-    """Outlines so many standard deviations from centers (C, 2), for covariances (C, 2, 2)."""
+    """Outlines so many standard deviations from centers (C, 2), for covariances (C, 2, 2): a collection of lines.
+
+    None is 1 and 2 of them; for many components it is 2, in thin lines.
+    """
+    many = len(centers) > MANY
+    if deviations is None:
+        deviations = (2,) if many else (1, 2)
     variances, vectors = np.linalg.eigh(covariances)
-    widths = 2 * np.sqrt(np.maximum(variances, 0))
-    angles = np.degrees(np.arctan2(vectors[:, 1, 1], vectors[:, 0, 1]))
-    line = 1.3 if len(centers) <= _MANY else 0.7
-    for r in deviations:
-        for center, (short, long), angle, color in zip(centers, widths, angles, colors, strict=True):
-            axes.add_patch(
-                Ellipse(center, r * long, r * short, angle=angle, fill=False, edgecolor=color, linewidth=line, zorder=3)
-            )
+    angles = np.linspace(0, 2 * np.pi, _CORNERS)
+    around = np.sqrt(np.maximum(variances, 0))[:, :, np.newaxis] * np.stack([np.cos(angles), np.sin(angles)])
+    rims = (vectors @ around).transpose(0, 2, 1)
+    outlines = np.concatenate([centers[:, np.newaxis] + r * rims for r in deviations])
+    lines = LineCollection(
+        list(outlines), colors=np.tile(colors, (len(deviations), 1)), linewidths=0.6 if many else 1.3, zorder=3
+    )
+    axes.add_collection(lines)

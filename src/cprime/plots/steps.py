@@ -140,15 +140,15 @@ class StepsDisplay:
         divide = isinstance(estimator, KMeans) and X.shape[1] == 2
         return cls(plane.points(X), made, plane.names, divide).plot(ax, **kw)
 
-    def plot(self, ax: Any = None, *, deviations: Any = (1, 2)) -> Self:
+    def plot(self, ax: Any = None, *, deviations: Any = None) -> Self:
         """Draw.
 
         Parameters
         ----------
         ax : array-like of matplotlib Axes or None, default=None
             2 · cycles + 1 of them.
-        deviations : sequence of float, default=(1, 2)
-            How many standard deviations from the center an ellipse is.
+        deviations : sequence of float or None, default=None
+            How many standard deviations from the center an ellipse is; None is 1 and 2, of more than 30 components 2.
 
         Returns
         -------
@@ -183,7 +183,7 @@ class StepsDisplay:
         draw_points(axes, self.points, GREY if given is None else np.clip(given @ colors, 0, 1))
         if at.covariances is not None:
             draw_ellipses(axes, at.centers, at.covariances, colors * 0.8, deviations)
-        draw_centers(axes, at.centers, colors * 0.6, size=34)
+        draw_centers(axes, at.centers, colors * 0.6, share=0.75)
         frame(axes, "")
         axes.set_title(title, fontsize=8, loc="left", pad=3)
         places = self._places()

@@ -17,7 +17,9 @@ from cprime._style import COLORS
 COLUMN = 89 / 25.4  # inches: one column of a journal
 GREY = "#808080"
 TEXT = 8  # points
+MANY = 30  # clusters, from which on lines are thin and colours soft
 _CLUSTER_COLORS = COLORS[:-1]  # black is for what is not a cluster
+_SOFT_COLORS = ("#2F6690", "#81C3D7", "#3A9188", "#9D8EC7", "#C9B458")  # what many clusters take turns in
 
 
 def panels(ax: Any, n_rows: int, n_columns: int, height: float, **options: Any) -> tuple[Figure, NDArray]:
@@ -44,9 +46,10 @@ def panels(ax: Any, n_rows: int, n_columns: int, height: float, **options: Any) 
 def cluster_colors(centers: NDArray) -> NDArray[np.float64]:
     """A colour for each of centers (C, D), (C, 3) red, green, blue: those of the same colour lie far apart.
 
-    Each takes the colour whose nearest bearer so far is farthest; up to six all differ.
+    Each takes the colour whose nearest bearer so far is farthest, so that neighbors differ; up to six all do. Of more
+    than 30 clusters a colour no longer tells which it is, only where one ends: these are fewer and soft.
     """
-    palette = np.array([to_rgb(color) for color in _CLUSTER_COLORS])
+    palette = np.array([to_rgb(color) for color in (_CLUSTER_COLORS if len(centers) <= MANY else _SOFT_COLORS)])
     chosen = np.arange(len(centers)) % len(palette)
     for c in range(len(palette), len(centers)):
         distances = cdist(centers[c : c + 1], centers[:c], "sqeuclidean")[0]

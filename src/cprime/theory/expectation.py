@@ -14,11 +14,13 @@ from scipy.spatial import cKDTree
 from scipy.special import digamma, gammaln
 from scipy.stats import norm
 
+from cprime import kernels
 from cprime.theory.mixtures import Floats, Mixture, log_mixture_density
 
 _CONFIDENCE = 0.95
 _TOLERANCE = 1e-11
 _GRID = 8193
+_TREE = 4  # dimensions up to which a tree finds neighbors sooner than looking at all rows does
 
 # (X (n, D), log Q(x_n) (n,)) → columns (n, m)
 Columns = Callable[[Floats, Floats], Floats]
@@ -111,7 +113,10 @@ def log_density_by_neighbors(X: Floats, n_neighbors: int) -> Floats:
     n, D = X.shape
     if n <= n_neighbors:
         raise ValueError(f"Q must have more than n_neighbors={n_neighbors} rows, got {n}.")
-    radius = cKDTree(X).query(X, [n_neighbors + 1])[0][:, 0]
+    if D <= _TREE:
+        radius = cKDTree(X).query(X, [n_neighbors + 1])[0][:, 0]
+    else:
+        radius = np.sqrt(kernels.nearest(X, X, n_neighbors + 1)[1].max(axis=1))
     if not radius.all():
         raise ValueError(f"Q has more than n_neighbors={n_neighbors} equal rows: such data have no density.")
     log_volume = D / 2 * np.log(np.pi) - gammaln(D / 2 + 1)

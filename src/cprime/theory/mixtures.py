@@ -9,12 +9,12 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import solve_triangular
 from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from cprime.estimators import GaussianMixture, KMeans
+from cprime.model.covariance import inverses
 
 Floats = NDArray[np.float64]
 
@@ -186,11 +186,12 @@ class Gaussians:
     def log_densities(self, X: Floats) -> Floats:
         """log N(x_n; μ_b, Σ_b), (n, C) [nats], of rows X (n, D)."""
         factors: Floats = self._factors  # type: ignore[attr-defined]
-        result = np.empty((len(X), self.n_components))
-        for column, mean, factor in zip(result.T, self.means, factors, strict=True):
-            scaled = solve_triangular(factor, (X - mean).T, lower=True, check_finite=False)
-            column[:] = -0.5 * np.square(scaled).sum(axis=0) - np.log(np.diag(factor)).sum()
-        return result - self.n_features / 2 * np.log(2 * np.pi)
+        result = np.empty((self.n_components, len(X)))
+        constant = self.n_features / 2 * np.log(2 * np.pi)
+        for row, mean, factor, inverse in zip(result, self.means, factors, inverses(factors), strict=True):
+            scaled = (X - mean) @ inverse.T
+            row[:] = -0.5 * np.einsum("nd,nd->n", scaled, scaled) - np.log(np.diag(factor)).sum() - constant
+        return result.T
 
     def sample(self, n_samples: int, random_state: Any = None) -> Floats:
         """Independent rows of the mixture, in random order.

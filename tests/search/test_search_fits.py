@@ -345,14 +345,14 @@ def test_an_approximate_prediction_mostly_agrees(search, C):
 @pytest.mark.parametrize(
     ("n", "C", "n_active", "partial"),
     [
-        (2**25 // 256, 255, 1, False),
-        (2**25 // 256 - 1, 256, 1, False),
-        (2**25 // 256, 256, 1, True),
-        (2**25 // 4096, 4096, 1, True),
-        (2**24 // 128, 127, 3, False),
-        (2**24 // 128 - 1, 128, 3, False),
-        (2**24 // 128, 128, 3, True),
-        (2**24 // 128, 128, 128, False),
+        (2**20, 127, 1, False),
+        (2**20 // 128 - 1, 128, 1, False),
+        (2**20 // 128, 128, 1, True),
+        (2**20 // 4096 + 4096, 4096, 1, True),
+        (2**20, 127, 3, False),
+        (2**20 // 128 - 1, 128, 3, False),
+        (2**20 // 128, 128, 3, True),
+        (2**20 // 128, 128, 128, False),
     ],
 )
 def test_the_automatic_search(n, C, n_active, partial):
@@ -361,7 +361,7 @@ def test_the_automatic_search(n, C, n_active, partial):
 
 
 def test_the_automatic_search_is_seen_in_the_fit():
-    X = np.random.default_rng(0).standard_normal((2**25 // 2048, 2)).astype(np.float32)
+    X = np.random.default_rng(0).standard_normal((2**13, 2)).astype(np.float32)
     fit = KMeans(2048, max_iter=1, n_threads=1, random_state=0, certificate=10).fit(X)
     assert fit.neighbors_.shape == (2048, 33)
     assert fit.certificate_["n_points"] == 10

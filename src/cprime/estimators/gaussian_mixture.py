@@ -61,7 +61,7 @@ class GaussianMixture(FittedMixture):
     search : str or object of cprime.search, default="auto"
         Which components a point looks at before it keeps C′ of them: "full" is all; "exact" and "estimated" are
         var-GMM-X and -S of Forster & Lücke, "graph" renews its lists only where points move. "auto" is "graph" from 128
-        components and 2²⁴ evaluations an iteration where C′ < C (256 and 2²⁵ for C′ = 1), else "full". "bounded", for
+        components and 2²⁰ evaluations an iteration where C′ < C, else "full". "bounded", for
         C′ = 1, finds what "full" does; of Gaussians that share one variance it skips what bounds on distances exclude.
         The objects `Full`, `Bounded`, `Graph` and `Papers` of `cprime.search` have the options of each.
     n_neighbors : int or "auto", default="auto"

@@ -49,7 +49,7 @@ class KMeans(FittedKMeans, Clusterer):
         Where to start: "k-means++" (greedy), "k-means||" (its like in a few passes), "random" (distinct rows),
         "afk-mc2" (Metropolis chains), "two-level" (rows spread over coarse cells), centers of shape (n_clusters,
         n_features), those of a fitted estimator, or a function of (X, n_clusters, random_state). "k-means++",
-        "afk-mc2" and functions need the data in memory. "auto" is "two-level" from 256 clusters and 2²⁵ evaluations an
+        "afk-mc2" and functions need the data in memory. "auto" is "two-level" from 256 clusters and 2²⁰ evaluations an
         iteration, and for data that are not in memory, else "k-means++". The start does not depend on the search.
     n_init : int, default=1
         Number of starts; the one of least J is kept. From given centers there is one.
@@ -60,8 +60,8 @@ class KMeans(FittedKMeans, Clusterer):
     search : str or object of cprime.search, default="auto"
         Which centers a point looks at: "full" is all of them (Lloyd's algorithm); "bounded" those that bounds on
         distances, kept from iteration to iteration, do not exclude, with the same result; "graph" the neighbors of its
-        own; "exact" and "estimated" are var-k-means-X and -S of Forster & Lücke. "auto" is "graph" from 256 clusters
-        and 2²⁵ evaluations an iteration; below, "bounded" in up to 4 dimensions from 32 clusters and 2²¹ evaluations,
+        own; "exact" and "estimated" are var-k-means-X and -S of Forster & Lücke. "auto" is "graph" from 128 clusters
+        and 2²⁰ evaluations an iteration; below, "bounded" in up to 4 dimensions from 32 clusters and 2²¹ evaluations,
         else "full". The objects `Full`, `Bounded`, `Graph` and `Papers` of `cprime.search` have the options of each.
     n_neighbors : int or "auto", default="auto"
         G, the length of a center's neighbor list, itself among them, of the search that a string names, if it has

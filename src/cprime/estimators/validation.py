@@ -30,9 +30,9 @@ MIXTURE_STARTS = ("auto", "kmeans", "k-means++", "random", "random_from_data", "
 COVARIANCE_TYPES = ("tied_spherical", "spherical", "diag", "tied", "full")
 # With n_active="auto", mixtures of at most EXACT_AUTO components are fitted by exact EM, larger ones keep KEPT_AUTO.
 EXACT_AUTO, KEPT_AUTO = 16, 5
-# With search="auto", the exact search is left at so many components and so many evaluations an iteration: of a k-means,
-# and of a mixture, where an evaluation is dearer.
-PARTIAL, PARTIAL_MIXTURE = (256, 2**25), (128, 2**24)
+# With search="auto", the exact search is left at so many components and so many evaluations an iteration.
+PARTIAL_COMPONENTS, PARTIAL_EVALUATIONS = 128, 2**20
+TWO_LEVEL_COMPONENTS = 256  # from which on k-means++ takes longer than such a fit
 # Below, k-means goes by bounds in so few dimensions, from so many components and so many evaluations an iteration.
 BOUNDED_FEATURES, BOUNDED_COMPONENTS, BOUNDED_EVALUATIONS = 4, 32, 2**21
 SPARSE_COMPONENTS = 4096  # whose lists are complete, where rows are sparse
@@ -276,7 +276,7 @@ def _search_of(
         low = n_features is not None and n_features <= BOUNDED_FEATURES
         enough = n_components >= BOUNDED_COMPONENTS and n_components * n_points >= BOUNDED_EVALUATIONS
         exact = "bounded" if low and enough else "full"
-        name = "graph" if are_many(n_components, n_points, n_active) and n_active < n_components else exact
+        name = "graph" if are_many(n_components, n_points) and n_active < n_components else exact
     if name == "graph":
         return Graph(n_neighbors)
     if name in ("exact", "estimated"):
@@ -284,10 +284,9 @@ def _search_of(
     return Full() if name == "full" else Bounded()
 
 
-def are_many(n_components: int, n_points: int, n_active: int = 1) -> bool:
+def are_many(n_components: int, n_points: int) -> bool:
     """Whether there are so many components that looking at all of them is not cheap."""
-    components, evaluations = PARTIAL if n_active == 1 else PARTIAL_MIXTURE
-    return n_components >= components and n_components * n_points >= evaluations
+    return n_components >= PARTIAL_COMPONENTS and n_components * n_points >= PARTIAL_EVALUATIONS
 
 
 def resolve_exchange(search: Search, epsilon: float, metric: str) -> bool:
@@ -319,5 +318,6 @@ def resolve_regroup(search: Search, data: Data) -> bool:
 def resolve_init(init: Any, n_components: int, n_points: int, in_memory: bool) -> Any:
     """The start that "auto" means: in two levels for many components and for data on disk, else k-means++."""
     if isinstance(init, str) and init == "auto":
-        return "two-level" if are_many(n_components, n_points) or not in_memory else "k-means++"
+        many = n_components >= TWO_LEVEL_COMPONENTS and are_many(n_components, n_points)
+        return "two-level" if many or not in_memory else "k-means++"
     return init

@@ -34,7 +34,7 @@ _MISSED, _LATE = 0.007, 6  # share of J that the first lists may miss, from this
 _FIRST_NEIGHBORS, _FIRST_OF_MIXTURES = 33, 65  # the component itself, and one or two tiles
 _NEAR = 8  # nearest neighbors that hear at once of a component that has jumped
 _MOST_OF_MANY = 65  # neighbors where lists come from lists
-_MOST_SHARE = 4  # lists grow no longer than one in so many of the components
+_MOST_SHARE, _MOST_OF_FEW = 4, 129  # lists grow no longer than one in so many of the components, or this
 _RESTLESS, _PERIOD = 6, 3  # of points that keep several: passes that all look around, and which of those that follow do
 _FEW = 2048  # components that are all looked at where a mixture begins
 
@@ -172,7 +172,7 @@ class Graph(Value):
     ----------
     n_neighbors : int or None, default=None
         G, the length of a component's neighbor list, itself among them. None begins with 33 for k-means, with 65 where
-        points keep several, and doubles them, to at most C / 4, while an exact search of a sample of points shows that
+        points keep several, and doubles them, to at most C / 4 or 129, while an exact search of some points shows that
         they are too short: see `docs/search.md`.
     exchange : bool or None, default=None
         Whether k-means begins with exchange steps (Hartigan), which count on both centers following a point, and with
@@ -257,7 +257,7 @@ class Graph(Value):
             lost=False,
         )
         C, longer = len(components.centers), state.n_neighbors > state.first
-        most = max(state.first, C // _MOST_SHARE) if C <= _EXACT_LISTS else max(state.first, _MOST_OF_MANY)
+        most = max(state.first, _MOST_OF_MANY if C > _EXACT_LISTS else max(min(C, _MOST_OF_FEW), C // _MOST_SHARE))
         if state.iteration not in _AUDITS or self.n_neighbors is not None or state.n_neighbors >= C:
             return state, 0
         m = min(_AUDIT_POINTS, seen.n_points)

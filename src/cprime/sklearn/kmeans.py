@@ -20,12 +20,12 @@ import cprime
 from cprime._threads import resolve_threads
 from cprime.sklearn.nearest import Nearest
 
-# Greedy k-means++ of scikit-learn's own draws, up to so many products: some hundredths of a second.
+# Greedy k-means++ of scikit-learn's own draws, and all centers, up to so many products: some hundredths of a second.
 SAME_DRAWS = 2**27
 
 
 def is_small(X: Any, n_clusters: int) -> bool:
-    """Whether scikit-learn's k-means++ of these rows takes no time that matters, so that its draws can be kept."""
+    """Whether scikit-learn's k-means++ of these rows takes no time that matters, so that its clusters can be kept."""
     return X.size * n_clusters * (2 + math.log(n_clusters)) <= SAME_DRAWS
 
 
@@ -107,9 +107,10 @@ class KMeans(Nearest, sklearn.cluster.KMeans):
     Parameters are scikit-learn's. `tol` is, as there, the squared shift of all centers, relative to the mean variance
     of the features, at which a start has converged. What cprime adds:
 
-    - From 256 clusters and 2²⁵ evaluations an iteration the search is "graph", and the start "two-level" in place of
-      k-means++; ``algorithm="elkan"`` asks for the exact search by bounds at any size. Smaller data start from
-      scikit-learn's own draws: the same `random_state` gives the same clusters.
+    - Up to some 2²⁷ products (rows · features · clusters · their logarithm) a fit starts from scikit-learn's own draws
+      and looks at all centers: the same `random_state` gives the same clusters. Beyond, start and search are those of
+      `cprime.KMeans`: "graph" from 128 clusters and 2²⁰ evaluations an iteration, "two-level" from 256 clusters.
+      ``algorithm="elkan"`` asks for the exact search by bounds at any size.
     - `copy_x` has no effect: data are neither moved nor copied.
 
     Attributes
@@ -157,7 +158,7 @@ class KMeans(Nearest, sklearn.cluster.KMeans):
             n_init=self._n_init,
             max_iter=self.max_iter,
             tol=self.tol,
-            search="bounded" if self._algorithm == "elkan" else "auto",
+            search="bounded" if self._algorithm == "elkan" else "full" if is_small(X, self.n_clusters) else "auto",
             random_state=self._own_random_state(init, random_state),
             callbacks=printer,
         )

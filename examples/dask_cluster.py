@@ -96,43 +96,21 @@ for name, km in fits.items():
 # The iteration after the loss makes anew what was lost.
 
 figure, (time, error) = plt.subplots(1, 2, figsize=(9, 3.8))
-for km, color, width in zip(
-    fits.values(), ("C2", "C0", "C1"), (7, 4, 1.5), strict=True
-):
+looks = (("C2", 7), ("C0", 4), ("C1", 1.5))
+for i, ((name, km), (color, width)) in enumerate(zip(fits.items(), looks, strict=True)):
     iterations = np.arange(1, km.n_iter_ + 1)
     time.plot(iterations, km.history_["seconds"], color=color)
-    error.plot(
-        iterations,
-        km.history_["quantization_error"] / one.inertia_,
-        color=color,
-        linewidth=width,
-    )
-struck = fits["two workers, one killed"].history_["seconds"]
+    J = km.history_["quantization_error"] / one.inertia_
+    error.plot(iterations, J, color=color, linewidth=width)
+    place = {"xy": (0.35, 0.9 - 0.09 * i), "xycoords": "axes fraction"}
+    error.annotate(name, color=color, weight="bold", **place)
+time.axvline(KILL + 0.5, color="C1", linestyle=":", linewidth=1)
+place = {"xytext": (4, -4), "textcoords": "offset points", "va": "top"}
 time.annotate(
-    "a worker is killed",
-    (KILL + 1, struck[KILL]),
-    color="C1",
-    xytext=(6, 0),
-    textcoords="offset points",
+    "killed", (KILL + 0.5, 1), color="C1", xycoords=("data", "axes fraction"), **place
 )
-for i, (name, color) in enumerate(zip(fits, ("C2", "C0", "C1"), strict=True)):
-    error.text(
-        0.35,
-        0.9 - 0.09 * i,
-        name,
-        color=color,
-        weight="bold",
-        transform=error.transAxes,
-    )
-time.set(
-    title="what the iterations took",
-    xlabel="iteration",
-    ylabel="seconds",
-    ylim=(0, None),
-)
-error.set(
-    title="J: one curve on top of the other",
-    xlabel="iteration",
-    ylabel="J / J at the end",
-)
+time.set(title="what the iterations took", xlabel="iteration", ylabel="seconds")
+time.set_ylim(0, 1.15 * time.get_ylim()[1])
+error.set(title="J: one curve on top of the other", xlabel="iteration")
+error.set_ylabel("J / J at the end")
 plt.show()

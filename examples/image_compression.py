@@ -161,6 +161,7 @@ for ax, (name, coders) in zip(axes, results.items(), strict=True):
 # At C = 16 the palette of k-means keeps the reds that median cut loses; squares look as
 # good at half the bits.
 
+# sphinx_gallery_thumbnail_number = 2
 image = photographs["china"]
 shown = {
     "the photograph": Coded(image, 24),

@@ -14,6 +14,7 @@ import time
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.ticker import LogLocator
 
 from cprime.datasets import patches
 
@@ -117,6 +118,8 @@ for name, color, marker in zip(indexes, ("C0", "C1"), "so", strict=True):
 search.text(0.05, 0.08, "a point: nprobe = 1, 2, 4 …", transform=search.transAxes)
 search.set(title="searching: recall against rate", xlabel=f"recall of the {K} nearest")
 search.set_ylabel("queries a second")
+search.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+search.yaxis.set_major_formatter("{x:,.0f}")
 search.yaxis.set_minor_formatter("")
 training.set(
     title=f"training: {seconds['FAISS'] / seconds['cprime']:.0f} times as fast",

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
+from textwrap import fill
 
 from matplotlib.axes import Axes
 from matplotlib.backend_bases import RendererBase
@@ -27,6 +28,7 @@ COLORS = {
 _MARKERS = "osD^vPX*<>"
 _LINES = ("-", "--", ":", "-.")
 _SIZE = (3.5, 4.2)  # inches: one column
+_TITLE = 48  # characters that it is wide
 _POINT = 4  # half the side of the room that a point needs, in pixels at 100 dpi
 
 
@@ -93,7 +95,8 @@ def draw(
             axes.plot(x, y, marker="*", markersize=10, color=COLORS[curve.family], markeredgecolor="white", zorder=4)
     axes.set_xlabel(x_label, fontsize=8)
     axes.set_ylabel(y_label, fontsize=8)
-    axes.set_title(title, fontsize=8, loc="left")
+    whole = title.replace(" × ", "\u00a0×\u00a0").replace(" = ", "\u00a0=\u00a0")  # no line ends there
+    axes.set_title(fill(whole, _TITLE), fontsize=8, loc="left")
     axes.tick_params(which="both", labelsize=7)
     axes.grid(which="major", color="0.9", linewidth=0.5)
     axes.spines[["top", "right"]].set_visible(False)

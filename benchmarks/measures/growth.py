@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from benchmarks import executions
 from benchmarks.data import Data
@@ -27,6 +27,7 @@ from cprime import datasets
 
 TITLE = "Growth"
 _JUDGED = 10_000
+_LEAST = 3  # points that a law is fitted to
 _VALUES = {
     "C": (1024, 4096, 16384, 65536),
     "N": (50_000, 100_000, 200_000, 400_000, 800_000),
@@ -134,24 +135,21 @@ def series(records: list[Record]) -> dict[str, list[tuple[int, list[float]]]]:
 
 
 def exponent(points: list[tuple[int, list[float]]]) -> tuple[float, float]:
-    """The slope of a least-squares line through the logarithms of the medians, and its standard error.
-
-    The error is not a number where there are only two points.
-    """
+    """The slope of a least-squares line through the logarithms of three medians or more, and its standard error."""
     x = np.log([value for value, _ in points])
     y = np.log([median(seconds) for _, seconds in points])
     slope, intercept = np.polyfit(x, y, 1)
     residual = float(((y - slope * x - intercept) ** 2).sum())
     freedom = len(points) - 2
-    error = np.sqrt(residual / freedom / ((x - x.mean()) ** 2).sum()) if freedom else np.nan
+    error = np.sqrt(residual / freedom / ((x - x.mean()) ** 2).sum())
     return float(slope), float(error)
 
 
 def _law(points: list[tuple[int, list[float]]]) -> str:
-    if len(points) < 2:
+    if len(points) < _LEAST:
         return ""
     slope, error = exponent(points)
-    return f"{slope:+.2f}" if np.isnan(error) else f"{slope:+.2f} ± {error:.2f}"
+    return f"{slope:+.2f} ± {error:.2f}"
 
 
 def report(records: list[Record]) -> str:
@@ -215,7 +213,7 @@ def _figure(records: list[Record]) -> Figure:
     along = records[0]["along"]
     curves = []
     for name, points in series(records).items():
-        law = f" $\\propto {_SYMBOLS[along]}^{{{exponent(points)[0]:.2f}}}$" if len(points) > 1 else ""
+        law = f" $\\propto {_SYMBOLS[along]}^{{{exponent(points)[0]:.2f}}}$" if len(points) >= _LEAST else ""
         curves.append(
             Curve(
                 label=name + law,
@@ -232,5 +230,9 @@ def _figure(records: list[Record]) -> Figure:
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         axes.xaxis.set_minor_formatter(NullFormatter())
+        low, high = axes.get_ylim()
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 100 * low else (1,)))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.yaxis.set_minor_formatter(NullFormatter())
 
     return draw(curves, _NAMES[along], "seconds an iteration", _heading(records), finish=ticks)

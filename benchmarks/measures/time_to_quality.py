@@ -172,7 +172,10 @@ def _verdict(records: list[Record]) -> str:
     if records[0]["model"] in MIXTURES:
         if records[0]["model"] != "mixture":
             return ""
-        return "Peers whose components have more parameters reach a greater L; it compares the fits of one model."
+        return (
+            "Peers whose components have more parameters reach a greater L, which compares the fits of one model only: "
+            "the figure has those of one."
+        )
     if len({PEERS[record["peer"]].family == "cprime" for record in done}) < 2:
         return ""  # only ours, or only others
     below, left = unmatched(records)
@@ -195,9 +198,14 @@ def _notes(records: list[Record]) -> str:
 def figures(records: list[Record]) -> dict[str, Figure]:
     return {
         f"{group[0]['model']}-{group[0]['data']}-{group[0]['C']}": _figure(group)
-        for group in grouped(records, "model", "data", "C")
-        if sum(bool(record.get("seconds")) for record in group) > 1  # a point alone has no axes
+        for group in grouped(_drawn(records), "model", "data", "C")
+        if len(group) > 1  # a point alone has no axes
     }
+
+
+def _drawn(records: list[Record]) -> list[Record]:
+    """What is measured of peers whose models are the same."""
+    return [record for record in records if record.get("seconds") and not PEERS[record["peer"]].apart]
 
 
 def _figure(records: list[Record]) -> Figure:
@@ -205,7 +213,7 @@ def _figure(records: list[Record]) -> Figure:
     assert base is not None
     mixture = base["model"] in MIXTURES
     curves = []
-    for group in grouped((record for record in records if record.get("seconds")), "peer"):
+    for group in grouped(records, "peer"):
         group = sorted(group, key=lambda record: median(record["seconds"]))
         values = [
             record["value"] if mixture else [100 * ratio for ratio in ratios(record["value"], base["value"])]

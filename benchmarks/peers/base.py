@@ -56,6 +56,7 @@ class Peer:
     start: where it starts from, in words       note: what a reader must know besides
     fixed: the settings that make it do n iterations, None if it cannot be told
     choices: the settings of a time-to-quality curve besides, or instead
+    apart: whether its components have other parameters than those of its model's other peers: it has no curve then
     unsuitable: for (N, D, C), why there is no point in running it; None if there is
     """
 
@@ -69,6 +70,7 @@ class Peer:
     note: str = ""
     fixed: Callable[[int], Settings] | None = None
     choices: tuple[Settings, ...] = ()
+    apart: bool = False
     unsuitable: Callable[[int, int, int], str | None] = lambda N, D, C: None
 
     @property

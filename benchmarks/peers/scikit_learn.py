@@ -160,6 +160,7 @@ PEERS = (
         fit=mixture,
         start=GIVEN,
         note=f"GaussianMixture(covariance_type='spherical'); {_OTHER_MODEL}",
+        apart=True,
         fixed=_steps,
     ),
     *(
@@ -183,6 +184,7 @@ PEERS = (
         fit=bayesian,
         start=OWN,
         note=f"BayesianGaussianMixture(covariance_type='spherical'), judged by its posterior means; {_OTHER_MODEL}",
+        apart=True,
         fixed=_steps,
     ),
     Peer(

@@ -9,6 +9,7 @@ point looks at the search's, where the points lie the data's.
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
 from typing import Any, cast
 
@@ -177,13 +178,13 @@ def assigned(data: Data, fit: Fit, plan: Plan) -> tuple[Fit, bool]:
 
 def sampler(data: Data, model: Model) -> Sample:
     """A few rows as the components are compared with them, and what they keep."""
+    return partial(_sample, data, model)
 
-    def sample(rows: NDArray[np.int64]) -> tuple[Floats, Kept]:
-        taken = data.take(rows)
-        assert taken.kept is not None
-        return model.embed(taken.X), taken.kept
 
-    return sample
+def _sample(data: Data, model: Model, rows: NDArray[np.int64]) -> tuple[Floats, Kept]:
+    taken = data.take(rows)
+    assert taken.kept is not None
+    return model.embed(taken.X), taken.kept
 
 
 def report(fit: Fit, plan: Plan, change: float) -> bool:

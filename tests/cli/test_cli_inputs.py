@@ -164,6 +164,22 @@ def test_rows_with_missing_values_are_left_out(chunked, gaps, fitted, cprime, X,
     assert "177" in outcome.err
 
 
+def test_rows_to_predict_with_missing_values_are_an_error_that_names_the_option(gaps, fitted, fails, tmp_path):
+    fitted(
+        gaps,
+        "--id",
+        "name",
+        "--drop",
+        "w",
+        "--missing",
+        "drop",
+        notes=[f"3 of the 180 rows of {gaps} have missing values and are left out"],
+    )
+    line = fails("predict", model_of(tmp_path), gaps, "-o", tmp_path / "l.npy")
+    assert "row 0, column 'b': nan" in line
+    assert line.endswith("; --missing drop leaves such rows out")
+
+
 def model_of(tmp_path):
     return tmp_path / "m.safetensors"
 

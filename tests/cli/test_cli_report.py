@@ -84,7 +84,9 @@ def test_each_model_of_a_report_sees_the_rows_in_its_own_way(cprime, fails, gaps
     scaled, plain, page = (tmp_path / name for name in ("scaled.safetensors", "plain.safetensors", "page.html"))
     for options in (("--scale", "-o", scaled), ("-o", plain)):
         assert cprime("fit", data, "-k", 4, "--missing", "drop", *options, "-q").code == 0
-    assert "row 3, column 'x': nan" in fails("report", plain, data, "-o", page)
+    line = fails("report", plain, data, "-o", page)
+    assert "row 3, column 'x': nan" in line
+    assert line.endswith("; --missing drop leaves such rows out")
     flows = []
     monkeypatch.setattr(making, "comparison", lambda *seen: flows.append(comparison(*seen)) or flows[-1])
     for one, other in ((scaled, plain), (plain, scaled)):

@@ -97,14 +97,14 @@ def opened(path: str | Path, request: Request, expected: tuple[str, ...] | None 
 
 
 @contextmanager
-def hinted() -> Iterator[None]:
-    """Errors about missing values say which option sees to them."""
+def hinted(*, fills: bool = True) -> Iterator[None]:
+    """Errors about missing values say which option sees to them; fills: whether means may be put in their place."""
     try:
         yield
     except ValueError as error:
         if ": nan; values must be finite" not in str(error):
             raise
-        hint = "--missing drop leaves such rows out, --missing mean puts the column's mean"
+        hint = "--missing drop leaves such rows out" + (", --missing mean puts the column's mean" if fills else "")
         raise ValueError(f"{error}; {hint}") from error
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cprime import load
 from cprime.callbacks import RowsProgress
-from cprime.cli.files import Opened, Request, as_of, opened
+from cprime.cli.files import Opened, Request, as_of, hinted, opened
 from cprime.cli.outputs import ROWS_SUFFIXES, STDOUT, Columns, check_output, print_json, rows_writer
 from cprime.cli.summary import centers, print_summary, sizes
 from cprime.sources import ahead
@@ -103,7 +103,11 @@ def predict(
     start = perf_counter()
     counts = np.zeros(len(centers(estimator)), dtype=np.int64)
     ranges = list(pairwise(accumulate(source.sizes, initial=0)))
-    with RowsProgress(source.n_rows, quiet=quiet) as progress, rows_writer(output, source.n_rows) as write:
+    with (
+        hinted(fills=False),
+        RowsProgress(source.n_rows, quiet=quiet) as progress,
+        rows_writer(output, source.n_rows) as write,
+    ):
         for (begin, end), X in zip(ranges, ahead(source.watched(progress.rows), ranges), strict=True):
             source.check_finite(X, begin)
             rows = wanted.columns(estimator, X)

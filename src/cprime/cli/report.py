@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cprime import load
-from cprime.cli.files import Request, opened
+from cprime.cli.files import Request, hinted, opened
 from cprime.cli.outputs import check_output, print_json
 from cprime.report import Names, Report, State, report_of
 
@@ -37,7 +37,8 @@ def report(
     names = getattr(estimator, "feature_names_in_", None)
     source = opened(path, request, None if names is None else tuple(names)).source  # each model fills and scales
     called = Names(Path(path).name, model.name, None if compare is None else compare.name)
-    made = report_of(estimator, source, compare=other, names=called, **page)
+    with hinted(fills=False):
+        made = report_of(estimator, source, compare=other, names=called, **page)
     made.save(output)
     if as_json:
         print_json(

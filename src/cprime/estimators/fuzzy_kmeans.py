@@ -65,7 +65,8 @@ class FuzzyKMeans(CallbackSupportMixin, Arrays, Graded):
     random_state : int, RandomState instance or None, default=None
         Source of the random numbers of the start.
     verbose : int, default=0
-        1 shows the library's log of every iteration on standard error.
+        1 shows a progress bar: the objective, and about how long it will take still; where no bar can be drawn, in a
+        file say, the library's log, a line an iteration.
 
     Attributes
     ----------

@@ -62,7 +62,8 @@ class KMedoids(CallbackSupportMixin, Arrays, Prototypes):
     random_state : int, RandomState instance or None, default=None
         Source of the random start.
     verbose : int, default=0
-        1 shows the library's log of every iteration on standard error.
+        1 shows a progress bar: J by iteration; where no bar can be drawn, in a file say, the library's log, a line an
+        iteration.
 
     Attributes
     ----------

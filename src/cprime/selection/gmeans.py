@@ -52,7 +52,8 @@ class GMeans(Splitter):
     random_state : int, RandomState instance or None, default=None
         Source of the random numbers of the first start; from one cluster nothing is random.
     verbose : int, default=0
-        1 shows the library's log of every round on standard error.
+        1 shows a progress bar: how many clusters there are, and the criterion; where no bar can be drawn, in a file
+        say, the library's log, a line a round.
 
     Attributes
     ----------

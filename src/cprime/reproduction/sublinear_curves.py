@@ -113,7 +113,7 @@ def reached(grid: list[int], error: NDArray, bar: float) -> float | None:
 
 
 def draw_errors(axes: "Axes", data: str, column: dict[str, Any], title: str, top: float) -> None:
-    """φ by iteration: means (solid) with their standard errors (shaded), and the run that ends lowest (dotted)."""
+    """φ by iteration: means (solid) with their standard errors (shaded); a ring is where the best run ends."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     power = 0 if top < _LARGE else int(np.log10(top))
@@ -122,7 +122,7 @@ def draw_errors(axes: "Axes", data: str, column: dict[str, Any], title: str, top
         iterations = np.array(curve["iterations"])
         shown = iterations <= SHOWN[data]
         _line(axes, iterations[shown], curve["error"], color, "-", shown)
-        axes.plot(iterations[shown], np.array(curve["best"])[shown], ":", color=color, linewidth=1)
+        axes.plot(SHOWN[data], curve["best"][-1], "o", color=color, markersize=4, fillstyle="none", clip_on=False)
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7)))
     axes.yaxis.set_minor_locator(NullLocator())
@@ -153,17 +153,22 @@ def _colors(data: str, column: dict[str, Any]) -> list[str]:
     return [_COLORS[values.index(int(G))] for G in column]
 
 
-def draw_bounds(axes: "Axes", data: str, column: dict[str, Any], title: str) -> None:
-    """L (solid) and F (dashed) by iteration, means with their standard errors."""
-    frame(axes, title, "iterations", "nats a point")
+def likely(found: dict[str, dict[str, Any]]) -> tuple[float, float]:
+    """What the axes of L and F reach, in all panels alike: from a little below where the full algorithms' F begins."""
+    top = max(max(curve["log_likelihood"]["mean"]) for column in found.values() for curve in column.values())
+    start = min(list(column.values())[-1]["free_energy"]["mean"][0] for column in found.values())
+    return top - 1.25 * (top - start), top + 0.06 * (top - start)
+
+
+def draw_bounds(axes: "Axes", data: str, column: dict[str, Any], title: str, heights: tuple[float, float]) -> None:
+    """L, means (solid) with their standard errors (shaded), and the means of F (thin, dashed), by iteration."""
+    frame(axes, title, "", "nats a point")
     for curve, color in zip(column.values(), _colors(data, column), strict=True):
         iterations = np.array(curve["iterations"])[1:]
         shown = iterations <= SHOWN[data]
         _line(axes, iterations[shown], curve["log_likelihood"], color, "-", shown)
-        _line(axes, iterations[shown], curve["free_energy"], color, "--", shown)
-    top = max(max(curve["log_likelihood"]["mean"]) for curve in column.values())
-    start = list(column.values())[-1]["free_energy"]["mean"][0]
-    axes.set_ylim(top - 1.6 * (top - start), top + 0.08 * (top - start))
+        axes.plot(iterations[shown], np.array(curve["free_energy"]["mean"])[shown], "--", color=color, linewidth=0.7)
+    axes.set_ylim(*heights)
     _name(axes, data, column, "log_likelihood")
 
 

@@ -84,7 +84,7 @@ def draw(result: Result, figure: "Figure") -> None:
     top = curves.highest(result.data)
     for axes, (name, column) in zip(figure.subplots(2, 2).flat, result.data.items(), strict=True):
         curves.draw_errors(axes, _DATA, column, name, top)
-    title = f"BIRCH 5×5, means of {result.runs} runs ± standard errors; dotted: best run; black: all C = 25"
+    title = f"BIRCH 5×5, means of {result.runs} runs ± standard errors; rings: where the best ends; black: all C = 25"
     figure.suptitle(title, fontsize=9)
 
 

@@ -158,19 +158,23 @@ def _matches(found: dict[str, dict[str, Any]], name: str, G: str) -> Row:
 def draw(result: Result, figure: "Figure") -> None:
     """A column for each algorithm; of each data set L with F, and φ below them."""
     data_sets = list(result.data)
-    figure.set_size_inches(9.5, 4.4 * len(data_sets))
+    figure.set_size_inches(12, 4.8 * len(data_sets))
     panels = figure.subplots(2 * len(data_sets), 4)
     for (upper, lower), data in zip(panels.reshape(-1, 2, 4), data_sets, strict=True):
         found = result.data[data]
-        top = curves.highest(found)
+        top, heights = curves.highest(found), curves.likely(found)
         for above, below, (name, column) in zip(upper, lower, found.items(), strict=True):
-            curves.draw_bounds(above, data, column, f"{data}: {name}")
+            curves.draw_bounds(above, data, column, f"{data}: {name}", heights)
             curves.draw_errors(below, data, column, "", top)
+        for axes in (*upper[1:], *lower[1:]):  # as the first ones
+            axes.set_ylabel("")
+            axes.tick_params(axis="y", labelleft=False)
     counts = f"{result.runs} runs on BIRCH"
     if "KDD" in data_sets:
         counts += f", at most {curves.most_runs(result.data['KDD'])} on KDD"
     figure.suptitle(
-        f"L (solid) and F (dashed), φ (solid) and the best run (dotted), means ± standard errors: {counts}", fontsize=9
+        f"means with standard errors of L (F is thin and dashed) and of φ (rings: the best run's end): {counts}",
+        fontsize=10,
     )
 
 

@@ -76,8 +76,8 @@ def k_means(axes: Axes, title: str, panel: dict[str, Any], until: int, gaps: boo
         lines.append((example, color, f"{example['missed']} missed"))
     ends = []
     for k, (curves, color, text) in enumerate(lines):
-        for measure, style in (("log_likelihood", "-"), ("free_energy", "--")):
-            axes.plot(iterations[: until + 1], curves[measure][: until + 1], style, color=color, linewidth=1.4)
+        for measure, style, width in (("log_likelihood", "-", 1.8), ("free_energy", "--", 0.8)):
+            axes.plot(iterations[: until + 1], curves[measure][: until + 1], style, color=color, linewidth=width)
         ends.append((_at(iterations, curves["log_likelihood"], until), text, color))
         if gaps:
             place = until * (1.02 + 0.02 * k)

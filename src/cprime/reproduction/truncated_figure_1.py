@@ -33,6 +33,13 @@ _DATA_SETS = 10
 _SIZES = (100, 1000)
 _NEARLY_VANISHED = 0.01
 _UNTIL = 20
+_READING = """A, D  solid: L, dashed: F; runs by how
+         many clusters they miss
+B, C, E, F  solid: mean of the runs,
+         dashed: the best of them
+G, H  means, shaded: standard errors
+I, J, K  circles: true centers,
+         crosses: those that were found"""
 
 
 def compute(context: Context) -> Result:
@@ -151,31 +158,33 @@ def _kdd_rows(gaps: dict[str, Any]) -> list[Row]:
 
 
 def draw(result: Result, figure: Figure) -> None:
-    """Panels A to H in two rows, I to K in a column at the right, as in the source."""
-    figure.set_size_inches(11.5, 6.2)
-    grid = figure.add_gridspec(6, 5, width_ratios=(1, 1, 1, 1, 1.1))
+    """A row for each data set: grid, random and KDD; centers in the last column; how to read it in the free place."""
+    figure.set_size_inches(12, 8.8)
+    panel = figure.subplots(3, 4)
     content = result.data
-    for row, letters, kind in ((0, "ABC", "grid"), (3, "DEF", "random")):
-        axes = [figure.add_subplot(grid[row : row + 3, column]) for column in range(3)]
+    for row, letters, kind in ((panel[0], "ABC", "grid"), (panel[1], "DEF", "random")):
         what = ("k-means, L and F", "C′, L", "C′, purity")
         titles = [drawing.titled(f"{kind}: {text}", letter) for letter, text in zip(letters, what, strict=True)]
         first, second, third = (content[letter] for letter in letters)
-        drawing.k_means(axes[0], titles[0], first, _UNTIL)
-        drawing.by_active(axes[1], titles[1], second, "log_likelihood", _UNTIL)
+        drawing.k_means(row[0], titles[0], first, _UNTIL)
+        drawing.by_active(row[1], titles[1], second, "log_likelihood", _UNTIL)
         tuned = (third["dbscan"]["agreement"]["purity"], "DBSCAN")
-        drawing.by_active(axes[2], titles[2], third, "purity", _UNTIL, reference=tuned)
-    for row, letter, measures, text in (
-        (0, "G", ("log_likelihood", "free_energy"), "L and F"),
-        (3, "H", ("quantization_error",), "φ"),
+        drawing.by_active(row[2], titles[2], third, "purity", _UNTIL, reference=tuned)
+    for ax, letter, measures, text in (
+        (panel[2, 0], "G", ("log_likelihood", "free_energy"), "L and F"),
+        (panel[2, 1], "H", ("quantization_error",), "φ"),
     ):
-        ax, title = figure.add_subplot(grid[row : row + 3, 3]), drawing.titled(f"KDD: C′, {text}", letter)
+        title = drawing.titled(f"KDD: C′, {text}", letter)
         if "GH" in content:
             drawing.kdd(ax, title, content["GH"], measures)
         else:
             drawing.skipped(ax, title, result.skipped[-1])
-    for row, (letter, text) in enumerate((("I", "grid, k-means"), ("J", "random, k-means"), ("K", "random, C′ = 2"))):
-        ax = figure.add_subplot(grid[2 * row : 2 * row + 2, 4])
+    for ax, (letter, text) in zip(
+        panel[:, 3], (("I", "grid, k-means"), ("J", "random, k-means"), ("K", "random, C′ = 2")), strict=True
+    ):
         drawing.centers(ax, drawing.titled(text, letter), content[letter], content["points"][text.split(",")[0]])
+    panel[2, 2].set_axis_off()
+    panel[2, 2].text(0, 0.9, _READING, transform=panel[2, 2].transAxes, va="top", fontsize=9, linespacing=1.7)
 
 
 ENTRY = Entry(

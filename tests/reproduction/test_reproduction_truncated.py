@@ -60,11 +60,11 @@ def test_figure_1_with_kdd(monkeypatch):
     assert [row.met for row in by_start(result.rows, "E: ")] == [row.ours > 0 for row in by_start(result.rows, "E: ")]
     gaps = result.data["GH"]["gap"]
     assert [gaps[n]["mean"] for n in ("1", "2", "5", "10")] == sorted((g["mean"] for g in gaps.values()), reverse=True)
-    assert len(drawn(result).axes) == 11
+    assert len(drawn(result).axes) == 12
 
 
 @pytest.mark.usefixtures("without_kdd")
-@pytest.mark.parametrize(("name", "n_axes"), [("truncated-figure-1", 11), ("truncated-figure-s3", 7)])
+@pytest.mark.parametrize(("name", "n_axes"), [("truncated-figure-1", 12), ("truncated-figure-s3", 7)])
 def test_missing_kdd_is_said(monkeypatch, name, n_axes):
     monkeypatch.setattr(figure_1, "tuned", quickly_tuned)
     result = entry(name).compute(CONTEXT)

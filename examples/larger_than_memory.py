@@ -133,7 +133,7 @@ for color, (way, course) in zip(("C1", "C0"), courses.items(), strict=True):
         ha="center",
         weight="bold",
     )
-ax.set_ylim(0, 1.15 * max(course[:, 1].max() for course in courses.values()))
+ax.set_ylim(0, 1.25 * size)
 ax.set(
     title=f"by its path, a fit takes {share:.0%} of the memory of its data",
     xlabel="seconds",

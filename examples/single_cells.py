@@ -4,10 +4,8 @@ Types of single cells
 
 Sequencing counts the molecules of thousands of genes in each of thousands of cells, and
 cells of one type are alike. The usual way is followed here: counts are scaled to equal
-depth, their logarithms go to principal components, and these are clustered. Labels are
-written into the `obs` of an AnnData object, where other tools for single cells find
-them, if that library is installed. The counts are **simulated**, Poisson of log-normal
-rates, so that the true types are known.
+depth, their logarithms go to principal components, and these are clustered. The
+counts are **simulated**, Poisson of log-normal rates, so that the true types are known.
 """
 
 import time
@@ -18,14 +16,13 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.decomposition import PCA
 from sklearn.metrics import adjusted_rand_score, confusion_matrix
 
+import cprime
 from cprime import GaussianMixture, KMeans
 
 try:
-    import anndata
-    import pandas as pd
+    from anndata import AnnData
 except ImportError:
-    anndata = None
-    print("anndata is not installed: labels stay in arrays")
+    AnnData = None
 
 plt.style.use("cprime.style")
 
@@ -76,18 +73,20 @@ for name, estimator in estimators.items():
     print(f"{name}: {seconds:.2f} s, {found}")
 
 # %%
-# Labels into AnnData
-# -------------------
-# `fit` and `predict` take an AnnData object as well, and then read its `X`.
+# With AnnData
+# ------------
+# Who keeps cells in an AnnData has functions in the manner of scanpy's tools. They take
+# the components from `obsm["X_pca"]` and write the clusters, as categories, into `obs`,
+# and what there is to know of a fit into `uns`.
 
-if anndata is not None:
-    cells = anndata.AnnData(counts.astype(np.float32), obsm={"X_pca": X})
-    for name, estimator in estimators.items():
-        cells.obs[name] = pd.Categorical(estimator.labels_.astype(str))
-    cells.obs["certainty"] = (
-        estimators["mixture"].predict_proba(cells.obsm["X_pca"]).max(axis=1)
-    )
+if AnnData is None:
+    print("anndata is not installed")
+else:
+    cells = AnnData(counts.astype(np.float32), obsm={"X_pca": X})
+    cprime.tl.kmeans(cells, C, n_init=5)
+    cprime.tl.gaussian_mixture(cells, C, n_init=5)
     print(cells)
+    print(cells.obs.head())
 
 # %%
 # What became of the types

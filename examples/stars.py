@@ -17,9 +17,15 @@ from itertools import pairwise
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import to_rgb
+from sklearn.base import clone
 
 from cprime import GaussianMixture
 from cprime.plots import ClustersDisplay
+
+try:
+    from astropy.table import Table
+except ImportError:
+    Table = None
 
 plt.style.use("cprime.style")
 KINDS = ("stars", "galaxies", "quasars")
@@ -121,6 +127,19 @@ for kind, name in enumerate(KINDS):
 lowest = mixture.score_samples(X).argsort()[: len(odd)]
 found = np.isin(lowest, odd).sum()
 print(f"{found} of the {len(odd)} odd objects are among as many of lowest density")
+
+# %%
+# A table of astropy
+# ------------------
+# is a catalogue that is fitted as it is; the model then knows the columns by name.
+
+if Table is None:
+    print("astropy is not installed")
+else:
+    table = Table(X, names=("u_g", "g_r", "r_i", "i_z"))
+    again = clone(mixture).fit(table)
+    print(f"columns: {', '.join(again.feature_names_in_)}")
+    print(f"the same means: {np.array_equal(again.means_, mixture.means_)}")
 
 # %%
 # The picture

@@ -122,6 +122,7 @@ def thousands_of_gaussians(said):
 def stars(said):
     assert numbers("kind is right for #%", said)[0] > 95
     assert numbers("\n# of the 60 odd", said)[0] > 40
+    assert "the same means: True" in said or "astropy is not installed" in said
 
 
 def streaming(said):

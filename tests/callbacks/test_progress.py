@@ -55,7 +55,11 @@ def test_a_bar_shows_the_bound_of_a_mixture_and_the_time_left(terminal):
     [
         (FuzzyKMeans(3, n_init=2, max_iter=9), {"objective": 12.5}, ["FuzzyKMeans start 1/2 2/9", "objective 12.5"]),
         (KMedoids(3, max_iter=7), {"objective": 2.5, "n_swaps": 4}, ["KMedoids 2/7", "objective 2.5"]),
-        (XMeans(max_rounds=5), {"n_clusters": 17, "criterion": 8.5}, ["XMeans 2/5", "17 clusters  BIC 8.5"]),
+        (
+            XMeans(max_rounds=5),
+            {"n_clusters": 17, "criterion": 8.5},
+            ["XMeans 2/5", "17 clusters  BIC 8.5", "0.125 s/round"],
+        ),
     ],
 )
 def test_a_bar_shows_what_other_loops_have(estimator, of_loop, shown, terminal):

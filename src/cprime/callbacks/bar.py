@@ -188,7 +188,7 @@ class ProgressBar(RowsProgress):
         rounds = hasattr(estimator, "max_rounds")  # of several fits each, where tol is theirs
         most, tol = (estimator.max_rounds, None) if rounds else (estimator.max_iter, getattr(estimator, "tol", None))
         self._pace = Pace(most, tol)
-        self._n_init = 1 if rounds else estimator.n_init
+        self._n_init, self._unit = (1, "round") if rounds else (estimator.n_init, "iteration")
         self._mixture = hasattr(estimator, "n_components")
         if self._progress is not None:
             self._task = self._progress.add_task(f"{self._name} seeding", total=None, figures="")
@@ -223,7 +223,7 @@ class ProgressBar(RowsProgress):
         self.__exit__(None, None, None)
 
     def _figures(self, row: Mapping[str, Any]) -> str:
-        shown = [self._reached(row), f"{row['seconds']:.3g} s/iteration"]
+        shown = [self._reached(row), f"{row['seconds']:.3g} s/{self._unit}"]
         if row["agreement"] is not None:
             shown.insert(1, f"agreement {row['agreement']:.3f}")
         seconds = self._pace.seconds_left

@@ -5,6 +5,8 @@ import re
 from importlib import metadata
 from pathlib import Path
 
+from docutils import nodes
+
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 
@@ -25,6 +27,7 @@ extensions = [
 templates_path = ["_templates"]
 nitpicky = True
 default_role = "literal"
+smartquotes = False  # quotes are those of strings
 
 myst_enable_extensions = ["colon_fence", "deflist", "html_image"]
 myst_heading_anchors = 3
@@ -64,6 +67,8 @@ html_favicon = "_static/logo.svg"
 html_static_path = ["_static"]
 html_css_files = ["style.css"]
 html_show_sourcelink = False
+WITHOUT_SUBPAGES = ("choose", "faq", "index", "migrating", "start", "teach")
+html_sidebars = {page: [] for page in WITHOUT_SUBPAGES}
 html_theme_options = {
     "logo": {"text": "cprime"},
     "header_links_before_dropdown": 7,
@@ -103,6 +108,21 @@ def read_source(app, name: str, source: list[str]) -> None:
     source[0] = _LINK.sub(moved, source[0])
 
 
+def link_names(app, doctree: nodes.document, name: str) -> None:
+    """Let public names in code lead to their page: ``KMeans``, ``cprime.KMeans``, ``selection.sweep(…)``.
+
+    Where other libraries have the same names, those with ``cprime.`` alone.
+    """
+    objects = {full: (found.docname, found.node_id) for full, found in app.env.domaindata["py"]["objects"].items()}
+    for literal in list(doctree.findall(nodes.literal)):
+        words = literal.astext().partition("(")[0]
+        full = words if name == "migrating" else f"cprime.{words.removeprefix('cprime.')}"
+        page, anchor = objects.get(full, (name, ""))
+        if page != name and not isinstance(literal.parent, nodes.reference | nodes.title):
+            uri = f"{app.builder.get_relative_uri(name, page)}#{anchor}"
+            literal.replace_self(nodes.reference("", "", literal.deepcopy(), refuri=uri, internal=True))
+
+
 def skip_inherited(app, what: str, name: str, obj: object, skip: bool, options) -> bool | None:
     """Leave out what scikit-learn's base classes bring, but for the two verbs that people look for."""
     theirs = (getattr(obj, "__module__", None) or "").startswith("sklearn.")
@@ -111,5 +131,6 @@ def skip_inherited(app, what: str, name: str, obj: object, skip: bool, options) 
 
 def setup(app) -> dict[str, bool]:
     app.connect("autodoc-skip-member", skip_inherited)
+    app.connect("doctree-resolved", link_names)
     app.connect("source-read", read_source)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

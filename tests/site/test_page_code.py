@@ -103,7 +103,7 @@ def test_code_runs(page, tmp_path, monkeypatch):
 
 
 def test_pages_have_code():
-    assert {ROOT / "README.md", DOCS / "migrating.md", DOCS / "search.md"} <= set(WITH_CODE)
+    assert {ROOT / "README.md", DOCS / "migrating.md", DOCS / "searches.md"} <= set(WITH_CODE)
 
 
 def test_a_page_that_is_wrong_is_seen():

@@ -1,7 +1,7 @@
 """Links between the files of the documentation lead somewhere, on GitHub as on the site."""
 
 import pytest
-from page_reading import PAGES, ROOT, anchors, links, name
+from page_reading import DOCS, PAGES, ROOT, anchors, links, name
 
 
 def broken(page, text: str) -> list[str]:
@@ -21,6 +21,10 @@ def broken(page, text: str) -> list[str]:
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_links_lead_somewhere(page):
     assert broken(page, page.read_text(encoding="utf-8")) == []
+
+
+def test_no_page_stands_where_the_site_has_its_own():
+    assert {"genindex", "search"} & {page.stem for page in DOCS.glob("*.md")} == set()
 
 
 def test_the_check_sees_what_is_broken():

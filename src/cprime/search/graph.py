@@ -173,7 +173,7 @@ class Graph(Value):
     n_neighbors : int or None, default=None
         G, the length of a component's neighbor list, itself among them. None begins with 33 for k-means, with 65 where
         points keep several, and doubles them, to at most C / 4 or 129, while an exact search of some points shows that
-        they are too short: see `docs/search.md`.
+        they are too short: see `docs/searches.md`.
     exchange : bool or None, default=None
         Whether k-means begins with exchange steps (Hartigan), which count on both centers following a point, and with
         jumps of clusters, where two can be one and another should be two: they end in better optima, and plain steps

@@ -110,11 +110,9 @@ begin = time.perf_counter()
 km = KMeans(C, metric="cosine", search="graph", n_init=3, random_state=0).fit(X)
 seconds, certificate = time.perf_counter() - begin, km.certificate_
 print(f"{seconds:.2f} s for {km.n_init} starts; the best took {km.n_iter_} iterations")
-print(
-    f"certificate: {certificate['agreement']:.1%} of {certificate['n_points']:,}"
-    " documents are at the nearest center of all, and J is"
-    f" {certificate['relative_excess']:.2%} above that of nearest centers"
-)
+print(f"certificate, of a sample of {certificate['n_points']:,} documents:")
+print(f"{certificate['agreement']:.1%} are at the nearest center of all")
+print(f"J is {certificate['relative_excess']:.2%} above that of nearest centers")
 
 # %%
 # Names
@@ -129,9 +127,10 @@ titles = np.array(
 sizes = np.bincount(km.labels_)
 order = sizes.argsort()[::-1]
 distances = km.transform(X).min(axis=1)
-for c in order[:5]:
+for c in order[:6]:
     members = np.flatnonzero(km.labels_ == c)
-    print(f"{titles[c]}: {', '.join(names[members[distances[members].argsort()[:3]]])}")
+    nearest = members[distances[members].argsort()[:3]]
+    print(titles[c], *names[nearest], sep="\n    ")
 
 # %%
 # Most clusters are a topic of one library; some, such as random numbers and Fourier

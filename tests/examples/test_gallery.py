@@ -136,7 +136,7 @@ def single_cells(said):
 
 
 def documents(said):
-    assert numbers("#% of 1,000 documents", said)[0] > 95
+    assert numbers("#% are at the nearest center", said)[0] > 95
 
 
 def larger_than_memory(said):

@@ -55,7 +55,7 @@ class BisectingKMeans(Distances, sklearn.cluster.BisectingKMeans):
         """Cut one cluster of the tree into the best two of `n_init` starts."""
         rows = cluster_to_bisect.indices
         X, norms, weights = X[rows], x_squared_norms[rows], sample_weight[rows]
-        data = weighted(X, weights)
+        data = weighted(X, None if (weights == 1).all() else weights)  # what fit has made of none
         core = cprime.KMeans(2, max_iter=self.max_iter, tol=self.tol, search="full")
         core._least_shift = self.tol
         plan = core._plan(data)
@@ -79,7 +79,8 @@ class BisectingKMeans(Distances, sklearn.cluster.BisectingKMeans):
         assert best is not None
         _, labels, centers = best
         if self.bisecting_strategy == "biggest_inertia":
-            scores = np.bincount(labels, weights * kernels.nearest(as_computed(X), centers)[1][:, 0], minlength=2)
+            squares = np.where(labels == 0, *kernels.min_distances(as_computed(X), centers))
+            scores = np.bincount(labels, weights * squares, minlength=2)
         else:
             scores = np.bincount(labels, minlength=2)
         cluster_to_bisect.split(labels, centers, scores)

@@ -18,6 +18,7 @@ BLACK, BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, YELLOW = (
     "#F0E442",
 )
 _BESIDE: dict[str, Any] = {"xytext": (4, 0), "textcoords": "offset points", "va": "center", "fontsize": 8}
+_NEAR, _FAR = 4, 12  # points from the edge to names where they belong, and to names with lines
 COLORS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 
 
@@ -39,9 +40,11 @@ def name_curve(axes: "Axes", text: str, at: tuple[float, float], color: str, **o
 def name_curves(axes: "Axes", curves: Sequence[tuple[str, float, str]], gap: float = 0.075) -> None:
     """The names of curves at the right edge, where they end: (name, height in data units, colour) each.
 
-    They are moved apart to a distance of `gap` of the panel's height, and a curve that ends outside has its name at
-    the edge.
+    They are moved apart to a distance of `gap` of the panel's height, with lines to where they belong, and a curve that
+    ends outside has its name at the edge.
     """
+    from matplotlib.transforms import offset_copy
+
     bottom, top = axes.transData.inverted().transform(axes.transAxes.transform([(0, 0), (0, 1)]))[:, 1]
     heights = [
         axes.transAxes.inverted().transform(axes.transData.transform((1, min(max(value, bottom), top))))[1]
@@ -54,5 +57,10 @@ def name_curves(axes: "Axes", curves: Sequence[tuple[str, float, str]], gap: flo
         highest = 1 - gap * (len(order) - 1 - left)
         places[i] = min(max(heights[i], lowest), highest)
         lowest = places[i] + gap
+    moved = {i for i in places if abs(places[i] - heights[i]) > gap / 2}
+    beside = offset_copy(axes.transAxes, axes.get_figure(root=True), x=_FAR if moved else _NEAR, units="points")
+    line = {"arrowstyle": "-", "linewidth": 0.5, "shrinkA": 0, "shrinkB": 0, "relpos": (0, 0.5)}
     for i, (name, _, color) in enumerate(curves):
-        axes.annotate(name, (1, places[i]), xycoords="axes fraction", color=color, **_BESIDE)
+        at: dict[str, Any] = {"xy": (1, heights[i]), "xycoords": "axes fraction", "xytext": (1, places[i])}
+        arrow = line | {"color": color} if i in moved else None
+        axes.annotate(name, **at, textcoords=beside, va="center", fontsize=8, color=color, arrowprops=arrow)

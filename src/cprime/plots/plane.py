@@ -112,10 +112,12 @@ def draw_centers(axes: Axes, centers: NDArray, colors: NDArray, share: float = 1
     )  # fmt: skip
 
 
-def draw_ellipses(axes: Axes, centers: NDArray, covariances: NDArray, colors: NDArray, deviations: Any) -> None:
+def draw_ellipses(
+    axes: Axes, centers: NDArray, covariances: NDArray, colors: NDArray, deviations: Any, **options: Any
+) -> None:
     """Outlines so many standard deviations from centers (C, 2), for covariances (C, 2, 2): a collection of lines.
 
-    None is 1 and 2 of them; for many components it is 2, in thin lines.
+    None is 1 and 2 of them; for many components it is 2, in thin lines. Options are those of LineCollection.
     """
     many = len(centers) > MANY
     if deviations is None:
@@ -125,7 +127,9 @@ def draw_ellipses(axes: Axes, centers: NDArray, covariances: NDArray, colors: ND
     around = np.sqrt(np.maximum(variances, 0))[:, :, np.newaxis] * np.stack([np.cos(angles), np.sin(angles)])
     rims = (vectors @ around).transpose(0, 2, 1)
     outlines = np.concatenate([centers[:, np.newaxis] + r * rims for r in deviations])
-    lines = LineCollection(
-        list(outlines), colors=np.tile(colors, (len(deviations), 1)), linewidths=0.6 if many else 1.3, zorder=3
-    )
-    axes.add_collection(lines)
+    look: dict[str, Any] = {
+        "colors": np.tile(colors, (len(deviations), 1)),
+        "linewidths": 0.6 if many else 1.3,
+        "zorder": 3,
+    }
+    axes.add_collection(LineCollection(list(outlines), **(look | options)))

@@ -1,7 +1,6 @@
 """Curves by iteration of the four partial algorithms beside their full counterparts, for figures 2 and C.1 of [F].
 
-Owns how runs become mean curves and how a panel is drawn. Which panels a figure has, and what is said of them, is in
-the files of the figures.
+Owns how runs become mean curves. Which panels a figure has, and what is said of them, is in the files of the figures.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -9,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._style import BLACK, BLUE, GREEN, VERMILION, frame, name_curves
 from cprime.reproduction.base import Context, standard_error
 from cprime.reproduction.sublinear_runs import MAX_ITER, Run, Setting, fewest_runs, fitted, is_checkpoint, n_runs
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from cprime.plots.figures.lists import Look
 
 # The columns of the figures: a mixture or k-means, exact or estimated lists.
 COLUMNS = ((True, "X"), (True, "S"), (False, "X"), (False, "S"))
@@ -23,8 +21,6 @@ COMPONENTS = {"BIRCH": 25, "KDD": 200}
 RUNS_OF = {"BIRCH": 100, "KDD": 10}  # in the source
 NAMES = {"BIRCH": "BIRCH 5×5", "KDD": "KDD"}
 SHOWN = {"BIRCH": 40, "KDD": 60}  # iterations in the picture
-_COLORS = (VERMILION, BLUE, GREEN, BLACK)  # of the values of G in their order
-_LARGE = 1e6  # errors above are shown in a power of ten
 _WATCHED = ("error", "likelihood")
 _CLOSE = 0.02
 REACHED = "iterations until the mean error is within 2 % of where the full algorithm's ends"
@@ -112,70 +108,8 @@ def reached(grid: list[int], error: NDArray, bar: float) -> float | None:
     return float(grid[i - 1] + (error[i - 1] - bar) / (error[i - 1] - error[i]) * (grid[i] - grid[i - 1]))
 
 
-def draw_errors(axes: "Axes", data: str, column: dict[str, Any], title: str, top: float) -> None:
-    """φ by iteration: means (solid) with their standard errors (shaded); a ring is where the best run ends."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+def look(data: str) -> "Look":
+    """How curves of the data are drawn: a colour for each G, whether any was left out or not."""
+    from cprime.plots.figures.lists import Look
 
-    power = 0 if top < _LARGE else int(np.log10(top))
-    frame(axes, title, "iterations", f"error φ / $10^{{{power}}}$" if power else "error φ")
-    for curve, color in zip(column.values(), _colors(data, column), strict=True):
-        iterations = np.array(curve["iterations"])
-        shown = iterations <= SHOWN[data]
-        _line(axes, iterations[shown], curve["error"], color, "-", shown)
-        axes.plot(SHOWN[data], curve["best"][-1], "o", color=color, markersize=4, fillstyle="none", clip_on=False)
-    axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7)))
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 10**power:{'.4g' if power else ',.0f'}}"))
-    axes.set_ylim(0.96 * min(min(curve["best"]) for curve in column.values()), top)
-    _name(axes, data, column, "error")
-
-
-def highest(found: dict[str, dict[str, Any]]) -> float:
-    """What the axis of φ has to reach, in all panels alike: the start, and wherever a curve ends."""
-    curves = [curve["error"]["mean"] for column in found.values() for curve in column.values()]
-    return 1.15 * max(max(mean[0], mean[-1]) for mean in curves)
-
-
-def _name(axes: "Axes", data: str, column: dict[str, Any], quantity: str) -> None:
-    """The names of the curves at their ends."""
-    axes.set_xlim(0, SHOWN[data])
-    names = [f"G = {G}" if int(G) < COMPONENTS[data] else f"all {G}" for G in column]
-    ends = []
-    for curve in column.values():
-        iterations = curve["iterations"][-len(curve[quantity]["mean"]) :]
-        ends.append(float(np.interp(SHOWN[data], iterations, curve[quantity]["mean"])))
-    name_curves(axes, list(zip(names, ends, _colors(data, column), strict=True)))
-
-
-def _colors(data: str, column: dict[str, Any]) -> list[str]:
-    values = [*NEIGHBORS[data], COMPONENTS[data]]
-    return [_COLORS[values.index(int(G))] for G in column]
-
-
-def likely(found: dict[str, dict[str, Any]]) -> tuple[float, float]:
-    """What the axes of L and F reach, in all panels alike: from a little below where the full algorithms' F begins."""
-    top = max(max(curve["log_likelihood"]["mean"]) for column in found.values() for curve in column.values())
-    start = min(list(column.values())[-1]["free_energy"]["mean"][0] for column in found.values())
-    return top - 1.25 * (top - start), top + 0.06 * (top - start)
-
-
-def draw_bounds(axes: "Axes", data: str, column: dict[str, Any], title: str, heights: tuple[float, float]) -> None:
-    """L, means (solid) with their standard errors (shaded), and the means of F (thin, dashed), by iteration."""
-    frame(axes, title, "", "nats a point")
-    for curve, color in zip(column.values(), _colors(data, column), strict=True):
-        iterations = np.array(curve["iterations"])[1:]
-        shown = iterations <= SHOWN[data]
-        _line(axes, iterations[shown], curve["log_likelihood"], color, "-", shown)
-        axes.plot(iterations[shown], np.array(curve["free_energy"]["mean"])[shown], "--", color=color, linewidth=0.7)
-    axes.set_ylim(*heights)
-    _name(axes, data, column, "log_likelihood")
-
-
-def _line(axes: "Axes", x: NDArray, curve: dict[str, Any], color: str, style: str, shown: NDArray) -> None:
-    """A mean curve with its band."""
-    mean = np.array(curve["mean"])[shown]
-    axes.plot(x, mean, style, color=color, linewidth=1.4)
-    if curve["standard_error"] is not None:
-        error = np.array(curve["standard_error"])[shown]
-        axes.fill_between(x, mean - error, mean + error, color=color, alpha=0.2, linewidth=0)
+    return Look(SHOWN[data], tuple(str(G) for G in (*NEIGHBORS[data], COMPONENTS[data])))

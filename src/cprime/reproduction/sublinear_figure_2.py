@@ -80,10 +80,12 @@ def _excesses(found: dict[str, dict[str, Any]]) -> list[tuple[str, str, float]]:
 
 def draw(result: Result, figure: "Figure") -> None:
     """One panel for each algorithm, as in the source."""
+    from cprime.plots.figures import lists
+
     figure.set_size_inches(7.2, 5.4)
-    top = curves.highest(result.data)
+    top = lists.highest(result.data)
     for axes, (name, column) in zip(figure.subplots(2, 2).flat, result.data.items(), strict=True):
-        curves.draw_errors(axes, _DATA, column, name, top)
+        lists.draw_errors(axes, curves.look(_DATA), column, name, top)
     title = f"BIRCH 5×5, means of {result.runs} runs ± standard errors; rings: where the best ends; black: all C = 25"
     figure.suptitle(title, fontsize=9)
 

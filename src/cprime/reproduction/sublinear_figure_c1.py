@@ -157,15 +157,17 @@ def _matches(found: dict[str, dict[str, Any]], name: str, G: str) -> Row:
 
 def draw(result: Result, figure: "Figure") -> None:
     """A column for each algorithm; of each data set L with F, and φ below them."""
+    from cprime.plots.figures import lists
+
     data_sets = list(result.data)
     figure.set_size_inches(12, 4.8 * len(data_sets))
     panels = figure.subplots(2 * len(data_sets), 4)
     for (upper, lower), data in zip(panels.reshape(-1, 2, 4), data_sets, strict=True):
         found = result.data[data]
-        top, heights = curves.highest(found), curves.likely(found)
+        top, heights = lists.highest(found), lists.likely(found)
         for above, below, (name, column) in zip(upper, lower, found.items(), strict=True):
-            curves.draw_bounds(above, data, column, f"{data}: {name}", heights)
-            curves.draw_errors(below, data, column, "", top)
+            lists.draw_bounds(above, curves.look(data), column, f"{data}: {name}", heights)
+            lists.draw_errors(below, curves.look(data), column, "", top)
         for axes in (*upper[1:], *lower[1:]):  # as the first ones
             axes.set_ylabel("")
             axes.tick_params(axis="y", labelleft=False)

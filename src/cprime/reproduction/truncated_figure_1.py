@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cprime.datasets import birch
-from cprime.reproduction import truncated_drawing as drawing
 from cprime.reproduction import truncated_panels as panels
 from cprime.reproduction.base import Context, Entry, Missing, Result, Row
 from cprime.reproduction.dbscan import tuned
@@ -159,6 +158,8 @@ def _kdd_rows(gaps: dict[str, Any]) -> list[Row]:
 
 def draw(result: Result, figure: Figure) -> None:
     """A row for each data set: grid, random and KDD; centers in the last column; how to read it in the free place."""
+    from cprime.plots.figures import by_iteration as drawing
+
     figure.set_size_inches(12, 8.8)
     panel = figure.subplots(3, 4)
     content = result.data
@@ -168,7 +169,7 @@ def draw(result: Result, figure: Figure) -> None:
         first, second, third = (content[letter] for letter in letters)
         drawing.k_means(row[0], titles[0], first, _UNTIL)
         drawing.by_active(row[1], titles[1], second, "log_likelihood", _UNTIL)
-        tuned = (third["dbscan"]["agreement"]["purity"], "DBSCAN")
+        tuned = ("DBSCAN", third["dbscan"]["agreement"]["purity"])
         drawing.by_active(row[2], titles[2], third, "purity", _UNTIL, reference=tuned)
     for ax, letter, measures, text in (
         (panel[2, 0], "G", ("log_likelihood", "free_energy"), "L and F"),

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from cprime.reproduction import truncated_drawing as drawing
 from cprime.reproduction import truncated_panels as panels
 from cprime.reproduction.base import Context, Entry, Result, Row, compare
 from cprime.reproduction.scores import agreement
@@ -107,6 +106,8 @@ def _losses(context: Context) -> list[float]:
 
 def draw(result: Result, figure: Figure) -> None:
     """A row for each data set, a column for each measure."""
+    from cprime.plots.figures import by_iteration as drawing
+
     figure.set_size_inches(10, 5)
     axes = figure.subplots(2, 4)
     for row, kind in zip(axes, BIRCH, strict=True):

@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from cprime.estimators import KMeans
-from cprime.reproduction import truncated_drawing as drawing
 from cprime.reproduction import truncated_panels as panels
 from cprime.reproduction.base import Context, Entry, Missing, Result, Row
 from cprime.reproduction.truncated_runs import (
@@ -100,6 +99,8 @@ def _equalities(content: dict[str, dict[str, float]]) -> list[Row]:
 
 def draw(result: Result, figure: Figure) -> None:
     """A to D in two rows, E to G below."""
+    from cprime.plots.figures import by_iteration as drawing
+
     figure.set_size_inches(9.5, 10.5)
     content = result.data
     grid = figure.add_gridspec(2, 1, height_ratios=(2, 1))

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from cprime._style import BLACK, VERMILION, frame
-from cprime.reproduction import truncated_drawing as drawing
 from cprime.reproduction.base import Context, Entry, Result, Row
 from cprime.reproduction.truncated_runs import estimator, follow
 
@@ -99,6 +98,8 @@ def _rows(k_means: dict[str, Any], em: dict[str, Any], ring: dict[str, Any]) -> 
 
 def draw(result: Result, figure: Figure) -> None:
     """(a) k-means and (b) EM: true and found centers over the density, and L and F by iteration."""
+    from cprime.plots.figures import by_iteration as drawing
+
     figure.set_size_inches(10, 5)
     content = result.data
     truth = np.array(content["truth"])

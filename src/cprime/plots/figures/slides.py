@@ -1,30 +1,25 @@
 """The lecture slides' steps as panels: k-means and EM, and J and the lower bound by half-step."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from cprime._style import BLACK, BLUE, VERMILION, frame, name_curve
+from cprime.plots.plane import draw_ellipses
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from cprime.reproduction.base import Result
-    from cprime.reproduction.slides import Floats
+Floats = NDArray[np.float64]
 
 _COLORS = (VERMILION, BLUE)
 _LIMIT = 3.2  # standard deviations
 _CYCLES = 10  # of EM, in the panel of the bound
-_CIRCLE = np.array([f(np.linspace(0, 2 * np.pi, 73)) for f in (np.cos, np.sin)])
 
 
-def draw(result: Result, figure: Figure) -> None:
+def draw(data: dict[str, Any], figure: Figure) -> None:
     """Two cycles of k-means and J by half-step; below, EM after none, one, two and five cycles and its lower bound."""
     figure.set_size_inches(5.4, 7.2)
-    data = result.data
     points = np.array(data["points"])
     grid = figure.subplots(4, 3)
     for ax in (*grid[0], *grid[1, :2], *grid[2], *grid[3, :2]):
@@ -61,9 +56,9 @@ def _draw_em(em: dict[str, Any], points: Floats, panels: Any) -> None:
         colors: Any = BLACK if cycle is None else np.clip(np.array(em["responsibilities"][str(cycle)]) @ mix, 0, 1)
         library, formulas = em["library"][t], em["formulas"][t]
         _scatter(ax, title, points, colors, np.array(library["means"]))
-        for k, color in enumerate(_COLORS):
-            _ellipses(ax, library["means"][k], library["covariances"][k], color=color, linewidth=2.2)
-            _ellipses(ax, formulas["means"][k], formulas["covariances"][k], color=BLACK, linewidth=0.7, linestyle="--")
+        for found, colors, line in ((library, mix, (2.2, "-")), (formulas, np.zeros((len(mix), 3)), (0.7, "--"))):
+            means, covariances = np.array(found["means"]), np.array(found["covariances"])
+            draw_ellipses(ax, means, covariances, colors, (1,), linewidths=line[0], linestyles=line[1])
     name_curve(panels[2], "colour: library\ndashed: formulas", (-3.05, 2.6), BLACK, xytext=(0, 0), fontsize=7)
     bounds = np.array(em["bounds"])[:_CYCLES] / len(points)
     _draw_halves(panels[-1], "log-likelihood bound", bounds)
@@ -89,8 +84,3 @@ def _scatter(ax: Axes, title: str, points: Floats, colors: Any, centers: Floats)
     for place, color in zip(centers, _COLORS, strict=True):
         ax.plot(*place, "x", color="white", markersize=9, markeredgewidth=4)
         ax.plot(*place, "x", color=color, markersize=8, markeredgewidth=2)
-
-
-def _ellipses(ax: Axes, mean: Any, covariance: Any, **options: Any) -> None:
-    """One standard deviation around the mean."""
-    ax.plot(*(np.array(mean)[:, np.newaxis] + np.linalg.cholesky(np.array(covariance)) @ _CIRCLE), **options)

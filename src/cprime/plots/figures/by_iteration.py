@@ -1,24 +1,20 @@
 """Draws the panels of Lücke & Forster's figures on axes: curves by iteration, and centers in the plane."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from cprime._style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, frame, name_curve
+from cprime._style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, frame, name_curves
+from cprime.plots.style import GREY, bare
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-GREY = "#808080"
 ACTIVE_COLORS = {"1": VERMILION, "2": BLUE, "3": GREEN, "5": ORANGE, "10": PURPLE, "25": BLACK}
 _SAME = 0.02
 _FIRST_SHOWN = 5
 _LEAST_SPAN = 0.02
-_TOP = 0.96  # of the axes' height, below the title
 _LARGE = 6  # powers of ten from which on they are in the name of the axis
 _LABELS = {
     "log_likelihood": "nats a point",
@@ -34,24 +30,7 @@ def titled(title: str, letter: str = "") -> str:
     return f"$\\bf{{{letter}}}$  {title}" if letter else title
 
 
-def end_labels(axes: Axes, ends: Sequence[tuple[float, str, str]], gap: float = 0.08) -> None:
-    """Writes (value, text, colour) right of the axes, moved apart to `gap` of its height where values are close."""
-    low, high = axes.get_ylim()
-    ends = sorted(ends)
-    places = [(value - low) / (high - low) for value, _, _ in ends]
-    for k in range(1, len(places)):
-        places[k] = max(places[k], places[k - 1] + gap)
-    places[-1] = min(places[-1], _TOP)
-    for k in reversed(range(len(places) - 1)):
-        places[k] = min(places[k], places[k + 1] - gap)
-    for (value, text, color), place in zip(ends, places, strict=True):
-        line = {"arrowstyle": "-", "color": color, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 0}
-        at = (1.0, (value - low) / (high - low))
-        fractions = {"xycoords": "axes fraction", "textcoords": "axes fraction", "xytext": (1.05, place)}
-        name_curve(axes, text, at, color, arrowprops=line, **fractions)
-
-
-def _active_labels(axes: Axes, values: dict[str, float]) -> list[tuple[float, str, str]]:
+def _active_labels(axes: Axes, values: dict[str, float]) -> list[tuple[str, float, str]]:
     """A label for every C′, and one for those whose curves end at the same place."""
     low, high = axes.get_ylim()
     groups: list[list[str]] = []
@@ -64,7 +43,7 @@ def _active_labels(axes: Axes, values: dict[str, float]) -> list[tuple[float, st
         group.sort(key=int)
         rest = names[names.index(group[0]) :]
         text = f"C′ ≥ {group[0]}" if len(group) > 1 and group == rest else f"C′ = {', '.join(group)}"
-        labels.append((values[group[-1]], text, ACTIVE_COLORS[group[-1]]))
+        labels.append((text, values[group[-1]], ACTIVE_COLORS[group[-1]]))
     return labels
 
 
@@ -78,7 +57,7 @@ def k_means(axes: Axes, title: str, panel: dict[str, Any], until: int, gaps: boo
     for k, (curves, color, text) in enumerate(lines):
         for measure, style, width in (("log_likelihood", "-", 1.8), ("free_energy", "--", 0.8)):
             axes.plot(iterations[: until + 1], curves[measure][: until + 1], style, color=color, linewidth=width)
-        ends.append((_at(iterations, curves["log_likelihood"], until), text, color))
+        ends.append((text, _at(iterations, curves["log_likelihood"], until), color))
         if gaps:
             place = until * (1.02 + 0.02 * k)
             low, high = (_at(iterations, curves[measure], until) for measure in ("free_energy", "log_likelihood"))
@@ -88,8 +67,8 @@ def k_means(axes: Axes, title: str, panel: dict[str, Any], until: int, gaps: boo
     starts = [curves[measure][0] for curves, _, _ in lines for measure in ("log_likelihood", "free_energy")]
     values = [v for curves, _, _ in lines for m in ("log_likelihood", "free_energy") for v in curves[m]]
     axes.set_ylim(min(starts) - 0.02 * np.ptp(values), max(*values, panel["truth"]) + 0.06 * np.ptp(values))
-    ends.append((panel["truth"], "truth", BLACK))
-    end_labels(axes, ends)
+    ends.append(("truth", panel["truth"], BLACK))
+    name_curves(axes, ends)
     _say_styles(axes)
     _by_iteration(axes, title, "nats a point")
 
@@ -103,7 +82,7 @@ def bounds(axes: Axes, title: str, curves: dict[str, Any], until: int) -> None:
     widen = max(0.0, _LEAST_SPAN - (high - low)) / 2
     axes.set_ylim(low - widen, high + widen)
     axes.set_xlim(0, until)
-    end_labels(axes, [(curves[measure][until], text, color) for measure, text, color in lines])
+    name_curves(axes, [(text, curves[measure][until], color) for measure, text, color in lines])
     _by_iteration(axes, title, "nats a point")
 
 
@@ -118,7 +97,7 @@ def by_active(
     measure: str,
     until: int,
     best: bool = True,
-    reference: tuple[float, str] | None = None,
+    reference: tuple[str, float] | None = None,
 ) -> None:
     """A measure for several C′: the mean (solid) and the best run (dashed), and a level to compare with."""
     iterations = panel["iterations"]
@@ -129,14 +108,15 @@ def by_active(
     shown = [v for curves in panel["curves"].values() for kind in kinds for v in curves[kind][1:]]
     margin = 0.05 * np.ptp(shown)
     low, high = min(shown) - margin, max(shown) + margin
-    seen = reference is not None and low - 2 * margin < reference[0] < high + 2 * margin
+    seen = reference is not None and low - 2 * margin < reference[1] < high + 2 * margin
     if reference is not None and seen:
-        low, high = min(low, reference[0] - margin), max(high, reference[0] + margin)
-        axes.axhline(reference[0], color=BLACK, linewidth=0.8, linestyle=":")
+        low, high = min(low, reference[1] - margin), max(high, reference[1] + margin)
+        axes.axhline(reference[1], color=BLACK, linewidth=0.8, linestyle=":")
     axes.set_xlim(0, until)
     axes.set_ylim(low, high)
     means = {name: _at(iterations, curves["mean"], until) for name, curves in panel["curves"].items()}
-    end_labels(axes, _active_labels(axes, means) + ([(*reference, BLACK)] if reference is not None and seen else []))
+    level = [(*reference, BLACK)] if reference is not None and seen else []
+    name_curves(axes, _active_labels(axes, means) + level)
     _by_iteration(axes, title, _LABELS[measure])
 
 
@@ -151,7 +131,7 @@ def kdd(axes: Axes, title: str, panel: dict[str, Any], measures: Sequence[str]) 
     axes.set_ylim(min(values) - margin, max(values) + margin)
     axes.set_xlim(0, panel["iterations"][-1])
     ends = {name: curves["mean"][-1] for name, curves in panel["curves"][measures[0]].items()}
-    end_labels(axes, _active_labels(axes, ends))
+    name_curves(axes, _active_labels(axes, ends))
     if len(measures) > 1:
         _say_styles(axes)
     _by_iteration(axes, title, "nats a point" if len(measures) > 1 else _LABELS[measures[0]])
@@ -179,10 +159,8 @@ def centers(axes: Axes, title: str, panel: dict[str, Any], points: Sequence[Sequ
     axes.plot(*truth.T, "o", color=BLUE, markersize=7, fillstyle="none", markeredgewidth=1.4)
     axes.plot(*found.T, "x", color=VERMILION, markersize=6, markeredgewidth=1.4)
     frame(axes, title)
-    axes.grid(False)
+    bare(axes)
     axes.set_aspect("equal")
-    axes.set_xticks([])
-    axes.set_yticks([])
 
 
 def _say_styles(axes: Axes) -> None:
@@ -190,8 +168,6 @@ def _say_styles(axes: Axes) -> None:
 
 
 def _by_iteration(axes: Axes, title: str, unit: str) -> None:
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-
     frame(axes, title, "iterations", unit)
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, steps=(1, 2, 5, 10)))
     low, high = axes.get_ylim()

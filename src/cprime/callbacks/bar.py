@@ -188,7 +188,8 @@ class ProgressBar(RowsProgress):
         rounds = hasattr(estimator, "max_rounds")  # of several fits each, where tol is theirs
         most, tol = (estimator.max_rounds, None) if rounds else (estimator.max_iter, getattr(estimator, "tol", None))
         self._pace = Pace(most, tol)
-        self._n_init, self._unit = (1, "round") if rounds else (estimator.n_init, "iteration")
+        self._n_init = 1 if rounds else estimator.n_init
+        self._unit = "round" if rounds else "iteration"
         self._mixture = hasattr(estimator, "n_components")
         if self._progress is not None:
             self._task = self._progress.add_task(f"{self._name} seeding", total=None, figures="")

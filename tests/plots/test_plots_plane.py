@@ -268,3 +268,29 @@ def test_a_point_is_one_point(grid):
         SearchSpaceDisplay.from_estimator(grid, grid.means_[:2])
     with pytest.raises(ValueError, match="x has 3 features, but GaussianMixture is expecting 2 features"):
         SearchSpaceDisplay.from_estimator(grid, [0.0, 1.0, 2.0])
+
+
+def test_k_means_in_the_plane_is_divided_where_two_centers_are_nearest(rng):
+    centers = rng.uniform(0, 10, (50, 2))
+    X = centers[rng.integers(50, size=600)] + 0.5 * rng.standard_normal((600, 2))
+    km = KMeans(50, init=centers, max_iter=2).fit(X)
+    display = ClustersDisplay.from_estimator(km, X)
+    ridges = np.array(outlines(display.ax_))
+    assert len(ridges) > 50
+    distances = np.linalg.norm(ridges.mean(axis=1)[:, np.newaxis] - km.cluster_centers_, axis=2)
+    nearest, second = np.sort(distances, axis=1)[:, :2].T
+    np.testing.assert_allclose(nearest, second, rtol=1e-6)
+    low, high = display.ax_.get_xlim()
+    assert high - low < 3 * np.ptp(X[:, 0])
+    assert not ClustersDisplay.from_estimator(GaussianMixture(2, random_state=0).fit(X), X).divided
+    assert not ClustersDisplay.from_estimator(
+        KMeans(3, random_state=0).fit(np.c_[X, X[:, 0]]), np.c_[X, X[:, 0]]
+    ).divided
+
+
+@pytest.mark.parametrize("n_clusters", [1, 2, 3])
+def test_few_clusters_in_a_line_are_divided_too(n_clusters):
+    X = np.repeat([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]], 5, axis=0)
+    display = ClustersDisplay.from_estimator(KMeans(n_clusters, random_state=0).fit(X), X)
+    lines = [each for each in display.ax_.collections if isinstance(each, LineCollection)]
+    assert sum(len(each.get_segments()) for each in lines) == n_clusters - 1

@@ -7,9 +7,18 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
 from cprime._style import frame
+from cprime.estimators import KMeans
 from cprime.estimators.fitted import centers_of
 from cprime.plots.fitted import check_data
-from cprime.plots.plane import draw_centers, draw_ellipses, draw_points, project, proportion, scale_axes
+from cprime.plots.plane import (
+    draw_boundaries,
+    draw_centers,
+    draw_ellipses,
+    draw_points,
+    project,
+    proportion,
+    scale_axes,
+)
 from cprime.plots.style import COLUMN, TEXT, cluster_colors, panels
 
 _NUMBERED = 12
@@ -33,6 +42,8 @@ class ClustersDisplay:
         In data unit².
     names : tuple of two str, default=("", "")
         Names of the axes.
+    divided : bool, default=False
+        Whether to draw the lines between the centers, on which two are equally near: those of k-means in the plane.
 
     Attributes
     ----------
@@ -65,12 +76,14 @@ class ClustersDisplay:
         centers: NDArray,
         covariances: NDArray | None = None,
         names: tuple[str, str] = ("", ""),
+        divided: bool = False,
     ) -> None:
         self.points = points
         self.labels = labels
         self.centers = centers
         self.covariances = covariances
         self.names = names
+        self.divided = divided
 
     @classmethod
     def from_estimator(
@@ -116,7 +129,8 @@ class ClustersDisplay:
         wanted = hasattr(estimator, "covariances_") if ellipses is None else ellipses
         covariances = plane.covariances(estimator) if wanted else None
         labels = np.asarray(estimator.predict(X))
-        return cls(plane.points(X), labels, plane.points(centers), covariances, plane.names).plot(ax, **kw)
+        divided = isinstance(estimator, KMeans) and X.shape[1] == 2 and len(centers) > 1
+        return cls(plane.points(X), labels, plane.points(centers), covariances, plane.names, divided).plot(ax, **kw)
 
     def plot(self, ax: Any = None, *, deviations: Any = None, numbers: bool | None = None) -> Self:
         """Draw.
@@ -138,6 +152,8 @@ class ClustersDisplay:
         )
         colors = cluster_colors(self.centers)
         draw_points(self.ax_, self.points, colors[self.labels])
+        if self.divided:
+            draw_boundaries(self.ax_, self.centers)
         if self.covariances is not None:
             draw_ellipses(self.ax_, self.centers, self.covariances, colors * 0.8, deviations)
         draw_centers(self.ax_, self.centers, colors * 0.6)

@@ -7,11 +7,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from numpy.typing import NDArray
+from scipy.spatial import Voronoi
 
 from cprime.estimators.fitted import centers_of, feature_names
-from cprime.plots.style import MANY
+from cprime.plots.style import GREY, MANY
 
 _SAME_SCALE = 3  # times that the ranges of two axes of one scale may differ
+_FAR = 1000.0  # times the span of the centers
 _CORNERS = 73  # of an ellipse as a line
 
 
@@ -110,6 +112,20 @@ def draw_centers(axes: Axes, centers: NDArray, colors: NDArray, share: float = 1
         centers[:, 0], centers[:, 1], s=size, c=colors, marker="X" if few else "o", edgecolors="white",
         linewidths=1.0 if few else 0.2, zorder=4,
     )  # fmt: skip
+
+
+def draw_boundaries(axes: Axes, centers: NDArray) -> None:
+    """Faint lines where two of centers (C, 2) are equally near and no other is nearer; the axes keep their limits."""
+    middle, span = centers.mean(axis=0), max(float(np.ptp(centers, axis=0).max()), np.finfo(np.float64).tiny)
+    far = middle + _FAR * span * np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]])  # these bound the outer cells
+    diagram = Voronoi(np.vstack([centers, far]))
+    ridges = [
+        diagram.vertices[ends]
+        for ends, pair in zip(diagram.ridge_vertices, diagram.ridge_points, strict=True)
+        if min(ends) >= 0 and max(pair) < len(centers)
+    ]
+    lines = LineCollection(ridges, colors=GREY, linewidths=0.4, alpha=0.6, zorder=2)
+    axes.add_collection(lines, autolim=False)
 
 
 def draw_ellipses(

@@ -113,7 +113,12 @@ def link_names(app, doctree: nodes.document, name: str) -> None:
 
     Where other libraries have the same names, those with ``cprime.`` alone.
     """
-    objects = {full: (found.docname, found.node_id) for full, found in app.env.domaindata["py"]["objects"].items()}
+    found = app.env.domaindata["py"]["objects"]
+    objects = {full: (entry.docname, entry.node_id) for full, entry in found.items()}
+    for full, place in list(objects.items()):  # classes by their last name, where no other has it
+        last = full.rpartition(".")[2]
+        if found[full].objtype == "class" and sum(other.endswith(f".{last}") for other in found) == 1:
+            objects[f"cprime.{last}"] = place
     for literal in list(doctree.findall(nodes.literal)):
         words = literal.astext().partition("(")[0]
         full = words if name == "migrating" else f"cprime.{words.removeprefix('cprime.')}"

@@ -1,0 +1,38 @@
+"""docs/algorithms.md: every estimator of its table can be made by the call that stands there, and fits."""
+
+import re
+import warnings
+
+import pytest
+from page_reading import DOCS
+from sklearn.exceptions import ConvergenceWarning
+
+import cprime
+from cprime.datasets import birch
+
+ROW = re.compile(r"^\| ([^|]+) \| (.+) \| (?:.*) \|$", re.MULTILINE)
+PAPER = {"covariance_type": "tied_spherical", "weights": "equal"}
+
+
+def calls() -> list[tuple[str, str]]:
+    """The algorithms of the table with the calls that make an estimator."""
+    table = ROW.findall((DOCS / "algorithms.md").read_text(encoding="utf-8"))
+    found = [(name, code) for name, cell in table for code in re.findall(r"`([A-Z]\w*\([^`]*\))", cell)]
+    return [(name, code.partition(").")[0] + ")" if ")." in code else code) for name, code in found]
+
+
+def test_the_table_is_read():
+    assert len(calls()) > 18
+
+
+@pytest.mark.parametrize(("name", "code"), calls())
+def test_call_fits(name, code):
+    estimators = {public: getattr(cprime, public) for public in cprime.__all__ if public[0].isupper()}
+    estimator = eval(code, {"C": 9, "PAPER": PAPER, "β": 1.0, **estimators})
+    X = birch(3, random_state=0).data
+    if "random_state" in estimator.get_params():
+        estimator.set_params(random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        estimator.fit(X[:, :1] if isinstance(estimator, cprime.KMeans1D) else X)
+    assert len(set(estimator.labels_.tolist())) > 1

@@ -32,7 +32,7 @@ plt.style.use("cprime.style")
 # Patches of 8 × 8 pixels of two photographs, in random order, without their brightness
 # and most of their contrast.
 
-C, K, N_QUERIES = 1024, 10, 1000
+C, K, N_QUERIES = 3000, 10, 1000
 X = patches().data
 X -= X.mean(axis=1, keepdims=True)
 X /= np.linalg.norm(X, axis=1, keepdims=True) + 20
@@ -61,10 +61,8 @@ for name in ("FAISS", "cprime"):
         faiss.train_ivf(index, X, init="random")
     seconds[name] = time.perf_counter() - begin
     index.add(X)
-    error, imbalance = (
-        index.quantizer.search(queries, 1)[0].mean(),
-        index.invlists.imbalance_factor(),
-    )
+    error = index.quantizer.search(queries, 1)[0].mean()
+    imbalance = index.invlists.imbalance_factor()
     print(f"{name}: trained in {seconds[name]:.2f} s")
     print(f"  mean squared error {error:.4f}, imbalance {imbalance:.2f}")
     indexes[name] = index
@@ -101,20 +99,16 @@ for name in indexes:
 # %%
 # What is won
 # -----------
-# The indexes serve about alike, and differ in what they cost to train.
+# The two search alike: more is found in a cell of ours, and a large cell takes longer.
+# They differ in what they cost to train.
 
 figure, (search, training) = plt.subplots(1, 2, figsize=(9, 4), width_ratios=(1.4, 1))
-for name, color, marker in zip(indexes, ("C0", "C1"), "so", strict=True):
+looks = (("C0", "s"), ("C1", "o"))
+for place, (name, (color, marker)) in enumerate(zip(indexes, looks, strict=True)):
     search.semilogy(recall[name], N_QUERIES / spent[name], marker=marker, color=color)
-    training.barh(name, seconds[name], color=color, height=0.5)
-    training.text(
-        seconds[name],
-        name,
-        f" {seconds[name]:.1f} s",
-        va="center",
-        color=color,
-        weight="bold",
-    )
+    training.barh(place, seconds[name], color=color, height=0.5)
+    said = f"{name}: {seconds[name]:.1f} s"
+    training.text(0, place + 0.3, said, color=color, weight="bold")
 search.text(0.05, 0.08, "a point: nprobe = 1, 2, 4 …", transform=search.transAxes)
 search.set(title="searching: recall against rate", xlabel=f"recall of the {K} nearest")
 search.set_ylabel("queries a second")
@@ -125,6 +119,5 @@ training.set(
     title=f"training: {seconds['FAISS'] / seconds['cprime']:.0f} times as fast",
     xlabel="seconds",
 )
-training.margins(x=0.2)
-training.grid(axis="y", visible=False)
+training.set(ylim=(-0.4, 1.6), yticks=[])
 plt.show()

@@ -204,8 +204,7 @@ def _check_medoids(fitted: Fitted) -> None:
 def _check_memberships(fitted: Fitted) -> None:
     estimator, X = fitted.estimator, fitted.X
     found = estimator.predict_proba(X)
-    C = len(_centers(fitted))
-    dtype = estimator.means_.dtype if hasattr(estimator, "means_") else np.float64
+    C, dtype = len(_centers(fitted)), _centers(fitted).dtype
     if found.shape != (len(X), C) or found.dtype != dtype:
         raise Wrong(f"predict_proba gives {found.dtype} of shape {found.shape}")
     if not ((found >= 0) & (found <= 1 + 4 * np.finfo(dtype).eps)).all() or not np.allclose(

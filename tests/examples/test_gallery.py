@@ -104,7 +104,7 @@ def vector_search(said):
     for line in re.findall(r"recall and queries a second (.*)", said):
         recall = [float(value) for value in re.findall(r"([\d.]+) at", line)]
         assert all(a <= b for a, b in pairwise(recall))
-        assert recall[-1] > 0.98
+        assert recall[-1] > 0.95
 
 
 def digits(said):

@@ -108,6 +108,10 @@ def read_source(app, name: str, source: list[str]) -> None:
     source[0] = _LINK.sub(moved, source[0])
 
 
+# Pages that speak of other libraries' classes by the same names.
+OF_OTHERS = ("migrating", "generated/cprime.sklearn.", "generated/cprime.faiss.")
+
+
 def link_names(app, doctree: nodes.document, name: str) -> None:
     """Let public names in code lead to their page: ``KMeans``, ``cprime.KMeans``, ``selection.sweep(…)``.
 
@@ -121,7 +125,7 @@ def link_names(app, doctree: nodes.document, name: str) -> None:
             objects[f"cprime.{last}"] = place
     for literal in list(doctree.findall(nodes.literal)):
         words = literal.astext().partition("(")[0]
-        full = words if name == "migrating" else f"cprime.{words.removeprefix('cprime.')}"
+        full = words if name.startswith(OF_OTHERS) else f"cprime.{words.removeprefix('cprime.')}"
         page, anchor = objects.get(full, (name, ""))
         if page != name and not isinstance(literal.parent, nodes.reference | nodes.title):
             uri = f"{app.builder.get_relative_uri(name, page)}#{anchor}"
@@ -131,7 +135,8 @@ def link_names(app, doctree: nodes.document, name: str) -> None:
 def skip_inherited(app, what: str, name: str, obj: object, skip: bool, options) -> bool | None:
     """Leave out what scikit-learn's base classes bring, but for the two verbs that people look for."""
     theirs = (getattr(obj, "__module__", None) or "").startswith("sklearn.")
-    return True if theirs and name not in ("fit_predict", "fit_transform") else None
+    field = type(obj).__name__ == "_tuplegetter"  # of a named tuple, whose docstring has its attributes
+    return True if field or (theirs and name not in ("fit_predict", "fit_transform")) else None
 
 
 def setup(app) -> dict[str, bool]:

@@ -24,6 +24,8 @@ BLOCK = 2**17  # numbers of X that are looked at together
 class Coreset(NamedTuple):
     """Weighted points that stand for all of the data.
 
+    Attributes
+    ----------
     points : ndarray of shape (m, n_features)
         Rows of X, in its dtype and order; a row may be there more than once.
     weights : ndarray of shape (m,), float64

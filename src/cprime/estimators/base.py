@@ -36,10 +36,16 @@ _ANY = Key(0)  # where nothing is drawn
 class Bounds(NamedTuple):
     """Free energy and what it bounds, per point (or unit of weight), in nats.
 
-    free_energy : F(K, Θ), eq. (7) of Lücke & Forster
-    log_likelihood : L(Θ), eq. (3); but for rounding never below F
-    kl_gap : L − F, the divergence KL of the truncated posteriors from the exact ones; eq. (16) for k-means
-    entropy : mean entropy of the truncated posteriors; 0 for k-means
+    Attributes
+    ----------
+    free_energy : float
+        F(K, Θ), eq. (7) of Lücke & Forster.
+    log_likelihood : float
+        L(Θ), eq. (3); but for rounding never below F.
+    kl_gap : float
+        L − F, the divergence KL of the truncated posteriors from the exact ones; eq. (16) for k-means.
+    entropy : float
+        Mean entropy of the truncated posteriors; 0 for k-means.
 
     Examples
     --------

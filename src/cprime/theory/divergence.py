@@ -12,7 +12,14 @@ from cprime.theory.partition import winners
 
 
 class Divergence(NamedTuple):
-    """A Kullback-Leibler divergence with a 95 % interval, equal to the value after quadrature.
+    """A Kullback-Leibler divergence with a 95 % interval.
+
+    Attributes
+    ----------
+    value : float
+        In the unit that was asked for.
+    lower, upper : float
+        The interval; equal to the value after quadrature.
 
     Examples
     --------

@@ -11,10 +11,14 @@ from cprime.theory.mixtures import Floats, as_mixture
 
 
 class VariationDistance(NamedTuple):
-    """V between every two components, each an array of shape (n_components, n_components).
+    """V between every two components.
 
-    distance : from 0, the same density, to 2, no overlap
-    lower, upper : a 95 % interval; equal to `distance` after quadrature
+    Attributes
+    ----------
+    distance : ndarray of shape (n_components, n_components)
+        From 0, the same density, to 2, no overlap.
+    lower, upper : ndarray of shape (n_components, n_components)
+        A 95 % interval; equal to `distance` after quadrature.
 
     Examples
     --------

@@ -15,15 +15,17 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from matplotlib.transforms import Bbox
 from numpy.typing import NDArray
 
-# Okabe & Ito's colours, one a library; peers of a library differ by marker and line.
+from cprime._style import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
+
+# One a library; peers of a library differ by marker and line.
 COLORS = {
-    "cprime": "#D55E00",
-    "faiss": "#0072B2",
-    "superkmeans": "#009E73",
-    "scikit-learn": "#000000",
-    "scikit-learn in batches": "#56B4E9",
-    "scikit-learn bisecting": "#E69F00",
-    "scikit-learn-intelex": "#CC79A7",
+    "cprime": VERMILION,
+    "faiss": BLUE,
+    "superkmeans": GREEN,
+    "scikit-learn": BLACK,
+    "scikit-learn in batches": SKY,
+    "scikit-learn bisecting": ORANGE,
+    "scikit-learn-intelex": PURPLE,
 }
 _MARKERS = "osD^vPX*<>"
 _LINES = ("-", "--", ":", "-.")

@@ -66,7 +66,7 @@ def test_the_demo_restores_photographs(quick, cprime, tmp_path):
 def test_demo_prints_tables(quick, cprime, tmp_path):
     outcome = cprime("demo", "--small", "--threads", 1, "-o", tmp_path)
     assert outcome.code == 0
-    for word in ("30,294 patches", "scikit-learn", "the same", "J against it", "mixture", "L − F", "dB", "report.html"):
+    for word in ("30,294 patches", "scikit-learn", "the same", "ΔJ", "mixture", "L − F", "dB", "report.html"):
         assert word in outcome.out
 
 

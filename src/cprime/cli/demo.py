@@ -284,8 +284,8 @@ def _table_of_k_means(figures: Mapping[str, Any]) -> Table:
     table = _table(
         f"k-means: {figures['n_samples']:,} patches in {figures['n_features']} dimensions, "
         f"{figures['n_clusters']:,} clusters",
-        "the same: from scikit-learn's start, as many iterations; else the defaults",
-        ("iterations", "s", "J", "J against it", "speed"),
+        "the same: scikit-learn's start and number of iterations; ΔJ, speed: against it",
+        ("iterations", "s", "J", "ΔJ", "speed"),
     )
     for row in rows:
         J, seconds = row["quantization_error"], row["seconds"]

@@ -51,7 +51,8 @@ for name, fit in fits.items():
 # %%
 # The clusters
 # ------------
-# Lines are drawn at one and two standard deviations.
+# Lines are drawn at one and two standard deviations; grey ones part the clusters of
+# k-means.
 
 figure, axes = plt.subplots(2, 2, figsize=(7.5, 7.5), sharex=True, sharey=True)
 for ax, (name, fit) in zip(axes.flat, fits.items(), strict=True):

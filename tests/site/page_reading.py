@@ -17,7 +17,7 @@ _TARGET = re.compile(r"^\(([\w-]+)\)=$", re.MULTILINE)
 
 
 class Block(NamedTuple):
-    """A piece of code: "python" or "sh", its text, and the line of the page that it begins in."""
+    """A piece of code ("python" or "sh") or what one before it prints ("text"), and the line that it begins in."""
 
     language: str
     text: str
@@ -34,7 +34,7 @@ def blocks(text: str) -> list[Block]:
     found = []
     for fence in _FENCE.finditer(text):
         first = text[: fence.start("text")].count("\n") + 1
-        if fence["language"] in ("python", "sh"):
+        if fence["language"] in ("python", "sh", "text"):
             found.append(Block(fence["language"], fence["text"], first))
         elif fence["language"].startswith("{"):
             found += [Block(code, inner, first + line - 1) for code, inner, line in blocks(fence["text"])]

@@ -9,6 +9,8 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -28,16 +30,18 @@ def missing(code: list[Block]) -> list[str]:
     return [library for library in OPTIONAL if library in text and importlib.util.find_spec(library) is None]
 
 
-def run_python(block: Block, page: str, known: dict) -> None:
-    """Run a block; one with prompts must give what it says, any other must end without an exception."""
+def run_python(block: Block, page: str, known: dict) -> str:
+    """Run a block and return what it prints; one with prompts must give what it says, none may end in an exception."""
     if ">>> " not in block.text:
-        exec(compile("\n" * (block.line - 1) + block.text, page, "exec"), known)
-        return
+        with redirect_stdout(StringIO()) as printed:
+            exec(compile("\n" * (block.line - 1) + block.text, page, "exec"), known)
+        return printed.getvalue()
     test = doctest.DocTestParser().get_doctest(block.text, known, page, page, block.line - 1)
     output: list[str] = []
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
     assert runner.run(test, out=output.append, clear_globs=False).failed == 0, "".join(output)
     known.update(test.globs)
+    return ""
 
 
 def commands(text: str) -> list[str]:
@@ -95,9 +99,12 @@ def test_code_runs(page, tmp_path, monkeypatch):
         pytest.skip("there is no bash")
     monkeypatch.chdir(tmp_path)
     known: dict = {"__name__": "__page__"}
+    printed = ""
     for block in code:
         if block.language == "python":
-            run_python(block, name(page), known)
+            printed = run_python(block, name(page), known)
+        elif block.language == "text":
+            assert block.text == printed, f"{name(page)}:{block.line}"
         else:
             run_commands(block, name(page))
 
@@ -112,6 +119,7 @@ def test_a_page_that_is_wrong_is_seen():
     assert bad.line == 7
     with pytest.raises(AssertionError, match="Expected"):
         run_python(bad, "page", {})
+    assert run_python(Block("python", "print(1)\n", 1), "page", {}) == "1\n"
     with pytest.raises(ZeroDivisionError):
         run_python(Block("python", "1 / 0\n", 1), "page", {})
     with pytest.raises(AssertionError, match="absent"):

@@ -91,6 +91,8 @@ template <class T> inline void sort_nearest(Candidate<T> *found, int H, int n) {
     }
 }
 
+constexpr int FEW_TO_MEASURE = 3; // beyond the H: sooner measured than excluded
+
 inline int candidate_capacity(int H) { return 2 * H + 96; }
 
 // A bit for each lane of a panel whose lower bound does not exceed the limit.
@@ -138,35 +140,39 @@ template <class T> class Screen {
     // The lanes in `mask` of panel p, with their lower bounds.
     void offer(int row, std::uint32_t mask, const T *low, const Panel<T> &panel, int p) {
         constexpr int L = TILE_LANES<T>;
+        constexpr T lowest = std::numeric_limits<T>::lowest(), most = std::numeric_limits<T>::max();
         using V = simd<T>;
         if (counts_[row] + L > capacity_)
             compact(row);
         if (counts_[row] < 0)
             return;
-        alignas(64) T least[L], high[L];
-        typename V::vec lowest = V::fill(thresholds_[row]);
         const RowBound<T> bound = bounds_[row];
-        for (int v = 0; v < L; v += V::width) {
-            const auto width = bound.error * V::load(panel.norm + v) + bound.norm * V::load(panel.lost + v) +
-                               error_ * V::load(panel.half_norm + v);
-            const auto below = V::load(low + v), above = below + 2 * width + 4 * underflow_;
-            const auto bounds = (below > std::numeric_limits<T>::lowest()) & (above < std::numeric_limits<T>::max());
-            V::store(least + v, bounds ? below : V::fill(std::numeric_limits<T>::lowest())); // one that overflows
-            V::store(high + v, bounds ? above : V::fill(std::numeric_limits<T>::max()));     // bounds nothing
-            lowest = V::min(lowest, V::load(high + v));
-        }
+        const auto above = [&](auto least, auto norm, auto lost, auto half_norm) { // of numbers, or of vectors
+            return least + 2 * (bound.error * norm + bound.norm * lost + error_ * half_norm) + 4 * underflow_;
+        };
         if (task_.H == 1) {
-            const T threshold = thresholds_[row] = V::lowest(lowest);
+            auto bar = V::fill(thresholds_[row]);
+            for (int v = 0; v < L; v += V::width) {
+                const auto least = V::load(low + v);
+                const auto high =
+                    above(least, V::load(panel.norm + v), V::load(panel.lost + v), V::load(panel.half_norm + v));
+                bar = (least > lowest) & (high < bar) ? high : bar;
+            }
+            thresholds_[row] = V::lowest(bar);
             if (!task_.lows)
-                mask &= not_above(least, threshold);
+                mask &= not_above(low, thresholds_[row]);
         }
         Candidate<T> *list = candidates_ + static_cast<std::size_t>(row) * capacity_;
         int n = counts_[row];
         for (; mask; mask &= mask - 1) {
             const int lane = __builtin_ctz(mask);
-            list[n++] = {least[lane], high[lane], p * L + lane};
+            const T high = above(low[lane], panel.norm[lane], panel.lost[lane], panel.half_norm[lane]);
+            if (low[lane] > lowest && high < most)
+                list[n++] = {low[lane], high, p * L + lane};
+            else
+                list[n++] = {lowest, most, p * L + lane}; // a score that overflows bounds nothing
         }
-        const bool first = task_.H > 1 && thresholds_[row] == std::numeric_limits<T>::max() && n > task_.H;
+        const bool first = task_.H > 1 && thresholds_[row] == most && n > task_.H;
         counts_[row] = n;
         if (first)
             compact(row);
@@ -194,7 +200,7 @@ template <class T> class Screen {
   private:
     // Drops what is excluded; how many candidates are left, or a number above any limit where they were too many.
     int settle(int row) {
-        if (counts_[row] > task_.H)
+        if (counts_[row] > task_.H + FEW_TO_MEASURE)
             compact(row);
         return counts_[row] < task_.H ? std::numeric_limits<int>::max() : counts_[row];
     }

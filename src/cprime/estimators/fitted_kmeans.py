@@ -34,7 +34,7 @@ class FittedKMeans(NearestCenter):
         ----------
         X : array-like or sparse array of shape (n_samples, n_features)
         approximate : bool, default=False
-            False searches all centers. True finds a near one by the partial search, in O(√C + G) evaluations a row.
+            False searches all centers. True looks in the cells near each row, of √C centers each.
 
         Returns
         -------
@@ -45,7 +45,7 @@ class FittedKMeans(NearestCenter):
         data = self._opened(X)
         with computing(self.n_threads):
             if not hasattr(self, "_near"):
-                self._near = Near(self.cluster_centers_, self.neighbors_)
+                self._near = Near(self.cluster_centers_)
             return data.map(self._near.labels, None, np.int32)
 
     def nearest(self, X: Any) -> tuple[NDArray[np.int32], NDArray]:

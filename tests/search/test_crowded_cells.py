@@ -48,7 +48,7 @@ def test_every_center_is_in_one_cell_or_coincides_with_one_that_is(kind, dtype):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_found_is_near(kind):
-    """As near as the nearest, up to a tenth, for most points; the cells alone, and with lists from them."""
+    """As near as the nearest, up to a tenth, for most points: in the cells around, or where nearer ones may be."""
     centers = centers_of(kind)
     X = near_points(centers)
     _, least = kernels.nearest(X, centers)

@@ -9,7 +9,7 @@ from search_data import DTYPES, clustered, kmeans, mixture, random_weights, squa
 from cprime import GaussianMixture, kernels
 from cprime.block import Kept
 from cprime.model.components import Centers
-from cprime.neighbors import Cells, Near, exact_lists
+from cprime.neighbors import Cells, Near, exact_lists, with_self
 from cprime.search import Graph, graph
 from passes import Passes
 

@@ -24,7 +24,6 @@ class FittedKMeans(NearestCenter):
     """Mixin of a k-means by either metric."""
 
     metric: str
-    neighbors_: Any
     _near: Near
 
     def predict(self, X: Any, approximate: bool = False) -> NDArray[np.int32]:

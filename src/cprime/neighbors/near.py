@@ -1,5 +1,7 @@
 """A near center for points that no fit has seen: the best one of the cells that may hold a nearer one."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -8,21 +10,24 @@ from cprime.kernels.native import Floats
 from cprime.neighbors.cells import Cells
 
 _MOST_CELLS = 16  # that a row is searched in
-_REACH = 0.35  # times as far as its nearest so far lies the farthest cell that a row is searched in
+_SPREAD = 4  # standard deviations of a random direction's share in a given one
 _ROWS = 2**18  # at a time
 
 
 class Near:
     """The structure, made once for given centers (C, D): cells, and how far apart they lie.
 
-    A center of another cell lies beyond the plane in the middle between that cell and the row's own. Of all directions
-    few lead straight there: beyond a share of the distance to the nearest center so far, a cell is left out.
+    A center of another cell lies beyond the plane in the middle between that cell and the row's own: the cell is left
+    out where the plane is farther than the nearest center so far. In many dimensions hardly any direction leads there,
+    a random one by 1 / √D of its length: a cell is left out where the plane is farther than a few times that. Where a
+    clump has been cut into cells, no plane says what is in them, and none is left out.
     """
 
     def __init__(self, centers: Floats):
         self.cells = Cells(centers, 1)
         coarse = self.cells.coarse
         self.n_cells = min(_MOST_CELLS, len(coarse))
+        self.reach = min(1.0, _SPREAD / math.sqrt(centers.shape[1]))
         self.apart = np.sqrt(kernels.min_distances(coarse, coarse))
 
     def labels(self, X: Floats) -> NDArray[np.int32]:
@@ -44,7 +49,8 @@ class Near:
         for cell, to_cell in zip(cells.T[1:], to_cells.T[1:], strict=True):
             with np.errstate(over="ignore", invalid="ignore"):  # what is no number reaches nothing
                 farther = to_cell - to_cells[:, 0]
-                rows = np.flatnonzero(farther <= 2 * _REACH * self.apart[own, cell] * np.sqrt(squares))
+                reached = farther <= 2 * self.reach * self.apart[own, cell] * np.sqrt(squares)
+            rows = np.flatnonzero(reached | self.cells.clumped)
             if not len(rows):
                 continue
             there, squared = self.cells.offer.choose(X[rows], np.ascontiguousarray(cell[rows]))

@@ -47,9 +47,9 @@ print(
 # Two indexes
 # -----------
 # The mean squared error is that of the queries to their nearest centers. Cells should
-# hold about as many vectors each, for a query reads whole cells: a start from random
-# vectors has its centers where vectors are many. The imbalance is 1 if all cells are
-# alike.
+# hold about as many vectors each, for a query reads whole cells: both start from random
+# vectors, and so have their centers where vectors are many. The imbalance is 1 if all
+# cells are alike.
 
 indexes, seconds = {}, {}
 for name in ("FAISS", "cprime"):
@@ -58,7 +58,7 @@ for name in ("FAISS", "cprime"):
     if name == "FAISS":
         index.train(X)
     else:
-        faiss.train_ivf(index, X, init="random")
+        faiss.train_ivf(index, X)
     seconds[name] = time.perf_counter() - begin
     index.add(X)
     error = index.quantizer.search(queries, 1)[0].mean()

@@ -118,8 +118,8 @@ def test_the_index_says_how_and_arguments_take_precedence(x):
     index = index_of(f"IVF{C},Flat")
     index.cp.niter, index.cp.seed = 2, 7
     assert (faiss.train_ivf(index, x).n_iter_, index.cp.seed) == (2, 7)
-    estimator = faiss.train_ivf(index, x, max_iter=3, search="graph", random_state=1, n_neighbors=9)
-    assert (estimator.n_iter_, estimator.random_state, estimator.neighbors_.shape) == (3, 1, (C, 9))
+    estimator = faiss.train_ivf(index, x, max_iter=3, search="graph", random_state=1, n_neighbors=25)
+    assert (estimator.n_iter_, estimator.random_state, estimator.neighbors_.shape) == (3, 1, (C, 25))
     assert estimator.certificate_["n_points"] == 1000
     assert index.quantizer.ntotal == C
 
@@ -215,3 +215,17 @@ def test_what_is_no_product_quantizer_is_refused(x):
         faiss.train_pq(index_of("IVF40,PQ4x4"), x)
     with pytest.raises(ValueError, match=r"2\^nbits=256 rows, got 100"):
         faiss.train_pq(original.ProductQuantizer(D, 4, 8), x[:100])
+
+
+def test_lists_are_about_equally_long_where_vectors_are_dense_here_and_rare_there():
+    """A start that spreads centers out leaves most vectors to a few of the lists."""
+    rng = np.random.default_rng(0)
+    X = (rng.standard_normal((6000, 8)) * np.exp(1.5 * rng.standard_normal((6000, 1)))).astype(np.float32)
+
+    def imbalance(**arguments):
+        index = faiss.index_factory(8, "IVF60,Flat")
+        faiss.train_ivf(index, X, **arguments)
+        index.add(X)
+        return index.invlists.imbalance_factor()
+
+    assert imbalance() < 0.5 * imbalance(init="k-means++")

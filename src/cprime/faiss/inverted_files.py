@@ -23,8 +23,10 @@ _QUANTIZER_ALONE = 1  # quantizer_trains_alone: what FAISS writes for a quantize
 def train_ivf(index: Any, X: Any, weights: Any = None, **kmeans: Any) -> KMeans:
     """Train an inverted file: in place of `index.train(X)`, which then has nothing to do.
 
-    The coarse centers are those of `cprime.KMeans` on all vectors. The encoder of the lists is trained on as many
-    vectors as the index asks for, drawn at random, less their centers where the index encodes residuals: codebooks of
+    The coarse centers are those of `cprime.KMeans` on all vectors. They start, as FAISS's do, from vectors drawn at
+    random, so that lists are about equally long: starts that spread centers out leave long lists where vectors are
+    dense, which costs a query more than a lower J gains. The encoder of the lists is trained on as many vectors as
+    the index asks for, drawn at random, less their centers where the index encodes residuals: codebooks of
     `IndexIVFPQ` and `IndexIVFPQFastScan` by `cprime.KMeans`, any other by FAISS.
 
     Parameters
@@ -83,7 +85,7 @@ def train_ivf(index: Any, X: Any, weights: Any = None, **kmeans: Any) -> KMeans:
     X = checked(X, index.d)
     if len(X) < index.nlist:
         raise ValueError(f"X must have at least nlist={index.nlist} rows, got {len(X)}.")
-    estimator = fitted(index.cp, index.nlist, X, checked_weights(weights, len(X)), kmeans)
+    estimator = fitted(index.cp, index.nlist, X, checked_weights(weights, len(X)), kmeans, start="random")
     _set_centers(index.quantizer, estimator.cluster_centers_)
     _train_encoder(index, X, estimator, {name: kmeans[name] for name in ("n_threads",) if name in kmeans})
     index.is_trained = True

@@ -15,15 +15,17 @@ logger = logging.getLogger("cprime")
 
 ALL_POINTS = 2**31 - 1  # of max_points_per_centroid: there is no sampling then
 OURS = frozenset(inspect.signature(KMeans).parameters) - {"n_clusters", "metric", "verbose"}
-_STARTS = {1: "k-means++", 2: "afk-mc2"}  # ClusteringInitMethod; what is drawn at random by default is "auto"
+_STARTS = {1: "k-means++", 2: "afk-mc2"}  # ClusteringInitMethod, but for 0: points drawn at random
 
 
-def fitted(cp: Any, C: int, X: Vectors, weights: NDArray | None, arguments: dict[str, Any]) -> KMeans:
+def fitted(
+    cp: Any, C: int, X: Vectors, weights: NDArray | None, arguments: dict[str, Any], start: str = "auto"
+) -> KMeans:
     """A `KMeans` of C centers, by the parameters of FAISS and the arguments of this library that are given beside them.
 
-    With cp.spherical vectors are compared by inner products, and centers have length 1.
+    With cp.spherical vectors are compared by inner products, and centers have length 1. start: for FAISS's default
     """
-    estimator = KMeans(C, **_arguments(cp) | arguments)
+    estimator = KMeans(C, **_arguments(cp, start) | arguments)
     if cp.spherical:
         estimator.metric = "cosine"
         X, weights = directions(X, weights)
@@ -59,13 +61,13 @@ def check_empty(index: Any) -> None:
         raise ValueError(f"index must be empty to be trained, it holds {index.ntotal} vectors: reset() comes first.")
 
 
-def _arguments(cp: Any) -> dict[str, Any]:
+def _arguments(cp: Any, start: str) -> dict[str, Any]:
     check_served(cp)
     return {
         "max_iter": cp.niter,
         "n_init": cp.nredo,
         "tol": cp.early_stop_threshold,
-        "init": _STARTS.get(cp.init_method, "auto"),
+        "init": _STARTS.get(cp.init_method, start),
         "random_state": cp.seed if cp.seed >= 0 else None,
         "verbose": int(cp.verbose),
         "n_threads": faiss.omp_get_max_threads(),

@@ -79,6 +79,8 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> None:
     ------
     NotFittedError
         If the estimator is not fitted.
+    ValueError
+        If it lacks attributes that a fit leaves, or has such as none does.
     TypeError
         If its class is not registered, or a parameter or attribute has a type that the format
         does not have.
@@ -89,6 +91,10 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> None:
     name = type(estimator).__name__
     if _classes.get(name) is not type(estimator):
         raise TypeError(f"estimator must be of a registered class, got {type(estimator)!r}")
+    try:
+        estimator._check_fitted()
+    except ValueError as error:
+        raise ValueError(f"estimator must be as a fit leaves it, {error}") from None
     tensors: dict[str, np.ndarray] = {}
     params = {key: encode(value, f"params.{key}", tensors) for key, value in _storable_params(estimator).items()}
     fitted = {

@@ -17,9 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 from cprime import kernels
 from cprime.estimators.base import Clusterer, LogLikelihood
 from cprime.estimators.entries import kept_entries
-from cprime.estimators.mixture_parameters import in_double, mahalanobis, make, precisions
+from cprime.estimators.mixture_parameters import covariances_of_factors, in_double, mahalanobis, make, precisions
 from cprime.estimators.quality import say_truncated
-from cprime.estimators.validation import check_integer
+from cprime.estimators.validation import check_integer, resolve_n_active
 from cprime.execution import Data
 from cprime.kernels.native import computing
 from cprime.model import Model, TiedSpherical
@@ -45,20 +45,48 @@ def _truncated(model: Model, n_kept: int, sparse: bool, X: NDArray) -> NDArray |
     return kept_entries(ids, responsibilities, len(model.centers), sparse)
 
 
+class _Implied:
+    """An attribute of a fit that follows from the others where parameters were set by hand, as scikit-learn's may be.
+
+    What a fit has set comes first: this is asked only where an instance has no such attribute.
+    """
+
+    def __init__(self, found: Callable[[Any], Any], *needed: str):
+        self.found = found
+        self.needed = needed
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, mixture: Any, owner: type) -> Any:
+        if mixture is not None and all(name in vars(mixture) for name in self.needed):
+            return self.found(mixture)
+        raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}", name=self.name, obj=mixture)
+
+
+def _implied(found: Callable[[Any], Any], *needed: str) -> Any:
+    return _Implied(found, "means_", *needed)
+
+
 class FittedMixture(DensityMixin, Clusterer):
-    """Base of mixtures; a subclass finds the parameters."""
+    """Base of mixtures; a subclass finds the parameters.
+
+    A mixture whose `weights_`, `means_` and `precisions_cholesky_` or `covariances_` were set by hand serves as well.
+    """
 
     n_components: int
     n_active: int | str | None
-    n_active_: int
+    n_active_: int = _implied(lambda m: resolve_n_active(m.n_active, len(m.means_), m.assignment))
     means_: NDArray
     weights_: NDArray
-    covariances_: Any
-    precisions_: Any
-    precisions_cholesky_: Any
+    covariances_: Any = _implied(
+        lambda m: covariances_of_factors(m.covariance_type_, m.precisions_cholesky_), "precisions_cholesky_"
+    )
+    precisions_: Any = _implied(lambda m: precisions(m.covariance_type_, m.covariances_)[0])
+    precisions_cholesky_: Any = _implied(lambda m: precisions(m.covariance_type_, m.covariances_)[1], "covariances_")
     covariance_type: str
-    covariance_type_: str
-    equal_weights_: bool
+    covariance_type_: str = _implied(lambda m: m.covariance_type)
+    equal_weights_: bool = _implied(lambda m: m.weights == "equal" and len(set(m.weights_)) == 1, "weights_")
     weights: str
     assignment: str
     max_iter: int
@@ -84,8 +112,10 @@ class FittedMixture(DensityMixin, Clusterer):
 
     def _parameters(self, reg_covar: float = 0.0) -> Model:
         weights = None if self.equal_weights_ else np.asarray(self.weights_, dtype=np.float64)
+        means = np.asarray(self.means_)
+        means = np.ascontiguousarray(means, means.dtype if means.dtype in (np.float32, np.float64) else np.float64)
         covariances = in_double(self.covariance_type_, self.covariances_, self.precisions_cholesky_)
-        return make(self.covariance_type_, self.means_, covariances, reg_covar, weights)
+        return make(self.covariance_type_, means, covariances, reg_covar, weights)
 
     def _warn_not_converged(self) -> None:
         warnings.warn(
@@ -152,9 +182,10 @@ class FittedMixture(DensityMixin, Clusterer):
             Mahalanobis distances √((x − μ)ᵀ Σ⁻¹ (x − μ)), in standard deviations of the component.
         """
         data = self._opened(X)
-        distances = partial(mahalanobis, self.covariance_type_, self.means_, self.precisions_cholesky_)
         with computing(self.n_threads):
-            found = np.asarray(data.map(partial(_best_with_distances, self._parameters(), distances), 2, np.float64))
+            model = self._parameters()
+            distances = partial(mahalanobis, self.covariance_type_, model.centers, self.precisions_cholesky_)
+            found = np.asarray(data.map(partial(_best_with_distances, model, distances), 2, np.float64))
         return found[:, 0].astype(np.int32), found[:, 1]
 
     def predict_proba(self, X: Any, sparse: bool = False) -> NDArray | csr_array:
@@ -177,7 +208,7 @@ class FittedMixture(DensityMixin, Clusterer):
             say_truncated(H, C)
         function = model.responsibilities if not sparse and C == H else partial(_truncated, model, H, sparse)
         with computing(self.n_threads):
-            return data.map(function, C, self.means_.dtype)
+            return data.map(function, C, model.centers.dtype)
 
     def score_samples(self, X: Any) -> NDArray:
         """The exact log-likelihood of each row, log Σ_c π_c N(x; μ_c, Σ_c) over all components, in nats.
@@ -193,7 +224,8 @@ class FittedMixture(DensityMixin, Clusterer):
         """
         data = self._opened(X)
         with computing(self.n_threads):
-            return data.map(self._parameters().log_likelihood, None, self.means_.dtype)
+            model = self._parameters()
+            return data.map(model.log_likelihood, None, model.centers.dtype)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The mean exact log-likelihood per point (or unit of weight), in nats, eq. (3).
@@ -244,13 +276,13 @@ class FittedMixture(DensityMixin, Clusterer):
         """
         check_is_fitted(self)
         check_integer(n_samples, "n_samples", 1)
-        random_state = check_random_state(self.random_state)
-        weights = self.weights_.astype(np.float64)
+        random_state, model = check_random_state(self.random_state), self._parameters()
+        weights = np.asarray(self.weights_, dtype=np.float64)
         counts = random_state.multinomial(n_samples, weights / weights.sum())
-        components = np.repeat(np.arange(len(self.means_), dtype=np.int32), counts)
-        normal = random_state.standard_normal((n_samples, self.means_.shape[1]))
-        noise = self._parameters().noise(components, normal)
-        return self.means_[components] + noise.astype(self.means_.dtype), components
+        components = np.repeat(np.arange(len(model.centers), dtype=np.int32), counts)
+        normal = random_state.standard_normal((n_samples, model.centers.shape[1]))
+        noise = model.noise(components, normal)
+        return model.centers[components] + noise.astype(model.centers.dtype), components
 
     def to_sklearn(self) -> SklearnMixture:
         """A fitted scikit-learn `GaussianMixture` of the same parameters, for what takes only those (ONNX, say).

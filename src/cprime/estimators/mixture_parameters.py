@@ -125,7 +125,7 @@ def in_double(covariance_type: str, covariances: Any, precisions_cholesky: Any) 
 
     Their factors have lost less: these stay factors of something positive definite.
     """
-    if covariance_type == "tied_spherical" or covariances.dtype == np.float64:
+    if covariance_type == "tied_spherical" or np.asarray(covariances).dtype != np.float32:
         return covariances
     return covariances_of_factors(covariance_type, precisions_cholesky)
 

@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_array
 
 from cprime.seeding.sampling import draw
 from cprime.seeding.validation import check_count
+from cprime.sources.foreign import plain
 
 BLOCK = 2**17  # numbers of X that are looked at together
 
@@ -107,7 +108,7 @@ def lightweight(
     True
     """
     with np.errstate(invalid="ignore"):  # of a sum that says that there are infinite numbers
-        data = check_array(X, dtype=[np.float64, np.float32])
+        data = check_array(plain(X), dtype=[np.float64, np.float32])
     check_count("m", m)
     rng = check_random_state(random_state)
     w = np.ones(len(data))

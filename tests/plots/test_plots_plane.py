@@ -70,8 +70,7 @@ def test_two_features_are_shown_as_they_are(X):
 
     frame = pd.DataFrame(X[:, :2], columns=["width", "height"])
     gm = GaussianMixture(2, random_state=0, max_iter=500).fit(frame)
-    with pytest.warns(UserWarning, match="feature names"):  # arrays from here on
-        display = ClustersDisplay.from_estimator(gm, frame)
+    display = ClustersDisplay.from_estimator(gm, frame)
     np.testing.assert_array_equal(display.points, X[:, :2])
     assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("width", "height")
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from cprime._style import frame
 from cprime.estimators import KMeans
 from cprime.estimators.fitted import centers_of
-from cprime.plots.fitted import check_data
+from cprime.plots.fitted import check_data, unnamed
 from cprime.plots.plane import (
     draw_boundaries,
     draw_centers,
@@ -128,7 +128,7 @@ class ClustersDisplay:
         plane = project(projection, X, estimator)
         wanted = hasattr(estimator, "covariances_") if ellipses is None else ellipses
         covariances = plane.covariances(estimator) if wanted else None
-        labels = np.asarray(estimator.predict(X))
+        labels = np.asarray(unnamed(estimator).predict(X))
         divided = isinstance(estimator, KMeans) and X.shape[1] == 2 and len(centers) > 1
         return cls(plane.points(X), labels, plane.points(centers), covariances, plane.names, divided).plot(ax, **kw)
 

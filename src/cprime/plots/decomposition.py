@@ -9,6 +9,7 @@ from sklearn.utils import check_array, check_random_state
 from cprime._style import BLACK, BLUE, GREEN, ORANGE, VERMILION, frame
 from cprime.estimators.validation import check_integer
 from cprime.plots.style import GREY, TEXT, panels
+from cprime.sources.foreign import plain
 from cprime.theory import partition_loss
 from cprime.theory.mixtures import Mixture
 
@@ -94,7 +95,7 @@ class DecompositionDisplay:
         display : DecompositionDisplay
         """
         if max_rows is not None and not isinstance(Q, Mixture) and not hasattr(Q, "fit"):
-            Q = check_array(Q, dtype=[np.float64, np.float32], input_name="Q")
+            Q = check_array(plain(Q, "Q"), dtype=[np.float64, np.float32], input_name="Q")
             if len(Q) > check_integer(max_rows, "max_rows", 2):
                 Q = Q[check_random_state(options.get("random_state", 0)).choice(len(Q), max_rows, replace=False)]
         return cls.from_loss(partition_loss(estimator, Q, **options), ax=ax)

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from cprime.estimators import GaussianMixture, KMeans
 from cprime.estimators.fitted import centers_of
 from cprime.model import Model
 from cprime.search import Full
+from cprime.sources.foreign import plain
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,10 @@ def check_fitted(estimator: Any) -> None:
 
 
 def check_data(X: Any, estimator: Any, name: str = "X") -> NDArray:
-    """X as an array of as many features as the estimator's centers."""
+    """X, of any kind that estimators take in memory, as an array of as many features as the estimator's centers."""
+    X = plain(X, name)
+    if hasattr(X, "columns"):
+        _check_feature_names(estimator, X, reset=False)
     X = check_array(X, dtype=[np.float64, np.float32], input_name=name)
     D = centers_of(estimator).shape[1]
     if X.shape[1] != D:
@@ -41,10 +45,18 @@ def check_data(X: Any, estimator: Any, name: str = "X") -> NDArray:
 
 def check_point(x: Any, estimator: Any) -> NDArray:
     """One point (D,) as a row (1, D)."""
+    x = plain(x, "x")
     shape = np.shape(x)
     if len(shape) != 1 and not (len(shape) == 2 and shape[0] == 1):
         raise ValueError(f"x must be one point of shape (n_features,), got an array of shape {shape}.")
     return check_data(np.reshape(x, (1, -1)), estimator, "x")
+
+
+def unnamed(estimator: Any) -> Any:
+    """The estimator as it takes the arrays of `check_data`, which have lost the names of the columns."""
+    view = copy.copy(estimator)
+    view.__dict__.pop("feature_names_in_", None)
+    return view
 
 
 def standing(estimator: Any, model: Model, X: NDArray, sample_weight: Any = None) -> Any:
@@ -52,7 +64,7 @@ def standing(estimator: Any, model: Model, X: NDArray, sample_weight: Any = None
 
     In k-means σ² follows J of the data by (14) of Lücke & Forster.
     """
-    view = copy.copy(estimator)
+    view = unnamed(estimator)
     if isinstance(estimator, KMeans):
         view.cluster_centers_ = model.centers
         weight = len(X) if sample_weight is None else np.sum(sample_weight)

@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_array
 
 from cprime.kernels.sparse import as_rows, sparse
+from cprime.sources.foreign import plain
 
 
 def check_data(
@@ -26,7 +27,7 @@ def check_data(
     random_state: int | np.random.RandomState | None,
 ) -> tuple[NDArray, NDArray | None, np.random.RandomState]:
     """Check the arguments which all methods have; X becomes float32 or float64, weights float64 or None."""
-    data = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    data = check_array(plain(X), accept_sparse="csr", dtype=[np.float64, np.float32])
     if issparse(data):
         data = as_rows(sparse(data))
     check_count("n_clusters", n_clusters)

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cprime.estimators import GaussianMixture, KMeans
 from cprime.estimators.validation import check_weights
+from cprime.sources.foreign import plain
 from cprime.theory.mixtures import Floats, Gaussians, log_weights
 
 if TYPE_CHECKING:
@@ -250,7 +251,7 @@ def ledger(estimator: KMeans | GaussianMixture, X: Any, sample_weight: Any = Non
         raise ValueError(f"estimator must have metric='euclidean', got {estimator.metric!r}.")
     check_is_fitted(estimator)
     bounds = estimator.bounds(X, sample_weight)
-    data = check_array(X, dtype=np.float64)
+    data = check_array(plain(X), dtype=np.float64)
     weights = check_weights(sample_weight, data)
     model = _model_of(estimator)
     sums = _summed(data, np.ones(len(data)) if weights is None else weights, model)

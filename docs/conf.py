@@ -6,6 +6,7 @@ from importlib import metadata
 from pathlib import Path
 
 from docutils import nodes
+from sphinx_gallery.sorting import ExplicitOrder
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -43,10 +44,17 @@ numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
 EXAMPLES = ROOT / "examples"
+GALLERY = (  # as one would learn: small data, how many clusters, what clusters are for, then data that are large
+    *("old_faithful", "choosing_c", "documents", "outliers", "digits"),
+    *("image_compression", "segmentation", "thousands_of_gaussians"),
+    *("stars", "single_cells", "vector_search"),
+    *("streaming", "larger_than_memory", "resume_after_a_kill", "dask_cluster"),
+)
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
+    "within_subsection_order": ExplicitOrder([f"{name}.py" for name in GALLERY]),
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("cprime",),
     "abort_on_example_error": True,

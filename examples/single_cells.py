@@ -80,7 +80,7 @@ for name, estimator in estimators.items():
 # and what there is to know of a fit into `uns`.
 
 if AnnData is None:
-    print("anndata is not installed")
+    print("This part needs anndata: pip install anndata")
 else:
     cells = AnnData(counts.astype(np.float32), obsm={"X_pca": X})
     cprime.tl.kmeans(cells, C, n_init=5)

@@ -99,9 +99,10 @@ void sum_segments(const std::vector<Segment> &segments, const Sums &out, std::si
 // Adds the sums of C components by rows, where their tables are worth it: all of them lie near the processor, and each
 // has a few entries. In pieces that do not depend on the threads, merged in order. Says whether it has.
 template <class T> bool sum_by_rows(const RowSumsTask<T> &task, std::size_t C, const Sums &out, int n_threads) {
-    constexpr std::size_t NEAR = std::size_t(1) << 20, FEW = 8, MOST_PIECES = 32; // bytes; entries of a component
+    constexpr std::size_t FEW = 8, MOST_PIECES = 32;                       // entries of a component
+    const std::size_t near = std::size_t(1) << (task.H > 1 ? 20 : 17); // bytes: of one, grouping is dear less soon
     const std::size_t n = task.X.n, n_entries = n * task.H, width = 1 + out.n_first + out.n_second;
-    if (C * width * sizeof(double) > NEAR || n_entries < FEW * C)
+    if (C * width * sizeof(double) > near || n_entries < FEW * C)
         return false;
     bool inside = true;
     for (std::size_t e = 0; e < n_entries; ++e)
@@ -111,6 +112,7 @@ template <class T> bool sum_by_rows(const RowSumsTask<T> &task, std::size_t C, c
     const std::size_t n_pieces = std::clamp<std::size_t>(n_entries / (FEW * C), 1, MOST_PIECES);
     const std::size_t step = (n + n_pieces - 1) / n_pieces;
     std::vector<double> tables(n_pieces * C * width);
+    n_threads = worth(static_cast<double>(n_entries) * width, n_threads);
     const auto sums = [&](std::size_t i) -> Sums {
         double *own = tables.data() + i * C * width;
         return {own, own + C, own + C * (1 + out.n_first), out.n_first, out.n_second};

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "best_two.h"
 #include "halves.h"
 #include "kernels.h"
 #include "screen.h"
@@ -257,6 +258,9 @@ template <class T> inline void nearest(const NearestTask<T> &task, std::size_t b
         if (task.panels.halves)
             n = nearest_by_halves(task, begin, end, which);
 #endif
+    constexpr std::size_t FEW = 256; // centres, beyond which the screen takes no more time
+    if (task.H == 1 && !task.lows && !task.panels.halves && task.centers.n <= FEW && n)
+        n = nearest_by_two(task, which, n);
     if (n)
         n = nearest_by_products(task, static_cast<const T *>(nullptr), which.get(), n);
     // Rows that are left, again relative to what is nearest to one of them, while that settles a good part.

@@ -20,7 +20,9 @@ template <class T> class PackedCenters {
         columns_.resize(static_cast<std::size_t>(n) * (centers.D + 1) * lanes);
         for (auto *numbers : {&half_norm_, &norm_, &lost_})
             numbers->resize(static_cast<std::size_t>(n) * lanes);
-        halves_.resize(kernel.half_panel_size(centers.D) * n);
+        constexpr std::size_t SMALL = 4096; // numbers, which are multiplied sooner than rounded
+        if (n_kept != 1 || centers.n * centers.D > SMALL)
+            halves_.resize(kernel.half_panel_size(centers.D) * n);
         if (n_kept)
             find_surplus(centers, n_kept);
         panels_ = {columns_.data(),

@@ -18,6 +18,7 @@ void distances(Matrix<T> X, Matrix<T> candidates, std::optional<Vector<T>> curre
     const std::size_t n_tiles = (m.n + kernel.tile_rows - 1) / kernel.tile_rows;
     std::vector<T> packed(n_tiles * kernel.tile_rows * m.D + kernel.lanes); // packing writes a little behind the end
     kernel.pack_tiles(m, packed.data());
+    n_threads = worth(static_cast<double>(x.n) * m.n * x.D, n_threads);
     const std::size_t step = static_cast<std::size_t>(kernel.lanes) * 16;
     const T *least = data_or_null(current);
     parallel_for((x.n + step - 1) / step, n_threads, [&](std::size_t i) {

@@ -56,6 +56,7 @@ void expect_all(Matrix<T> X, Matrix<T> centers, double variance, std::optional<V
     task.exponentials = exponentials.data();
     task.scaled = scaled.data();
     task.n_padded = block;
+    n_threads = worth(static_cast<double>(x.n) * m.n * x.D, n_threads);
     for (std::size_t first = 0; first < x.n; first += block) {
         task.X = slice(x, first, std::min(block, x.n - first));
         task.sample_weight = sample_weight ? sample_weight->data() + first : nullptr;
@@ -88,6 +89,7 @@ void log_sum_exp(Matrix<T> X, Matrix<T> centers, double variance, OutVector<doub
     task.variance = variance;
     task.least = least.data();
     task.log_sum = log_sum.data();
+    n_threads = worth(static_cast<double>(x.n) * m.n * x.D, n_threads);
     const std::size_t step = static_cast<std::size_t>(kernel.tile_rows) * 16;
     parallel_for((x.n + step - 1) / step, n_threads,
                  [&](std::size_t i) { kernel.log_sum_exp(task, i * step, std::min(x.n, (i + 1) * step)); });

@@ -18,6 +18,7 @@ void nearest(Matrix<T> X, Matrix<T> centers, Vector<T> shift, std::optional<Tabl
     require(H >= 1 && static_cast<std::size_t>(H) <= m.n, "n_kept");
 
     const KernelCall call;
+    n_threads = worth(static_cast<double>(x.n) * m.n * x.D, n_threads);
     for (std::size_t i = 0; hint && i < hint->size(); ++i)
         require(hint->data()[i] >= 0 && static_cast<std::size_t>(hint->data()[i]) < m.n, "hint: outside [0, C)");
     constexpr std::size_t WORTH = 256; // rows, for which equal centres are looked for

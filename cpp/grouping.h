@@ -99,8 +99,8 @@ void sum_segments(const std::vector<Segment> &segments, const Sums &out, std::si
 // Adds the sums of C components by rows, where their tables are worth it: all of them lie near the processor, and each
 // has a few entries. In pieces that do not depend on the threads, merged in order. Says whether it has.
 template <class T> bool sum_by_rows(const RowSumsTask<T> &task, std::size_t C, const Sums &out, int n_threads) {
-    constexpr std::size_t FEW = 8, MOST_PIECES = 32;                       // entries of a component
-    const std::size_t near = std::size_t(1) << (task.H > 1 ? 20 : 17); // bytes: of one, grouping is dear less soon
+    constexpr std::size_t FEW = 8, MOST_PIECES = 32;                   // entries of a component
+    const std::size_t near = std::size_t(1) << (task.H > 1 ? 20 : 17); // bytes; a single one is soon grouped sooner
     const std::size_t n = task.X.n, n_entries = n * task.H, width = 1 + out.n_first + out.n_second;
     if (C * width * sizeof(double) > near || n_entries < FEW * C)
         return false;

@@ -7,9 +7,10 @@
 // nearest. The few that remain are measured from differences, which is accurate wherever the origin is. The result is
 // therefore that of a search by differences over all C, ties going to the lower id.
 //
-// Where the processor has a matrix unit, a first screen is of bfloat16 halves, whose bounds are wider; rows for which
-// it leaves too many go through the second. Where that leaves too many, the shift is too far from a row for centres
-// that lie close together: such rows are screened again relative to a centre near them.
+// Where the nearest of few centres is wanted, rows are lanes first, and the two least scores of a row mostly settle it
+// (`best_two.h`). Where the processor has a matrix unit, a first screen is of bfloat16 halves, whose bounds are wider;
+// rows for which it leaves too many go through the second. Where that leaves too many, the shift is too far from a row
+// for centres that lie close together: such rows are screened again relative to a centre near them.
 //
 // Finite numbers may give scores that are none (infinity less infinity) or bounds that overflow: what is unordered is
 // measured.

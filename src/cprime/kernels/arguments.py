@@ -14,6 +14,9 @@ Floats = NDArray[np.floating]
 
 def contiguous(array: NDArray, dtype: DTypeLike | None = None) -> NDArray:
     """The array without gaps and at addresses that its type asks for, as the core reads it; a copy where it is not."""
+    own = isinstance(array, np.ndarray) and (dtype is None or array.dtype == dtype)
+    if own and array.flags.c_contiguous and array.flags.aligned:
+        return array  # at once: of a small fit, checks are what takes time
     return np.require(array, dtype, ["C_CONTIGUOUS", "ALIGNED"])
 
 

@@ -102,7 +102,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         _flush(temporary, os.O_RDWR)
         os.chmod(temporary, mode)  # a library may have put a file of its own in place of the temporary one
         os.replace(temporary, target)
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, OSError) and error.errno and error.filename in (None, str(temporary)):
+            error.filename = os.fspath(path)  # what the caller knows it by
         with suppress(FileNotFoundError):
             os.unlink(temporary)
         raise

@@ -71,6 +71,22 @@ class TestEveryFormat:
         assert "has no column 'z'; it has " in fit_fails(path, "--drop", "z")
 
 
+def test_what_terminals_obey_is_not_printed(fit_fails, tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_bytes(b"a,b\n1,2\n\x1b[31m3,4,\x075\n")
+    line = fit_fails(path)
+    assert "\\x1b[31m3,4,\\x075" in line
+    assert line.isprintable()
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_text_in_another_encoding(encoding, fit_fails, tmp_path):
+    path = tmp_path / "x.csv"
+    mark = "" if encoding == "utf-16" else "\ufeff"
+    path.write_bytes((mark + "a,b\n" + "1,2\n3,4\n" * 20).encode(encoding))
+    assert fit_fails(path) == f"{path} must be text in UTF-8, it is in UTF-16"
+
+
 @pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.feather"])
 class TestEveryTable:
     def test_column_that_is_not_numeric(self, name, fit_fails, write, X):
@@ -270,9 +286,10 @@ def test_a_failing_disk_leaves_no_file(fails, model, write, X, tmp_path, monkeyp
 
     monkeypatch.setattr(os, "replace", fail)
     output = tmp_path / "m.safetensors"
-    assert fails("fit", source, "-k", 3, "-o", output) == "No space left on device"
+    assert fails("fit", source, "-k", 3, "-o", output) == f"{output}: No space left on device"
     for name in ("l.npy", "l.csv", "l.parquet", "l.feather"):
-        assert fails("predict", model, source, "-o", tmp_path / name) == "No space left on device"
+        line = fails("predict", model, source, "-o", tmp_path / name)
+        assert line == f"{tmp_path / name}: No space left on device"
 
 
 def test_labels_that_cannot_be_finished_keep_the_old_file(fails, model, write, X, tmp_path, monkeypatch):
@@ -284,7 +301,7 @@ def test_labels_that_cannot_be_finished_keep_the_old_file(fails, model, write, X
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(outputs._NpyRows, "write", fail)
-    assert fails("predict", model, tmp_path / "train.csv", "-o", output) == "Input/output error"
+    assert fails("predict", model, tmp_path / "train.csv", "-o", output) == f"{output}: Input/output error"
     assert output.read_bytes() == b"old"
 
 

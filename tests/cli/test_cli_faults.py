@@ -62,7 +62,7 @@ def content(folder):
 def test_a_disk_that_is_full_while_a_model_is_saved(fails, source, model, tmp_path):
     before = content(tmp_path)
     with small_files():
-        assert fails("fit", source, "-k", 3, "-o", model, "-q") == "File too large"
+        assert fails("fit", source, "-k", 3, "-o", model, "-q") == f"{model}: File too large"
     assert content(tmp_path) == before
 
 

@@ -152,6 +152,9 @@ def test_columns_are_chosen_and_remembered(cprime, write, X, tmp_path):
         assert package.load(path).feature_names_in_.tolist() == ["b", "a"]
         figures = cprime("fit", write(name, columns), *OPTIONS, "--drop", "id,c", "--json", "-o", path).json
         assert figures["columns"] == ["a", "b"]
+        for several in (("--drop", "id", "--drop", "c"), ("--columns", "a", "--columns", "b")):
+            figures = cprime("fit", write(name, columns), *OPTIONS, *several, "--json", "-o", path).json
+            assert figures["columns"] == ["a", "b"]
 
 
 def test_columns_of_an_array_go_by_number(cprime, write, X, tmp_path):

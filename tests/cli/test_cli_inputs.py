@@ -57,6 +57,8 @@ def lines_of(X, separator=",", decimal="."):
         ("x.csv", ",", ".", None),
         ("x.csv", ";", ".", "is read with semicolons between its values"),
         ("x.csv", ";", ",", "is read with semicolons between its values and decimal commas"),
+        ("x.csv", "|", ".", "is read with bars between its values"),
+        ("x.csv", "|", ",", "is read with bars between its values and decimal commas"),
         ("x.csv", "\t", ".", "is read with tabs between its values"),
         ("x.tsv", "\t", ".", None),
         ("x.csv.gz", ",", ".", None),
@@ -71,8 +73,8 @@ def test_separated_values(name, separator, decimal, note, text, fitted, X, tmp_p
 
 
 def test_a_separator_that_is_given(text, fitted, X):
-    path = text("x.csv", lines_of(X, "|"))
-    model = fitted(path, "--separator", "|")
+    path = text("x.csv", lines_of(X, "~"))
+    model = fitted(path, "--separator", "~")
     np.testing.assert_array_equal(model.labels_, KMeans(9, random_state=0).fit(X).labels_)
 
 

@@ -68,9 +68,10 @@ def _forget_output() -> None:
 
 
 def say(kind: str, message: str) -> None:
-    """One line on stderr: ``kind: message``."""
+    """One line on stderr: ``kind: message``; of what terminals obey only the codes."""
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in " ".join(message.split()))
     with suppress(OSError):  # nobody reads it
-        sys.stderr.write(f"{kind}: {' '.join(message.split())}\n")
+        sys.stderr.write(f"{kind}: {shown}\n")
         sys.stderr.flush()
 
 

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
@@ -42,11 +43,13 @@ class Request:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
-        """From the options of a command; --column and --columns add up."""
+        """From the options of a command; --column and --columns add up, and so do those that come several times."""
         known = {field.name: given[field.name] for field in fields(cls) if field.name in given}
-        columns = (*(given["columns"] or ()), *given["column"])
+        columns = (*chain(*given["columns"]), *given["column"])
         separator = {"\\t": "\t", "tab": "\t"}.get(given["separator"], given["separator"])
-        return cls(**{**known, "columns": columns or None, "drop": given["drop"] or (), "separator": separator})
+        return cls(
+            **{**known, "columns": columns or None, "drop": tuple(chain(*given["drop"])), "separator": separator}
+        )
 
 
 @dataclass(frozen=True)

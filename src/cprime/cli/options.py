@@ -79,9 +79,10 @@ reading = together(
         panel="Data",
         metavar="A,B,…",
         type=Names(),
+        multiple=True,
         help="Use these columns (of an array: numbers from 0).",
     ),
-    option("--drop", panel="Data", metavar="A,B,…", type=Names(), default=None, help="Leave these columns out."),
+    option("--drop", panel="Data", metavar="A,B,…", type=Names(), multiple=True, help="Leave these columns out."),
     option("--numeric", panel="Data", is_flag=True, help="Use the columns that are numeric, and say which are not."),
     option(
         "--header/--no-header",

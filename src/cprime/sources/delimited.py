@@ -1,5 +1,6 @@
 """Files of separated values: .csv and .tsv. What separates them, and a decimal comma, are found in the first lines."""
 
+import codecs
 import logging
 import re
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from cprime.sources.lines import TEXT, LinesSource, first_lines, is_number
 from cprime.sources.optional import require
 
 CELL_BYTES = 64
-_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _LINES = 50  # that are looked at for what separates their values
 _COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
 
@@ -33,6 +34,8 @@ class CsvSource(LinesSource):
         self._format = f"{Path(path).suffix.lower()} file"
         self._header = False
         lines = first_lines(path)
+        if lines.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            raise ValueError(f"{path} must be text in UTF-8, it is in UTF-16")
         self._separator, self._decimal = _punctuation(lines, separator)
         with reading(str(path), self._format):
             names = csv.open_csv(path, parse_options=self._parsing()).schema.names
@@ -121,12 +124,12 @@ def _is_text(kind: Any) -> bool:
 
 
 def _punctuation(content: bytes, separator: str | None) -> tuple[str, str]:
-    """What separates values, and the decimal point: of a separator as often in every line, semicolons before commas."""
+    """What separates values, and the decimal point: of a separator as often in every line, commas come last."""
     lines = [line for line in content.decode("utf-8", "replace").splitlines()[:_LINES] if line.strip()]
     if separator is None:
         bare = [re.sub(r'"[^"]*"', "", line) for line in lines]
         counts = {mark: {line.count(mark) for line in bare} for mark in _SEPARATORS}
-        even = [mark for mark in ("\t", ";", ",") if len(counts[mark]) == 1 and counts[mark] != {0}]
+        even = [mark for mark in ("\t", ";", "|", ",") if len(counts[mark]) == 1 and counts[mark] != {0}]
         most = max(_SEPARATORS, key=lambda mark: min(counts[mark], default=0))
         separator = even[0] if even else most if min(counts[most], default=0) else ","
     if separator == ",":

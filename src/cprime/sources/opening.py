@@ -74,7 +74,7 @@ def open_data(
         Whether .csv and .tsv files begin with the names of their columns; None is as it looks: if these are not all
         numbers, or count 0, 1, 2 and so on.
     separator : str, default=None
-        The character between the values of .csv and .tsv files; None is as it looks: commas, semicolons or tabs.
+        The character between the values of .csv and .tsv files; None is as it looks: a comma, semicolon, tab or bar.
 
     Returns
     -------

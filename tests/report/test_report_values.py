@@ -8,6 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from cprime import GaussianMixture, KMeans
 from cprime.report import State
+from cprime.report.drawing.chart import labelled
 
 
 @pytest.fixture(scope="module")
@@ -186,3 +187,17 @@ def test_the_certificate_decides_on_the_search():
     assert state(km.report(X), "Search") is State.LOOK
     km.neighbors_ = None
     assert state(km.report(X), "Search") is State.GOOD
+
+
+@pytest.mark.parametrize(
+    ("values", "names"),
+    [
+        ([0.0, 0.5, 1.0], ["0", "0.5", "1"]),
+        ([4745.0, 4746.0], ["4,745", "4,746"]),
+        ([-5.9872, -5.9871, -5.987], ["−5.987", "+0.0001", "+0.0002"]),
+        ([1_000_000.0, 1_000_001.0], ["1M", "+1"]),
+        ([3.0], ["3"]),
+    ],
+)
+def test_no_two_marks_of_an_axis_say_the_same(values, names):
+    assert labelled(values) == names

@@ -113,7 +113,7 @@ def partition_loss(
     n_neighbors: int = 5,
     random_state: Any = None,
 ) -> PartitionLoss:
-    """The expected partition loss of densities P_b and its decomposition, eq. (8), (13) and (22).
+    """The expected partition loss of densities P_b and its decomposition, (8), (13) and (22) of the source.
 
         E[−log P_F(x)(x)] = Σ_b w_b KL(Q_b‖P_b) + H(Q) − (H(w) − H(F|x)),    Q_b = Q conditioned on F(x) = b
 

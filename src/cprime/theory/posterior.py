@@ -16,7 +16,7 @@ from cprime.theory.partition import log_posterior
 
 
 def posterior_loss(log_densities: ArrayLike) -> tuple[Floats, Floats]:
-    """The posterior loss −Σ_b R_b log P_b at each point, and its derivatives by log P_b: eq. (45), (50) and (51).
+    """The posterior loss −Σ_b R_b log P_b at each point and its derivatives by log P_b: (45), (50), (51) of the source.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def posterior_loss(log_densities: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def repulsion(ratio: ArrayLike) -> Floats:
-    """(1 − R) log₂((1 − R)/R) − 1/ln 2: the sign and size of ∂L_post/∂P_0 for two densities, eq. (52).
+    """(1 − R) log₂((1 − R)/R) − 1/ln 2: the sign and size of ∂L_post/∂P_0 for two densities, (52) of the source.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def repulsion(ratio: ArrayLike) -> Floats:
 
 
 def repulsion_zero() -> float:
-    """The share R_0 below which a point repels P_0, the zero of eq. (52); the source prints 0.218.
+    """The share R_0 below which a point repels P_0, the zero of (52); the source prints 0.218.
 
     Examples
     --------

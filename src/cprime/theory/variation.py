@@ -34,7 +34,7 @@ class VariationDistance(NamedTuple):
 
 
 def variation_distance(model: Any, *, n_samples: int = 100_000, random_state: Any = None) -> VariationDistance:
-    """V(P_i, P_j) = `∫ |P_i(x) − P_j(x)| dx` between the components of a model, eq. (33).
+    """V(P_i, P_j) = `∫ |P_i(x) − P_j(x)| dx` between the components of a model, (33) of the source.
 
     Parameters
     ----------

@@ -39,6 +39,14 @@ def written(value: float) -> str:
     return f"{value:,.0f}" if size >= 1000 else f"{value:.4g}"
 
 
+def labelled(values: Sequence[float]) -> list[str]:
+    """Rising numbers at an axis as `written`; where that makes equals of some, the first and how far the others are."""
+    names = [written(value) for value in values]
+    if len(set(names)) == len(names):
+        return names
+    return [names[0], *(f"+{float(f'{value - values[0]:.3g}'):g}" for value in values[1:])]
+
+
 @dataclass(frozen=True)
 class Frame:
     """A panel whose axes go from x[0] to x[1] and from y[0] to y[1]; log_y: the logarithm of y is what counts."""
@@ -61,10 +69,11 @@ class Frame:
     def axes(self, x_label: str, x_ticks: Sequence[float] | None = None) -> Markup:
         """Faint lines at round numbers, and the name of what goes across."""
         parts = []
-        for value in self._y_ticks():
+        heights = self._y_ticks()
+        for value, name in zip(heights, labelled(heights), strict=True):
             y = float(self.up(value))
             parts.append(element("path", d=f"M{_LEFT} {y:.1f}H{WIDTH - _RIGHT}", class_="rule"))
-            parts.append(text(_LEFT - 6, y + 3.5, written(value), anchor="end"))
+            parts.append(text(_LEFT - 6, y + 3.5, name, anchor="end"))
         for value in ticks(*self.x) if x_ticks is None else x_ticks:
             parts.append(text(float(self.across(value)), HEIGHT - _BOTTOM + 15, written(value), anchor="middle"))
         parts.append(text((_LEFT + WIDTH - _RIGHT) / 2, HEIGHT - 5, x_label, "axis", "middle"))

@@ -91,10 +91,21 @@ template <class T> inline int nearest_by_two(const NearestTask<T> &task, std::si
         }
     }
 
-    int n_left = 0;
+    constexpr int W = simd<T>::width;
+    std::size_t settled[W] = {};
+    int n_settled = 0, n_left = 0;
+    const auto measure = [&] {
+        typename simd<T>::vec parts[W] = {};
+        for (int i = 0; i < n_settled; ++i)
+            parts[i] = square_parts(task.X[settled[i]], task.centers[task.kept[settled[i]]], D);
+        const auto squares = simd<T>::sums(parts);
+        for (int i = 0; i < n_settled; ++i)
+            task.distances[settled[i]] = squares[i];
+        n_settled = 0;
+    };
     for (int i = 0; i < n; ++i) {
         const BestTwo<T> &two = found[i / L];
-        const int v = i % L / simd<T>::width, lane = i % simd<T>::width;
+        const int v = i % L / W, lane = i % W;
         const std::int32_t c = static_cast<std::int32_t>(two.id[v][lane]);
         const T norm = norms[i];
         const T above = two.least[v][lane] +
@@ -106,8 +117,11 @@ template <class T> inline int nearest_by_two(const NearestTask<T> &task, std::si
             continue;
         }
         task.kept[which[i]] = c;
-        task.distances[which[i]] = squared_distance(task.X[which[i]], task.centers[c], D);
+        settled[n_settled++] = which[i];
+        if (n_settled == W)
+            measure();
     }
+    measure();
     return n_left;
 }
 

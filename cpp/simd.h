@@ -139,6 +139,15 @@ template <class T> struct simd {
         return v[0];
     }
 
+    // The sums of `width` vectors, bit for bit those of `sum`; the vectors are used up.
+    static vec sums(vec (&of)[width]) {
+        transpose(of);
+        for (int step = width / 2; step > 0; step /= 2)
+            for (int i = 0; i < step; ++i)
+                of[i] += of[i + step];
+        return of[0];
+    }
+
     static T lowest(vec v) {
 #if defined(__AVX512F__)
         if constexpr (sizeof(T) == 4)
@@ -182,8 +191,8 @@ template <class T> inline T comparable(T square) {
     return square == square ? square : std::numeric_limits<T>::infinity();
 }
 
-// ||x - m||^2 over D elements, from differences: relative error of order D ulp, wherever the origin is.
-template <class T> inline T squared_distance(const T *x, const T *m, int D) {
+// Parts of ||x - m||^2 over D elements, from differences: relative error of order D ulp, wherever the origin is.
+template <class T> inline typename simd<T>::vec square_parts(const T *x, const T *m, int D) {
     using V = simd<T>;
     constexpr int W = V::width;
     typename V::vec a{}, b{};
@@ -203,7 +212,11 @@ template <class T> inline T squared_distance(const T *x, const T *m, int D) {
         const auto p = V::load_first(x + k, D - k) - V::load_first(m + k, D - k);
         b += p * p;
     }
-    return V::sum(a + b);
+    return a + b;
+}
+
+template <class T> inline T squared_distance(const T *x, const T *m, int D) {
+    return simd<T>::sum(square_parts(x, m, D));
 }
 
 // Memory of one thread that scratch arrays take from in the order of their scopes, so that small ones cost nothing.

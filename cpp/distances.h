@@ -14,6 +14,26 @@ template <class T> inline void pack_tiles(const Rows<T> &rows, T *out) {
                         static_cast<const T *>(nullptr), out);
 }
 
+// Of every row to the centre of its label.
+template <class T>
+inline void own_distances(const Rows<T> &X, const Rows<T> &centers, const std::int32_t *labels, T *out,
+                          std::size_t begin, std::size_t end) {
+    using V = simd<T>;
+    constexpr std::size_t W = V::width, AHEAD = 4;
+    for (std::size_t first = begin; first < end; first += W) {
+        const std::size_t n = std::min(W, end - first);
+        typename V::vec parts[W] = {};
+        for (std::size_t i = 0; i < n; ++i) {
+            if (first + i + AHEAD < end) // centres lie anywhere
+                __builtin_prefetch(centers[labels[first + i + AHEAD]]);
+            parts[i] = square_parts(X[first + i], centers[labels[first + i]], X.D);
+        }
+        const auto squares = V::sums(parts);
+        for (std::size_t i = 0; i < n; ++i)
+            out[first + i] = comparable<T>(squares[i]);
+    }
+}
+
 template <class T>
 inline void distances(const Rows<T> &X, const Rows<T> &candidates, const T *packed_candidates, const T *current, T *out,
                       std::size_t begin, std::size_t end) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -111,14 +112,15 @@ template <class T> bool sum_by_rows(const RowSumsTask<T> &task, std::size_t C, c
         throw std::invalid_argument(OUTSIDE);
     const std::size_t n_pieces = std::clamp<std::size_t>(n_entries / (FEW * C), 1, MOST_PIECES);
     const std::size_t step = (n + n_pieces - 1) / n_pieces;
-    std::vector<double> tables(n_pieces * C * width);
+    const std::unique_ptr<double[]> tables(new double[n_pieces * C * width]); // each piece clears its own
     n_threads = worth(static_cast<double>(n_entries) * width, n_threads);
     const auto sums = [&](std::size_t i) -> Sums {
-        double *own = tables.data() + i * C * width;
+        double *own = tables.get() + i * C * width;
         return {own, own + C, own + C * (1 + out.n_first), out.n_first, out.n_second};
     };
     parallel_for(n_pieces, n_threads, [&](std::size_t i) {
         const Sums to = sums(i);
+        std::fill_n(to.count, C * width, 0.0);
         kernels<T>().sum_rows(task, std::min(n, i * step), std::min(n, (i + 1) * step), to.count, to.first, to.second);
     });
     for_each(C, n_threads, [&](std::size_t c) {

@@ -220,6 +220,9 @@ template <class T> struct Kernels {
     // out[l * n + i] = min(current[i], |x_i - candidate_l|^2) for rows [begin, end).
     void (*distances)(const Rows<T> &X, const Rows<T> &candidates, const T *packed_candidates, const T *current, T *out,
                       std::size_t begin, std::size_t end);
+    // out[n] = |x_n - m_c|^2 of rows [begin, end), c being their labels.
+    void (*own_distances)(const Rows<T> &X, const Rows<T> &centers, const std::int32_t *labels, T *out,
+                          std::size_t begin, std::size_t end);
     void (*pack_tiles)(const Rows<T> &rows, T *out); // (ceil(n / tile_rows), D, tile_rows)
     void (*posterior)(const T *values, double scale, int H, double *responsibilities, double *log_sum, double *mean,
                       std::size_t begin, std::size_t end);

@@ -21,6 +21,16 @@ void reassign(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, std::op
 
     const KernelCall call;
     require_components(lists, m.n, -1, "lists");
+    if (!columns(lists) && !active) { // nobody goes anywhere
+        for (std::size_t n = 0; n < x.n; ++n)
+            if (static_cast<std::uint32_t>(labels.data()[n]) >= lists.shape(0))
+                throw std::invalid_argument(OUTSIDE);
+        std::copy_n(labels.data(), x.n, new_labels.data());
+        constexpr std::size_t STEP = 2048;
+        return parallel_for((x.n + STEP - 1) / STEP, n_threads, [&](std::size_t i) {
+            kernel.own_distances(x, m, labels.data(), distances.data(), i * STEP, std::min(x.n, (i + 1) * STEP));
+        });
+    }
     std::vector<std::int64_t> entries;
     const std::vector<std::size_t> begin = group(labels.data(), x.n, lists.shape(0), n_threads, entries);
     task.entries = entries.data();

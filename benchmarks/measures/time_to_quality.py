@@ -14,7 +14,7 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 
 from benchmarks.measures import options as given
 from benchmarks.measures.options import MIXTURES
-from benchmarks.peers import PEERS, shown
+from benchmarks.peers import PEERS
 from benchmarks.plots import Curve, draw
 from benchmarks.records import Record
 from benchmarks.rounds import label, median, plan, ratios, repeat, spread
@@ -123,11 +123,11 @@ def _case_report(records: list[Record]) -> str:
         return left_out(records)
     quality = "L" if base["model"] in MIXTURES else "J"
     against = "L − L(reference), nats" if quality == "L" else "J against the reference"
-    columns = ["peer", "settings", "seconds", quality, against, "speed-up", "iterations", "it says besides"]
+    columns = ["peer", "seconds", quality, against, "speed-up", "iterations", "it says besides"]
     rows = [_row(record, base) for record in records if record.get("seconds")]
     note = (
-        f"The reference is {label(base)}. Medians of {len(base['seconds'])} round(s), with from where to where they"
-        " went; differences and speed-ups are taken round by round."
+        f"The reference is {label(base)}. Medians of {len(base['seconds'])} round(s), of seconds with from where to"
+        " where they went; differences and speed-ups are taken round by round."
     )
     return "\n\n".join(
         part for part in (table(columns, rows), note, _verdict(records), _notes(records), left_out(records)) if part
@@ -136,10 +136,10 @@ def _case_report(records: list[Record]) -> str:
 
 def _row(record: Record, base: Record) -> list[str]:
     if record["model"] in MIXTURES:
-        change = spread([a - b for a, b in zip(record["value"], base["value"], strict=False)], "+.4f")
+        change = f"{median([a - b for a, b in zip(record['value'], base['value'], strict=False)]):+.4f}"
         value = f"{median(record['value']):.4f}"
     else:
-        change = spread([ratio - 1 for ratio in ratios(record["value"], base["value"])], "+.2%")
+        change = f"{median(ratios(record['value'], base['value'])) - 1:+.2%}"
         value = f"{median(record['value']):.6g}"
     extra = record["extra"][-1]
     says = [
@@ -155,12 +155,11 @@ def _row(record: Record, base: Record) -> list[str]:
     ]
     iterations = [n for n in record["n_iter"] if n is not None]
     return [
-        record["peer"],
-        shown(record["settings"]),
+        label(record),
         spread(record["seconds"]),
         value,
         change,
-        spread(ratios(base["seconds"], record["seconds"])) + "×",
+        f"{median(ratios(base['seconds'], record['seconds'])):.3g}×",
         f"{median(iterations):g}" if iterations else "",
         ", ".join(says),
     ]

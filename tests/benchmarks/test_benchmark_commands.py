@@ -60,7 +60,7 @@ def test_time_to_quality_records_what_was_found(file, points, output, capsys):
     lloyd = {r["peer"]: r["value"] for r in records if r["settings"].get("max_iter") == 5 and r["peer"] != "cprime"}
     np.testing.assert_allclose(lloyd["cprime-lloyd"], lloyd["sklearn-lloyd"], rtol=1e-3)
     text = capsys.readouterr().out
-    assert "| cprime | default |" in text
+    assert "| cprime (default) |" in text
     assert "The reference is sklearn-lloyd (max_iter=5, tol=0)" in text
     assert (output.parent / "results-k-means-points.npy-20.png").stat().st_size > 10_000
 

@@ -14,38 +14,29 @@ inline std::uint32_t first_lanes(int n) { return n < 32 ? (std::uint32_t(1) << n
 // numbers.
 template <class T> constexpr int PACK_SLACK = simd<T>::width;
 
-// all: whether there are as many rows as places for them
-template <int width, bool all, class T, class Row>
-inline void pack_some(Row row, int n_rows, int D, const T *shift, T *out) {
+template <int width, class T, class Row> inline void pack(Row row, int n_rows, int D, const T *shift, T *out) {
     using V = simd<T>;
     constexpr int W = V::width;
     constexpr int blocks = (width + W - 1) / W;
-    const T *source[width];
-    for (int i = 0; i < width; ++i)
-        source[i] = all || i < n_rows ? row(i) : nullptr;
+    const T *source[blocks * W];
+    for (int i = 0; i < blocks * W; ++i)
+        source[i] = i < n_rows ? row(i) : nullptr;
     for (int k = 0; k < D; k += W) {
         const int m = D - k < W ? D - k : W;
         const auto read = [&](const T *p) { return m == W ? V::load(p + k) : V::load_first(p + k, m); };
         const auto origin = shift ? read(shift) : typename V::vec{};
-        for (int v = blocks; v-- > 0;) { // in this order: what a store leaves behind its row, a later one overwrites
-            typename V::vec part[W];
+        typename V::vec part[blocks][W];
+#pragma GCC unroll 2
+        for (int v = 0; v < blocks; ++v) {
 #pragma GCC unroll 16
-            for (int i = 0; i < W; ++i) {
-                const int place = v * W + i;
-                part[i] = place < width && (all || source[place]) ? read(source[place]) - origin : typename V::vec{};
-            }
-            V::transpose(part);
-            for (int j = 0; j < m; ++j)
-                V::store(out + static_cast<std::size_t>(k + j) * width + v * W, part[j]);
+            for (int i = 0; i < W; ++i)
+                part[v][i] = source[v * W + i] ? read(source[v * W + i]) - origin : typename V::vec{};
+            V::transpose(part[v]);
         }
+        for (int j = 0; j < m; ++j) // in this order: what a store leaves behind its block, the next one overwrites
+            for (int v = 0; v < blocks; ++v)
+                V::store(out + static_cast<std::size_t>(k + j) * width + v * W, part[v][j]);
     }
-}
-
-template <int width, class T, class Row> inline void pack(Row row, int n_rows, int D, const T *shift, T *out) {
-    if (n_rows >= width)
-        pack_some<width, true>(row, n_rows, D, shift, out);
-    else
-        pack_some<width, false>(row, n_rows, D, shift, out);
 }
 
 enum class Form { product, difference };

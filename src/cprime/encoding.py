@@ -44,8 +44,7 @@ def encode(value: Any, name: str, tensors: dict[str, np.ndarray]) -> Any:
     """One value as JSON; its arrays go to `tensors` under `name` or names that begin with it."""
     if value is None or isinstance(value, bool | str):
         return value
-    if type(value).__module__.partition(".")[0] == "dask":
-        value = np.asarray(value)
+    value = gathered(value)
     if isinstance(value, np.ndarray):
         return _encode_array(value, name, tensors)
     if isinstance(value, np.generic) and value.dtype.kind in "biuf":
@@ -65,6 +64,11 @@ def encode(value: Any, name: str, tensors: dict[str, np.ndarray]) -> Any:
         options = {key: encode(item, f"{name}.{key}", tensors) for key, item in value.get_params().items()}
         return {"search": {"class": type(value).__name__, "options": options}}
     raise TypeError(f"{name} has a type that a model file cannot hold: {type(value)!r}")
+
+
+def gathered(value: Any) -> Any:
+    """A Dask array as the array that it stands for, anything else as it is."""
+    return np.asarray(value) if type(value).__module__.partition(".")[0] == "dask" else value
 
 
 def as_computed(array: np.ndarray) -> np.ndarray:

@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cprime import __version__
 from cprime._files import checksum, read_whole, replacing
-from cprime.encoding import decode, encode, strict_json
+from cprime.encoding import decode, encode, gathered, strict_json
 
 __all__ = ["FORMAT_VERSION", "class_of", "load", "read_header", "register", "save"]
 
@@ -91,15 +91,17 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> None:
     name = type(estimator).__name__
     if _classes.get(name) is not type(estimator):
         raise TypeError(f"estimator must be of a registered class, got {type(estimator)!r}")
+    whole = object.__new__(type(estimator))
+    vars(whole).update({key: gathered(value) for key, value in vars(estimator).items()})
     try:
-        estimator._check_fitted()
+        whole._check_fitted()
     except ValueError as error:
         raise ValueError(f"estimator must be as a fit leaves it, {error}") from None
     tensors: dict[str, np.ndarray] = {}
     params = {key: encode(value, f"params.{key}", tensors) for key, value in _storable_params(estimator).items()}
     fitted = {
         key: encode(value, key, tensors)
-        for key, value in sorted(vars(estimator).items())
+        for key, value in sorted(vars(whole).items())
         if key.endswith("_") and not key.startswith("_")
     }
     metadata = {

@@ -6,10 +6,10 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "kernels.h"
 #include "screen.h"
-#include "signals.h"
 #include "tile.h"
 
 namespace cprime::CPRIME_ISA {
@@ -77,8 +77,6 @@ template <class T> inline int nearest_by_two(const NearestTask<T> &task, std::si
     }
     alignas(64) T low[TILE_ROWS][L];
     for (int c = 0; c < C; c += TILE_ROWS) {
-        if (c % (32 * TILE_ROWS) == 0)
-            answer_signals();
         const int count = std::min(TILE_ROWS, C - c);
         pack<TILE_ROWS>([&](int i) { return task.centers[c + i]; }, count, D, task.panels.shift, group + TILE_ROWS);
         for (int i = 0; i < TILE_ROWS; ++i) {
@@ -95,10 +93,8 @@ template <class T> inline int nearest_by_two(const NearestTask<T> &task, std::si
     std::size_t settled[W] = {};
     int n_settled = 0, n_left = 0;
     const auto measure = [&] {
-        typename simd<T>::vec parts[W] = {};
-        for (int i = 0; i < n_settled; ++i)
-            parts[i] = square_parts(task.X[settled[i]], task.centers[task.kept[settled[i]]], D);
-        const auto squares = simd<T>::sums(parts);
+        const auto pair = [&](int i) { return std::pair(task.X[settled[i]], task.centers[task.kept[settled[i]]]); };
+        const auto squares = squared_distances<T>(pair, n_settled, D);
         for (int i = 0; i < n_settled; ++i)
             task.distances[settled[i]] = squares[i];
         n_settled = 0;

@@ -1,6 +1,7 @@
 // Squared distances of every row to a few candidates, from differences; candidates are broadcast, rows are the lanes.
 #pragma once
 #include <algorithm>
+#include <utility>
 
 #include "kernels.h"
 #include "tile.h"
@@ -18,18 +19,17 @@ template <class T> inline void pack_tiles(const Rows<T> &rows, T *out) {
 template <class T>
 inline void own_distances(const Rows<T> &X, const Rows<T> &centers, const std::int32_t *labels, T *out,
                           std::size_t begin, std::size_t end) {
-    using V = simd<T>;
-    constexpr std::size_t W = V::width, AHEAD = 4;
+    constexpr std::size_t W = simd<T>::width, AHEAD = 4;
     for (std::size_t first = begin; first < end; first += W) {
-        const std::size_t n = std::min(W, end - first);
-        typename V::vec parts[W] = {};
-        for (std::size_t i = 0; i < n; ++i) {
-            if (first + i + AHEAD < end) // centres lie anywhere
-                __builtin_prefetch(centers[labels[first + i + AHEAD]]);
-            parts[i] = square_parts(X[first + i], centers[labels[first + i]], X.D);
-        }
-        const auto squares = V::sums(parts);
-        for (std::size_t i = 0; i < n; ++i)
+        const int n = static_cast<int>(std::min(W, end - first));
+        const auto pair = [&](int i) {
+            const std::size_t row = first + i;
+            if (row + AHEAD < end) // centres lie anywhere
+                __builtin_prefetch(centers[labels[row + AHEAD]]);
+            return std::pair(X[row], centers[labels[row]]);
+        };
+        const auto squares = squared_distances<T>(pair, n, X.D);
+        for (int i = 0; i < n; ++i)
             out[first + i] = comparable<T>(squares[i]);
     }
 }

@@ -219,6 +219,16 @@ template <class T> inline T squared_distance(const T *x, const T *m, int D) {
     return simd<T>::sum(square_parts(x, m, D));
 }
 
+// Of n <= width pairs, pair(i) being addresses of both, bit for bit those of `squared_distance`.
+template <class T, class Pair> inline typename simd<T>::vec squared_distances(Pair pair, int n, int D) {
+    typename simd<T>::vec parts[simd<T>::width] = {};
+    for (int i = 0; i < n; ++i) {
+        const auto [x, m] = pair(i);
+        parts[i] = square_parts<T>(x, m, D);
+    }
+    return simd<T>::sums(parts);
+}
+
 // Memory of one thread that scratch arrays take from in the order of their scopes, so that small ones cost nothing.
 class Arena {
   public:

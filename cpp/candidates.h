@@ -58,18 +58,19 @@ template <class T> class ProductCandidates {
         for (int p = 0; p < n_panels; ++p) {
             T *column = columns_ + panel_size() * p, *start = start_ + p * L;
             const int n = std::min(L, n_candidates - p * L);
-            pack<L>([&](int i) { return centers[list[p * L + i]]; }, n, D_, origin, column);
+            const T *rows[L];
             alignas(64) T factor[L];
-            for (int i = 0; i < L; ++i)
+            for (int i = 0; i < L; ++i) {
+                rows[i] = i < n ? centers[list[p * L + i]] : nullptr;
                 factor[i] = i >= n ? T(0) : outside ? outside[list[p * L + i]] : T(1);
+            }
             for (int v = 0; v < L; v += V::width) {
                 typename V::vec square{};
                 const auto f = V::load(factor + v);
-                for (int k = 0; k < D_; ++k) {
-                    const auto m = V::load(column + k * L + v);
+                each_column(rows + v, D_, origin, [&](int k, typename V::vec m) {
                     square += m * m;
                     V::store(column + k * L + v, m * (f * T(-2)));
-                }
+                });
                 V::store(column + D_ * L + v, f);
                 V::store(start + v, f * square);
                 for (int i = 0; i < V::width && v + i < n; ++i)

@@ -9,6 +9,25 @@ template <class T> constexpr int TILE_LANES = TILE_VECTORS * simd<T>::width;
 // A bit for each of the first n lanes.
 inline std::uint32_t first_lanes(int n) { return n < 32 ? (std::uint32_t(1) << n) - 1 : ~std::uint32_t(0); }
 
+// put(k, column) for every column of as many rows as a vector has lanes, less a shift, which may be null; addresses of
+// missing rows are null, and count as zeros.
+template <class T, class Put> inline void each_column(const T *const *rows, int D, const T *shift, Put put) {
+    using V = simd<T>;
+    constexpr int W = V::width;
+    for (int k = 0; k < D; k += W) {
+        const int m = D - k < W ? D - k : W;
+        const auto read = [&](const T *p) { return m == W ? V::load(p + k) : V::load_first(p + k, m); };
+        const auto origin = shift ? read(shift) : typename V::vec{};
+        typename V::vec part[W];
+#pragma GCC unroll 16
+        for (int i = 0; i < W; ++i)
+            part[i] = rows[i] ? read(rows[i]) - origin : typename V::vec{};
+        V::transpose(part);
+        for (int j = 0; j < m; ++j)
+            put(k + j, part[j]);
+    }
+}
+
 // Rows of a matrix, interleaved: out[k * width + i] = rows[i][k] - shift[k] (zeros for missing rows); shift may be
 // null. `row(i)` gives the i-th row's address. A little behind the end is written too: leave room for PACK_SLACK
 // numbers.
@@ -17,25 +36,14 @@ template <class T> constexpr int PACK_SLACK = simd<T>::width;
 template <int width, class T, class Row> inline void pack(Row row, int n_rows, int D, const T *shift, T *out) {
     using V = simd<T>;
     constexpr int W = V::width;
-    constexpr int blocks = (width + W - 1) / W;
-    const T *source[blocks * W];
-    for (int i = 0; i < blocks * W; ++i)
-        source[i] = i < n_rows ? row(i) : nullptr;
-    for (int k = 0; k < D; k += W) {
-        const int m = D - k < W ? D - k : W;
-        const auto read = [&](const T *p) { return m == W ? V::load(p + k) : V::load_first(p + k, m); };
-        const auto origin = shift ? read(shift) : typename V::vec{};
-        typename V::vec part[blocks][W];
-#pragma GCC unroll 2
-        for (int v = 0; v < blocks; ++v) {
-#pragma GCC unroll 16
-            for (int i = 0; i < W; ++i)
-                part[v][i] = source[v * W + i] ? read(source[v * W + i]) - origin : typename V::vec{};
-            V::transpose(part[v]);
-        }
-        for (int j = 0; j < m; ++j) // in this order: what a store leaves behind its block, the next one overwrites
-            for (int v = 0; v < blocks; ++v)
-                V::store(out + static_cast<std::size_t>(k + j) * width + v * W, part[v][j]);
+    for (int v = (width - 1) / W * W; v >= 0;
+         v -= W) { // what a store leaves behind its row, an earlier block overwrites
+        const T *rows[W];
+        for (int i = 0; i < W; ++i)
+            rows[i] = v + i < n_rows ? row(v + i) : nullptr;
+        each_column(rows, D, shift, [&](int k, typename V::vec column) {
+            V::store(out + static_cast<std::size_t>(k) * width + v, column);
+        });
     }
 }
 

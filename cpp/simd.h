@@ -221,11 +221,13 @@ template <class T> inline T squared_distance(const T *x, const T *m, int D) {
 
 // Of n <= width pairs, pair(i) being addresses of both, bit for bit those of `squared_distance`.
 template <class T, class Pair> inline typename simd<T>::vec squared_distances(Pair pair, int n, int D) {
-    typename simd<T>::vec parts[simd<T>::width] = {};
+    typename simd<T>::vec parts[simd<T>::width];
     for (int i = 0; i < n; ++i) {
         const auto [x, m] = pair(i);
         parts[i] = square_parts<T>(x, m, D);
     }
+    for (int i = n; i < simd<T>::width; ++i)
+        parts[i] = typename simd<T>::vec{};
     return simd<T>::sums(parts);
 }
 

@@ -7,6 +7,7 @@
 #include "reassign.h"
 #include "signals.h"
 #include "sparse_nearest.h"
+#include "walk.h"
 
 namespace cprime::CPRIME_ISA {
 
@@ -272,6 +273,15 @@ inline void sparse_nearest_among(const SparseAmongTask<T> &task, std::size_t beg
         task, begin, end, [](std::int32_t) {},
         [&](std::size_t n, std::int32_t c) {
             return measured(row_of(task.sparse, n), task.centers[c], task.square[c]);
+        });
+}
+
+template <class T> inline void sparse_walk(const SparseWalkTask<T> &task, std::size_t begin, std::size_t end) {
+    walk_rows(
+        task, begin, end, [](std::int32_t) {},
+        [&](std::size_t n, const std::int32_t *ids, int count, T *out) {
+            for (int i = 0; i < count; ++i)
+                out[i] = measured(row_of(task.sparse, n), task.centers[ids[i]], task.square[ids[i]]);
         });
 }
 

@@ -149,6 +149,21 @@ def nearest_among(
     n_threads: int,
     /,
 ) -> None: ...
+def walk(
+    X: _Rows,
+    centers: _Floats,
+    lists: NDArray[np.int32],
+    starts: NDArray[np.int32],
+    width: int,
+    labels: NDArray[np.int32],
+    distances: _Floats,
+    counts: NDArray[np.int32],
+    n_threads: int,
+    /,
+) -> None: ...
+def thin(
+    centers: _Floats, lists: NDArray[np.int32], spread: float, out: NDArray[np.int32], n_threads: int, /
+) -> None: ...
 def evidence(
     winners: NDArray[np.int32],
     evaluated: NDArray[np.int32],

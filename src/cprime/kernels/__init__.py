@@ -28,7 +28,17 @@ from cprime.kernels.native_gaussians import (
     responsibilities,
 )
 from cprime.kernels.native_line import cut_line
-from cprime.kernels.native_local import Found, evidence, grouped_order, keep_nearest, nearest_among, reassign
+from cprime.kernels.native_local import (
+    Found,
+    Walked,
+    evidence,
+    grouped_order,
+    keep_nearest,
+    nearest_among,
+    reassign,
+    thin,
+    walk,
+)
 from cprime.kernels.sparse import of_rows
 
 extent = of_rows(native.extent, native_sparse.extent)
@@ -44,6 +54,7 @@ __all__ = [
     "Gaussians",
     "Moves",
     "Responses",
+    "Walked",
     "accumulate",
     "along",
     "best",
@@ -72,4 +83,6 @@ __all__ = [
     "responsibilities",
     "spread_out",
     "squares",
+    "thin",
+    "walk",
 ]

@@ -165,6 +165,72 @@ def nearest_among(
     return Found(kept, distances, counts, evaluated, evaluations)
 
 
+class Walked(NamedTuple):
+    """Where rows have come to; see `walk`."""
+
+    labels: NDArray[np.int32]
+    distances: Floats
+    counts: NDArray[np.int32]
+
+
+def walk(
+    X: Floats,
+    centers: Floats,
+    lists: NDArray[np.int32],
+    starts: NDArray[np.int32],
+    width: int,
+    *,
+    n_threads: int | None = None,
+) -> Walked:
+    """A near centre of every row by walks along lists: the nearest that has been met when they end.
+
+    A row looks at what it starts with, then at the list of the nearest that it has met and whose list it has not looked
+    at, as long as that is one of the `width` nearest it has met, by (distance, id), and not beyond one and a half times
+    the least squared distance.
+
+    X (n, D), centers (C, D), lists (C, G) int32, starts (n, S) int32, at least one for each row; −1 behind the last
+    ->  labels (n,) int32, squared distances (n,), counts (n,): centres looked at, each once.
+    """
+    X = check.rows(X, "X")
+    centers = check.centers(centers, X)
+    width = min(check.count(width, "width"), len(centers))
+    lists = check.kept(lists, "lists", (len(centers), check.width(lists, "lists")))
+    starts = check.kept(starts, "starts", (len(X), max(1, check.width(starts, "starts"))))
+    labels, counts = np.empty(len(X), dtype=np.int32), np.empty(len(X), dtype=np.int32)
+    distances = np.empty(len(X), dtype=X.dtype)
+    threads = resolve_threads(n_threads)
+    try:
+        _core.walk(check.core(X), centers, lists, starts, width, labels, distances, counts, threads)
+    except ValueError:
+        check.refuse_components(len(centers), -1, lists=lists, starts=starts)
+        check.refuse_components(len(centers), 0, starts=starts[:, :1])
+        raise
+    return Walked(labels, distances, counts)
+
+
+def thin(
+    centers: Floats, lists: NDArray[np.int32], spread: float, *, n_threads: int | None = None
+) -> NDArray[np.int32]:
+    """Lists thinned, so that walks along them go far in every direction: (C, G) int32, −1 behind the last.
+
+    A neighbour stays unless one before it in the list, that stays, is nearer to it than the component is, by the factor
+    `spread` of squared distances.
+
+    centers (C, D), lists (C, G) int32: neighbours without the component itself, nearest first, −1 behind the last
+    """
+    centers = check.contiguous(check.matrix(centers, "centers"))
+    lists = check.kept(lists, "lists", (len(centers), check.width(lists, "lists")))
+    if not spread > 0:
+        raise ValueError(f"spread must be positive, got {spread!r}")
+    out = np.empty_like(lists)
+    try:
+        _core.thin(centers, lists, spread, out, resolve_threads(n_threads))
+    except ValueError:
+        check.refuse_components(len(centers), -1, lists=lists)
+        raise
+    return out
+
+
 class Evidence(NamedTuple):
     """Sums over the points that each component wins, as rows of a sparse matrix (C, C); see `evidence`."""
 

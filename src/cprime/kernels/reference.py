@@ -37,6 +37,8 @@ from cprime.kernels.reference_local import (
     nearest_among,
     reassign,
     squared_distances,
+    thin,
+    walk,
 )
 
 __all__ = [
@@ -67,6 +69,8 @@ __all__ = [
     "responsibilities",
     "spread_out",
     "squares",
+    "thin",
+    "walk",
 ]
 
 

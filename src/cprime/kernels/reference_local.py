@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime.kernels import arguments as check
-from cprime.kernels.native_local import Evidence, Found
+from cprime.kernels.native_local import Evidence, Found, Walked
 
 SEGMENT = 2048  # points of one component that `reassign` limits together
 
@@ -171,6 +171,57 @@ def gather(X: NDArray, order: NDArray, *, n_threads: int | None = None) -> NDArr
     check.matrix(X, "X")
     check_range("order", check.positions(order, "order"), 0, len(X))
     return np.ascontiguousarray(X[order])
+
+
+def walk(
+    X: NDArray, centers: NDArray, lists: NDArray, starts: NDArray, width: int, *, n_threads: int | None = None
+) -> Walked:
+    """Walk along lists: what is nearest of all that is met on the way (Malkov & Yashunin 2020, without levels).
+
+    X (n, D), centers (C, D) of one dtype T; lists (C, G), starts (n, S), int32 with −1 behind the last, at
+    least one start for each row
+    returns labels (n,) int32 and squared distances (n,) T of the nearest met, counts (n,) int32: how many were met
+    """
+    n, C = len(X), len(centers)
+    check.matrix(X, "X")
+    check.centers(centers, X)
+    check.count(width, "width")
+    check_ids("lists", lists, C, -1, C)
+    check_ids("starts", starts, n, -1, C)
+    check_range("starts", starts[:, :1], 0, C)
+    labels, distances, counts = np.empty(n, np.int32), np.empty(n, X.dtype), np.empty(n, np.int32)
+    for i, x in enumerate(X):
+        met: dict[int, float] = {}
+        asked: set[int] = set()
+        look = starts[i]
+        while True:
+            new = np.array(list(dict.fromkeys(c for c in look.tolist() if c >= 0 and c not in met)), dtype=np.int32)
+            squared = squared_distances(x[None], centers[new])[0].astype(X.dtype)
+            met |= zip(new.tolist(), squared.tolist(), strict=True)
+            nearest = sorted(met, key=lambda c: (met[c], c))[:width]
+            open_ = [c for c in nearest if c not in asked and not met[c] > 1.5 * met[nearest[0]]]
+            if not open_:
+                break
+            asked.add(open_[0])
+            look = lists[open_[0]]
+        labels[i], distances[i], counts[i] = nearest[0], met[nearest[0]], len(met)
+    return Walked(labels, distances, counts)
+
+
+def thin(centers: NDArray, lists: NDArray, spread: float, *, n_threads: int | None = None) -> NDArray[np.int32]:
+    """Keep of each list (C, G) what no neighbor before it that is kept is nearer to than the component, by `spread`."""
+    check.matrix(centers, "centers")
+    check_ids("lists", lists, len(centers), -1, len(centers))
+    out = np.full_like(lists, -1)
+    for c, listed in enumerate(lists):
+        kept: list[int] = []
+        own = squared_distances(centers[c][None], centers[listed])[0].astype(centers.dtype)
+        for b, squared in zip(listed[listed >= 0].tolist(), own, strict=False):
+            there = squared_distances(centers[b][None], centers[kept])[0].astype(centers.dtype)
+            if not (centers.dtype.type(spread) * there < squared).any():
+                kept.append(b)
+        out[c, : len(kept)] = kept
+    return out
 
 
 def keep_nearest(

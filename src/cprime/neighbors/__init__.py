@@ -2,6 +2,7 @@
 
 from cprime.neighbors.cells import SAMPLE_PER_CELL, Cells, choose_from, coarse_centers, nearest_of_few, table
 from cprime.neighbors.lists import (
+    both_ways,
     exact_lists,
     least_lists,
     random_lists,
@@ -11,11 +12,14 @@ from cprime.neighbors.lists import (
     without_self,
 )
 from cprime.neighbors.near import Near
+from cprime.neighbors.walks import Walks
 
 __all__ = [
     "SAMPLE_PER_CELL",
     "Cells",
     "Near",
+    "Walks",
+    "both_ways",
     "choose_from",
     "coarse_centers",
     "exact_lists",

@@ -5,6 +5,7 @@ known of. Owns cells and what is found through them; knows nothing of iterations
 """
 
 import math
+from copy import copy
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ SAMPLE_PER_CELL = 128
 _ITERATIONS = 6
 _MOST = 4  # times as many components as an average cell that one may have
 _NEAR = 8  # cells around its own that a point is searched in
-_NEAR_OF_LISTS = 32  # cells around its own that a component's neighbours are searched in
+_NEAR_OF_LISTS = 32  # cells around its own that a component's neighbours are searched in, as a rule
 
 
 def coarse_centers(sample: Floats, n_cells: int, rng: np.random.RandomState) -> Floats:
@@ -63,6 +64,13 @@ class Offer:
         self.lists = np.where(offered < 0, np.int32(-1), offered + np.int32(self.n_groups))
         self.inside = np.ones(len(self.places), dtype=centers.dtype)
         self.inside[: self.n_groups] = np.finfo(centers.dtype).max ** 0.5  # nobody stays at an origin
+
+    def moved(self, ids: NDArray[np.int32], centers: Floats) -> "Offer":
+        """The same where some of the centers are elsewhere."""
+        offer = copy(self)
+        offer.places = self.places.copy()
+        offer.places[self.n_groups + ids] = centers
+        return offer
 
     def choose(self, X: Floats, group: NDArray[np.int32]) -> tuple[NDArray[np.int32], Floats]:
         """For every row the nearest of the centres that its group is offered: ids (n,), squared distances (n,)."""
@@ -155,17 +163,18 @@ class Cells:
         """For every row the nearest component of its cell and the cells near that: ids (n,), squared distances (n,)."""
         return self.offer.choose(X, self._cell(X))
 
-    def lists(self, n_neighbors: int) -> NDArray[np.int32]:
+    def lists(self, n_neighbors: int, n_near: int = _NEAR_OF_LISTS) -> NDArray[np.int32]:
         """Approximate neighbours of every component, itself among them: (C, n_neighbors), −1 where cells have fewer.
 
-        Of components that coincide only one is listed, unless there are too few others.
+        n_near: cells around its own that they are searched in. Of components that coincide only one is listed, unless
+        there are too few others.
         """
         C = len(self.centers)
         out = np.full((C, n_neighbors), -1, dtype=np.int32)
         copies = np.flatnonzero(self.first != np.arange(C)).astype(np.int32)
         of = self.first[copies]
         copies, of = copies[np.argsort(of, kind="stable")], np.sort(of)
-        for members, near in zip(self.members, self._near(_NEAR_OF_LISTS), strict=True):
+        for members, near in zip(self.members, self._near(n_near), strict=True):
             members, offered = members[members >= 0], self._components(near)
             for first in offered if len(offered) < n_neighbors else ():
                 begin, end = np.searchsorted(of, [first, first + 1])

@@ -59,8 +59,6 @@ def results(dtype, n, D, C, place):
         "exchange": kernels.reassign(X, centers, lists, labels, factors, place(factors[::-1])),
         "keep_nearest": kernels.keep_nearest(X, centers, lists, kept, H),
         "nearest_among": tuple(kernels.nearest_among(X, centers, lists, kept, H, evidence=True)),
-        "walk": tuple(kernels.walk(X, centers, lists, kept, 3)),
-        "thin": kernels.thin(centers, lists, 1.2),
         "gather": kernels.gather(X, place(np.arange(0, n, 3))),
         "expect_all": kernels.expect_all(X, centers, 2.0, w),
         "log_sum_exp": kernels.log_sum_exp(X, centers, 2.0),

@@ -5,10 +5,11 @@ from cprime.em.expectation import EStep, ExactEStep, Totals
 from cprime.em.k_means_rule import KMeansRule
 from cprime.em.loop import Plan, assigned, begin, hard_start, proceed, run, sampler
 from cprime.em.mixture_rule import MixtureRule
-from cprime.em.online import k_means_step, mixture_step
+from cprime.em.online import ALL, k_means_step, mixture_step
 from cprime.em.state import HISTORY, Fit, free_energy, hard_free_energy, history
 
 __all__ = [
+    "ALL",
     "HISTORY",
     "Drawn",
     "EStep",

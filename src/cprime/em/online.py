@@ -5,19 +5,24 @@ included, and 1/2 < κ <= 1. With κ = 1 all points count alike: running means (
 of one point); with less, what was long ago is forgotten.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime import kernels
 from cprime._random import Key
+from cprime.block import Block, Kept
 from cprime.em.expectation import Totals
-from cprime.em.k_means_rule import KMeansRule
 from cprime.em.mixture_rule import MixtureRule
 from cprime.execution import Data
 from cprime.model import Model, TiedSpherical
-from cprime.search import Full
+from cprime.search import Full, Look
+from cprime.search.full import LookAtAll
 from cprime.statistics import Statistics
+
+ALL = LookAtAll()
 
 
 def rate(batch: NDArray[np.float64] | float, seen: NDArray[np.float64] | float, decay: float) -> NDArray[np.float64]:
@@ -26,29 +31,80 @@ def rate(batch: NDArray[np.float64] | float, seen: NDArray[np.float64] | float, 
     return np.minimum(1.0, batch / np.where(batch > 0, seen, 1.0) ** decay)
 
 
+@dataclass(frozen=True)
+class Batch:
+    """What a batch is to a k-means: to each of its points the center that a look finds."""
+
+    model: TiedSpherical
+    look: Look
+
+    reads: ClassVar[bool] = True
+    keeps: ClassVar[bool] = True
+
+    def __call__(self, block: Block, before: Kept | None) -> tuple[Kept, "Won"]:
+        model = self.model
+        kept, n_distances, _ = self.look(block, block.embedded(model.embed), before, model.components(), 1)
+        C = len(model.centers)
+        ids = np.flatnonzero(np.bincount(kept.winners, minlength=C)).astype(np.int32)
+        place = np.empty(C, dtype=np.int32)
+        place[ids] = np.arange(len(ids), dtype=np.int32)
+        weight, places = block.sample_weight, place[kept.ids[:, :1]]
+        counts, sums = kernels.accumulate(block.X, places, None, weight, n_components=len(ids))
+        J = model.quantization_error(block, kept)
+        return kept, Won(ids, counts, sums, block.weight, J, n_distances, block.count())
+
+
+@dataclass(frozen=True)
+class Won:
+    """What a batch gives to the centers that win any of it; additive.
+
+    ids (m,) int32, rising    counts (m,): Σ w_n    sums (m, D): Σ w_n x_n [data units]
+    weight, quantization_error, n_distances, n_heavy: of all points of the batch
+    """
+
+    ids: NDArray[np.int32]
+    counts: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    weight: float
+    quantization_error: float
+    n_distances: int
+    n_heavy: int
+
+    def __add__(self, other: "Won") -> "Won":
+        ids = np.union1d(self.ids, other.ids).astype(np.int32)
+        counts, sums = np.zeros(len(ids)), np.zeros((len(ids), self.sums.shape[1]))
+        for part in (self, other):
+            places = np.searchsorted(ids, part.ids)
+            counts[places] += part.counts
+            sums[places] += part.sums
+        J = self.quantization_error + other.quantization_error
+        n_distances, n_heavy = self.n_distances + other.n_distances, self.n_heavy + other.n_heavy
+        return Won(ids, counts, sums, self.weight + other.weight, J, n_distances, n_heavy)
+
+
 def k_means_step(
-    model: TiedSpherical, counts: NDArray[np.float64], data: Data, decay: float, key: Key
-) -> tuple[TiedSpherical, NDArray[np.float64], Totals]:
+    model: TiedSpherical, counts: NDArray[np.float64], data: Data, decay: float, look: Look = ALL
+) -> tuple[TiedSpherical, NDArray[np.float64], Won]:
     """Each center moves towards the mean of the batch's points that it wins, by a rate of its own: (9.5).
 
-    counts (C,): weight that each center has won before. Returns the model, the new counts, and the batch's totals.
+    counts (C,): weight that each center has won before. Returns the model, the new counts, and what the batch gave.
+    Only the centers that win anything are looked at; the others stay.
     """
-    rule = KMeansRule(1, 0.0)
-    look = Full().look(None, model.components(), None, key)
-    totals = data.each(rule.propose(model, rule.begin(model, data), look, key, True))
-    statistics = totals.statistics
-    seen = counts + statistics.counts
-    eta = rate(statistics.counts, seen, decay)
-    before = model.centers.astype(np.float64)
-    held = np.maximum(statistics.counts, np.finfo(np.float64).tiny)[:, np.newaxis]
-    means = np.where(statistics.counts[:, np.newaxis] > 0, statistics.sums / held, before)
-    moved = before + eta[:, np.newaxis] * (means - before)
+    won = data.each(Batch(model, look))
+    heavy, seen = won.counts > 0, counts.copy()
+    ids, n, sums = won.ids[heavy], won.counts[heavy], won.sums[heavy]
+    seen[ids] += n
+    few = replace(model, centers=model.centers[ids])
+    before = few.centers.astype(np.float64)
+    moved = before + rate(n, seen[ids], decay)[:, np.newaxis] * (sums / n[:, np.newaxis] - before)
     # a batch of points at these places has these means, whatever the model makes of means
-    centers = model.recentred(Statistics(seen, seen[:, np.newaxis] * moved, float(seen.sum()), 0.0))[0].centers
-    share = float(rate(statistics.weight, seen.sum(), decay))
+    there = Statistics(seen[ids], seen[ids][:, np.newaxis] * moved, float(seen[ids].sum()), 0.0)
+    centers = model.centers.copy()
+    centers[ids] = few.recentred(there)[0].centers
+    share = float(rate(won.weight, seen.sum(), decay))
     mean_square = model.variance * model.n_features
-    mean_square += share * (statistics.quantization_error / statistics.weight - mean_square)
-    return replace(model, centers=centers).with_variance(mean_square), seen, totals
+    mean_square += share * (won.quantization_error / won.weight - mean_square)
+    return replace(model, centers=centers).with_variance(mean_square), seen, won
 
 
 def mixture_step(

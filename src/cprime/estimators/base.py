@@ -148,12 +148,16 @@ class Clusterer(CallbackSupportMixin, Stored):
     def _n_active(self) -> int:
         raise NotImplementedError
 
+    def _dtype(self) -> np.dtype:
+        """That of the parameters."""
+        return self._parameters().centers.dtype
+
     def _n_components(self) -> int:
         raise NotImplementedError
 
     def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
         """Data of any kind; reset: whether they are to be fitted, of at least one point for every component."""
-        data = opened(self, X, sample_weight, None if reset else lambda: self._parameters().centers.dtype)
+        data = opened(self, X, sample_weight, None if reset else self._dtype)
         if reset and data.n_points < self._n_components():
             name = "n_clusters" if hasattr(self, "n_clusters") else "n_components"
             raise ValueError(f"n_samples={data.n_points} should be >= {name}={self._n_components()}.")

@@ -27,11 +27,15 @@ from cprime.estimators.validation import (
 from cprime.estimators.watching import with_callbacks
 from cprime.estimators.whole import whole
 from cprime.execution import Data
-from cprime.kernels.native import computing
+from cprime.kernels.native import Floats, computing
 from cprime.model import Model, TiedSpherical
 from cprime.model.tied_spherical import variance_floor
 from cprime.model.unit import UnitCenters, unit_rows
-from cprime.search import Full, Search
+from cprime.neighbors import Walks
+from cprime.search import Full, Graph, Search
+from cprime.search.walking import LookAlong
+
+WALKED = 16384  # clusters from which on walks of batches are several times faster than to look at all
 
 
 @storage.register
@@ -107,6 +111,8 @@ class KMeans(FittedKMeans, Clusterer):
         J, the weighted sum of squared distances to the nearest center, in data unit².
     variance_ : float
         σ² = J/(DN), eq. (14), in data unit².
+    structure_ : dict
+        What batches of `partial_fit` are searched by, where that is not exact; absent otherwise.
     final_assignment_ : str
         What `labels_` are: "exact", or "found" by a partial search.
     n_iter_ : int
@@ -262,9 +268,14 @@ class KMeans(FittedKMeans, Clusterer):
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Move the centers by one batch of points: online k-means, eq. (9.5) of Bishop where a batch is one point.
 
-        Points are assigned to the centers of before, exactly; then every center moves towards the mean of those that it
-        has won, by the share min(1, W/n^κ), W being their weight, n that of all it has won so far, and κ
-        `learning_decay`. The first batch chooses the centers by `init`; after a `fit` the batches go on from it.
+        Points are assigned to the centers of before; then every center moves towards the mean of those that it has won,
+        by the share min(1, W/n^κ), W being their weight, n that of all it has won so far, and κ `learning_decay`. The
+        first batch chooses the centers by `init`; after a `fit` the batches go on from it.
+
+        Assignments are exact, but where `search` is "graph", or "auto" and means that for a batch of this size, from
+        16,384 clusters on: there a point walks along lists of neighbors. These are kept with the model from batch to
+        batch and made anew once a quarter of the weight won since has gone to centers that have come farther than their
+        neighbors were, after at least one point for four clusters.
 
         Parameters
         ----------
@@ -277,8 +288,8 @@ class KMeans(FittedKMeans, Clusterer):
         Returns
         -------
         self : KMeans
-            `labels_`, `inertia_` and `lower_bound_` are those of this batch, as its points were assigned; `history_`
-            has one row more.
+            `labels_`, `inertia_` and `lower_bound_` are those of this batch, as its points were assigned, which
+            `final_assignment_` says; `history_` has one row more.
         """
         begin = perf_counter()
         check_common(self)
@@ -294,18 +305,35 @@ class KMeans(FittedKMeans, Clusterer):
                 data.begin(keep=False)
             else:
                 model = self._parameters()
-            model, counts, totals = em.k_means_step(model, counts, data, decay, key)
-            found, labels = totals.statistics, data.labels()
-            J = found.quantization_error
+            walks = self._walks_of(model.centers) if self._is_walked(data) else None
+            look = em.ALL if walks is None else LookAlong(walks)
+            model, counts, won = em.k_means_step(model, counts, data, decay, look)
+            J, labels = won.quantization_error, data.labels()
             assert labels is not None
             self.labels_, self.inertia_ = labels, J
-            self.lower_bound_ = em.hard_free_energy(model, J, found.weight)
-        row = ("online", self.lower_bound_, J, totals.n_distances, totals.n_moved, perf_counter() - begin)
+            self.lower_bound_ = em.hard_free_energy(model, J, won.weight)
+        row = ("online", self.lower_bound_, J, won.n_distances, won.n_heavy, perf_counter() - begin)
         self._set_fitted(model, counts, np.concatenate([rows, em.history([row])]))
         self.converged_, self.n_relocated_ = False, 0
         self.neighbors_ = self.certificate_ = None
-        self.final_assignment_ = "exact"
+        self.final_assignment_ = "exact" if walks is None else "found"
+        if walks is not None:
+            self._walks = walks.following(won.ids, won.counts, won.n_heavy, model.centers)
+            self.structure_ = self._walks.as_dict()
         return self
+
+    def _is_walked(self, data: Data) -> bool:
+        """Whether a batch is searched by walks."""
+        search = resolve_search(self, self.n_clusters, 1, data.n_points, data.n_features, data.sparse)
+        return isinstance(search, Graph) and self.n_clusters >= WALKED
+
+    def _walks_of(self, centers: Floats) -> Walks:
+        """The walks among these centers: those of before while they serve, else new ones."""
+        walks: Walks | None = getattr(self, "_walks", None)
+        if walks is None or walks.centers is not centers:
+            given = getattr(self, "structure_", None)
+            walks = Walks(centers) if given is None else Walks.of(given, centers)
+        return Walks(centers) if walks.stale else walks
 
     def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
         check_choice(self.metric, "metric", ("euclidean", "cosine"))
@@ -329,13 +357,17 @@ class KMeans(FittedKMeans, Clusterer):
         self.lower_bounds_ = history["lower_bound"].tolist()
         self.n_iter_ = len(history)
         self.n_active_ = 1
-        self.__dict__.pop("_near", None)  # of the centers of before
+        for name in ("_near", "_walks", "structure_"):  # of the centers of before
+            self.__dict__.pop(name, None)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in super().__getstate__().items() if name != "_near"}
+        return {name: value for name, value in super().__getstate__().items() if name not in ("_near", "_walks")}
 
     def _parameters(self) -> TiedSpherical:
         return self._model(self.cluster_centers_, self.variance_, variance_floor(self.cluster_centers_))
+
+    def _dtype(self) -> np.dtype:
+        return self.cluster_centers_.dtype
 
     def _n_active(self) -> int:
         return 1

@@ -139,6 +139,27 @@ def _names(value: Any, sizes: _Sizes) -> bool:
     return isinstance(value, np.ndarray) and value.shape == (sizes.D,) and all(isinstance(name, str) for name in value)
 
 
+def _structure(value: Any, sizes: _Sizes) -> bool:
+    """What batches are searched by; see `neighbors.Walks`."""
+    names = {"coarse", "ids", "starts", "lists", "room", "strayed", "won", "won_astray", "n_rows"}
+    if not (isinstance(value, dict) and value.keys() == names and _numbers(value["coarse"], "f", (None, sizes.D))):
+        return False
+    coarse, ids, starts, C = value["coarse"], value["ids"], value["starts"], sizes.C
+    return (
+        coarse.dtype in (np.float32, np.float64)
+        and 1 <= len(coarse) <= C
+        and _ids(ids, (C,), 0, C)
+        and bool((np.bincount(ids, minlength=C) == 1).all())
+        and _ids(starts, (len(coarse), None), -1, C)
+        and starts.shape[1] >= 1
+        and bool((starts[:, 0] >= 0).all())
+        and _ids(value["lists"], (C, None), -1, C)
+        and all(_numbers(value[name], "f", (C,)) and bool((value[name] >= 0).all()) for name in ("room", "strayed"))
+        and all(_number(value[name], 0.0) for name in ("won", "won_astray"))
+        and _count(value["n_rows"])
+    )
+
+
 def _preparation(value: Any, D: int) -> bool:
     """Means and scales by column, or None."""
     return (
@@ -162,6 +183,7 @@ _CHECKS: dict[str, Callable[[Any, _Sizes], bool]] = {
         and value.dtype == np.float64
         and bool((value[1:] >= value[:-1]).all() and not np.isnan(value).any())
     ),
+    "structure_": lambda value, s: _structure(value, s),
     "counts_": lambda value, s: _numbers(value, "f", (s.C,)) and bool((value >= 0).all()),
     "weights_": _weights,
     "covariances_": _covariances,

@@ -138,5 +138,5 @@ class TiedSpherical(Embedded):
 
 def variance_floor(centers: Floats) -> float:
     """The least variance that numbers as large as the starting centres can show: (ε · largest)² [data unit²]."""
-    resolution = float(np.finfo(centers.dtype).eps) * float(np.abs(centers).max())
+    resolution = float(np.finfo(centers.dtype).eps) * max(float(centers.max()), -float(centers.min()))
     return max(resolution**2, 1e-60 if centers.dtype == np.float32 else 1e-200)

@@ -24,7 +24,7 @@ _LENGTH = 32  # of lists, with those that list a center
 _WIDTH = 4  # how many of the nearest met are asked for their lists
 _ROWS = 2**18  # at a time
 _ASTRAY = 0.25  # share of the weight won that centers far from their places may have before all is made anew
-_SHARE = 4  # and one for so many centers in all
+_SHARE = 4  # and rows that have to have come, one for so many centers
 
 
 class Walks:
@@ -48,7 +48,7 @@ class Walks:
         ends = np.cumsum((cells.members >= 0).sum(axis=1))
         starts = _starts(np.concatenate([[0], ends]))
         lists = both_ways(kernels.thin(centers[ids], lists, _SPREAD), _LENGTH)
-        self._set(centers, cells.coarse, ids, starts, lists, room, np.zeros(C), 0.0, 0.0)
+        self._set(centers, cells.coarse, ids, starts, lists, room, np.zeros(C), 0.0, 0.0, 0)
 
     def _set(
         self,
@@ -61,19 +61,20 @@ class Walks:
         strayed: NDArray[np.float64],
         won: float,
         won_astray: float,
+        n_rows: int,
     ) -> None:
         """coarse (n, D)    ids (C,): the center at each place    starts (n, m), lists (C, G): places
 
         Of places (C,), room: how far the last neighbor was when this was made, strayed: how long a way the center has
-        come since. won: by all centers since, won_astray: by those that had come farther than that.
+        come since. won: by all centers since, won_astray: by those that had come farther than that; n_rows: since.
         """
         self.centers, self.coarse, self.ids, self.starts, self.lists = centers, coarse, ids, starts, lists
-        self.room, self.strayed, self.won, self.won_astray = room, strayed, won, won_astray
+        self.room, self.strayed, self.won, self.won_astray, self.n_rows = room, strayed, won, won_astray, n_rows
         self._offer = Offer(coarse, centers[ids], starts)
 
     def as_dict(self) -> dict[str, Any]:
         """What tells this structure from others of the same centers."""
-        names = ("coarse", "ids", "starts", "lists", "room", "strayed", "won", "won_astray")
+        names = ("coarse", "ids", "starts", "lists", "room", "strayed", "won", "won_astray", "n_rows")
         return {name: getattr(self, name) for name in names}
 
     @classmethod
@@ -103,15 +104,15 @@ class Walks:
             n += int((self.starts >= 0).sum(axis=1)[cells].sum())
         return labels, squares, n
 
-    def following(self, winners: NDArray[np.int32], counts: NDArray[np.float64], centers: Floats) -> Self:
-        """The same of centers (C, D) of which some (m,) are elsewhere by now, since they have won counts (m,)."""
+    def following(self, winners: NDArray[np.int32], counts: NDArray[np.float64], n_rows: int, centers: Floats) -> Self:
+        """The same of centers (C, D) of which some (m,) are elsewhere: they have won counts (m,) of so many rows."""
         place = np.empty_like(self.ids)
         place[self.ids] = np.arange(len(self.ids), dtype=np.int32)
         places, walks = place[winners], copy(self)
         after, strayed = centers[winners], self.strayed.copy()
         strayed[places] += np.sqrt(np.square(after - self._places[places], dtype=np.float64).sum(axis=1))
         astray = strayed[places] > self.room[places]
-        walks.centers, walks.strayed = centers, strayed
+        walks.centers, walks.strayed, walks.n_rows = centers, strayed, self.n_rows + n_rows
         walks.won, walks.won_astray = self.won + float(counts.sum()), self.won_astray + float(counts[astray].sum())
         walks._offer = self._offer.moved(places, after)
         return walks
@@ -119,7 +120,7 @@ class Walks:
     @property
     def stale(self) -> bool:
         """Whether much goes to centers that have come farther than their neighbors were, and new lists pay."""
-        return self.won_astray > max(_ASTRAY * self.won, len(self.ids) / _SHARE)
+        return self.n_rows >= len(self.ids) / _SHARE and self.won_astray > _ASTRAY * self.won
 
 
 def _starts(ends: NDArray[np.intp]) -> NDArray[np.int32]:

@@ -13,7 +13,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.extmath import row_norms
 
 from cprime import em, kernels
-from cprime._random import Key
 from cprime._threads import resolve_threads
 from cprime.block import Block
 from cprime.estimators.nearest_center import Inertia
@@ -23,8 +22,6 @@ from cprime.model import TiedSpherical
 from cprime.model.tied_spherical import variance_floor
 from cprime.sklearn.kmeans import are_centers, given_centers
 from cprime.sklearn.nearest import Nearest, as_computed, squared, weighted
-
-_ANY = Key(0)  # where nothing is drawn
 
 
 class MiniBatchKMeans(Nearest, sklearn.cluster.MiniBatchKMeans):
@@ -168,11 +165,11 @@ class MiniBatchKMeans(Nearest, sklearn.cluster.MiniBatchKMeans):
         """One batch: means that run on, then centers of little weight begin anew; and J of the batch as it was met."""
         data = weighted(X, weights)
         data.begin(keep=False)
-        model, counts, totals = em.k_means_step(model, self._counts.astype(np.float64, copy=False), data, 1.0, _ANY)
+        model, counts, won = em.k_means_step(model, self._counts.astype(np.float64, copy=False), data, 1.0)
         self._counts = counts
         if self._random_reassign() and self.reassignment_ratio > 0:
             model = self._reassigned(model, X, random_state)
-        return model, totals.statistics.quantization_error
+        return model, won.quantization_error
 
     def _reassigned(self, model: TiedSpherical, X: Any, random_state: np.random.RandomState) -> TiedSpherical:
         """Centers that have won less than `reassignment_ratio` of the most go to rows of the batch, half of it at most.

@@ -97,10 +97,12 @@ void sum_segments(const std::vector<Segment> &segments, const Sums &out, std::si
     }
 }
 
-// Adds the sums of C components by rows, where their tables are worth it: all of them lie near the processor, and each
-// has a few entries. In pieces that do not depend on the threads, merged in order. Says whether it has.
-template <class T> bool sum_by_rows(const RowSumsTask<T> &task, std::size_t C, const Sums &out, int n_threads) {
-    constexpr std::size_t FEW = 8, MOST_PIECES = 32;                   // entries of a component
+// Adds the sums of all components in tables, one for a piece of the rows, where these are worth it: they lie near the
+// processor, and each component has a few entries. The pieces do not depend on the threads, and are merged in order.
+// Says whether it has.
+template <class T> bool sum_in_tables(const TableSumsTask<T> &task, const Sums &out, int n_threads) {
+    constexpr std::size_t FEW = 8, PIECE = 64, MOST_PIECES = 16; // entries of a component
+    const std::size_t C = task.C;
     const std::size_t near = std::size_t(1) << (task.H > 1 ? 20 : 17); // bytes; a single one is soon grouped sooner
     const std::size_t n = task.X.n, n_entries = n * task.H, width = 1 + out.n_first + out.n_second;
     if (C * width * sizeof(double) > near || n_entries < FEW * C)
@@ -110,7 +112,7 @@ template <class T> bool sum_by_rows(const RowSumsTask<T> &task, std::size_t C, c
         inside &= static_cast<std::uint32_t>(task.kept[e]) < C;
     if (!inside)
         throw std::invalid_argument(OUTSIDE);
-    const std::size_t n_pieces = std::clamp<std::size_t>(n_entries / (FEW * C), 1, MOST_PIECES);
+    const std::size_t n_pieces = std::clamp<std::size_t>(n_entries / (PIECE * C), 1, MOST_PIECES);
     const std::size_t step = (n + n_pieces - 1) / n_pieces;
     const std::unique_ptr<double[]> tables(new double[n_pieces * C * width]); // each piece clears its own
     n_threads = worth(static_cast<double>(n_entries) * width, n_threads);
@@ -121,7 +123,7 @@ template <class T> bool sum_by_rows(const RowSumsTask<T> &task, std::size_t C, c
     parallel_for(n_pieces, n_threads, [&](std::size_t i) {
         const Sums to = sums(i);
         std::fill_n(to.count, C * width, 0.0);
-        kernels<T>().sum_rows(task, std::min(n, i * step), std::min(n, (i + 1) * step), to.count, to.first, to.second);
+        kernels<T>().sum_table(task, std::min(n, i * step), std::min(n, (i + 1) * step), to.count, to.first, to.second);
     });
     for_each(C, n_threads, [&](std::size_t c) {
         for (std::size_t i = 0; i < n_pieces; ++i)

@@ -15,10 +15,10 @@
 #include "posterior.h"
 #include "products.h"
 #include "reassign.h"
-#include "row_sums.h"
 #include "sparse_local.h"
 #include "sparse_sums.h"
 #include "spread.h"
+#include "table_sums.h"
 #include "thin.h"
 #include "walk.h"
 
@@ -37,7 +37,7 @@ template <class T> const Kernels<T> &table() {
                                        pack_tiles<T>,
                                        posterior<T>,
                                        accumulate<T>,
-                                       sum_rows<T>,
+                                       sum_table<T>,
                                        along<T>,
                                        pack_columns<T>,
                                        expect<T>,

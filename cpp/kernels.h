@@ -67,13 +67,14 @@ template <class T> struct AccumulateTask {
 };
 
 // Rows, and what each shares among the components that it keeps.
-template <class T> struct RowSumsTask {
+template <class T> struct TableSumsTask {
     Rows<T> X;
-    const Rows<T> *means; // of second moments, which first ones are about too; or null for plain sums
+    const Rows<T> *means; // what moments are about; or null for plain sums
     const std::int32_t *kept;
     const double *responsibilities; // (N, H), or null for ones
     const double *sample_weight;    // (N,), or null for ones
     int H;
+    std::size_t C;
 };
 
 // One block of rows of the exact E-step; exponentials are kept panel by panel: (n_panels, n_rows padded, lanes).
@@ -253,8 +254,8 @@ template <class T> struct Kernels {
     // count and sum (D,) are added to, over entries [begin, end).
     void (*accumulate)(const AccumulateTask<T> &task, std::size_t begin, std::size_t end, double *count, double *sum);
     // count (C,), first (C, D) and, with means, second (C, D) are added to.
-    void (*sum_rows)(const RowSumsTask<T> &task, std::size_t begin, std::size_t end, double *count, double *first,
-                     double *second);
+    void (*sum_table)(const TableSumsTask<T> &task, std::size_t begin, std::size_t end, double *count, double *first,
+                      double *second);
     // out[n] = (x_n - m_c) v_c of rows [begin, end), c being their labels.
     void (*along)(const Rows<T> &X, const Rows<T> &centers, const Rows<T> &directions, const std::int32_t *labels,
                   double *out, std::size_t begin, std::size_t end);

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "gaussians.h"
+#include "weighted_sums.h"
 
 namespace cprime::CPRIME_ISA {
 
@@ -68,6 +69,8 @@ constexpr double NEGLIGIBLE = 1e-18;
 template <class T, class Weight, class Row>
 inline void add_moments(Weight weight, Row row, std::size_t begin, std::size_t end, const T *m, int D, bool full,
                         Part part, double *count, double *__restrict first, double *__restrict second) {
+    if (!full)
+        return add_rows<T>(weight, row, begin, end, m, D, count, first, second);
     constexpr std::size_t AHEAD = 6; // rows may lie anywhere in memory: ask for them early
     const auto fetch = [&](std::size_t e) {
         if (e + AHEAD < end && weight(e + AHEAD) != 0) {
@@ -76,44 +79,6 @@ inline void add_moments(Weight weight, Row row, std::size_t begin, std::size_t e
                 __builtin_prefetch(next + byte);
         }
     };
-    if (!full) {
-        double total = 0;
-        const auto add = [&]<int n>(const std::size_t (&entry)[n]) { // several rows for each visit to the sums
-            double w[n];
-            const T *__restrict x[n];
-            for (int i = 0; i < n; ++i) {
-                w[i] = weight(entry[i]);
-                x[i] = row(entry[i]);
-                total += w[i];
-            }
-            for (int k = 0; k < D; ++k) {
-                double sum = first[k], square = second[k];
-#pragma GCC unroll 4
-                for (int i = 0; i < n; ++i) {
-                    const double d = static_cast<double>(x[i][k]) - static_cast<double>(m[k]);
-                    sum += w[i] * d;
-                    square += w[i] * d * d;
-                }
-                first[k] = sum;
-                second[k] = square;
-            }
-        };
-        std::size_t waiting[4], n = 0;
-        for (std::size_t e = begin; e < end; ++e) {
-            fetch(e);
-            if (weight(e) == 0)
-                continue;
-            waiting[n++] = e;
-            if (n == 4) {
-                add(waiting);
-                n = 0;
-            }
-        }
-        for (std::size_t i = 0; i < n; ++i)
-            add({waiting[i]});
-        *count += total;
-        return;
-    }
     // Products of tiles: the points, TILE_ROWS coordinates at a time and with their weights, against the points; in
     // double precision, because a covariance may be nearly singular.
     constexpr int L = TILE_LANES<double>, STEP = 64;

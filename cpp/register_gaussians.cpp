@@ -178,8 +178,8 @@ void moments(Matrix<T> X, Matrix<T> means, Table<std::int32_t> kept, std::option
     const KernelCall call;
     const double *q = data_or_null(responsibilities), *weight = data_or_null(sample_weight);
     const Sums out{counts.data(), first.data(), second.data(), D, second.size() / C};
-    const RowSumsTask<T> by_rows{x, &m, kept.data(), q, weight, static_cast<int>(H)};
-    if (H > 1 && !full && sum_by_rows(by_rows, C, out, n_threads))
+    const TableSumsTask<T> tables{x, &m, kept.data(), q, weight, static_cast<int>(H), C};
+    if (H > 1 && !full && sum_in_tables(tables, out, n_threads))
         return;
     std::vector<std::int64_t> entries;
     const std::vector<std::size_t> begin = group(kept.data(), x.n * H, C, n_threads, entries);

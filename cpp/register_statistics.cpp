@@ -47,7 +47,7 @@ void accumulate(Matrix<T> X, Table<std::int32_t> kept, std::optional<Table<doubl
     std::fill_n(counts.data(), C, 0.0);
     if (!onto)
         std::fill_n(sums.data(), C * D, 0.0);
-    if (!subset && sum_by_rows(RowSumsTask<T>{x, nullptr, kept.data(), q, weight, H}, C, out, n_threads))
+    if (!subset && sum_in_tables(TableSumsTask<T>{x, nullptr, kept.data(), q, weight, H, C}, out, n_threads))
         return;
     std::vector<std::int64_t> entries;
     const std::vector<std::size_t> begin = group(kept.data(), n * H, C, n_threads, entries);

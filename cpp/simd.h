@@ -186,6 +186,19 @@ template <class T> struct simd {
     }
 };
 
+// A vector of doubles, of numbers of either precision.
+template <class T> inline simd<double>::vec load_wide(const T *p) {
+    if constexpr (sizeof(T) == sizeof(double)) {
+        return simd<double>::load(p);
+    } else {
+#if defined(__AVX512F__)
+        return (simd<double>::vec)_mm512_cvtps_pd(_mm256_loadu_ps(p)); // compilers make two halves of it
+#endif
+        typedef T half __attribute__((vector_size(VECTOR_BYTES / 2), aligned(sizeof(T)), may_alias));
+        return __builtin_convertvector(*reinterpret_cast<const half *>(p), simd<double>::vec);
+    }
+}
+
 // Where what is measured is no number, it is the farthest: comparisons stay an order.
 template <class T> inline T comparable(T square) {
     return square == square ? square : std::numeric_limits<T>::infinity();

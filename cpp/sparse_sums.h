@@ -50,16 +50,6 @@ inline void sparse_along(const SparseRows<T> &X, const Rows<T> &directions, cons
     }
 }
 
-// Numbers of either precision as doubles.
-template <class T> inline simd<double>::vec load_wide(const T *p) {
-    if constexpr (sizeof(T) == sizeof(double)) {
-        return simd<double>::load(p);
-    } else {
-        typedef T half __attribute__((vector_size(VECTOR_BYTES / 2), aligned(sizeof(T)), may_alias));
-        return __builtin_convertvector(*reinterpret_cast<const half *>(p), simd<double>::vec);
-    }
-}
-
 // Products of a row with the first N vectors of doubles of every packed column.
 template <int N, class T> inline void wide_products(const SparseRow<T> &x, const T *packed, double *out) {
     using V = simd<double>;

@@ -70,7 +70,7 @@ template <class T, class Weight, class Row>
 inline void add_moments(Weight weight, Row row, std::size_t begin, std::size_t end, const T *m, int D, bool full,
                         Part part, double *count, double *__restrict first, double *__restrict second) {
     if (!full)
-        return add_rows<T>(weight, row, begin, end, m, D, count, first, second);
+        return add_moments_of_rows(weight, row, begin, end, m, D, count, first, second);
     constexpr std::size_t AHEAD = 6; // rows may lie anywhere in memory: ask for them early
     const auto fetch = [&](std::size_t e) {
         if (e + AHEAD < end && weight(e + AHEAD) != 0) {

@@ -1,7 +1,10 @@
-// Moments of the rows of one component about its mean. So nothing cancels: those of a run of rows are made in registers
-// and in the precision of the rows, and add up in double precision.
+// Sums over the rows of one component. Those of a run of rows are made in registers and add up in double precision.
+// Plain ones are in double precision throughout; of moments about its mean, where nothing cancels, those of a run are
+// in the precision of the rows.
 #pragma once
 #include <algorithm>
+#include <cmath>
+#include <type_traits>
 
 #include "kernels.h"
 #include "tile.h"
@@ -10,95 +13,138 @@ namespace cprime::CPRIME_ISA {
 
 constexpr int RUN = 64; // most rows of a run
 
-inline void add_vector(double *to, simd<double>::vec sum) { simd<double>::store(to, simd<double>::load(to) + sum); }
-inline void add_vector(double *to, simd<float>::vec sum) {
+template <class T, bool moments> using SumNumber = std::conditional_t<moments, T, double>;
+
+// n <= RUN rows of D numbers and their weights; the mean that moments are about, or null.
+template <class T> struct Run {
+    const T *const *rows;
+    const double *weights;
+    int n, D;
+    const T *mean;
+};
+
+// The weights of a run in a unit of their own, in which those of moments sum to 1 at most: so squares of what a type
+// may hold have room for them.
+template <class T, bool moments> class RunWeights {
+  public:
+    RunWeights(const double *weights, int n) {
+        if constexpr (moments) {
+            double most = 0;
+            for (int i = 0; i < n; ++i)
+                most = std::max(most, std::abs(weights[i]));
+            unit = most > 0 ? std::ldexp(RUN, std::ilogb(most) + 1) : 1.0;
+            for (int i = 0; i < n; ++i)
+                own_[i] = static_cast<T>(weights[i] / unit);
+            of = own_;
+        } else {
+            of = weights;
+        }
+    }
+    double unit = 1;
+    const SumNumber<T, moments> *of;
+
+  private:
+    SumNumber<T, moments> own_[moments ? RUN : 1];
+};
+
+inline void add_vector(double *to, simd<double>::vec sum, double unit) {
+    simd<double>::store(to, simd<double>::load(to) + sum * unit);
+}
+inline void add_vector(double *to, simd<float>::vec sum, double unit) {
     constexpr int W = simd<double>::width;
     alignas(64) float numbers[2 * W];
     simd<float>::store(numbers, sum);
-    add_vector(to, load_wide(numbers));
-    add_vector(to + W, load_wide(numbers + W));
+    add_vector(to, load_wide(numbers), unit);
+    add_vector(to + W, load_wide(numbers + W), unit);
 }
 
-// A few rows of D numbers, at least a vector, and their weights.
-template <class T> struct Run {
-    const T *const *rows;
-    const T *weights;
-    int n, D;
-};
-
 // N vectors of sums, of coordinate k on; the last of them ends at D and leaves out what the one before it has.
-template <int N, class T> inline void add_vectors(const Run<T> &run, const T *m, int k, double *first, double *second) {
-    using V = simd<T>;
+template <int N, class T, bool moments>
+inline void add_vectors(const Run<T> &run, const RunWeights<T, moments> &weights, int k, double *first,
+                        double *second) {
+    using V = simd<SumNumber<T, moments>>;
     constexpr int W = V::width;
     const int last = std::min(k + (N - 1) * W, run.D - W);
-    typename V::vec sum[N] = {}, square[N] = {};
+    typename V::vec sum[N] = {}, square[moments ? N : 1] = {};
     for (int i = 0; i < run.n; ++i) {
-        const auto w = V::fill(run.weights[i]);
+        const auto w = V::fill(weights.of[i]);
         const T *x = run.rows[i];
 #pragma GCC unroll 16
         for (int v = 0; v < N; ++v) {
             const int at = v < N - 1 ? k + v * W : last;
-            const auto d = V::load(x + at) - V::load(m + at);
-            const auto weighted = w * d;
-            sum[v] += weighted;
-            square[v] += weighted * d;
+            if constexpr (moments) {
+                const auto d = V::load(x + at) - V::load(run.mean + at);
+                const auto weighted = w * d;
+                sum[v] += weighted;
+                square[v] += weighted * d;
+            } else {
+                sum[v] += w * load_wide(x + at);
+            }
         }
     }
-    for (int i = 0; i < k + (N - 1) * W - last; ++i)
-        sum[N - 1][i] = square[N - 1][i] = 0;
+    for (int i = 0; i < k + (N - 1) * W - last; ++i) {
+        sum[N - 1][i] = 0;
+        if constexpr (moments)
+            square[N - 1][i] = 0;
+    }
 #pragma GCC unroll 16
     for (int v = 0; v < N; ++v) {
         const int at = v < N - 1 ? k + v * W : last;
-        add_vector(first + at, sum[v]);
-        add_vector(second + at, square[v]);
+        add_vector(first + at, sum[v], weights.unit);
+        if constexpr (moments)
+            add_vector(second + at, square[v], weights.unit);
     }
 }
 
-template <int N, class T>
-inline void add_vectors(int n, const Run<T> &run, const T *m, int k, double *first, double *second) {
+template <int N, class T, bool moments>
+inline void add_vectors(int n, const Run<T> &run, const RunWeights<T, moments> &weights, int k, double *first,
+                        double *second) {
     if constexpr (N > 1)
         if (n < N)
-            return add_vectors<N - 1>(n, run, m, k, first, second);
-    add_vectors<N>(run, m, k, first, second);
+            return add_vectors<N - 1>(n, run, weights, k, first, second);
+    add_vectors<N>(run, weights, k, first, second);
 }
 
-// first += w (x - m) and second += w (x - m)^2, (D,) each, over n <= RUN rows.
-template <class T>
-inline void add_run(const T *const *rows, const T *weights, int n, int D, const T *m, double *first, double *second) {
-    constexpr int W = simd<T>::width, MOST = VECTOR_BYTES == 64 ? 8 : 4; // registers
-    if (D < W) {                                                         // as vectors with zeros behind the numbers
+// first += w x, or moments: first += w (x - m) and second += w (x - m)^2, (D,) each.
+template <bool moments, class T> inline void add_run(const Run<T> &run, double *first, double *second) {
+    constexpr int W = simd<SumNumber<T, moments>>::width;
+    constexpr int MOST = VECTOR_BYTES == 64 ? (moments ? 8 : 12) : (moments ? 4 : 8); // of registers
+    const RunWeights<T, moments> weights(run.weights, run.n);
+    if (run.D < W) { // as vectors with zeros behind the numbers
         alignas(64) T wide[RUN + 1][W] = {};
         const T *places[RUN];
-        for (int i = 0; i < n; ++i) {
-            std::copy_n(rows[i], D, wide[i]);
+        for (int i = 0; i < run.n; ++i) {
+            std::copy_n(run.rows[i], run.D, wide[i]);
             places[i] = wide[i];
         }
-        std::copy_n(m, D, wide[RUN]);
+        if constexpr (moments)
+            std::copy_n(run.mean, run.D, wide[RUN]);
         double sums[2][W] = {};
-        add_vectors<1>(Run<T>{places, weights, n, W}, wide[RUN], 0, sums[0], sums[1]);
-        for (int k = 0; k < D; ++k) {
+        add_vectors<1>(Run<T>{places, run.weights, run.n, W, wide[RUN]}, weights, 0, sums[0], sums[1]);
+        for (int k = 0; k < run.D; ++k) {
             first[k] += sums[0][k];
-            second[k] += sums[1][k];
+            if constexpr (moments)
+                second[k] += sums[1][k];
         }
         return;
     }
-    const int n_vectors = (D + W - 1) / W, n_parts = (n_vectors + MOST - 1) / MOST;
+    const int n_vectors = (run.D + W - 1) / W, n_parts = (n_vectors + MOST - 1) / MOST;
     for (int p = 0, v = 0; p < n_parts; ++p) {
         const int some = (n_vectors + p) / n_parts;
-        add_vectors<MOST>(some, Run<T>{rows, weights, n, D}, m, v * W, first, second);
+        add_vectors<MOST>(some, run, weights, v * W, first, second);
         v += some;
     }
 }
 
-// Over entries e in [begin, end), with weight(e) w and row(e) the address of x:
+// Moments over entries e in [begin, end), with weight(e) w and row(e) the address of x:
 //     count += w    first += w (x - m)    second += w (x - m)^2, (D,) each
 template <class T, class Weight, class Row>
-inline void add_rows(Weight weight, Row row, std::size_t begin, std::size_t end, const T *m, int D, double *count,
-                     double *first, double *second) {
+inline void add_moments_of_rows(Weight weight, Row row, std::size_t begin, std::size_t end, const T *m, int D,
+                                double *count, double *first, double *second) {
     constexpr std::size_t NEAR = 12 << 10; // bytes of a run, which is asked for while the one before it is summed
     const int length = std::clamp<int>(static_cast<int>(NEAR / (D * sizeof(T))), 4, RUN);
     const T *rows[2][RUN];
-    T weights[2][RUN];
+    double weights[2][RUN];
     double total = 0;
     std::size_t e = begin;
     const auto read = [&](int turn) {
@@ -111,7 +157,7 @@ inline void add_rows(Weight weight, Row row, std::size_t begin, std::size_t end,
             for (std::size_t byte = 0; byte < D * sizeof(T); byte += 64)
                 __builtin_prefetch(reinterpret_cast<const char *>(x) + byte);
             rows[turn][n] = x;
-            weights[turn][n++] = static_cast<T>(w);
+            weights[turn][n++] = w;
             total += w;
         }
         return n;
@@ -119,7 +165,7 @@ inline void add_rows(Weight weight, Row row, std::size_t begin, std::size_t end,
     int turn = 0;
     for (int n = read(turn), after; n; n = after, turn ^= 1) {
         after = read(turn ^ 1);
-        add_run(rows[turn], weights[turn], n, D, m, first, second);
+        add_run<true>(Run<T>{rows[turn], weights[turn], n, D, m}, first, second);
     }
     *count += total;
 }

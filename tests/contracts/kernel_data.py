@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cprime.kernels import Gaussians
+from cprime.kernels import Gaussians, reference
 
 DTYPES = (np.float32, np.float64)
 LAYOUTS = ("C", "fortran", "padded rows", "strided", "reversed", "unaligned", "read-only memmap")
@@ -64,6 +64,16 @@ def arrange(array, layout, folder: Path):
 def rounding(dtype, D):
     """Relative error bound of ‖x − μ‖² summed from D squared differences in the given dtype."""
     return (D + 8) * np.finfo(dtype).eps
+
+
+def assert_moments(found, expected, X, means, kept, q, w):
+    """Matrices in double precision; of diagonals the sums of a run of rows are in that of the data."""
+    count, _, second = reference.moments(X, means, kept, None if q is None else np.abs(q), w, full=False)
+    share = 1e-11 if expected[2].ndim == 3 else 64 * float(np.finfo(X.dtype).eps)
+    most = second if expected[2].ndim == 2 else np.sqrt(second[:, :, np.newaxis] * second[:, np.newaxis])
+    np.testing.assert_allclose(found[0], expected[0], rtol=1e-11, atol=1e-10)
+    for a, b, size in zip(found[1:], expected[1:], (np.sqrt(count[:, np.newaxis] * second), most), strict=True):
+        assert (np.abs(a - b) <= share * size + 1e-10).all()
 
 
 def same_bits(left, right):

@@ -2,7 +2,17 @@
 
 import numpy as np
 import pytest
-from kernel_data import DTYPES, LAYOUTS, THREADS, arrange, clustered, rounding, same_bits, sixteenths
+from kernel_data import (
+    DTYPES,
+    LAYOUTS,
+    THREADS,
+    arrange,
+    assert_moments,
+    clustered,
+    rounding,
+    same_bits,
+    sixteenths,
+)
 
 from cprime import kernels as native
 from cprime.kernels import reference
@@ -150,27 +160,19 @@ def test_accumulate_of_some_rows(dtype, weighted):
 @pytest.mark.parametrize(("n", "n_components"), [(6000, 300), (6000, 2000), (70, 300)])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_sums_of_several_components_a_row(dtype, n, n_components):
-    """By rows where the sums of all components lie near the processor, else by components."""
+    """By blocks of rows where the sums of all components lie near the processor, else by components."""
     X, D = clustered(n, 90, dtype), 90
     rng = np.random.default_rng(1)
     means = X[rng.integers(n, size=n_components)]
     kept = random_ids(n, 3, n_components, holes=0)
     q, w = rng.dirichlet([1, 1, 1], n), rng.exponential(size=n) * (rng.random(n) < 0.9)
-    plain, about = (
-        [call(n_threads) for n_threads in THREADS]
-        for call in (
-            lambda n_threads: native.accumulate(X, kept, q, w, n_components=n_components, n_threads=n_threads),
-            lambda n_threads: native.moments(X, means, kept, q, w, full=False, n_threads=n_threads),
-        )
-    )
-    expected = (
-        reference.accumulate(X, kept, q, w, n_components=n_components),
-        reference.moments(X, means, kept, q, w, full=False),
-    )
-    for results, twin in zip((plain, about), expected, strict=True):
+    plain = [native.accumulate(X, kept, q, w, n_components=n_components, n_threads=t) for t in THREADS]
+    about = [native.moments(X, means, kept, q, w, full=False, n_threads=t) for t in THREADS]
+    for results in (plain, about):
         assert all(same_bits(tuple(results[0]), tuple(other)) for other in results[1:])
-        for a, b in zip(results[0], twin, strict=True):
-            np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-10 * D)
+    for a, b in zip(plain[0], reference.accumulate(X, kept, q, w, n_components=n_components), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-10 * D)
+    assert_moments(about[0], reference.moments(X, means, kept, q, w, full=False), X, means, kept, q, w)
 
 
 @pytest.mark.parametrize("n", [1, 1000, 70_001])

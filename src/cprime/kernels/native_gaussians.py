@@ -16,6 +16,9 @@ from cprime.kernels.native import median_origin
 from cprime.kernels.native_local import Found, nearest_among
 
 
+_SMALL, _SOME_ROWS = 2.0**-30, 64
+
+
 class Gaussians(NamedTuple):
     """Components whose cost for a point x is offset_c + ‖A_c (x − μ_c)‖².
 
@@ -154,6 +157,8 @@ def respond(
     X, gaussians = _checked(X, gaussians)
     weights, unit = check.scaled_weights(sample_weight, len(X))
     C, D = gaussians.means.shape
+    if moments and _squares_vanish(X, gaussians.means):
+        X, gaussians = X.astype(np.float64), Gaussians(*(array.astype(np.float64) for array in gaussians))
     labels, (log_sum, mean) = np.empty(len(X), dtype=np.int32), np.empty((2, len(X)))
     counts, first, second = np.zeros(C), np.zeros((C, D)), np.zeros(gaussians.factors.shape)
     if not moments:
@@ -214,6 +219,8 @@ def moments(
         if responsibilities.shape != kept.shape:
             raise ValueError(f"responsibilities must have shape {kept.shape}, got {responsibilities.shape}")
     weights = check.weights(sample_weight, len(X))
+    if not full and _squares_vanish(X, means):
+        X, means = X.astype(np.float64), means.astype(np.float64)
     C, D = means.shape
     sums = np.zeros(C), np.zeros((C, D)), np.zeros((C, D, D) if full else (C, D))
     try:
@@ -222,6 +229,15 @@ def moments(
         check.refuse_components(C, 0, kept=kept)
         raise
     return sums[0], sums[1], _symmetric(sums[2])
+
+
+def _squares_vanish(X: Floats, means: Floats) -> bool:
+    """Whether a column has numbers so small, by the means and some rows, that float32 does not hold their squares."""
+    if X.dtype != np.float32:
+        return False
+    some = X[:: max(1, len(X) // _SOME_ROWS)]
+    largest = np.maximum(np.abs(means).max(axis=0), np.abs(some).max(axis=0, initial=0))
+    return bool(((largest > 0) & (largest < _SMALL)).any())
 
 
 def _symmetric(second: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,35 +7,44 @@
 
 namespace cprime::CPRIME_ISA {
 
+// In batches of rows, so that exponentials fill vectors however few values a row has.
 template <class T>
 inline void posterior(const T *values, double scale, int H, double *responsibilities, double *log_sum, double *mean,
                       std::size_t begin, std::size_t end) {
     using V = simd<double>;
-    constexpr int W = V::width;
-    for (std::size_t n = begin; n < end; ++n) {
-        const T *row = values + n * H;
-        double *r = responsibilities + n * H;
+    const std::size_t batch = std::max<std::size_t>(256 / H, 1);
+    const std::size_t size = batch * H;
+    Scratch<double> e(size + V::width);
+    std::fill_n(e.get(), size + V::width, 0.0);
+    for (std::size_t first = begin; first < end; first += batch) {
+        const std::size_t n = std::min(batch, end - first);
+        const T *rows = values + first * H;
         // Differences are scaled, not products compared: one that is rounded does not cancel with one that is fused.
-        T best = row[0];
-        for (int h = 1; h < H; ++h)
-            best = scale * row[h] > scale * best ? row[h] : best;
-        double total = 0, weighted = 0;
-        for (int h = 0; h < H; h += W) {
-            const int m = H - h < W ? H - h : W;
-            alignas(64) double chunk[W] = {};
-            for (int i = 0; i < m; ++i)
-                chunk[i] = scale * (static_cast<double>(row[h + i]) - static_cast<double>(best));
-            V::store(chunk, V::exp(V::load(chunk)));
-            for (int i = 0; i < m; ++i) {
-                r[h + i] = chunk[i];
-                total += chunk[i];
-                weighted += chunk[i] > 0 ? chunk[i] * static_cast<double>(row[h + i]) : 0;
-            }
+        for (std::size_t i = 0; i < n; ++i) {
+            const T *row = rows + i * H;
+            T best = row[0];
+            for (int h = 1; h < H; ++h)
+                best = scale * row[h] > scale * best ? row[h] : best;
+            for (int h = 0; h < H; ++h)
+                e[i * H + h] = scale * (static_cast<double>(row[h]) - static_cast<double>(best));
+            log_sum[first + i] = scale * best;
         }
-        for (int h = 0; h < H; ++h)
-            r[h] /= total;
-        log_sum[n] = scale * best + std::log(total);
-        mean[n] = weighted / total;
+        for (std::size_t k = 0; k < n * H; k += V::width)
+            V::store(e + k, V::exp(V::load(e + k)));
+        for (std::size_t i = 0; i < n; ++i) {
+            const T *row = rows + i * H;
+            const double *of = e + i * H;
+            double total = 0, weighted = 0;
+            for (int h = 0; h < H; ++h) {
+                total += of[h];
+                weighted += of[h] > 0 ? of[h] * static_cast<double>(row[h]) : 0;
+            }
+            double *r = responsibilities + (first + i) * H;
+            for (int h = 0; h < H; ++h)
+                r[h] = of[h] / total;
+            log_sum[first + i] += std::log(total);
+            mean[first + i] = weighted / total;
+        }
     }
 }
 

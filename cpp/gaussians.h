@@ -122,6 +122,24 @@ template <class T> class LanePoints {
     Scratch<T> packed_;
 };
 
+// Parts of |A (x - m)|^2, A a diagonal.
+template <class T> inline typename simd<T>::vec scaled_square_parts(const T *x, const T *m, const T *A, int D) {
+    using V = simd<T>;
+    constexpr int W = V::width;
+    typename V::vec sum{};
+    int k = 0;
+    for (; k + W <= D; k += W) {
+        const auto t = (V::load(x + k) - V::load(m + k)) * V::load(A + k);
+        sum += t * t;
+    }
+    if (k < D) {
+        const int n = D - k;
+        const auto t = (V::load_first(x + k, n) - V::load_first(m + k, n)) * V::load_first(A + k, n);
+        sum += t * t;
+    }
+    return sum;
+}
+
 // The cost of component c for one point.
 template <class T> inline T gaussian_cost(const Gaussians<T> &gaussians, std::size_t c, const T *x) {
     using V = simd<T>;
@@ -139,14 +157,7 @@ template <class T> inline T gaussian_cost(const Gaussians<T> &gaussians, std::si
             total += y * y;
         }
     } else {
-        typename V::vec sum{};
-        for (int k = 0; k < D; k += V::width) {
-            const int n = std::min(V::width, D - k);
-            const auto read = [&](const T *p) { return n == V::width ? V::load(p + k) : V::load_first(p + k, n); };
-            const auto t = (read(x) - read(m)) * read(A);
-            sum += t * t;
-        }
-        total = V::sum(sum);
+        total = V::sum(scaled_square_parts(x, m, A, D));
     }
     return total + gaussians.offsets[c];
 }

@@ -5,48 +5,50 @@
 
 namespace cprime::CPRIME_ISA {
 
-// What each of a few points may keep.
+// What each of a few points keeps, in order: the nearest so far.
 template <class T> class Keeper {
   public:
-    Keeper(const KeepTask<T> &task, int n_candidates, int n_points)
-        : task_(task), capacity_(static_cast<std::size_t>(task.n_previous) + n_candidates),
-          found_(n_points * capacity_), counts_(n_points) {}
+    Keeper(const KeepTask<T> &task, int n_points)
+        : task_(task), found_(static_cast<std::size_t>(n_points) * task.H), counts_(n_points) {}
 
-    // Measures what point n keeps already; returns the squared distance that another component has to be within.
-    T open(int i, std::size_t n) {
+    // Measures what point n keeps already.
+    void open(int i, std::size_t n) {
         counts_[i] = 0;
         const std::int32_t *previous = task_.previous + n * task_.n_previous;
         for (int h = 0; h < task_.n_previous; ++h)
             if (previous[h] >= 0)
                 offer(i, n, previous[h]);
-        if (counts_[i] < task_.H)
-            return std::numeric_limits<T>::max();
-        Candidate<T> *found = found_ + i * capacity_;
-        sort_nearest(found, task_.H, counts_[i]);
-        return found[task_.H - 1].low;
     }
 
+    // The squared distance that another component has to be within.
+    T bar(int i) const { return counts_[i] < task_.H ? std::numeric_limits<T>::max() : of(i)[task_.H - 1].low; }
+
     void offer(int i, std::size_t n, std::int32_t c) {
-        Candidate<T> *found = found_ + i * capacity_;
-        for (int k = 0; k < std::min(counts_[i], task_.n_previous); ++k) // only what is kept already may come twice
+        Candidate<T> *found = of(i);
+        int place = counts_[i];
+        for (int k = 0; k < place; ++k)
             if (found[k].id == c)
                 return;
-        found[counts_[i]++] = {comparable(squared_distance(task_.X[n], task_.centers[c], task_.X.D)), T(0), c};
+        const Candidate<T> entry{comparable(squared_distance(task_.X[n], task_.centers[c], task_.X.D)), T(0), c};
+        if (place == task_.H && !nearer(entry, found[--place]))
+            return;
+        counts_[i] = place + 1;
+        for (; place > 0 && nearer(entry, found[place - 1]); --place)
+            found[place] = found[place - 1];
+        found[place] = entry;
     }
 
     void close(int i, std::size_t n) {
-        Candidate<T> *found = found_ + i * capacity_;
-        const int H = std::min(task_.H, counts_[i]);
-        sort_nearest(found, H, counts_[i]);
         for (int h = 0; h < task_.H; ++h) {
-            task_.kept[n * task_.H + h] = h < H ? found[h].id : -1;
-            task_.distances[n * task_.H + h] = h < H ? found[h].low : std::numeric_limits<T>::infinity();
+            task_.kept[n * task_.H + h] = h < counts_[i] ? of(i)[h].id : -1;
+            task_.distances[n * task_.H + h] = h < counts_[i] ? of(i)[h].low : std::numeric_limits<T>::infinity();
         }
     }
 
   private:
+    Candidate<T> *of(int i) const { return found_.get() + static_cast<std::size_t>(i) * task_.H; }
+
     const KeepTask<T> &task_;
-    std::size_t capacity_;
     Scratch<Candidate<T>> found_;
     Scratch<int> counts_;
 };
@@ -60,7 +62,7 @@ inline void keep_by_products(const KeepTask<T> &task, int c, std::size_t begin, 
     const ProductCandidates<T> candidates(task.centers, list, n_candidates, origin, nullptr);
     const T error = 2 * score_error<T>(task.X.D), lost = 4 * underflow<T>(task.X.D);
     ProductPoints<T> points(task.X.D);
-    Keeper<T> keeper(task, n_candidates, 1);
+    Keeper<T> keeper(task, 1);
     Scratch<T> scores(static_cast<std::size_t>(candidates.n_panels) * TILE_ROWS * L);
     for (std::size_t first = begin; first < end; first += TILE_ROWS) {
         points.read(task, origin, first, end);
@@ -69,17 +71,26 @@ inline void keep_by_products(const KeepTask<T> &task, int c, std::size_t begin, 
                              reinterpret_cast<T(*)[L]>(scores + static_cast<std::size_t>(p) * TILE_ROWS * L));
         for (int i = 0; i < points.n; ++i) {
             const std::size_t n = task.entries[first + i];
-            const T bar = keeper.open(0, n);
-            const auto limit = V::fill(candidates.fit(points.square[i])
-                                           ? bar + error * (bar + points.square[i] + candidates.longest) + lost
-                                           : std::numeric_limits<T>::infinity());
+            keeper.open(0, n);
+            const bool fit = candidates.fit(points.square[i]);
+            const auto limit = [&] { // of a score that may be within the bar, which falls with each that is
+                const T bar = keeper.bar(0);
+                return fit ? bar + error * (bar + points.square[i] + candidates.longest) + lost
+                           : std::numeric_limits<T>::infinity();
+            };
+            T most = limit();
             for (int p = 0; p < candidates.n_panels; ++p) {
                 const T *score = scores + (static_cast<std::size_t>(p) * TILE_ROWS + i) * L;
-                for (auto mask = (V::mask_not_above(V::load(score), limit) |
-                                  V::mask_not_above(V::load(score + V::width), limit) << V::width) &
+                for (auto mask = (V::mask_not_above(V::load(score), V::fill(most)) |
+                                  V::mask_not_above(V::load(score + V::width), V::fill(most)) << V::width) &
                                  first_lanes(lanes_used<T>(n_candidates, p));
-                     mask; mask &= mask - 1)
-                    keeper.offer(0, n, list[p * L + __builtin_ctz(mask)]);
+                     mask; mask &= mask - 1) {
+                    const int lane = __builtin_ctz(mask);
+                    if (score[lane] > most)
+                        continue;
+                    keeper.offer(0, n, list[p * L + lane]);
+                    most = limit();
+                }
             }
             keeper.close(0, n);
         }
@@ -94,15 +105,17 @@ inline void keep_by_halves(const KeepTask<float> &task, int c, std::size_t begin
     HalfPoints buffers[2] = {HalfPoints(task.X.D), HalfPoints(task.X.D)}; // a product waits for what was just stored
     buffers[0].read(task, origin, begin, end);
     HalfCandidates candidates(task.centers, list, n_candidates, origin, nullptr);
-    Keeper<float> keeper(task, n_candidates, HALF_POINTS);
+    Keeper<float> keeper(task, HALF_POINTS);
     int turn = 0;
     for (std::size_t first = begin; first < end; first += HALF_POINTS, turn ^= 1) {
         const HalfPoints &points = buffers[turn];
         if (first + HALF_POINTS < end)
             buffers[turn ^ 1].read(task, origin, first + HALF_POINTS, end);
         alignas(64) float bar[HALF_POINTS];
-        for (int i = 0; i < points.n; ++i)
-            bar[i] = keeper.open(i, task.entries[first + i]);
+        for (int i = 0; i < points.n; ++i) {
+            keeper.open(i, task.entries[first + i]);
+            bar[i] = keeper.bar(i);
+        }
         candidates.bound(points, bar, false);
         candidates.for_each_below(points, bar,
                                   [&](int i, int b) { keeper.offer(i, task.entries[first + i], list[b]); });

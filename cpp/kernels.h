@@ -204,6 +204,7 @@ template <class T> struct AmongTask {
     std::int32_t *counts;    // (N,) evaluations
     std::int32_t *evaluated; // (N, n_previous (G + 1) + n_extra) every component looked at, -1 behind; or null
     T *evaluations;          // its squared distance
+    T *squares;              // (N,) squared distances to what is kept first; or null
 };
 
 // Rows that walk along lists from where they start.

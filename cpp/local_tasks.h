@@ -57,7 +57,8 @@ AmongTask<T> among_task(const Rows<T> &x, const Rows<T> &m, const Table<std::int
             distances.data(),
             counts.data(),
             evaluated ? evaluated->data() : nullptr,
-            evaluations ? evaluations->data() : nullptr};
+            evaluations ? evaluations->data() : nullptr,
+            nullptr};
 }
 
 // Without entries, which follow from the starts.

@@ -72,13 +72,15 @@ void nearest_among(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, Ta
                    Table<std::int32_t> extra, OutTable<std::int32_t> kept, OutTable<T> distances,
                    OutVector<std::int32_t> counts, std::optional<OutTable<std::int32_t>> evaluated,
                    std::optional<OutTable<T>> evaluations, std::optional<Factors<T>> factors,
-                   std::optional<Vector<T>> offsets, int n_threads) {
+                   std::optional<Vector<T>> offsets, std::optional<OutVector<T>> squares, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
     const Rows<T> x = rows(X), m = components(centers);
     AmongTask<T> task = among_task(x, m, lists, previous, extra, kept, distances, counts, evaluated, evaluations);
     require(factors.has_value() == offsets.has_value(), "factors, offsets");
     const auto gaussians = factors ? std::optional(gaussians_of(centers, *factors, *offsets)) : std::nullopt;
     task.gaussians = gaussians ? &*gaussians : nullptr;
+    require(!squares || (squares->shape(0) == x.n && task.H >= 1), "squares");
+    task.squares = squares ? squares->data() : nullptr;
 
     const KernelCall call;
     for (const auto &ids : {lists, previous, extra})

@@ -237,14 +237,14 @@ void sparse_nearest_among(const Csr<T> &X, Matrix<T> centers, Table<std::int32_t
                           Table<std::int32_t> extra, OutTable<std::int32_t> kept, OutTable<T> distances,
                           OutVector<std::int32_t> counts, std::optional<OutTable<std::int32_t>> evaluated,
                           std::optional<OutTable<T>> evaluations, std::optional<Factors<T>> factors,
-                          std::optional<Vector<T>> offsets, int n_threads) {
+                          std::optional<Vector<T>> offsets, std::optional<OutVector<T>> squares, int n_threads) {
     const SparseKernels<T> &kernel = *kernels<T>().sparse;
     const SparseRows<T> x = sparse_rows<T>(X);
     const Rows<T> m = components(centers);
     SparseAmongTask<T> task;
     static_cast<AmongTask<T> &>(task) =
         among_task(shape_of(x), m, lists, previous, extra, kept, distances, counts, evaluated, evaluations);
-    require(!factors && !offsets, "factors, offsets: there are no costs of Gaussians for sparse rows");
+    require(!factors && !offsets && !squares, "factors, offsets: there are no costs of Gaussians for sparse rows");
 
     const KernelCall call;
     check(x, std::get<0>(X).shape(0), n_threads);

@@ -146,6 +146,7 @@ def nearest_among(
     evaluations: _Floats | None,
     factors: _Floats | None,
     offsets: _Floats | None,
+    squares: _Floats | None,
     n_threads: int,
     /,
 ) -> None: ...

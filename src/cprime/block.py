@@ -22,11 +22,13 @@ class Kept:
 
     ids (n, H) int32: K(n), best first    costs (n, H): their squared distances, or in general their costs
     bounds: what a search by bounds knows of the points; the one array that a pass may write to, since it stays true
+    squares (n,): the squared distances to the best, where costs are others and a search has measured them on its way
     """
 
     ids: NDArray[np.int32]
     costs: Floats | None = None
     bounds: Bounds | None = None
+    squares: Floats | None = None
 
     @property
     def winners(self) -> NDArray[np.int32]:

@@ -289,7 +289,7 @@ def test_no_rows_give_no_results(kernels, empty):
     labels, distances = reassign(kernels, empty, labels=LABELS[:0])
     assert labels.shape == distances.shape == (0,)
     found = among(kernels, empty, previous=KEPT[:0], n_kept=2, evidence=True)
-    assert [array.shape for array in found] == [(0, 2), (0, 2), (0,), (0, 6), (0, 6)]
+    assert [array.shape for array in found[:5]] == [(0, 2), (0, 2), (0,), (0, 6), (0, 6)]
     assert kernels.gather(X, ROWS[:0]).shape == (0, 3)
     assert kernels.grouped_order(LABELS[:0], 5).shape == (0,)
     counts, sums = kernels.accumulate(empty, kept, np.empty((0, 2)), n_components=5)

@@ -3,7 +3,7 @@
 Pure: it is given a block and what its points keep, and returns what they keep from now on and additive totals.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -79,7 +79,7 @@ class EStep:
         J = model.quantization_error(block, kept)
         sums: Sums = self.assignment.of_kept(block, model, kept, before, moved, J)
         n_moved, n_changed = block.count(moved), int(np.count_nonzero(moved))
-        return kept, Totals(sums.statistics, n_distances, n_moved, n_changed, seen, sums.members, sums.movers)
+        return replace(kept, squares=None), Totals(sums.statistics, n_distances, n_moved, n_changed, seen, sums.members, sums.movers)
 
 
 @dataclass(frozen=True)

@@ -102,6 +102,7 @@ class Found(NamedTuple):
     counts: NDArray[np.int32]
     evaluated: NDArray[np.int32] | None
     evaluations: Floats | None
+    squares: Floats | None
 
 
 def nearest_among(
@@ -122,7 +123,8 @@ def nearest_among(
     ->  kept (n, H) int32 by (distance, id), −1 where G(n) is smaller, squared distances (n, H), infinite there,
     counts (n,): |G(n)|, each of its components evaluated once; with `evidence` all that was evaluated, (n, M) int32
     with −1 behind the last, and its squared distances.
-    costs: factors and offsets of Gaussians whose costs are meant in place of squared distances; see `best_among`.
+    costs: factors and offsets of Gaussians whose costs are meant in place of squared distances; see `best_among`. Then
+    the squared distances to the first of what is kept come too, (n,).
     """
     X = check.rows(X, "X")
     n = len(X)
@@ -142,6 +144,7 @@ def nearest_among(
         shape = (n, previous.shape[1] * (lists.shape[1] + 1) + extra.shape[1])
         evaluated, evaluations = np.empty(shape, dtype=np.int32), np.empty(shape, dtype=X.dtype)
     factors, offsets = costs or (None, None)
+    squares = None if costs is None else np.empty(n, dtype=X.dtype)
     threads = resolve_threads(n_threads)
     try:
         _core.nearest_among(
@@ -157,12 +160,13 @@ def nearest_among(
             evaluations,
             factors,
             offsets,
+            squares,
             threads,
         )
     except ValueError:
         check.refuse_components(len(centers), -1, lists=lists, previous=previous, extra=extra)
         raise
-    return Found(kept, distances, counts, evaluated, evaluations)
+    return Found(kept, distances, counts, evaluated, evaluations, squares)
 
 
 class Walked(NamedTuple):

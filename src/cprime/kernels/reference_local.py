@@ -92,7 +92,8 @@ def nearest_among(
     returns kept (n, n_kept) int32, ordered by (distance, id), −1 where G(n) is smaller; distances (n, n_kept) T,
     squared, infinite there; counts (n,) int32: |G(n)|; and with `evidence` G(n) in the order K(n), the lists, extra:
     evaluated (n, H′ (G + 1) + E) int32, −1 behind the last, and evaluations, squared distances T, 0 there
-    costs: factors (C, D) or (C, D, D) and offsets (C,) of Gaussians whose costs stand for squared distances
+    costs: factors (C, D) or (C, D, D) and offsets (C,) of Gaussians whose costs stand for squared distances; then
+    squares (n,) T are the squared distances to the first of what is kept, of any row that keeps something
     """
     n, C = len(X), len(centers)
     check.matrix(X, "X")
@@ -118,7 +119,13 @@ def nearest_among(
         counts[i] = len(offered)
         kept[i, : len(order)], distances[i, : len(order)] = offered[order], squared[order]
         evaluated[i, : len(offered)], evaluations[i, : len(offered)] = offered, squared
-    return Found(kept, distances, counts, evaluated if evidence else None, evaluations if evidence else None)
+    squares = None
+    if costs is not None:
+        nearest = np.maximum(kept[:, 0], 0)
+        squares = np.square(X.astype(np.float64) - centers[nearest]).sum(axis=1).astype(X.dtype)
+    return Found(
+        kept, distances, counts, evaluated if evidence else None, evaluations if evidence else None, squares
+    )
 
 
 def evidence(

@@ -166,6 +166,8 @@ class Means:
     weights: Weights
 
     def quantization_error(self, block: Block, kept: Kept) -> float:
+        if kept.squares is not None:
+            return block.weighted_sum(kept.squares)
         return winner_error(block, self.centers, kept.winners.copy())
 
     def __getstate__(self) -> dict[str, Any]:

@@ -75,7 +75,8 @@ class LookAround:
         looked_at, calm = 1 + (self.lists >= 0).sum(axis=1), not self.lists.shape[1]
         if n_kept > 1 and calm:
             found = components.among(points, self.lists, kept.ids, n_kept)
-            after, evaluations = Kept(found.kept, found.distances), len(before) * (n_kept - 1)
+            after = Kept(found.kept, found.distances, squares=found.squares)
+            evaluations = len(before) * (n_kept - 1)
         elif n_kept > 1:
             after = Kept(*components.keep(points, self.lists, self._led(kept.ids), n_kept))
             evaluations = len(before) * (n_kept - 1)

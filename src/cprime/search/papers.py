@@ -72,9 +72,8 @@ class LookAmong:
             extra[:, i] = block.uniform(self.key, Purpose.EXPLORE, i) * C
         if not self.evidence:
             found = components.among(points, self.lists, kept.ids, n_kept, extra)
-            return Found(
-                Kept(found.kept, found.distances), int(found.counts.sum(dtype=np.int64)), Seen(n, block.count())
-            )
+            after = Kept(found.kept, found.distances, squares=found.squares)
+            return Found(after, int(found.counts.sum(dtype=np.int64)), Seen(n, block.count()))
         ids, costs, n_distances = np.empty((n, n_kept), dtype=np.int32), np.empty((n, n_kept), dtype=points.dtype), 0
         values = max(_VALUES, _VALUES_EACH * C)
         step = max(1, values // (kept.ids.shape[1] * (self.lists.shape[1] + 1) + self.n_explore))

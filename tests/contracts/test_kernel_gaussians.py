@@ -108,10 +108,29 @@ def test_best_among_equals_the_reference(n, D, C, length, width, n_kept, n_extra
     np.testing.assert_array_equal(found.evaluated, expected.evaluated)
     slack = cost_rounding(X, given).max()
     np.testing.assert_allclose(found.evaluations, expected.evaluations, rtol=0, atol=slack)
+    winners = np.maximum(found.kept[:, 0], 0)
+    own = np.square(X.astype(np.float64) - given.means[winners]).sum(axis=1)
+    np.testing.assert_allclose(found.squares, own, rtol=rounding(dtype, D))
     plain = native.best_among(X, given, *ids)
     assert plain.evaluated is None
     assert plain.evaluations is None
     assert same_bits(tuple(plain[:3]), tuple(found[:3]))
+
+
+@pytest.mark.parametrize("n_kept", [1, 3, 5])
+@pytest.mark.parametrize(("n", "D", "H"), [(1, 1, 1), (37, 16, 3), (130, 33, 5), (200, 90, 2)])
+@every_shape
+@every_dtype
+def test_what_is_kept_alone_is_measured_as_among_others(n, D, H, n_kept, dtype, full):
+    """Several rows at once, bit for bit as one by one, with holes and repetitions."""
+    X, given, no_lists = clustered(n, D, dtype), gaussians(21, D, dtype, full), np.empty((21, 0), dtype=np.int32)
+    kept = np.random.default_rng(D).integers(-1, 21, size=(n, H)).astype(np.int32)
+    together = native.best_among(X, given, no_lists, kept, n_kept)
+    one_by_one = native.best_among(X, given, no_lists, kept, n_kept, evidence=True)
+    assert same_bits(tuple(together[:3]), tuple(one_by_one[:3]))
+    squared = native.nearest_among(X, given.means, no_lists, kept, n_kept)
+    others = native.nearest_among(X, given.means, no_lists, kept, n_kept, evidence=True)
+    assert same_bits(tuple(squared[:3]), tuple(others[:3]))
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e6])

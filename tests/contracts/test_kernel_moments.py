@@ -74,7 +74,7 @@ def test_moments_hold_all_numbers_that_data_may_have(unit, scale, kernels):
     """Also of a column that is so much smaller than the others that its squares are no numbers of single precision."""
     X, means = clustered(300, 20, np.float32), clustered(7, 20, np.float32, seed=1)
     kept = np.random.default_rng(0).integers(7, size=(300, 3)).astype(np.int32)
-    q, w, columns = np.full((300, 3), 1 / 3), weights(300), np.where(np.arange(20) == 3, scale**-1.5, scale)
+    q, w, columns = np.full((300, 3), 1 / 3), weights(300), np.where(np.arange(20) == 3, 1 / scale, scale)
     expected = reference.moments(X, means, kept, q, w, full=False)
     far = (X * columns).astype(np.float32), (means * columns).astype(np.float32)
     counts, first, second = kernels.moments(*far, kept, q, unit * w, full=False)

@@ -64,7 +64,7 @@ def results(k, X, Y, centers, n_threads=None, place=np.ascontiguousarray):
         "reassign": k.reassign(X, centers, lists, labels, n_threads=n_threads),
         "exchange": k.reassign(X, centers, lists, labels, factors, factors[::-1], n_threads=n_threads),
         "active": k.reassign(X, centers, lists, labels, active=active, known=known, n_threads=n_threads),
-        "nearest_among": tuple(k.nearest_among(X, centers, lists, two, H, two, evidence=True, n_threads=n_threads)),
+        "nearest_among": tuple(k.nearest_among(X, centers, lists, two, H, two, evidence=True, n_threads=n_threads))[:5],
         "accumulate": k.accumulate(X, two, q, w, n_components=C, n_threads=n_threads),
         "accumulate rows": k.accumulate(
             X, labels[some, np.newaxis], None, w, n_components=C, rows=some, n_threads=n_threads

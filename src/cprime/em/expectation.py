@@ -79,7 +79,9 @@ class EStep:
         J = model.quantization_error(block, kept)
         sums: Sums = self.assignment.of_kept(block, model, kept, before, moved, J)
         n_moved, n_changed = block.count(moved), int(np.count_nonzero(moved))
-        return replace(kept, squares=None), Totals(sums.statistics, n_distances, n_moved, n_changed, seen, sums.members, sums.movers)
+        return replace(kept, squares=None), Totals(
+            sums.statistics, n_distances, n_moved, n_changed, seen, sums.members, sums.movers
+        )
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ from cprime.kernels.arguments import Floats
 from cprime.kernels.native import median_origin
 from cprime.kernels.native_local import Found, nearest_among
 
-
 _SMALL, _SOME_ROWS = 2.0**-30, 64
 
 
@@ -157,8 +156,9 @@ def respond(
     X, gaussians = _checked(X, gaussians)
     weights, unit = check.scaled_weights(sample_weight, len(X))
     C, D = gaussians.means.shape
-    if moments and _squares_vanish(X, gaussians.means):
-        X, gaussians = X.astype(np.float64), Gaussians(*(array.astype(np.float64) for array in gaussians))
+    units = _units(X, gaussians.means) if moments and gaussians.factors.ndim == 2 else None
+    if units is not None:
+        X, gaussians = X * units, Gaussians(gaussians.means * units, gaussians.factors / units, gaussians.offsets)
     labels, (log_sum, mean) = np.empty(len(X), dtype=np.int32), np.empty((2, len(X)))
     counts, first, second = np.zeros(C), np.zeros((C, D)), np.zeros(gaussians.factors.shape)
     if not moments:
@@ -180,6 +180,8 @@ def respond(
     )
     for found in (counts, first, second):
         found *= unit
+    if units is not None:
+        first, second = first / units, second / np.square(units, dtype=np.float64)
     return Responses(labels, log_sum, mean, counts, first, _symmetric(second))
 
 
@@ -219,8 +221,9 @@ def moments(
         if responsibilities.shape != kept.shape:
             raise ValueError(f"responsibilities must have shape {kept.shape}, got {responsibilities.shape}")
     weights = check.weights(sample_weight, len(X))
-    if not full and _squares_vanish(X, means):
-        X, means = X.astype(np.float64), means.astype(np.float64)
+    units = None if full else _units(X, means)
+    if units is not None:
+        X, means = X * units, means * units
     C, D = means.shape
     sums = np.zeros(C), np.zeros((C, D)), np.zeros((C, D, D) if full else (C, D))
     try:
@@ -228,16 +231,23 @@ def moments(
     except ValueError:
         check.refuse_components(C, 0, kept=kept)
         raise
+    if units is not None:
+        return sums[0], sums[1] / units, sums[2] / np.square(units, dtype=np.float64)
     return sums[0], sums[1], _symmetric(sums[2])
 
 
-def _squares_vanish(X: Floats, means: Floats) -> bool:
-    """Whether a column has numbers so small, by the means and some rows, that float32 does not hold their squares."""
+def _units(X: Floats, means: Floats) -> Floats | None:
+    """Powers of two (D,) by which to multiply columns whose numbers, by the means and some rows, are so small that
+    float32 does not hold their squares; None where there are none.
+    """
     if X.dtype != np.float32:
-        return False
+        return None
     some = X[:: max(1, len(X) // _SOME_ROWS)]
     largest = np.maximum(np.abs(means).max(axis=0), np.abs(some).max(axis=0, initial=0))
-    return bool(((largest > 0) & (largest < _SMALL)).any())
+    small = (largest > 0) & (largest < _SMALL)
+    if not small.any():
+        return None
+    return np.ldexp(np.float32(1), np.where(small, -np.frexp(largest)[1], 0))
 
 
 def _symmetric(second: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -123,9 +123,7 @@ def nearest_among(
     if costs is not None:
         nearest = np.maximum(kept[:, 0], 0)
         squares = np.square(X.astype(np.float64) - centers[nearest]).sum(axis=1).astype(X.dtype)
-    return Found(
-        kept, distances, counts, evaluated if evidence else None, evaluations if evidence else None, squares
-    )
+    return Found(kept, distances, counts, evaluated if evidence else None, evaluations if evidence else None, squares)
 
 
 def evidence(

@@ -59,6 +59,8 @@ def results(dtype, n, D, C, place):
         "exchange": kernels.reassign(X, centers, lists, labels, factors, place(factors[::-1])),
         "keep_nearest": kernels.keep_nearest(X, centers, lists, kept, H),
         "nearest_among": tuple(kernels.nearest_among(X, centers, lists, kept, H, evidence=True)),
+        "walk": tuple(kernels.walk(X, centers, lists, kept, 3)),
+        "thin": kernels.thin(centers, lists, 1.0),
         "gather": kernels.gather(X, place(np.arange(0, n, 3))),
         "expect_all": kernels.expect_all(X, centers, 2.0, w),
         "log_sum_exp": kernels.log_sum_exp(X, centers, 2.0),
@@ -74,6 +76,7 @@ def results(dtype, n, D, C, place):
             f"best, {full}": kernels.best(X, given, H),
             f"keep_best, {full}": kernels.keep_best(X, given, lists, kept, H),
             f"best_among, {full}": tuple(kernels.best_among(X, given, lists, kept, H)),
+            f"what is kept alone, {full}": tuple(kernels.best_among(X, given, place(lists[:, :0]), kept, H)),
             f"respond, {full}": tuple(kernels.respond(X, given, w)),
             f"moments, {full}": kernels.moments(X, centers, kept, q, w, full=full),
         }

@@ -1,5 +1,7 @@
 """What fitted estimators make of Dask's collections: lazy arrays, numbers, files; and clusters that come and go."""
 
+from time import sleep
+
 import dask.array as da
 import distributed
 import numpy as np
@@ -185,8 +187,17 @@ def test_the_scheduler_forgets_what_has_been(client, monkeypatch):
     X, seen = np.random.default_rng(0).standard_normal((3200, 6)), []
     estimator = KMeans(40, init=X[:40], search="full", max_iter=30, tol=0)
 
+    def n_tasks():
+        return client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
+
     def callback(row):
-        seen.append(client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)))
+        before = after = n_tasks()
+        for _ in range(50):  # what is let go of is forgotten a little later
+            sleep(0.02)
+            before, after = after, n_tasks()
+            if before == after:
+                break
+        seen.append(after)
 
     estimator.set_params(callbacks=callback)
     estimator.fit(on_dask(X, 200))

@@ -17,11 +17,8 @@ inline void accumulate(const AccumulateTask<T> &task, std::size_t begin, std::si
     };
     double total = 0;
     for (std::size_t e = begin; e < end; ++e) {
-        if (e + AHEAD < end) {
-            const char *next = reinterpret_cast<const char *>(task.X[row(e + AHEAD)]);
-            for (std::size_t byte = 0; byte < D * sizeof(T); byte += 64)
-                __builtin_prefetch(next + byte);
-        }
+        if (e + AHEAD < end)
+            prefetch(task.X[row(e + AHEAD)], D);
         const std::size_t entry = task.entries[e];
         const std::size_t n = row(e);
         const T *__restrict x = task.X[n];

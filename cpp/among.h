@@ -21,13 +21,9 @@ template <class T> inline void keep_found(const AmongTask<T> &task, std::size_t 
 
 // Asks for what component c is measured by.
 template <class T> inline void fetch(const AmongTask<T> &task, std::int32_t c) {
-    const std::size_t size = task.X.D * sizeof(T);
-    const char *center = reinterpret_cast<const char *>(task.centers[c]);
-    for (std::size_t byte = 0; byte < size; byte += 64)
-        __builtin_prefetch(center + byte);
+    prefetch(task.centers[c], task.X.D);
     if (task.gaussians && !task.gaussians->full)
-        for (std::size_t byte = 0; byte < size; byte += 64)
-            __builtin_prefetch(reinterpret_cast<const char *>(task.gaussians->factor(c)) + byte);
+        prefetch(task.gaussians->factor(c), task.X.D);
 }
 
 // Rows [begin, end): the H nearest among what a row keeps, the lists of those, and `extra` components of its own.
@@ -80,7 +76,7 @@ template <class T> inline void measure_kept(const AmongTask<T> &task, std::size_
     constexpr std::size_t W = V::width, AHEAD = 8;
     const int D = task.X.D, H = task.n_previous;
     const Gaussians<T> *gaussians = task.gaussians;
-    Scratch<T> costs((W + 1) * H + W);
+    Scratch<T> costs(W * H);
     Scratch<Candidate<T>> found(H);
     for (std::size_t first = begin; first < end; first += W) {
         const std::size_t n_entries = std::min(W, end - first) * H, n_ahead = (end - first) * H;

@@ -33,11 +33,8 @@ template <class T> struct ProductPoints {
     template <class Task> void read(const Task &task, const T *origin, std::size_t first, std::size_t end) {
         const int D = task.X.D;
         n = static_cast<int>(std::min<std::size_t>(TILE_ROWS, end - first));
-        for (std::size_t e = first + n; e < std::min(end, first + 2 * TILE_ROWS); ++e) {
-            const char *next = reinterpret_cast<const char *>(task.X[task.entries[e]]);
-            for (std::size_t byte = 0; byte < D * sizeof(T); byte += 64)
-                __builtin_prefetch(next + byte, 0, 2);
-        }
+        for (std::size_t e = first + n; e < std::min(end, first + 2 * TILE_ROWS); ++e)
+            prefetch<2>(task.X[task.entries[e]], D);
         pack<TILE_ROWS>([&](int i) { return task.X[task.entries[first + i]]; }, n, D, origin, packed.get());
         column_squares(packed.get(), D, square);
         std::copy_n(square, TILE_ROWS, packed + D * TILE_ROWS);

@@ -15,6 +15,15 @@ template <class T> inline void pack_tiles(const Rows<T> &rows, T *out) {
                         static_cast<const T *>(nullptr), out);
 }
 
+// Of x to n of the centres; anything up to a vector is written behind them.
+template <class T>
+inline void distances_to(const T *x, const Rows<T> &centers, const std::int32_t *ids, int n, T *out) {
+    using V = simd<T>;
+    for (int i = 0; i < n; i += V::width)
+        V::store(out + i, squared_distances<T>([&](int j) { return std::pair(x, centers[ids[i + j]]); },
+                                               std::min(V::width, n - i), centers.D));
+}
+
 // Of every row to the centre of its label.
 template <class T>
 inline void own_distances(const Rows<T> &X, const Rows<T> &centers, const std::int32_t *labels, T *out,

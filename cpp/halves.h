@@ -80,9 +80,8 @@ inline void round_rows(Row row, int n_rows, Next next, int D, int depth, const f
             _mm256_storeu_si256(reinterpret_cast<__m256i *>(out + side * V::width), bits);
         };
         const float *x = i < n_rows ? row(i) : nullptr;
-        if (const char *ahead = reinterpret_cast<const char *>(next(i)))
-            for (std::size_t byte = 0; byte < D * sizeof(float); byte += 64)
-                __builtin_prefetch(ahead + byte, 0, 3);
+        if (const float *ahead = next(i))
+            prefetch(ahead, D);
         int k = 0;
         for (; x && k + HALF_COLUMNS <= D; k += HALF_COLUMNS, out += HALF_TILE)
             for (int side = 0; side < 2; ++side)

@@ -73,11 +73,8 @@ inline void add_moments(Weight weight, Row row, std::size_t begin, std::size_t e
         return add_moments_of_rows(weight, row, begin, end, m, D, count, first, second);
     constexpr std::size_t AHEAD = 6; // rows may lie anywhere in memory: ask for them early
     const auto fetch = [&](std::size_t e) {
-        if (e + AHEAD < end && weight(e + AHEAD) != 0) {
-            const char *next = reinterpret_cast<const char *>(row(e + AHEAD));
-            for (std::size_t byte = 0; byte < D * sizeof(T); byte += 64)
-                __builtin_prefetch(next + byte);
-        }
+        if (e + AHEAD < end && weight(e + AHEAD) != 0)
+            prefetch(row(e + AHEAD), D);
     };
     // Products of tiles: the points, TILE_ROWS coordinates at a time and with their weights, against the points; in
     // double precision, because a covariance may be nearly singular.

@@ -231,9 +231,8 @@ inline int nearest_by_halves(const NearestTask<float> &task, std::size_t begin, 
         const Panel<float> panel = panel_of(task.panels, p, D);
         const std::uint32_t lanes = first_lanes(lanes_used<float>(task.centers.n, p));
         const half *b = panel.halves;
-        const char *next = reinterpret_cast<const char *>(b + L * depth);
-        for (int byte = 0; p + 1 < task.panels.n_panels && byte < 2 * L * depth; byte += 64)
-            __builtin_prefetch(next + byte, 0, 3);
+        if (p + 1 < task.panels.n_panels)
+            prefetch(b + L * depth, L * depth);
         for (int first = 0; first < n; first += BLOCK) {
             multiply<2, 2>(packed + static_cast<std::size_t>(first) * depth, b, depth, low[0], L);
             offer_tile(screen, first, std::min(BLOCK, n - first), low, panel, p, lanes);

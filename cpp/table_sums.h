@@ -25,8 +25,7 @@ inline void sum_blocks(const TableSumsTask<T> &task, std::size_t begin, std::siz
             place[c + 1] += place[c];
         for (std::size_t n = top; n < bottom; ++n) {
             const T *x = task.X[n];
-            for (std::size_t byte = 0; byte < D * sizeof(T); byte += 64)
-                __builtin_prefetch(reinterpret_cast<const char *>(x) + byte, 0, 2);
+            prefetch<2>(x, D);
             const double share = task.sample_weight ? task.sample_weight[n] : 1.0;
             for (std::size_t e = n * H; e < (n + 1) * H; ++e) {
                 const double w = task.responsibilities ? task.responsibilities[e] * share : share;

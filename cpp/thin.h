@@ -3,8 +3,7 @@
 #pragma once
 #include <algorithm>
 
-#include "kernels.h"
-#include "screen.h"
+#include "distances.h"
 #include "signals.h"
 
 namespace cprime::CPRIME_ISA {
@@ -12,8 +11,7 @@ namespace cprime::CPRIME_ISA {
 // Lists of components [begin, end), nearest first. A neighbour stays unless one before it that stays is nearer to it
 // than the component by the factor `spread`, of squared distances.
 template <class T> inline void thin(const ThinTask<T> &task, std::size_t begin, std::size_t end) {
-    using V = simd<T>;
-    const int D = task.centers.D, room = task.G + V::width;
+    const int room = task.G + simd<T>::width;
     Scratch<T> own(room), there(room);
     Scratch<std::int32_t> left(task.G);
     for (std::size_t c = begin; c < end; ++c) {
@@ -22,11 +20,7 @@ template <class T> inline void thin(const ThinTask<T> &task, std::size_t begin, 
         std::int32_t *out = task.out + c * task.G;
         int n_left = static_cast<int>(std::find(list, list + task.G, -1) - list), n_out = 0;
         const auto measure = [&](std::size_t from, T *squared) {
-            for (int i = 0; i < n_left; i += V::width)
-                V::store(squared + i,
-                         squared_distances<T>(
-                             [&](int j) { return std::pair(task.centers[from], task.centers[left[i + j]]); },
-                             std::min(V::width, n_left - i), D));
+            distances_to(task.centers[from], task.centers, left.get(), n_left, squared);
         };
         std::copy_n(list, n_left, left.get());
         measure(c, own);

@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 
+#include "distances.h"
 #include "screen.h"
 #include "signals.h"
 
@@ -94,19 +95,11 @@ inline void walk_rows(const WalkTask<T> &task, std::size_t begin, std::size_t en
 }
 
 template <class T> inline void walk(const WalkTask<T> &task, std::size_t begin, std::size_t end) {
-    using V = simd<T>;
-    const int D = task.X.D;
-    const auto fetch = [&](std::int32_t c) {
-        const char *next = reinterpret_cast<const char *>(task.centers[c]);
-        for (std::size_t byte = 0; byte < D * sizeof(T); byte += 64)
-            __builtin_prefetch(next + byte);
-    };
-    walk_rows(task, begin, end, fetch, [&](std::size_t n, const std::int32_t *ids, int count, T *out) {
-        const T *x = task.X[n];
-        for (int i = 0; i < count; i += V::width)
-            V::store(out + i, squared_distances<T>([&](int j) { return std::pair(x, task.centers[ids[i + j]]); },
-                                                   std::min(V::width, count - i), D));
-    });
+    walk_rows(
+        task, begin, end, [&](std::int32_t c) { prefetch(task.centers[c], task.X.D); },
+        [&](std::size_t n, const std::int32_t *ids, int count, T *out) {
+            distances_to(task.X[n], task.centers, ids, count, out);
+        });
 }
 
 } // namespace cprime::CPRIME_ISA

@@ -154,8 +154,7 @@ inline void add_moments_of_rows(Weight weight, Row row, std::size_t begin, std::
             if (w == 0)
                 continue;
             const T *x = row(e);
-            for (std::size_t byte = 0; byte < D * sizeof(T); byte += 64)
-                __builtin_prefetch(reinterpret_cast<const char *>(x) + byte);
+            prefetch(x, D);
             rows[turn][n] = x;
             weights[turn][n++] = w;
             total += w;

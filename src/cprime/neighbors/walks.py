@@ -40,8 +40,7 @@ class Walks:
         cells, C = Cells(centers, 1), len(centers)
         held = cells.members[cells.members >= 0]
         ids = np.concatenate([held, np.setdiff1d(np.arange(C, dtype=np.int32), held)])
-        place = np.empty(C, dtype=np.int32)
-        place[ids] = np.arange(C, dtype=np.int32)
+        place = _inverse(ids)
         lists = without_self(cells.lists(min(_NEIGHBORS + 1, C), _CELLS_OF_LISTS))[ids]
         lists = np.where(lists < 0, np.int32(-1), place[lists])
         room = _room(centers[ids], lists)
@@ -106,9 +105,7 @@ class Walks:
 
     def following(self, winners: NDArray[np.int32], counts: NDArray[np.float64], n_rows: int, centers: Floats) -> Self:
         """The same of centers (C, D) of which some (m,) are elsewhere: they have won counts (m,) of so many rows."""
-        place = np.empty_like(self.ids)
-        place[self.ids] = np.arange(len(self.ids), dtype=np.int32)
-        places, walks = place[winners], copy(self)
+        places, walks = _inverse(self.ids)[winners], copy(self)
         after, strayed = centers[winners], self.strayed.copy()
         strayed[places] += np.sqrt(np.square(after - self._places[places], dtype=np.float64).sum(axis=1))
         astray = strayed[places] > self.room[places]
@@ -121,6 +118,13 @@ class Walks:
     def stale(self) -> bool:
         """Whether much goes to centers that have come farther than their neighbors were, and new lists pay."""
         return self.n_rows >= len(self.ids) / _SHARE and self.won_astray > _ASTRAY * self.won
+
+
+def _inverse(ids: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Where each id stands, in an order of all of them: (C,)."""
+    place = np.empty_like(ids)
+    place[ids] = np.arange(len(ids), dtype=np.int32)
+    return place
 
 
 def _starts(ends: NDArray[np.intp]) -> NDArray[np.int32]:

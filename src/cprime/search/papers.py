@@ -75,6 +75,7 @@ class LookAmong:
             after = Kept(found.kept, found.distances, squares=found.squares)
             return Found(after, int(found.counts.sum(dtype=np.int64)), Seen(n, block.count()))
         ids, costs, n_distances = np.empty((n, n_kept), dtype=np.int32), np.empty((n, n_kept), dtype=points.dtype), 0
+        squares = None if components.squared_distances else np.empty(n, dtype=points.dtype)
         values = max(_VALUES, _VALUES_EACH * C)
         step = max(1, values // (kept.ids.shape[1] * (self.lists.shape[1] + 1) + self.n_explore))
 
@@ -84,12 +85,14 @@ class LookAmong:
                 rows = slice(begin, begin + step)
                 found = components.among(points[rows], self.lists, kept.ids[rows], n_kept, extra[rows], evidence=True)
                 ids[rows], costs[rows] = found.kept, found.distances
+                if squares is not None:
+                    squares[rows] = found.squares
                 n_distances += int(found.counts.sum(dtype=np.int64))
                 weight = None if block.sample_weight is None else block.sample_weight[rows]
                 yield _evidence(found, weight, components)
 
         evidence = _summed(parts())
-        return Found(Kept(ids, costs), n_distances, Seen(n, block.count(), evidence=evidence))
+        return Found(Kept(ids, costs, squares=squares), n_distances, Seen(n, block.count(), evidence=evidence))
 
 
 def _summed(parts: Iterator[csr_array]) -> csr_array:

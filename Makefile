@@ -84,10 +84,11 @@ fuzz: $(STAMPS)/package $(STAMPS)/dev
 # libFuzzer on the core alone, under AddressSanitizer and UBSan; needs clang, and runs for every set of instructions.
 FUZZ_CXX ?= $(firstword $(shell command -v clang++ clang++-19 clang++-14))
 FUZZ_FLAGS := -std=c++20 -O2 -g -Icpp -fno-math-errno -fno-trapping-math -ffp-contract=fast -fno-sanitize-recover=undefined
-FUZZ_SETS := baseline avx2 avx512
+FUZZ_SETS := baseline avx2 avx512f avx512
 FUZZ_avx2 := -mavx2 -mfma
-FUZZ_avx512 := -mavx512f -mavx512dq -mavx512vl -mavx512bw -mfma
-FUZZ_HAS := -DCPRIME_HAS_AVX2 -DCPRIME_HAS_AVX512
+FUZZ_avx512f := -mavx512f -mavx512dq -mavx512vl -mavx512bw -mfma
+FUZZ_avx512 := $(FUZZ_avx512f) -mavx512vnni
+FUZZ_HAS := -DCPRIME_HAS_AVX2 -DCPRIME_HAS_AVX512F -DCPRIME_HAS_AVX512
 
 $(FUZZ_SETS:%=build/fuzz/%.o): build/fuzz/%.o: $(wildcard cpp/*)
 	@test -n "$(FUZZ_CXX)" || { echo "make fuzz-core needs clang++, with libFuzzer" >&2; exit 1; }
@@ -109,7 +110,7 @@ sanitize-short: $(STAMPS)/package $(STAMPS)/dev
 	$(BIN)/python -m reliability sanitize --short $(ARGS)
 
 test-amx: $(STAMPS)/package $(STAMPS)/dev
-	$(BIN)/python -m reliability sanitize --with none --sets avx512 amx $(ARGS)
+	$(BIN)/python -m reliability sanitize --with none --sets avx512f avx512 amx $(ARGS)
 
 lint: $(STAMPS)/package $(STAMPS)/dev
 	$(BIN)/ruff check

@@ -15,7 +15,7 @@ template <class T> inline void keep_found(const AmongTask<T> &task, std::size_t 
     sort_nearest(found, H, count);
     for (int h = 0; h < task.H; ++h) {
         task.kept[n * task.H + h] = h < H ? found[h].id : -1;
-        task.distances[n * task.H + h] = h < H ? found[h].low : std::numeric_limits<T>::infinity();
+        task.distances[n * task.H + h] = h < H ? found[h].square : std::numeric_limits<T>::infinity();
     }
 }
 
@@ -56,14 +56,14 @@ inline void search_among(const AmongTask<T> &task, std::size_t begin, std::size_
         for (int i = 0; i < count; ++i) { // centres lie anywhere in memory: ask for them early
             if (i + AHEAD < count)
                 fetch(found[i + AHEAD].id);
-            found[i].low = comparable(cost(n, found[i].id));
+            found[i].square = comparable(cost(n, found[i].id));
         }
         if (task.evaluated) {
             std::int32_t *ids = task.evaluated + n * capacity;
             T *distances = task.evaluations + n * capacity;
             for (std::size_t i = 0; i < capacity; ++i) {
                 ids[i] = i < static_cast<std::size_t>(count) ? found[i].id : -1;
-                distances[i] = ids[i] >= 0 ? found[i].low : T(0);
+                distances[i] = ids[i] >= 0 ? found[i].square : T(0);
             }
         }
         keep_found(task, n, found.get(), count);
@@ -103,7 +103,7 @@ template <class T> inline void measure_kept(const AmongTask<T> &task, std::size_
             for (int k = 0; k < H; ++k) {
                 const std::int32_t c = ids[i + k];
                 if (c >= 0 && std::find(ids + i, ids + i + k, c) == ids + i + k)
-                    found[count++] = {comparable(costs[i + k] + (gaussians ? gaussians->offsets[c] : T(0))), T(0), c};
+                    found[count++] = {comparable(costs[i + k] + (gaussians ? gaussians->offsets[c] : T(0))), c};
             }
             keep_found(task, first + i / H, found.get(), count);
         }

@@ -1,11 +1,11 @@
 // What the cluster-major searches share: the points of a component, and its neighbours as their candidates, packed once
-// relative to the component's own centre and scored in dense tiles. Where the processor has a matrix unit the tiles
+// relative to the component's own centre and scored in dense tiles. Where the processor has coarse numbers the tiles
 // only screen: bounds of their error say which candidates have to be measured.
 #pragma once
 #include <algorithm>
 #include <cmath>
 
-#include "halves.h"
+#include "coarse.h"
 #include "kernels.h"
 #include "screen.h"
 #include "tile.h"
@@ -100,83 +100,92 @@ template <class T> class ProductCandidates {
     Scratch<T> columns_, start_;
 };
 
-#if CPRIME_HALVES
+#if CPRIME_COARSE
 
-constexpr int HALF_POINTS = 2 * HALF_ROWS; // points that are screened at a time
+constexpr int COARSE_POINTS = 2 * COARSE_ROWS; // points that are screened at a time
 
-// Some points of a component, as the right factor of a product of halves.
-struct HalfPoints {
-    explicit HalfPoints(int D) : columns(static_cast<std::size_t>(HALF_POINTS) * half_depth(D)) {}
+// Some points of a component, as the right factor of a product of coarse numbers.
+struct CoarsePoints {
+    explicit CoarsePoints(int D) : columns(static_cast<std::size_t>(COARSE_POINTS) * coarse_depth(D)) {}
 
     // Entries [first, end), or as many as fit; those behind them are fetched.
     template <class Task> void read(const Task &task, const float *origin, std::size_t first, std::size_t end) {
-        const int depth = half_depth(task.X.D);
-        n = static_cast<int>(std::min<std::size_t>(HALF_POINTS, end - first));
+        const int depth = coarse_depth(task.X.D);
+        n = static_cast<int>(std::min<std::size_t>(COARSE_POINTS, end - first));
         const auto row = [&](int i) { return task.X[task.entries[first + i]]; };
-        const auto next = [&](int i) { return first + HALF_POINTS + i < task.X.n ? row(HALF_POINTS + i) : nullptr; };
-        for (int j = 0; j < n; j += HALF_ROWS) {
-            round_rows([&](int i) { return row(j + i); }, std::min(HALF_ROWS, n - j),
-                       [&](int i) { return next(j + i); }, task.X.D, depth, origin, 1,
-                       columns + static_cast<std::size_t>(j) * depth, square + j, lost + j);
-            transpose_tiles(columns + static_cast<std::size_t>(j) * depth, depth);
+        const auto next = [&](int i) {
+            return first + COARSE_POINTS + i < task.X.n ? row(COARSE_POINTS + i) : nullptr;
+        };
+        for (int j = 0; j < n; j += COARSE_ROWS) {
+            coarse *tiles = columns + static_cast<std::size_t>(j) * depth;
+            round_rows([&](int i) { return row(j + i); }, std::min(COARSE_ROWS, n - j),
+                       [&](int i) { return next(j + i); }, task.X.D, origin, 1, tiles, rows[j / COARSE_ROWS]);
+            make_columns(tiles, task.X.D);
         }
     }
 
+    float square(int i) const { return rows[i / COARSE_ROWS].square[i % COARSE_ROWS]; }
+
     int n = 0;
-    Scratch<half> columns;
-    alignas(64) float square[HALF_POINTS], lost[HALF_POINTS];
+    Scratch<coarse> columns;
+    CoarseRows rows[COARSE_POINTS / COARSE_ROWS];
 };
 
-// The same scores from halves, with |error| <= outside (e |m| + g (|x|^2 + |m|^2)): e for what rounding takes, g for
-// the arithmetic.
-class HalfCandidates {
+// The same scores from coarse numbers, with |error| <= outside (e |m| + g (|x|^2 + |m|^2)): e for what rounding takes,
+// g for the arithmetic.
+class CoarseCandidates {
   public:
-    HalfCandidates(const Rows<float> &centers, const std::int32_t *list, int n_candidates, const float *origin,
-                   const float *outside)
-        : n_(n_candidates), n_padded_((n_candidates + HALF_POINTS - 1) / HALF_POINTS * HALF_POINTS),
-          depth_(half_depth(centers.D)), g_(score_error<float>(centers.D)), lost_below_(underflow<float>(centers.D)),
-          left_(static_cast<std::size_t>(n_padded_) * depth_), terms_(n_padded_),
-          low_(static_cast<std::size_t>(n_padded_) * HALF_POINTS) {
-        for (int p = 0; p < n_padded_; p += HALF_ROWS) {
-            const std::size_t offset = static_cast<std::size_t>(p) * depth_;
-            float square[HALF_ROWS], lost[HALF_ROWS];
+    CoarseCandidates(const Rows<float> &centers, const std::int32_t *list, int n_candidates, const float *origin,
+                     const float *outside)
+        : n_(n_candidates), D_(centers.D),
+          n_padded_((n_candidates + COARSE_POINTS - 1) / COARSE_POINTS * COARSE_POINTS),
+          depth_(coarse_depth(centers.D)), g_(score_error<float>(centers.D)), lost_below_(underflow<float>(centers.D)),
+          left_(static_cast<std::size_t>(n_padded_) * depth_), rows_(n_padded_ / COARSE_ROWS), terms_(n_padded_),
+          low_(static_cast<std::size_t>(n_padded_) * COARSE_POINTS) {
+        for (int p = 0; p < n_padded_; p += COARSE_ROWS) {
             const auto row = [&](int i) { return centers[list[p + i]]; };
-            const auto next = [&](int i) { return p + HALF_ROWS + i < n_ ? row(HALF_ROWS + i) : nullptr; };
-            round_rows(row, std::min(HALF_ROWS, n_ - p), next, centers.D, depth_, origin, 1, left_ + offset, square,
-                       lost);
-            for (int i = 0; i < HALF_ROWS && p + i < n_; ++i) {
-                const float factor = outside ? outside[list[p + i]] : 1, norm = std::sqrt(square[i] + lost_below_);
-                terms_[p + i] = {factor, -2 * factor, factor * square[i], factor * norm};
+            const auto next = [&](int i) { return p + COARSE_ROWS + i < n_ ? row(COARSE_ROWS + i) : nullptr; };
+            CoarseRows &rows = rows_[p / COARSE_ROWS];
+            round_rows(row, std::min(COARSE_ROWS, n_ - p), next, D_, origin, 1,
+                       left_ + static_cast<std::size_t>(p) * depth_, rows);
+            for (int i = 0; i < COARSE_ROWS && p + i < n_; ++i) {
+                const float factor = outside ? outside[list[p + i]] : 1, square = rows.square[i],
+                            norm = std::sqrt(square + lost_below_);
+                terms_[p + i] = {factor, -2 * factor * rows.scale[i], factor * square, factor * norm};
                 longest_ = std::max(longest_, norm);
-                if (square[i] > 0)
-                    worst_ = std::max(worst_, lost[i] / square[i]);
+                if (square > 0)
+                    worst_ = std::max(worst_, rows.lost[i] / square);
             }
         }
         worst_ = std::sqrt(worst_);
     }
 
     // Lower bounds of all scores. With `narrow`, bar[i] becomes the least of itself and the point's upper bounds.
-    void bound(const HalfPoints &points, float *bar, bool narrow) {
-        for (std::size_t p = 0; p < static_cast<std::size_t>(n_padded_); p += 2 * HALF_ROWS)
-            if (points.n > HALF_ROWS)
-                multiply<2, 2>(left_ + p * depth_, points.columns, depth_, low_ + p * HALF_POINTS, HALF_POINTS);
+    void bound(const CoarsePoints &points, float *bar, bool narrow) {
+        for (std::size_t p = 0; p < static_cast<std::size_t>(n_padded_); p += 2 * COARSE_ROWS)
+            if (points.n > COARSE_ROWS)
+                multiply<2, 2>(left_ + p * depth_, rows_ + p / COARSE_ROWS, points.columns, D_,
+                               low_ + p * COARSE_POINTS, COARSE_POINTS);
             else
-                multiply<2, 1>(left_ + p * depth_, points.columns, depth_, low_ + p * HALF_POINTS, HALF_POINTS);
+                multiply<2, 1>(left_ + p * depth_, rows_ + p / COARSE_ROWS, points.columns, D_,
+                               low_ + p * COARSE_POINTS, COARSE_POINTS);
         for (int j = 0; j < points.n; j += V::width) {
+            const CoarseRows &rows = points.rows[j / COARSE_ROWS];
             alignas(64) float e[V::width];
             for (int i = 0; i < V::width; ++i)
-                e[i] = 2.05f * (std::sqrt(points.lost[j + i]) +
-                                (worst_ + g_) * std::sqrt(points.square[j + i] + lost_below_)) +
+                e[i] = 2.05f * (std::sqrt(rows.lost[i]) * (1 + worst_) +
+                                (worst_ + g_) * std::sqrt(rows.square[i] + lost_below_)) +
                        2 * g_ * longest_;
             for (int i = points.n; i < j + V::width; ++i)
                 bar[i] = -std::numeric_limits<float>::infinity();
-            const auto x2 = V::load(points.square + j), error = V::load(e), arithmetic = x2 * (2 * g_);
+            const auto x2 = V::load(rows.square), scale = V::load(rows.scale), error = V::load(e),
+                       arithmetic = x2 * (2 * g_);
             auto highest = V::load(bar + j);
             for (int b = 0; b < n_; ++b) {
                 const Terms t = terms_[b];
-                float *column = low_ + static_cast<std::size_t>(b) * HALF_POINTS + j;
+                float *column = low_ + static_cast<std::size_t>(b) * COARSE_POINTS + j;
                 const auto width = error * t.width + arithmetic * t.factor;
-                const auto score = V::load(column) * t.slope + (x2 * t.factor + t.start);
+                const auto score = V::load(column) * scale * t.slope + (x2 * t.factor + t.start);
                 highest = V::min(highest, score + width);
                 V::store(column, score - width);
             }
@@ -185,16 +194,18 @@ class HalfCandidates {
         }
     }
 
-    // Calls near(point, candidate) unless the lower bound is above bar[point].
-    template <class Near> void for_each_below(const HalfPoints &points, const float *bar, Near near) const {
+    // Calls near(point, candidate, lower bound) unless that is above bar[point].
+    template <class Near> void for_each_below(const CoarsePoints &points, const float *bar, Near near) const {
         for (int j = 0; j < points.n; j += V::width) {
             const auto limit = V::load(bar + j);
-            for (int b = 0; b < n_; ++b)
-                for (auto mask =
-                         V::mask_not_above(V::load(low_ + static_cast<std::size_t>(b) * HALF_POINTS + j), limit) &
-                         first_lanes(points.n - j);
-                     mask; mask &= mask - 1)
-                    near(j + __builtin_ctz(mask), b);
+            for (int b = 0; b < n_; ++b) {
+                const float *low = low_ + static_cast<std::size_t>(b) * COARSE_POINTS;
+                for (auto mask = V::mask_not_above(V::load(low + j), limit) & first_lanes(points.n - j); mask;
+                     mask &= mask - 1) {
+                    const int i = j + __builtin_ctz(mask);
+                    near(i, b, low[i]);
+                }
+            }
         }
     }
 
@@ -203,9 +214,10 @@ class HalfCandidates {
     struct alignas(16) Terms { // score = factor |x|^2 + slope x m + start
         float factor, slope, start, width;
     };
-    int n_, n_padded_, depth_;
+    int n_, D_, n_padded_, depth_;
     float g_, lost_below_, worst_ = 0, longest_ = 0; // of the candidates: the share that rounding takes, and |m|
-    Scratch<half> left_;
+    Scratch<coarse> left_;
+    Scratch<CoarseRows> rows_;
     Scratch<Terms> terms_;
     Scratch<float> low_;
 };

@@ -22,6 +22,9 @@ CPRIME_DECLARE(baseline)
 #if defined(CPRIME_HAS_AVX2)
 CPRIME_DECLARE(avx2)
 #endif
+#if defined(CPRIME_HAS_AVX512F)
+CPRIME_DECLARE(avx512f)
+#endif
 #if defined(CPRIME_HAS_AVX512)
 CPRIME_DECLARE(avx512)
 #endif
@@ -31,8 +34,8 @@ CPRIME_DECLARE(amx)
 
 namespace {
 
-enum class Isa { baseline, avx2, avx512, amx };
-constexpr const char *NAMES[] = {"baseline", "avx2", "avx512", "amx"};
+enum class Isa { baseline, avx2, avx512f, avx512, amx }; // avx512: with VNNI, as processors have it since 2019
+constexpr const char *NAMES[] = {"baseline", "avx2", "avx512f", "avx512", "amx"};
 
 #if defined(CPRIME_HAS_AMX) && !defined(CPRIME_EMULATE)
 // Whether there is a matrix unit for bfloat16, and the system lets this process use its registers.
@@ -60,9 +63,13 @@ Isa choose() {
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         best = Isa::avx2;
 #endif
-#if defined(CPRIME_HAS_AVX512)
+#if defined(CPRIME_HAS_AVX512F)
     if (best == Isa::avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw"))
+        best = Isa::avx512f;
+#endif
+#if defined(CPRIME_HAS_AVX512)
+    if (best == Isa::avx512f && __builtin_cpu_supports("avx512vnni"))
         best = Isa::avx512;
 #endif
 #if defined(CPRIME_HAS_AMX)
@@ -71,7 +78,7 @@ Isa choose() {
 #endif
 #endif
     if (const char *wanted = std::getenv("CPRIME_ISA"))
-        for (Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512})
+        for (Isa isa : {Isa::baseline, Isa::avx2, Isa::avx512f, Isa::avx512})
             if (std::strcmp(wanted, NAMES[static_cast<int>(isa)]) == 0)
                 best = std::min(best, isa);
     return best;
@@ -89,6 +96,10 @@ template <class T> const Kernels<T> &kernels() {
 #if defined(CPRIME_HAS_AMX)
     case Isa::amx:
         return amx::table<T>();
+#endif
+#if defined(CPRIME_HAS_AVX512F)
+    case Isa::avx512f:
+        return avx512f::table<T>();
 #endif
 #if defined(CPRIME_HAS_AVX512)
     case Isa::avx512:

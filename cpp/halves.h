@@ -1,40 +1,30 @@
-// Products of bfloat16 numbers on the processor's matrix unit (AMX): some twenty times the rate of the register tile,
-// at 8 bits. Good for a screen: what is rounded away from each row is measured, so that the error has a bound.
+// Coarse numbers of a processor with a matrix unit (AMX): bfloat16, at some twenty times the rate of the register tile.
 #pragma once
 #include <algorithm>
 #include <cmath>
 
-#include "simd.h"
-
+#include "coarse_tiles.h"
 #if defined(CPRIME_EMULATE_AMX)
 #include "emulated_tiles.h"
-#define CPRIME_HALVES 1
-#elif defined(__AMX_BF16__)
-#define CPRIME_HALVES 1
-#else
-#define CPRIME_HALVES 0
 #endif
 
 namespace cprime::CPRIME_ISA {
 
-constexpr bool HAS_HALVES = CPRIME_HALVES;
-
-using half = std::uint16_t;      // the upper 16 bits of a float
-constexpr int HALF_ROWS = 16;    // rows of one tile
-constexpr int HALF_COLUMNS = 32; // numbers of a row that one tile holds
-constexpr int HALF_TILE = HALF_ROWS * HALF_COLUMNS;
-
-inline int half_depth(int D) { return (D + HALF_COLUMNS - 1) / HALF_COLUMNS * HALF_COLUMNS; }
-
-#if CPRIME_HALVES
-
 // The numbers at these addresses are read next, by instructions of which GCC 12 does not say so: they have to be there.
 inline void complete(const void *left, const void *right) { asm volatile("" : : "r"(left), "r"(right) : "memory"); }
 
+constexpr int MOST_COARSE = std::numeric_limits<int>::max();
+constexpr int LEAST_D_OF_PANELS = 8; // below, the register tile is as fast
+constexpr int LEAST_D_OF_LISTS = 1;
+constexpr int LEAST_D_OF_KEPT = 1;
+
+// Whether centres are screened by coarse numbers: few are sooner multiplied than rounded.
+inline bool worth_rounding(std::size_t C, int H, int D) { return H != 1 || C * D > 4096; }
+
 // While one of these lives, this thread's eight tiles are 16 rows of 64 bytes each.
-class MatrixUnit {
+class CoarseUnit {
   public:
-    MatrixUnit() {
+    CoarseUnit() {
         struct alignas(64) {
             std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
             std::uint16_t bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
@@ -43,34 +33,33 @@ class MatrixUnit {
         complete(&config, &config);
         _tile_loadconfig(&config);
     }
-    ~MatrixUnit() { _tile_release(); }
-    MatrixUnit(const MatrixUnit &) = delete;
-    MatrixUnit &operator=(const MatrixUnit &) = delete;
+    ~CoarseUnit() { _tile_release(); }
+    CoarseUnit(const CoarseUnit &) = delete;
+    CoarseUnit &operator=(const CoarseUnit &) = delete;
 };
 
-constexpr float UP = 1.008f; // more than a half's rounding takes
-
-inline half round_half(float x) {
+inline coarse round_half(float x) {
     std::uint32_t bits;
     std::memcpy(&bits, &x, sizeof bits);
-    return static_cast<half>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+    return static_cast<coarse>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-inline float widen(half x) {
+inline float widen(coarse x) {
     const std::uint32_t bits = static_cast<std::uint32_t>(x) << 16;
     float out;
     std::memcpy(&out, &bits, sizeof out);
     return out;
 }
 
-// sign * (16 rows - shift), rounded, as depth / 32 tiles one behind the other; zeros for missing rows and columns.
-// square[i] = |row_i - shift|^2, and lost[i] = |what rounding took from it|^2. `next(i)`: a row to fetch, or null.
+// sign * (16 rows - shift), rounded, as tiles one behind the other; zeros for missing rows and columns. `next(i)`: a
+// row to fetch, or null.
 template <class Row, class Next>
-inline void round_rows(Row row, int n_rows, Next next, int D, int depth, const float *shift, float sign, half *tiles,
-                       float *square, float *lost) {
+inline void round_rows(Row row, int n_rows, Next next, int D, const float *shift, float sign, coarse *tiles,
+                       CoarseRows &rows) {
     using V = simd<float>;
-    for (int i = 0; i < HALF_ROWS; ++i) {
-        half *out = tiles + i * HALF_COLUMNS;
+    const int depth = coarse_depth(D);
+    for (int i = 0; i < COARSE_ROWS; ++i) {
+        coarse *out = tiles + i * COARSE_COLUMNS;
         V::vec squares[2] = {}, residue[2] = {};
         const auto put = [&](V::vec v, int side) {
             const __m256i bits = (__m256i)_mm512_cvtneps_pbh((__m512)v);
@@ -83,46 +72,35 @@ inline void round_rows(Row row, int n_rows, Next next, int D, int depth, const f
         if (const float *ahead = next(i))
             prefetch(ahead, D);
         int k = 0;
-        for (; x && k + HALF_COLUMNS <= D; k += HALF_COLUMNS, out += HALF_TILE)
+        for (; x && k + COARSE_COLUMNS <= D; k += COARSE_COLUMNS, out += COARSE_TILE)
             for (int side = 0; side < 2; ++side)
                 put((V::load(x + k + side * V::width) - V::load(shift + k + side * V::width)) * sign, side);
-        for (; k < depth; k += HALF_COLUMNS, out += HALF_TILE)
+        for (; k < depth; k += COARSE_COLUMNS, out += COARSE_TILE)
             for (int side = 0; side < 2; ++side) {
                 const int from = k + side * V::width, m = x ? std::clamp(D - from, 0, V::width) : 0;
                 put(m ? (V::load_first(x + from, m) - V::load_first(shift + from, m)) * sign : V::vec{}, side);
             }
-        square[i] = V::sum(squares[0] + squares[1]);
-        lost[i] = x ? V::sum(residue[0] + residue[1]) + D * std::numeric_limits<float>::min() : 0; // may underflow
+        rows.square[i] = V::sum(squares[0] + squares[1]);
+        rows.lost[i] = x ? V::sum(residue[0] + residue[1]) + D * std::numeric_limits<float>::min() : 0; // may underflow
+        rows.scale[i] = 1;
     }
 }
-
-constexpr auto FETCH_NOTHING = [](int) -> const float * { return nullptr; };
 
 // One more column of a row that `round_rows` has written.
-inline void set_half(half *tiles, int i, int k, half value) {
-    tiles[k / HALF_COLUMNS * HALF_TILE + i * HALF_COLUMNS + k % HALF_COLUMNS] = value;
+inline void set_half(coarse *tiles, int i, int k, coarse value) {
+    tiles[k / COARSE_COLUMNS * COARSE_TILE + i * COARSE_COLUMNS + k % COARSE_COLUMNS] = value;
 }
 
-// Tiles of rows become tiles of columns, the right factor of a product: pairs of numbers change places.
-inline void transpose_tiles(half *tiles, int depth) {
-    using V = simd<float>;
-    for (int t = 0; t < depth / HALF_COLUMNS; ++t) {
-        float *tile = reinterpret_cast<float *>(tiles + t * HALF_TILE);
-        V::vec part[V::width];
-#pragma GCC unroll 16
-        for (int i = 0; i < V::width; ++i)
-            part[i] = V::load(tile + i * V::width);
-        V::transpose(part);
-#pragma GCC unroll 16
-        for (int i = 0; i < V::width; ++i)
-            V::store(tile + i * V::width, part[i]);
-    }
+// Tiles of rows become tiles of columns, the right factor of a product.
+inline void make_columns(coarse *tiles, int D) {
+    for (int k = 0; k < D; k += COARSE_COLUMNS)
+        transpose_words(tiles + k / COARSE_COLUMNS * COARSE_TILE);
 }
 
-// out (16 * n_left, stride): the products of n_left <= 2 groups of rows with n_right <= 2 groups of columns.
+// out (16 * n_left, stride): the products of D coarse numbers of n_left <= 2 tiles of rows and n_right <= 2 of columns.
 template <int n_left, int n_right>
-inline void multiply(const half *left, const half *right, int depth, float *out, int stride) {
-    const int group = depth * HALF_ROWS;
+inline void multiply(const coarse *left, const CoarseRows *, const coarse *right, int D, float *out, int stride) {
+    const int depth = coarse_depth(D), group = depth * COARSE_ROWS;
     complete(left, right);
     _tile_zero(0);
     if constexpr (n_right > 1)
@@ -131,16 +109,16 @@ inline void multiply(const half *left, const half *right, int depth, float *out,
         _tile_zero(2);
     if constexpr (n_left > 1 && n_right > 1)
         _tile_zero(3);
-    for (int t = 0; t < depth / HALF_COLUMNS; ++t) {
-        _tile_loadd(4, left + t * HALF_TILE, 64);
-        _tile_loadd(6, right + t * HALF_TILE, 64);
+    for (int t = 0; t < depth / COARSE_COLUMNS; ++t) {
+        _tile_loadd(4, left + t * COARSE_TILE, 64);
+        _tile_loadd(6, right + t * COARSE_TILE, 64);
         _tile_dpbf16ps(0, 4, 6);
         if constexpr (n_right > 1) {
-            _tile_loadd(7, right + group + t * HALF_TILE, 64);
+            _tile_loadd(7, right + group + t * COARSE_TILE, 64);
             _tile_dpbf16ps(1, 4, 7);
         }
         if constexpr (n_left > 1) {
-            _tile_loadd(5, left + group + t * HALF_TILE, 64);
+            _tile_loadd(5, left + group + t * COARSE_TILE, 64);
             _tile_dpbf16ps(2, 5, 6);
         }
         if constexpr (n_left > 1 && n_right > 1)
@@ -155,7 +133,5 @@ inline void multiply(const half *left, const half *right, int depth, float *out,
     if constexpr (n_left > 1 && n_right > 1)
         _tile_stored(3, out + 16 * stride + 16, bytes);
 }
-
-#endif
 
 } // namespace cprime::CPRIME_ISA

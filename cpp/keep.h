@@ -21,7 +21,7 @@ template <class T> class Keeper {
     }
 
     // The squared distance that another component has to be within.
-    T bar(int i) const { return counts_[i] < task_.H ? std::numeric_limits<T>::max() : of(i)[task_.H - 1].low; }
+    T bar(int i) const { return counts_[i] < task_.H ? std::numeric_limits<T>::max() : of(i)[task_.H - 1].square; }
 
     void offer(int i, std::size_t n, std::int32_t c) {
         Candidate<T> *found = of(i);
@@ -29,7 +29,7 @@ template <class T> class Keeper {
         for (int k = 0; k < place; ++k)
             if (found[k].id == c)
                 return;
-        const Candidate<T> entry{comparable(squared_distance(task_.X[n], task_.centers[c], task_.X.D)), T(0), c};
+        const Candidate<T> entry{comparable(squared_distance(task_.X[n], task_.centers[c], task_.X.D)), c};
         if (place == task_.H && !nearer(entry, found[--place]))
             return;
         counts_[i] = place + 1;
@@ -41,7 +41,7 @@ template <class T> class Keeper {
     void close(int i, std::size_t n) {
         for (int h = 0; h < task_.H; ++h) {
             task_.kept[n * task_.H + h] = h < counts_[i] ? of(i)[h].id : -1;
-            task_.distances[n * task_.H + h] = h < counts_[i] ? of(i)[h].low : std::numeric_limits<T>::infinity();
+            task_.distances[n * task_.H + h] = h < counts_[i] ? of(i)[h].square : std::numeric_limits<T>::infinity();
         }
     }
 
@@ -97,28 +97,31 @@ inline void keep_by_products(const KeepTask<T> &task, int c, std::size_t begin, 
     }
 }
 
-#if CPRIME_HALVES
+#if CPRIME_COARSE
 
-inline void keep_by_halves(const KeepTask<float> &task, int c, std::size_t begin, std::size_t end,
-                           const std::int32_t *list, int n_candidates) {
+inline void keep_coarsely(const KeepTask<float> &task, int c, std::size_t begin, std::size_t end,
+                          const std::int32_t *list, int n_candidates) {
     const float *origin = task.centers[c];
-    HalfPoints buffers[2] = {HalfPoints(task.X.D), HalfPoints(task.X.D)}; // a product waits for what was just stored
+    CoarsePoints buffers[2] = {CoarsePoints(task.X.D),
+                               CoarsePoints(task.X.D)}; // a product waits for what was just stored
     buffers[0].read(task, origin, begin, end);
-    HalfCandidates candidates(task.centers, list, n_candidates, origin, nullptr);
-    Keeper<float> keeper(task, HALF_POINTS);
+    CoarseCandidates candidates(task.centers, list, n_candidates, origin, nullptr);
+    Keeper<float> keeper(task, COARSE_POINTS);
     int turn = 0;
-    for (std::size_t first = begin; first < end; first += HALF_POINTS, turn ^= 1) {
-        const HalfPoints &points = buffers[turn];
-        if (first + HALF_POINTS < end)
-            buffers[turn ^ 1].read(task, origin, first + HALF_POINTS, end);
-        alignas(64) float bar[HALF_POINTS];
+    for (std::size_t first = begin; first < end; first += COARSE_POINTS, turn ^= 1) {
+        const CoarsePoints &points = buffers[turn];
+        if (first + COARSE_POINTS < end)
+            buffers[turn ^ 1].read(task, origin, first + COARSE_POINTS, end);
+        alignas(64) float bar[COARSE_POINTS];
         for (int i = 0; i < points.n; ++i) {
             keeper.open(i, task.entries[first + i]);
             bar[i] = keeper.bar(i);
         }
         candidates.bound(points, bar, false);
-        candidates.for_each_below(points, bar,
-                                  [&](int i, int b) { keeper.offer(i, task.entries[first + i], list[b]); });
+        candidates.for_each_below(points, bar, [&](int i, int b, float low) {
+            if (!(low > keeper.bar(i))) // which falls
+                keeper.offer(i, task.entries[first + i], list[b]);
+        });
         for (int i = 0; i < points.n; ++i)
             keeper.close(i, task.entries[first + i]);
     }
@@ -130,11 +133,12 @@ inline void keep_by_halves(const KeepTask<float> &task, int c, std::size_t begin
 template <class T> inline void keep(const KeepTask<T> &task, int c, std::size_t begin, std::size_t end) {
     const std::int32_t *list = task.lists + static_cast<std::size_t>(c) * task.G;
     const int n_candidates = static_cast<int>(std::find(list, list + task.G, -1) - list);
-#if CPRIME_HALVES
-    if constexpr (sizeof(T) == sizeof(float)) {
-        const MatrixUnit unit;
-        return keep_by_halves(task, c, begin, end, list, n_candidates);
-    }
+#if CPRIME_COARSE
+    if constexpr (sizeof(T) == sizeof(float))
+        if (task.X.D >= LEAST_D_OF_KEPT && task.X.D <= MOST_COARSE) {
+            const CoarseUnit unit;
+            return keep_coarsely(task, c, begin, end, list, n_candidates);
+        }
 #endif
     keep_by_products(task, c, begin, end, list, n_candidates);
 }

@@ -27,7 +27,7 @@ namespace cprime::CPRIME_ISA {
 template <class T> const Kernels<T> &table() {
     static const Kernels<T> kernels = {TILE_LANES<T>,
                                        TILE_ROWS,
-                                       half_panel_size<T>,
+                                       coarse_panel_size<T>,
                                        pack_panels<T>,
                                        nearest_rows<T>,
                                        nearest<T>,

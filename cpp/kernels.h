@@ -17,12 +17,13 @@ template <class T> struct Rows {
 
 // Components packed for scoring: panels of `lanes` columns, each (D + 1) rows deep, and what bounds their error.
 template <class T> struct Panels {
-    T *columns;            // (n_panels, D + 1, lanes): -(m - shift), and -|m - shift| in the last row
-    T *half_norm;          // (n_panels, lanes): |m - shift|^2 / 2, rounded down by its error; infinity where padded
-    T *norm;               // (n_panels, lanes): |m - shift|
-    std::uint16_t *halves; // (n_panels, half_panel_size): the same in bfloat16, or null
-    T *lost;               // (n_panels, lanes): |m - shift - its halves|, zeros without halves
-    const T *shift;        // (D,)
+    T *columns;           // (n_panels, D + 1, lanes): -(m - shift), and -|m - shift| in the last row
+    T *half_norm;         // (n_panels, lanes): |m - shift|^2 / 2, rounded down by its error; infinity where padded
+    T *norm;              // (n_panels, lanes): |m - shift|
+    std::uint8_t *coarse; // (n_panels, coarse_panel_size): the same in coarse numbers, or null
+    T *scale;             // (n_panels, lanes): of the coarse numbers
+    T *lost;              // (n_panels, lanes): |m - shift - its coarse numbers|, zeros without them
+    const T *shift;       // (D,)
     // (C,), or null: true for a centre that as many equal ones come before as are wanted, so that it is none of the
     // nearest, ties going to the lower id.
     const std::uint8_t *surplus;
@@ -236,7 +237,8 @@ template <class T> struct SparseKernels; // sparse.h
 template <class T> struct Kernels {
     int lanes;
     int tile_rows;
-    std::size_t (*half_panel_size)(int D); // bfloat16 numbers of a panel, 0 where they would not help
+    // Bytes of a panel of coarse numbers when the H nearest of C centres are wanted; 0 where they would not help.
+    std::size_t (*coarse_panel_size)(std::size_t C, int H, int D);
     // Packs panels [begin, end) of `lanes` centres each.
     void (*pack_panels)(const Rows<T> &centers, const Panels<T> &panels, int begin, int end);
     std::size_t (*nearest_rows)(int H, int D); // rows that one call of `nearest` should be given

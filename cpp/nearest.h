@@ -8,9 +8,10 @@
 // therefore that of a search by differences over all C, ties going to the lower id.
 //
 // Where the nearest of few centres is wanted, rows are lanes first, and the two least scores of a row mostly settle it
-// (`best_two.h`). Where the processor has a matrix unit, a first screen is of bfloat16 halves, whose bounds are wider;
-// rows for which it leaves too many go through the second. Where that leaves too many, the shift is too far from a row
-// for centres that lie close together: such rows are screened again relative to a centre near them.
+// (`best_two.h`). Where the processor has coarse numbers, a first screen is of these, whose bounds are wider
+// (`coarse_screen.h`); rows for which it leaves too many go through the second. Where that leaves too many, the shift
+// is too far from a row for centres that lie close together: such rows are screened again relative to a centre near
+// them.
 //
 // Finite numbers may give scores that are none (infinity less infinity) or bounds that overflow: what is unordered is
 // measured.
@@ -19,7 +20,7 @@
 #include <cmath>
 
 #include "best_two.h"
-#include "halves.h"
+#include "coarse_screen.h"
 #include "kernels.h"
 #include "screen.h"
 #include "signals.h"
@@ -58,78 +59,22 @@ template <class T> inline void pack_panels(const Rows<T> &centers, const Panels<
     for (int p = begin; p < end; ++p) {
         const Panel<T> panel = panel_of(panels, p, centers.D);
         pack_panel(centers, panels.surplus, p, panels.shift, panel);
-#if CPRIME_HALVES
-        if constexpr (sizeof(T) == sizeof(float)) {
-            if (!panel.halves)
-                continue;
-            const int D = centers.D, n = lanes_used<T>(centers.n, p), depth = half_depth(D + HALF_EXTRA);
-            const auto center = [&](int i) { return centers[static_cast<std::size_t>(p) * TILE_LANES<T> + i]; };
-            for (int g = 0; g < TILE_LANES<T>; g += HALF_ROWS) {
-                half *tiles = panel.halves + static_cast<std::size_t>(g) * depth;
-                float square[HALF_ROWS];
-                round_rows([&](int i) { return center(g + i); }, std::min(HALF_ROWS, n - g), FETCH_NOTHING, D, depth,
-                           panels.shift, -1, tiles, square, panel.lost + g);
-                for (int i = 0; i < HALF_ROWS; ++i) {
-                    panel.lost[g + i] = std::sqrt(panel.lost[g + i]) * UP;
-                    float rest = panel.half_norm[g + i];
-                    for (int part = 0; part < 3; ++part) {
-                        const half h = round_half(rest);
-                        set_half(tiles, i, D + part, h);
-                        rest = std::isinf(rest) ? 0 : rest - widen(h);
-                    }
-                    set_half(tiles, i, D + 3, round_half(panel.norm[g + i] * UP));
-                    set_half(tiles, i, D + 4, round_half(panel.lost[g + i]));
-                }
-                transpose_tiles(tiles, depth);
-            }
-        }
+#if CPRIME_COARSE
+        if constexpr (sizeof(T) == sizeof(float))
+            if (panels.coarse)
+                pack_coarse(centers, panels, p, panel);
 #endif
     }
 }
 
 template <class T> inline std::size_t nearest_rows(int H, int D) {
-    const std::size_t bytes = candidate_capacity(H) * sizeof(Candidate<T>) + D * sizeof(T);
+    const std::size_t bytes = candidate_capacity(H) * (2 * sizeof(T) + sizeof(std::int32_t)) + D * sizeof(T);
     const std::size_t fitting = (std::size_t(1) << 20) / bytes / TILE_ROWS * TILE_ROWS;
-    if (const std::size_t size = half_panel_size<T>(D)) { // rows of halves that stay in the first cache
-        const std::size_t rows = (std::size_t(60) << 10) / (size / TILE_LANES<T> * 2) / 32 * 32;
+    if (const std::size_t size = panel_bytes<T>(D)) { // coarse rows that stay in the first cache
+        const std::size_t rows = (std::size_t(60) << 10) / (size / TILE_LANES<T>) / 32 * 32;
         return std::clamp<std::size_t>(std::min(fitting, rows), 32, 384);
     }
     return std::clamp<std::size_t>(fitting, TILE_ROWS, 192 / TILE_ROWS * TILE_ROWS);
-}
-
-template <class T> inline double row_square(const T *x, const T *shift, int D) {
-    double part[8] = {}; // sums that do not wait for each other
-    int k = 0;
-    for (; k + 8 <= D; k += 8)
-        for (int i = 0; i < 8; ++i) {
-            const double v = x[k + i] - shift[k + i];
-            part[i] += v * v;
-        }
-    for (; k < D; ++k) {
-        const double v = x[k] - shift[k];
-        part[k % 8] += v * v;
-    }
-    return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
-}
-
-// Offers to the screen, row by row, what may be among the nearest of panel p.
-template <class T>
-inline void offer_tile(Screen<T> &screen, int first, int rows, const T (*low)[TILE_LANES<T>], const Panel<T> &panel,
-                       int p, std::uint32_t lanes) {
-    for (int i = 0; i < rows; ++i) {
-        const std::uint32_t mask = not_above(low[i], screen.threshold(first + i)) & lanes;
-        if (__builtin_expect(mask != 0, 0))
-            screen.offer(first + i, mask, low[i], panel, p);
-    }
-}
-
-// Candidates of a row that are measured without looking for narrower bounds first.
-template <class T> inline int most_measured(const NearestTask<T> &task) {
-    return std::max(task.H + 4, task.H + static_cast<int>(task.centers.n) / 8);
-}
-
-template <class T> inline const std::int32_t *hint_of(const NearestTask<T> &task, std::size_t row) {
-    return task.hint ? task.hint + row * task.H : nullptr;
 }
 
 // The rows `which` (n of them) by the register tile, relative to the panels' shift, or to `origin` unless it is null.
@@ -193,73 +138,17 @@ template <class T> inline void nearest_by_differences(const NearestTask<T> &task
         screen.close_by_all(0, which[i]);
 }
 
-#if CPRIME_HALVES
-
-// Rows [begin, end) by halves. Those that would have to measure too many are left: their number, and `left` names them.
-inline int nearest_by_halves(const NearestTask<float> &task, std::size_t begin, std::size_t end, std::size_t *left) {
-    constexpr int L = TILE_LANES<float>, BLOCK = 2 * HALF_ROWS;
-    static_assert(L == 2 * HALF_ROWS);
-    const MatrixUnit unit;
-    const int D = task.X.D, depth = half_depth(D + HALF_EXTRA);
-    const int n = static_cast<int>(end - begin);
-    const int n_padded = (n + BLOCK - 1) / BLOCK * BLOCK;
-    const float error = score_error<float>(D);
-    const float *shift = task.panels.shift;
-
-    Screen<float> screen(task, n_padded);
-    Scratch<half> packed(static_cast<std::size_t>(n_padded) * depth);
-    for (int first = 0; first < n_padded; first += HALF_ROWS) {
-        half *tiles = packed + static_cast<std::size_t>(first) * depth;
-        float square[HALF_ROWS], lost[HALF_ROWS];
-        const int rows = std::clamp(n - first, 0, HALF_ROWS);
-        round_rows([&](int i) { return task.X[begin + first + i]; }, rows, FETCH_NOTHING, D, depth, shift, 1, tiles,
-                   square, lost);
-        for (int i = 0; i < rows; ++i) {
-            const std::size_t row = begin + first + i;
-            const double exact = row_square(task.X[row], shift, D);
-            const float norm = static_cast<float>(std::sqrt(exact)) * UP;
-            const RowBound<float> bound{(std::sqrt(lost[i]) + error * norm) * UP, norm};
-            for (int k = 0; k < 3; ++k)
-                set_half(tiles, i, D + k, round_half(1));
-            set_half(tiles, i, D + 3, round_half(-bound.error));
-            set_half(tiles, i, D + 4, round_half(-norm));
-            screen.open(first + i, task.X[row], hint_of(task, row), exact, {bound.error * UP * UP, norm * UP * UP});
-        }
-    }
-    alignas(64) float low[BLOCK][L];
-    for (int p = 0; p < task.panels.n_panels; ++p) {
-        const Panel<float> panel = panel_of(task.panels, p, D);
-        const std::uint32_t lanes = first_lanes(lanes_used<float>(task.centers.n, p));
-        const half *b = panel.halves;
-        if (p + 1 < task.panels.n_panels)
-            prefetch(b + L * depth, L * depth);
-        for (int first = 0; first < n; first += BLOCK) {
-            multiply<2, 2>(packed + static_cast<std::size_t>(first) * depth, b, depth, low[0], L);
-            offer_tile(screen, first, std::min(BLOCK, n - first), low, panel, p, lanes);
-        }
-    }
-    const int most = most_measured(task);
-    int n_left = 0;
-    for (int i = 0; i < n; ++i)
-        if (!screen.close(i, begin + i, most))
-            left[n_left++] = begin + i;
-    return n_left;
-}
-
-#endif
-
 template <class T> inline void nearest(const NearestTask<T> &task, std::size_t begin, std::size_t end) {
     Scratch<std::size_t> which(end - begin);
     int n = static_cast<int>(end - begin);
     for (int i = 0; i < n; ++i)
         which[i] = begin + i;
-#if CPRIME_HALVES
+#if CPRIME_COARSE
     if constexpr (sizeof(T) == sizeof(float))
-        if (task.panels.halves)
-            n = nearest_by_halves(task, begin, end, which);
+        if (task.panels.coarse)
+            n = nearest_coarsely(task, begin, end, which);
 #endif
-    constexpr std::size_t FEW = 256; // centres, beyond which the screen takes no more time
-    if (task.H == 1 && !task.lows && !task.panels.halves && task.centers.n <= FEW && n)
+    if (task.H == 1 && !task.lows && !task.panels.coarse && task.centers.n <= FEW_CENTERS && n)
         n = nearest_by_two(task, which, n);
     if (n)
         n = nearest_by_products(task, static_cast<const T *>(nullptr), which.get(), n);

@@ -18,17 +18,17 @@ template <class T> class PackedCenters {
         const Kernels<T> &kernel = kernels<T>();
         const int lanes = kernel.lanes, n = static_cast<int>((centers.n + lanes - 1) / lanes);
         columns_.resize(static_cast<std::size_t>(n) * (centers.D + 1) * lanes);
-        for (auto *numbers : {&half_norm_, &norm_, &lost_})
+        for (auto *numbers : {&half_norm_, &norm_, &scale_, &lost_})
             numbers->resize(static_cast<std::size_t>(n) * lanes);
-        constexpr std::size_t SMALL = 4096; // numbers, which are multiplied sooner than rounded
-        if (n_kept != 1 || centers.n * centers.D > SMALL)
-            halves_.resize(kernel.half_panel_size(centers.D) * n);
+        if (const std::size_t size = kernel.coarse_panel_size(centers.n, n_kept, centers.D))
+            coarse_.resize(size * n + LINE);
         if (n_kept)
             find_surplus(centers, n_kept);
         panels_ = {columns_.data(),
                    half_norm_.data(),
                    norm_.data(),
-                   halves_.empty() ? nullptr : halves_.data(),
+                   coarse_.empty() ? nullptr : aligned(coarse_.data()),
+                   scale_.data(),
                    lost_.data(),
                    shift,
                    surplus_.empty() ? nullptr : surplus_.data(),
@@ -46,6 +46,12 @@ template <class T> class PackedCenters {
     const Panels<T> &panels() const { return panels_; }
 
   private:
+    static constexpr std::size_t LINE = 64; // bytes
+
+    static std::uint8_t *aligned(std::uint8_t *p) {
+        return p + (LINE - reinterpret_cast<std::uintptr_t>(p) % LINE) % LINE;
+    }
+
     // Centres that n_kept equal ones come before; equal rows are near each other in the order of their hashes.
     void find_surplus(const Rows<T> &centers, int n_kept) {
         struct Hashed {
@@ -74,8 +80,8 @@ template <class T> class PackedCenters {
         }
     }
 
-    std::vector<T> columns_, half_norm_, norm_, lost_;
-    std::vector<std::uint16_t> halves_;
+    std::vector<T> columns_, half_norm_, norm_, scale_, lost_;
+    std::vector<std::uint8_t> coarse_;
     std::vector<std::uint8_t> surplus_;
     Panels<T> panels_;
 };

@@ -130,32 +130,34 @@ inline void reassign_by_differences(const ReassignTask<T> &task, int c, std::siz
     moves.limit();
 }
 
-#if CPRIME_HALVES
+#if CPRIME_COARSE
 
-// The same by halves. Candidates whose lower bound is below every upper one, and below the own score, are measured.
-inline void reassign_by_halves(const ReassignTask<float> &task, int c, std::size_t begin, std::size_t end,
-                               const std::int32_t *list, int n_candidates) {
+// The same by coarse numbers. Candidates whose lower bound is below every upper one, and below the own score, are
+// measured.
+inline void reassign_coarsely(const ReassignTask<float> &task, int c, std::size_t begin, std::size_t end,
+                              const std::int32_t *list, int n_candidates) {
     const float *origin = task.centers[c];
-    HalfPoints buffers[2] = {HalfPoints(task.X.D), HalfPoints(task.X.D)}; // a product waits for what was just stored
+    CoarsePoints buffers[2] = {CoarsePoints(task.X.D),
+                               CoarsePoints(task.X.D)}; // a product waits for what was just stored
     buffers[0].read(task, origin, begin, end);
-    HalfCandidates candidates(task.centers, list, n_candidates, origin, task.outside);
+    CoarseCandidates candidates(task.centers, list, n_candidates, origin, task.outside);
     auto moves = moves_of(task, c, end - begin);
-    Scratch<std::int32_t> near(static_cast<std::size_t>(HALF_POINTS) * n_candidates);
+    Scratch<std::int32_t> near(static_cast<std::size_t>(COARSE_POINTS) * n_candidates);
     int turn = 0;
-    for (std::size_t first = begin; first < end; first += HALF_POINTS, turn ^= 1) {
-        const HalfPoints &points = buffers[turn];
-        if (first + HALF_POINTS < end)
-            buffers[turn ^ 1].read(task, origin, first + HALF_POINTS, end);
-        alignas(64) float bar[HALF_POINTS];
+    for (std::size_t first = begin; first < end; first += COARSE_POINTS, turn ^= 1) {
+        const CoarsePoints &points = buffers[turn];
+        if (first + COARSE_POINTS < end)
+            buffers[turn ^ 1].read(task, origin, first + COARSE_POINTS, end);
+        alignas(64) float bar[COARSE_POINTS];
         for (int i = 0; i < points.n; ++i)
-            bar[i] = moves.inside() * points.square[i];
-        int n_near[HALF_POINTS] = {};
+            bar[i] = moves.inside() * points.square(i);
+        int n_near[COARSE_POINTS] = {};
         candidates.bound(points, bar, true);
-        candidates.for_each_below(points, bar, [&](int i, int b) {
+        candidates.for_each_below(points, bar, [&](int i, int b, float) {
             near[static_cast<std::size_t>(i) * n_candidates + n_near[i]++] = list[b];
         });
         for (int i = 0; i < points.n; ++i)
-            moves.settle(task.entries[first + i], points.square[i], near + static_cast<std::size_t>(i) * n_candidates,
+            moves.settle(task.entries[first + i], points.square(i), near + static_cast<std::size_t>(i) * n_candidates,
                          n_near[i]);
     }
     moves.limit();
@@ -167,13 +169,14 @@ inline void reassign_by_halves(const ReassignTask<float> &task, int c, std::size
 template <class T> inline void reassign(const ReassignTask<T> &task, int c, std::size_t begin, std::size_t end) {
     const std::int32_t *list = task.lists + static_cast<std::size_t>(c) * task.G;
     const int n_candidates = static_cast<int>(std::find(list, list + task.G, -1) - list);
-    if (end - begin <= static_cast<std::size_t>(std::min(16, task.X.D / 8)))
+    if (end - begin <= static_cast<std::size_t>(std::min(4, task.X.D / 8)))
         return reassign_by_differences(task, c, begin, end, list, n_candidates);
-#if CPRIME_HALVES
-    if constexpr (sizeof(T) == sizeof(float)) {
-        const MatrixUnit unit;
-        return reassign_by_halves(task, c, begin, end, list, n_candidates);
-    }
+#if CPRIME_COARSE
+    if constexpr (sizeof(T) == sizeof(float))
+        if (task.X.D >= LEAST_D_OF_LISTS && task.X.D <= MOST_COARSE) {
+            const CoarseUnit unit;
+            return reassign_coarsely(task, c, begin, end, list, n_candidates);
+        }
 #endif
     reassign_by_products(task, c, begin, end, list, n_candidates);
 }

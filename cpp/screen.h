@@ -2,36 +2,24 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
-#include "halves.h"
+#include "distances.h"
 #include "kernels.h"
 #include "tile.h"
 
 namespace cprime::CPRIME_ISA {
 
-// Behind the coordinates: |m|^2/2 in three halves, |m|, and what rounding has taken from m.
-constexpr int HALF_EXTRA = 5;
-constexpr int LEAST_D_OF_HALVES = 8; // below, the register tile is as fast
-
-// Numbers in a panel of halves, 0 where they are not used.
-template <class T> inline std::size_t half_panel_size(int D) {
-    if (!HAS_HALVES || sizeof(T) != sizeof(float) || D < LEAST_D_OF_HALVES)
-        return 0;
-    return static_cast<std::size_t>(TILE_LANES<T>) * half_depth(D + HALF_EXTRA);
-}
-
 // One of the panels.
 template <class T> struct Panel {
-    T *columns, *half_norm, *norm;
-    std::uint16_t *halves;
-    T *lost;
+    T *columns, *half_norm, *norm, *scale, *lost;
 };
 
 template <class T> inline Panel<T> panel_of(const Panels<T> &panels, int p, int D) {
     constexpr int L = TILE_LANES<T>;
     const std::size_t first = static_cast<std::size_t>(p) * L;
     return {panels.columns + first * (static_cast<std::size_t>(D) + 1), panels.half_norm + first, panels.norm + first,
-            panels.halves ? panels.halves + p * half_panel_size<T>(D) : nullptr, panels.lost + first};
+            panels.scale + first, panels.lost + first};
 }
 
 // Those of a panel's lanes that hold one of n centres.
@@ -67,19 +55,19 @@ template <class T> class Rounding {
 };
 
 template <class T> struct Candidate {
-    T low, high; // bounds of the score while screening; `low` is the squared distance afterwards
+    T square; // the distance's
     std::int32_t id;
 };
 
-template <class T> inline bool nearer(const Candidate<T> &a, const Candidate<T> &b) {
-    return a.low < b.low || (a.low == b.low && a.id < b.id);
-}
+constexpr auto nearer = [](const auto &a, const auto &b) {
+    return a.square < b.square || (a.square == b.square && a.id < b.id);
+};
 
 // The H nearest of n come first, in order; of a few, mostly in order already, faster than by a heap.
 template <class T> inline void sort_nearest(Candidate<T> *found, int H, int n) {
     constexpr int FEW = 16;
     if (n > FEW) {
-        std::partial_sort(found, found + H, found + n, nearer<T>);
+        2 * H > n ? std::sort(found, found + n, nearer) : std::partial_sort(found, found + H, found + n, nearer);
         return;
     }
     for (int i = 1; i < n; ++i) {
@@ -93,7 +81,45 @@ template <class T> inline void sort_nearest(Candidate<T> *found, int H, int n) {
 
 constexpr int FEW_TO_MEASURE = 3; // beyond the H: sooner measured than excluded
 
-inline int candidate_capacity(int H) { return 2 * H + 96; }
+inline int candidate_capacity(int H) { return (2 * H + 96 + 15) / 16 * 16; } // whole vectors
+
+// No less than the H-th smallest of n >= H values, and not much greater. Infinity is written behind them, up to the end
+// of the last vector.
+template <class T> inline T above_smallest(T *values, int n, int H) {
+    using V = simd<T>;
+    constexpr T infinity = std::numeric_limits<T>::infinity();
+    for (int i = n; i % V::width; ++i)
+        values[i] = infinity;
+    auto smallest = V::fill(infinity), greatest = V::fill(-infinity);
+    for (int i = 0; i < n; i += V::width) {
+        const auto v = V::load(values + i);
+        smallest = V::min(smallest, v);
+        greatest = V::max(greatest, v == infinity ? V::fill(-infinity) : v);
+    }
+    T low = V::lowest(smallest), high = -V::lowest(-greatest);
+    constexpr int STEPS = 20;
+    int within = n;
+    for (int step = 0; step < STEPS && within > H + H / 16; ++step) {
+        const T middle = low / 2 + high / 2;
+        if (!(low < middle && middle < high))
+            break;
+        int count = 0;
+        for (int i = 0; i < n; i += V::width)
+            count += __builtin_popcount(V::mask_not_above(V::load(values + i), V::fill(middle)));
+        if (count >= H) {
+            within = count;
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    if (within - H <= (n - H) / 2)
+        return high;
+    Scratch<T> sorted(n); // values that lie too unevenly
+    std::copy_n(values, n, sorted.get());
+    std::nth_element(sorted.get(), sorted + H - 1, sorted + n);
+    return sorted[H - 1];
+}
 
 // A bit for each lane of a panel whose lower bound does not exceed the limit.
 template <class T> inline std::uint32_t not_above(const T *low, T limit) {
@@ -112,23 +138,25 @@ template <class T> class Screen {
   public:
     Screen(const NearestTask<T> &task, std::size_t n_rows)
         : task_(task), capacity_(candidate_capacity(task.H)), error_(score_error<T>(task.X.D)),
-          underflow_(underflow<T>(task.X.D)), candidates_(n_rows * capacity_), counts_(n_rows), thresholds_(n_rows),
-          bounds_(n_rows), squares_(task.lows ? n_rows : 0) {}
+          underflow_(underflow<T>(task.X.D)), lows_(n_rows * capacity_), highs_(n_rows * capacity_),
+          ids_(n_rows * capacity_), counts_(n_rows), full_(n_rows), thresholds_(n_rows), bounds_(n_rows),
+          squares_(task.lows ? n_rows : 0) {}
 
     T threshold(int row) const { return thresholds_[row]; }
 
     // square: |x - shift|^2    bound: what the row adds to the error of its scores
     void open(int row, const T *x, const std::int32_t *hint, double square, RowBound<T> bound) {
         counts_[row] = 0;
+        full_[row] = task_.H > 1 ? task_.H + 1 : capacity_;
         bounds_[row] = bound;
         if (task_.lows)
             squares_[row] = square;
         thresholds_[row] = std::numeric_limits<T>::max();
         if (!hint)
             return;
-        T farthest = 0;
-        for (int h = 0; h < task_.H; ++h)
-            farthest = std::max(farthest, squared_distance(x, task_.centers[hint[h]], task_.X.D));
+        Scratch<T> squares(task_.H + simd<T>::width);
+        distances_to(x, task_.centers, hint, task_.H, squares.get());
+        const T farthest = *std::max_element(squares.get(), squares + task_.H);
         // |x - m|^2 carries the error of its D terms, |x - shift|^2 that of the subtraction alone.
         constexpr double ulp = std::numeric_limits<T>::epsilon();
         const double score = ((1 + 2.0 * error_) * farthest - (1 - 4 * ulp) * square) / 2;
@@ -147,133 +175,148 @@ template <class T> class Screen {
         if (counts_[row] < 0)
             return;
         const RowBound<T> bound = bounds_[row];
-        const auto above = [&](auto least, auto norm, auto lost, auto half_norm) { // of numbers, or of vectors
-            return least + 2 * (bound.error * norm + bound.norm * lost + error_ * half_norm) + 4 * underflow_;
-        };
+        alignas(64) T sound[L], high[L]; // a score that overflows bounds nothing
+        auto bar = V::fill(thresholds_[row]);
+        for (int v = 0; v < L; v += V::width) {
+            const auto least = V::load(low + v);
+            const auto above = least +
+                               2 * (bound.error * V::load(panel.norm + v) + bound.norm * V::load(panel.lost + v) +
+                                    error_ * V::load(panel.half_norm + v)) +
+                               4 * underflow_;
+            const auto bounds = (least > lowest) & (above < most);
+            V::store(sound + v, bounds ? least : V::fill(lowest));
+            V::store(high + v, bounds ? above : V::fill(most));
+            bar = bounds & (above < bar) ? above : bar;
+        }
         if (task_.H == 1) {
-            auto bar = V::fill(thresholds_[row]);
-            for (int v = 0; v < L; v += V::width) {
-                const auto least = V::load(low + v);
-                const auto high =
-                    above(least, V::load(panel.norm + v), V::load(panel.lost + v), V::load(panel.half_norm + v));
-                bar = (least > lowest) & (high < bar) ? high : bar;
-            }
             thresholds_[row] = V::lowest(bar);
             if (!task_.lows)
                 mask &= not_above(low, thresholds_[row]);
         }
-        Candidate<T> *list = candidates_ + static_cast<std::size_t>(row) * capacity_;
+        const std::size_t first = static_cast<std::size_t>(row) * capacity_;
+        T *lows = lows_ + first, *highs = highs_ + first;
+        std::int32_t *ids = ids_ + first;
         int n = counts_[row];
-        for (; mask; mask &= mask - 1) {
+        for (; mask; mask &= mask - 1, ++n) {
             const int lane = __builtin_ctz(mask);
-            const T high = above(low[lane], panel.norm[lane], panel.lost[lane], panel.half_norm[lane]);
-            if (low[lane] > lowest && high < most)
-                list[n++] = {low[lane], high, p * L + lane};
-            else
-                list[n++] = {lowest, most, p * L + lane}; // a score that overflows bounds nothing
+            lows[n] = sound[lane];
+            highs[n] = high[lane];
+            ids[n] = p * L + lane;
         }
-        const bool first = task_.H > 1 && thresholds_[row] == most && n > task_.H;
         counts_[row] = n;
-        if (first)
+        if (n >= full_[row])
             compact(row);
     }
 
     // Writes what row n keeps, whose place in the screen is `row`; false where more than `most` had to be measured.
     bool close(int row, std::size_t n, int most) {
-        const int n_close = task_.lows ? settle_nearest(row) : settle(row);
-        if (n_close > most)
+        if (!task_.lows && counts_[row] > task_.H + FEW_TO_MEASURE)
+            compact(row);
+        const int count = counts_[row];
+        if (count < task_.H)
             return false;
-        Candidate<T> *list = candidates_ + static_cast<std::size_t>(row) * capacity_;
-        task_.lows ? bound(row, list, n_close, counts_[row], n) : measure(list, n_close, n);
+        const std::size_t first = static_cast<std::size_t>(row) * capacity_;
+        if (task_.lows)
+            return bound(row, lows_ + first, ids_ + first, count, lowest_bar(row), most, n);
+        if (count > most)
+            return false;
+        measure(ids_ + first, count, n);
         return true;
     }
 
     // The same where everything is measured.
     void close_by_all(int row, std::size_t n) {
         const int C = static_cast<int>(task_.centers.n);
-        Scratch<Candidate<T>> all(C);
-        for (int c = 0; c < C; ++c)
-            all[c].id = c;
-        task_.lows ? bound(row, all, C, C, n) : measure(all, C, n);
+        Scratch<std::int32_t> all(C);
+        std::iota(all.get(), all + C, 0);
+        if (!task_.lows) {
+            measure(all, C, n);
+            return;
+        }
+        Scratch<T> nothing(C);
+        std::fill_n(nothing.get(), C, std::numeric_limits<T>::lowest());
+        bound(row, nothing, all, C, std::numeric_limits<T>::max(), C, n);
     }
 
   private:
-    // Drops what is excluded; how many candidates are left, or a number above any limit where they were too many.
-    int settle(int row) {
-        if (counts_[row] > task_.H + FEW_TO_MEASURE)
-            compact(row);
-        return counts_[row] < task_.H ? std::numeric_limits<int>::max() : counts_[row];
-    }
-
-    // For tasks with lows: puts the candidates that may be nearest first, as many as it says.
-    int settle_nearest(int row) {
-        if (counts_[row] < task_.H)
-            return std::numeric_limits<int>::max();
-        Candidate<T> *list = candidates_ + static_cast<std::size_t>(row) * capacity_;
-        T bar = thresholds_[row];
-        for (int i = 0; i < counts_[row]; ++i)
-            bar = std::min(bar, list[i].high);
-        return static_cast<int>(
-            std::partition(list, list + counts_[row], [&](const Candidate<T> &c) { return c.low <= bar; }) - list);
+    // What the lower bound of a nearest one cannot exceed.
+    T lowest_bar(int row) const {
+        const T *highs = highs_ + static_cast<std::size_t>(row) * capacity_;
+        return std::min(thresholds_[row], *std::min_element(highs, highs + counts_[row]));
     }
 
     // Drops what cannot be among the H nearest; a row with too many ties to hold has none from then on.
     void compact(int row) {
-        Candidate<T> *list = candidates_ + static_cast<std::size_t>(row) * capacity_;
-        int n = counts_[row];
+        const std::size_t first = static_cast<std::size_t>(row) * capacity_;
+        T *lows = lows_ + first, *highs = highs_ + first;
+        std::int32_t *ids = ids_ + first;
+        const int n = counts_[row];
         if (n < task_.H)
             return;
-        if (task_.H > 1) { // of one, it is known
-            std::nth_element(list, list + task_.H - 1, list + n,
-                             [](const Candidate<T> &a, const Candidate<T> &b) { return a.high < b.high; });
-            thresholds_[row] = std::min(thresholds_[row], list[task_.H - 1].high);
-        }
+        if (task_.H > 1) // of one, it is known
+            thresholds_[row] = std::min(thresholds_[row], above_smallest(highs, n, task_.H));
         const T threshold = thresholds_[row];
-        n = static_cast<int>(std::remove_if(list, list + n, [&](const Candidate<T> &c) { return c.low > threshold; }) -
-                             list);
-        if (n + TILE_LANES<T> > capacity_) {
+        int left = 0;
+        for (int i = 0; i < n; ++i) {
+            lows[left] = lows[i];
+            highs[left] = highs[i];
+            ids[left] = ids[i];
+            left += !(lows[i] > threshold);
+        }
+        if (left + TILE_LANES<T> > capacity_) {
             thresholds_[row] = -std::numeric_limits<T>::max();
-            n = -1;
+            left = -1;
         }
-        counts_[row] = n;
+        counts_[row] = left;
+        full_[row] = task_.H > 1 ? std::min(left + task_.H / 2 + 16, capacity_) : capacity_;
     }
 
-    T measured(std::size_t n, std::int32_t id) const {
-        return comparable(squared_distance(task_.X[n], task_.centers[id], task_.X.D));
-    }
-
-    // The nearest of the candidates, all of which are measured.
-    void measure(Candidate<T> *list, int count, std::size_t n) {
+    // The nearest of these candidates, all of which are measured.
+    void measure(const std::int32_t *ids, int count, std::size_t n) {
         const int H = task_.H;
+        Scratch<T> squares(count + simd<T>::width);
+        Scratch<Candidate<T>> list(count);
+        distances_to(task_.X[n], task_.centers, ids, count, squares.get());
         for (int i = 0; i < count; ++i)
-            list[i].low = measured(n, list[i].id);
+            list[i] = {comparable<T>(squares[i]), ids[i]};
         if (H == 1)
-            std::swap(list[0], *std::min_element(list, list + count, nearer<T>));
+            std::swap(list[0], *std::min_element(list.get(), list + count, nearer));
         else
-            sort_nearest(list, H, count);
+            sort_nearest(list.get(), H, count);
         for (int h = 0; h < H; ++h) {
             task_.kept[n * H + h] = list[h].id;
-            task_.distances[n * H + h] = list[h].low;
+            task_.distances[n * H + h] = list[h].square;
         }
     }
 
-    // The nearest of the first n_close candidates, which are measured; of all of them the near ones, with lower bounds.
-    void bound(int row, Candidate<T> *list, int n_close, int count, std::size_t n) {
+    // The nearest of the candidates whose lower bound is within the bar, which are measured; of all of them the near
+    // ones, with lower bounds. False where more than `most` would have to be measured.
+    bool bound(int row, const T *lows, const std::int32_t *ids, int count, T bar, int most, std::size_t n) {
         const int H = task_.H;
-        const bool all = static_cast<std::size_t>(count) == task_.centers.n;
+        Scratch<Candidate<T>> list(count);
+        int n_close = 0, n_far = count;
         for (int i = 0; i < count; ++i)
-            list[i].low = i < n_close ? measured(n, list[i].id) : least_square(row, list[i].low);
-        std::swap(list[0], *std::min_element(list, list + n_close, nearer<T>));
-        std::partial_sort(list + 1, list + std::min(H + 1, count), list + count, nearer<T>);
+            if (lows[i] <= bar)
+                list[n_close++] = {T(0), ids[i]};
+            else
+                list[--n_far] = {least_square(row, lows[i]), ids[i]};
+        if (n_close > most)
+            return false;
+        for (int i = 0; i < n_close; ++i)
+            list[i].square = comparable(squared_distance(task_.X[n], task_.centers[list[i].id], task_.X.D));
+        std::swap(list[0], *std::min_element(list.get(), list + n_close, nearer));
+        std::partial_sort(list + 1, list + std::min(H + 1, count), list + count, nearer);
         const Rounding<T> rounding(task_.X.D);
+        const bool all = static_cast<std::size_t>(count) == task_.centers.n;
         const T beyond = all ? std::numeric_limits<T>::infinity() : rounding.low(least_square(row, thresholds_[row]));
-        T *lows = task_.lows + n * H;
+        T *out = task_.lows + n * H;
         for (int h = 0; h < H; ++h) {
             task_.kept[n * H + h] = list[h].id;
-            lows[h] = h + 1 < count ? rounding.low(list[h + 1].low) : beyond;
+            out[h] = h + 1 < count ? rounding.low(list[h + 1].square) : beyond;
         }
-        lows[H - 1] = std::min(lows[H - 1], beyond);
-        task_.distances[n] = list[0].low;
+        out[H - 1] = std::min(out[H - 1], beyond);
+        task_.distances[n] = list[0].square;
+        return true;
     }
 
     // What is measured at least, where the score has this lower bound: the inverse of the threshold in `open`.
@@ -289,11 +332,47 @@ template <class T> class Screen {
     const NearestTask<T> &task_;
     int capacity_;
     T error_, underflow_;
-    Scratch<Candidate<T>> candidates_;
-    Scratch<int> counts_;
+    Scratch<T> lows_, highs_; // of the scores of each row's candidates
+    Scratch<std::int32_t> ids_;
+    Scratch<int> counts_, full_; // candidates, and how many of them are too many
     Scratch<T> thresholds_;
     Scratch<RowBound<T>> bounds_;
     Scratch<double> squares_;
 };
+
+template <class T> inline double row_square(const T *x, const T *shift, int D) {
+    double part[8] = {}; // sums that do not wait for each other
+    int k = 0;
+    for (; k + 8 <= D; k += 8)
+        for (int i = 0; i < 8; ++i) {
+            const double v = x[k + i] - shift[k + i];
+            part[i] += v * v;
+        }
+    for (; k < D; ++k) {
+        const double v = x[k] - shift[k];
+        part[k % 8] += v * v;
+    }
+    return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
+}
+
+// Offers to the screen, row by row, what may be among the nearest of panel p.
+template <class T>
+inline void offer_tile(Screen<T> &screen, int first, int rows, const T (*low)[TILE_LANES<T>], const Panel<T> &panel,
+                       int p, std::uint32_t lanes) {
+    for (int i = 0; i < rows; ++i) {
+        const std::uint32_t mask = not_above(low[i], screen.threshold(first + i)) & lanes;
+        if (__builtin_expect(mask != 0, 0))
+            screen.offer(first + i, mask, low[i], panel, p);
+    }
+}
+
+// Candidates of a row that are measured without looking for narrower bounds first.
+template <class T> inline int most_measured(const NearestTask<T> &task) {
+    return std::max(task.H + 4, task.H + static_cast<int>(task.centers.n) / 8);
+}
+
+template <class T> inline const std::int32_t *hint_of(const NearestTask<T> &task, std::size_t row) {
+    return task.hint ? task.hint + row * task.H : nullptr;
+}
 
 } // namespace cprime::CPRIME_ISA

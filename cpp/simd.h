@@ -139,13 +139,18 @@ template <class T> struct simd {
         return v[0];
     }
 
-    // The sums of `width` vectors, bit for bit those of `sum`; the vectors are used up.
-    static vec sums(vec (&of)[width]) {
+    // One of the lanes of each of `width` vectors, which are used up: op(op(..), op(..)) of pairs, as `sum` does.
+    template <class Op> static vec joined(vec (&of)[width], Op op) {
         transpose(of);
         for (int step = width / 2; step > 0; step /= 2)
             for (int i = 0; i < step; ++i)
-                of[i] += of[i + step];
+                of[i] = op(of[i], of[i + step]);
         return of[0];
+    }
+
+    // The sums of `width` vectors, bit for bit those of `sum`; the vectors are used up.
+    static vec sums(vec (&of)[width]) {
+        return joined(of, [](vec a, vec b) { return a + b; });
     }
 
     static T lowest(vec v) {
@@ -244,6 +249,13 @@ template <class T, class Pair> inline typename simd<T>::vec squared_distances(Pa
     for (int i = 0; i < n; ++i) {
         const auto [x, m] = pair(i);
         parts[i] = square_parts<T>(x, m, D);
+    }
+    constexpr int FEW = 4; // which are sooner summed one by one
+    if (n <= FEW) {
+        typename simd<T>::vec out{};
+        for (int i = 0; i < n; ++i)
+            out[i] = simd<T>::sum(parts[i]);
+        return out;
     }
     for (int i = n; i < simd<T>::width; ++i)
         parts[i] = typename simd<T>::vec{};

@@ -23,7 +23,7 @@ CONTRACTS = [  # but the memory that kernels take, to which the sanitizers add t
 ]
 EVERY_KERNEL = ["tests/contracts/test_kernel_guard_pages.py"]
 SEVERAL_THREADS = ["tests/contracts/test_kernel_threads.py", "tests/estimators/test_concurrent_fits.py"]
-INSTRUCTION_SETS = ["baseline", "avx2", "avx512", "amx"]
+INSTRUCTION_SETS = ["baseline", "avx2", "avx512f", "avx512", "amx"]
 
 
 class Sanitizer(NamedTuple):

@@ -15,15 +15,15 @@ COMPILER = os.environ.get("CXX", "c++")
 SOURCE = """
 #include "halves.h"
 namespace cprime::emulated {
-extern "C" void product(const half *left, const half *right, float *out) {
-    const MatrixUnit unit;
+extern "C" void product(const coarse *left, const coarse *right, float *out) {
+    const CoarseUnit unit;
     _tile_loadd(0, out, 64);
     _tile_loadd(4, left, 64);
     _tile_loadd(6, right, 64);
     _tile_dpbf16ps(0, 4, 6);
     _tile_stored(0, out, 64);
 }
-extern "C" void halves_of(const float *x, half *out) {
+extern "C" void halves_of(const float *x, coarse *out) {
     __m512 numbers;
     std::memcpy(&numbers, x, sizeof numbers);
     const __m256i halves = _mm512_cvtneps_pbh(numbers);
@@ -31,11 +31,11 @@ extern "C" void halves_of(const float *x, half *out) {
 }
 extern "C" void without_a_unit() { _tile_zero(0); }
 extern "C" void after_a_unit() {
-    { const MatrixUnit unit; }
+    { const CoarseUnit unit; }
     _tile_zero(0);
 }
 extern "C" void product_with_itself() {
-    const MatrixUnit unit;
+    const CoarseUnit unit;
     _tile_dpbf16ps(1, 1, 2);
 }
 }

@@ -25,7 +25,7 @@ def run(isa, *arguments):
     )
 
 
-@pytest.mark.parametrize("isa", ["baseline", "avx2", "avx512"])
+@pytest.mark.parametrize("isa", ["baseline", "avx2", "avx512f", "avx512"])
 @pytest.mark.long
 def test_the_contracts_hold(isa):
     chosen = run(isa, "-c", "from cprime.kernels import instruction_set; print(instruction_set())")

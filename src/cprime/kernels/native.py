@@ -32,7 +32,7 @@ class Expectation(NamedTuple):
 
 
 def instruction_set() -> str:
-    """The instruction set that the kernels run on: "baseline", "avx2", "avx512" or "amx"."""
+    """The instruction set that the kernels run on: "baseline", "avx2", "avx512f", "avx512" (with VNNI) or "amx"."""
     return _core.instruction_set()
 
 

@@ -1,0 +1,8 @@
+// The coarse numbers of this instruction set, if it has any.
+#pragma once
+#include "coarse_tiles.h"
+#if defined(CPRIME_HALVES)
+#include "halves.h"
+#elif defined(CPRIME_BYTES)
+#include "bytes.h"
+#endif

@@ -102,7 +102,8 @@ def test_products_of_coarse_numbers_are_exact(library, D):
 def test_sums_at_the_ends_of_their_range_are_exact(library):
     X = np.ones((32, 1 << 16))
     out, left, right = product(library, X, -X)
-    assert (left == 127).all() and (right == -127).all()
+    assert (left == 127).all()
+    assert (right == -127).all()
     np.testing.assert_array_equal(out, np.float32(-127 * 127 * (1 << 16)))
 
 
@@ -139,6 +140,9 @@ def test_what_rounding_takes_is_measured(library, sign, scale):
 def test_rows_without_a_scale_are_lost_whole(library, value, lost):
     X = np.full((2, 20), value, dtype=np.float32)
     _, known, numbers = rounded(library, X)
-    assert not numbers.any() and not known["scale"].any() and not known["start"].any()
+    assert not numbers.any()
+    assert not known["scale"].any()
+    assert not known["start"].any()
     norm = np.sqrt(np.float64(known["lost"][:2]))
-    assert (norm >= np.sqrt(20) * value).all() and (norm <= lost).all()
+    assert (norm >= np.sqrt(20) * value).all()
+    assert (norm <= lost).all()

@@ -108,14 +108,16 @@ inline void pack_coarse(const Rows<float> &centers, const Panels<float> &panels,
     }
 }
 
-// Rows [begin, end). Those that would have to measure too many are left: their number, and `left` names them.
-inline int nearest_coarsely(const NearestTask<float> &task, std::size_t begin, std::size_t end, std::size_t *left) {
+// The rows `which` (n of them) and centres [first, end). Those that would have to measure too many are left: their
+// number, and `which` names them.
+inline int nearest_coarsely(const NearestTask<float> &task, std::size_t *which, int n, int first_center,
+                            int end_center) {
     const CoarseUnit unit;
     const int D = task.X.D, K = D + BOUND_COLUMNS, depth = coarse_depth(K);
-    const int n = static_cast<int>(end - begin), n_padded = (n + COARSE_BLOCK - 1) / COARSE_BLOCK * COARSE_BLOCK;
+    const int n_padded = (n + COARSE_BLOCK - 1) / COARSE_BLOCK * COARSE_BLOCK;
     const float error = score_error<float>(D);
     const float *shift = task.panels.shift;
-    const bool precise = task.hint || task.lows; // what a row's square is needed for
+    const bool precise = task.hint || task.lows || task.improve; // what a row's square is needed for
 
     Screen<float> screen(task, n_padded);
     Scratch<coarse> packed(static_cast<std::size_t>(n_padded) * depth);
@@ -125,25 +127,26 @@ inline int nearest_coarsely(const NearestTask<float> &task, std::size_t begin, s
         coarse *tiles = packed + static_cast<std::size_t>(first) * depth;
         CoarseRows &rows = rounded[first / COARSE_ROWS];
         const int n_rows = std::clamp(n - first, 0, COARSE_ROWS);
-        round_rows([&](int i) { return task.X[begin + first + i]; }, n_rows, FETCH_NOTHING, D, shift, 1, tiles, rows);
+        const std::size_t *row = which + first;
+        round_rows([&](int i) { return task.X[row[i]]; }, n_rows, FETCH_NOTHING, D, shift, 1, tiles, rows);
         for (int i = 0; i < n_rows; ++i) {
-            const std::size_t row = begin + first + i;
             const float norm = std::sqrt(rows.square[i]) * UP, lost = std::sqrt(rows.lost[i]); // of what underflows too
             const RowBound<float> bound{(lost + error * norm) * UP, norm + lost};
             bound_row(tiles, i, D, bound);
             bounds[first + i] = bound;
-            screen.open(first + i, task.X[row], hint_of(task, row), precise ? row_square(task.X[row], shift, D) : 0,
+            screen.open(first + i, row[i], precise ? row_square(task.X[row[i]], shift, D) : 0,
                         {bound.error * UP * UP, bound.norm * UP * UP});
         }
     }
     alignas(64) float low[COARSE_BLOCK][COARSE_BLOCK];
-    for (int p = 0; p < task.panels.n_panels; ++p) {
+    const int end_panel = (end_center + COARSE_BLOCK - 1) / COARSE_BLOCK;
+    for (int p = first_center / COARSE_BLOCK; p < end_panel; ++p) {
         if (p % 32 == 0)
             answer_signals();
         const Panel<float> panel = panel_of(task.panels, p, D);
-        const std::uint32_t lanes = first_lanes(lanes_used<float>(task.centers.n, p));
+        const std::uint32_t lanes = lanes_within<float>(p, first_center, end_center);
         const auto *b = reinterpret_cast<const coarse *>(task.panels.coarse + p * panel_bytes<float>(D));
-        if (p + 1 < task.panels.n_panels)
+        if (p + 1 < end_panel)
             prefetch(b + COARSE_BLOCK * depth, COARSE_BLOCK * depth);
         for (int first = 0; first < n; first += COARSE_BLOCK) {
             const int n_rows = std::min(COARSE_BLOCK, n - first);
@@ -156,8 +159,8 @@ inline int nearest_coarsely(const NearestTask<float> &task, std::size_t begin, s
     const int most = most_measured(task);
     int n_left = 0;
     for (int i = 0; i < n; ++i)
-        if (!screen.close(i, begin + i, most))
-            left[n_left++] = begin + i;
+        if (!screen.close(i, which[i], most))
+            which[n_left++] = which[i];
     return n_left;
 }
 

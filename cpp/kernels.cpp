@@ -32,6 +32,7 @@ template <class T> const Kernels<T> &table() {
                                        nearest_rows<T>,
                                        nearest<T>,
                                        nearest_bounded<T>,
+                                       improve<T>,
                                        distances<T>,
                                        own_distances<T>,
                                        pack_tiles<T>,

@@ -42,6 +42,7 @@ template <class T> struct NearestTask {
     // Null, or (N, H): then the nearest alone is measured, H - 1 others are near ones, and these are lower bounds of
     // the distances to them and, in the last place, to all that are not kept.
     T *lows;
+    bool improve = false; // with H = 1: `kept` and `distances` hold what is known, and only what is nearer is written
 };
 
 // Rows whose bounds from before mostly say that their nearest centre is what it was; H - 1 others are bounded one by
@@ -245,6 +246,8 @@ template <class T> struct Kernels {
     void (*nearest)(const NearestTask<T> &task, std::size_t begin, std::size_t end);
     // The same for one row each, by bounds; returns how many distances it took.
     std::int64_t (*nearest_bounded)(const BoundedTask<T> &task, std::size_t begin, std::size_t end);
+    // The nearest of centres [first, end) for n rows, where it is nearer than what is known.
+    void (*improve)(const NearestTask<T> &task, const std::int64_t *rows, int n, int first_center, int end_center);
     // out[l * n + i] = min(current[i], |x_i - candidate_l|^2) for rows [begin, end).
     void (*distances)(const Rows<T> &X, const Rows<T> &candidates, const T *packed_candidates, const T *current, T *out,
                       std::size_t begin, std::size_t end);

@@ -62,4 +62,5 @@ NB_MODULE(_core, m) {
     cprime::register_line(m);
     cprime::register_gaussians(m);
     cprime::register_sparse(m);
+    cprime::register_cells(m);
 }

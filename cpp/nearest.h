@@ -77,10 +77,11 @@ template <class T> inline std::size_t nearest_rows(int H, int D) {
     return std::clamp<std::size_t>(fitting, TILE_ROWS, 192 / TILE_ROWS * TILE_ROWS);
 }
 
-// The rows `which` (n of them) by the register tile, relative to the panels' shift, or to `origin` unless it is null.
-// Those that would have to measure too many are left: their number, and `which` names them.
-template <class T> inline int nearest_by_products(const NearestTask<T> &task, const T *origin, std::size_t *which,
-                                                  int n) {
+// The rows `which` (n of them) and centres [first, end) by the register tile, relative to the panels' shift, or to
+// `origin` unless it is null. Those that would have to measure too many are left: their number, and `which` names them.
+template <class T>
+inline int nearest_by_products(const NearestTask<T> &task, const T *origin, std::size_t *which, int n, int first_center,
+                               int end_center) {
     constexpr int L = TILE_LANES<T>;
     const int D = task.X.D, C = static_cast<int>(task.centers.n);
     const T *shift = origin ? origin : task.panels.shift;
@@ -102,12 +103,13 @@ template <class T> inline int nearest_by_products(const NearestTask<T> &task, co
                 continue;
             const double square = row_square(task.X[row[i]], shift, D);
             *bound = error * static_cast<T>(std::sqrt(square) * (1 + 1e-6));
-            screen.open(t * TILE_ROWS + i, task.X[row[i]], hint_of(task, row[i]), square, {*bound, 0});
+            screen.open(t * TILE_ROWS + i, row[i], square, {*bound, 0});
         }
     }
 
     alignas(64) T low[TILE_ROWS][L];
-    for (int p = 0; p < task.panels.n_panels; ++p) {
+    const int end_panel = (end_center + TILE_LANES<T> - 1) / TILE_LANES<T>;
+    for (int p = first_center / TILE_LANES<T>; p < end_panel; ++p) {
         if (p % 32 == 0)
             answer_signals();
         Panel<T> panel = panel_of(task.panels, p, D);
@@ -117,7 +119,7 @@ template <class T> inline int nearest_by_products(const NearestTask<T> &task, co
             std::fill_n(panel.lost, L, T(0));
             pack_panel(task.centers, task.panels.surplus, p, origin, panel);
         }
-        const std::uint32_t lanes = first_lanes(lanes_used<T>(C, p));
+        const std::uint32_t lanes = lanes_within<T>(p, first_center, end_center);
         for (int t = 0; t < n_tiles; ++t) {
             tile<T, Form::product>(packed + tile_size * t, panel.columns, D + 1, panel.half_norm, low);
             offer_tile(screen, t * TILE_ROWS, std::min(TILE_ROWS, n - t * TILE_ROWS), low, panel, p, lanes);
@@ -135,33 +137,54 @@ template <class T> inline int nearest_by_products(const NearestTask<T> &task, co
 template <class T> inline void nearest_by_differences(const NearestTask<T> &task, const std::size_t *which, int n) {
     Screen<T> screen(task, 1);
     for (int i = 0; i < n; ++i)
-        screen.close_by_all(0, which[i]);
+        screen.close_by_all(0, which[i], 0, static_cast<int>(task.centers.n));
 }
 
 template <class T> inline void nearest(const NearestTask<T> &task, std::size_t begin, std::size_t end) {
     Scratch<std::size_t> which(end - begin);
     int n = static_cast<int>(end - begin);
+    const int C = static_cast<int>(task.centers.n);
     for (int i = 0; i < n; ++i)
         which[i] = begin + i;
+    if (!task.panels.n_panels)
+        return nearest_by_differences(task, which.get(), n);
 #if CPRIME_COARSE
     if constexpr (sizeof(T) == sizeof(float))
         if (task.panels.coarse)
-            n = nearest_coarsely(task, begin, end, which);
+            n = nearest_coarsely(task, which, n, 0, C);
 #endif
     if (task.H == 1 && !task.lows && !task.panels.coarse && task.centers.n <= FEW_CENTERS && n)
         n = nearest_by_two(task, which, n);
     if (n)
-        n = nearest_by_products(task, static_cast<const T *>(nullptr), which.get(), n);
+        n = nearest_by_products(task, static_cast<const T *>(nullptr), which.get(), n, 0, C);
     // Rows that are left, again relative to what is nearest to one of them, while that settles a good part.
     for (bool pays = true; n && pays;) {
         nearest_by_differences(task, which + --n, 1);
         const T *origin = task.centers[task.kept[which[n] * task.H]];
-        const int left = n ? nearest_by_products(task, origin, which.get(), n) : 0;
+        const int left = n ? nearest_by_products(task, origin, which.get(), n, 0, C) : 0;
         pays = 8 * (n - left) > n;
         n = left;
     }
     if (n)
         nearest_by_differences(task, which.get(), n);
+}
+
+template <class T>
+inline void improve(const NearestTask<T> &task, const std::int64_t *rows, int n, int first_center, int end_center) {
+    Scratch<std::size_t> which(n);
+    std::copy_n(rows, n, which.get());
+#if CPRIME_COARSE
+    if constexpr (sizeof(T) == sizeof(float))
+        if (task.panels.coarse)
+            n = nearest_coarsely(task, which, n, first_center, end_center);
+#endif
+    if (n)
+        n = nearest_by_products(task, static_cast<const T *>(nullptr), which.get(), n, first_center, end_center);
+    if (!n)
+        return;
+    Screen<T> screen(task, 1);
+    for (int i = 0; i < n; ++i)
+        screen.close_by_all(0, which[i], first_center, end_center);
 }
 
 } // namespace cprime::CPRIME_ISA

@@ -22,6 +22,12 @@ template <class T> inline Panel<T> panel_of(const Panels<T> &panels, int p, int 
             panels.scale + first, panels.lost + first};
 }
 
+// A bit for each of panel p's lanes that holds one of centres [begin, end).
+template <class T> inline std::uint32_t lanes_within(int p, int begin, int end) {
+    const int first = p * TILE_LANES<T>;
+    return first_lanes(std::min(end - first, TILE_LANES<T>)) & ~first_lanes(std::max(begin - first, 0));
+}
+
 // Those of a panel's lanes that hold one of n centres.
 template <class T> inline int lanes_used(std::size_t n, int p) {
     return static_cast<int>(std::min<std::size_t>(TILE_LANES<T>, n - static_cast<std::size_t>(p) * TILE_LANES<T>));
@@ -144,19 +150,17 @@ template <class T> class Screen {
 
     T threshold(int row) const { return thresholds_[row]; }
 
-    // square: |x - shift|^2    bound: what the row adds to the error of its scores
-    void open(int row, const T *x, const std::int32_t *hint, double square, RowBound<T> bound) {
+    // n: the row's number    square: |x - shift|^2    bound: what the row adds to the error of its scores
+    void open(int row, std::size_t n, double square, RowBound<T> bound) {
         counts_[row] = 0;
         full_[row] = task_.H > 1 ? task_.H + 1 : capacity_;
         bounds_[row] = bound;
         if (task_.lows)
             squares_[row] = square;
         thresholds_[row] = std::numeric_limits<T>::max();
-        if (!hint)
+        if (!task_.hint && !task_.improve)
             return;
-        Scratch<T> squares(task_.H + simd<T>::width);
-        distances_to(x, task_.centers, hint, task_.H, squares.get());
-        const T farthest = *std::max_element(squares.get(), squares + task_.H);
+        const T farthest = task_.improve ? task_.distances[n] : farthest_of_hint(n);
         // |x - m|^2 carries the error of its D terms, |x - shift|^2 that of the subtraction alone.
         constexpr double ulp = std::numeric_limits<T>::epsilon();
         const double score = ((1 + 2.0 * error_) * farthest - (1 - 4 * ulp) * square) / 2;
@@ -176,7 +180,6 @@ template <class T> class Screen {
             return;
         const RowBound<T> bound = bounds_[row];
         alignas(64) T sound[L], high[L]; // a score that overflows bounds nothing
-        auto bar = V::fill(thresholds_[row]);
         for (int v = 0; v < L; v += V::width) {
             const auto least = V::load(low + v);
             const auto above = least +
@@ -186,10 +189,10 @@ template <class T> class Screen {
             const auto bounds = (least > lowest) & (above < most);
             V::store(sound + v, bounds ? least : V::fill(lowest));
             V::store(high + v, bounds ? above : V::fill(most));
-            bar = bounds & (above < bar) ? above : bar;
         }
         if (task_.H == 1) {
-            thresholds_[row] = V::lowest(bar);
+            for (std::uint32_t lanes = mask; lanes; lanes &= lanes - 1)
+                thresholds_[row] = std::min(thresholds_[row], high[__builtin_ctz(lanes)]);
             if (!task_.lows)
                 mask &= not_above(low, thresholds_[row]);
         }
@@ -213,7 +216,7 @@ template <class T> class Screen {
         if (!task_.lows && counts_[row] > task_.H + FEW_TO_MEASURE)
             compact(row);
         const int count = counts_[row];
-        if (count < task_.H)
+        if (count < (task_.improve ? 0 : task_.H))
             return false;
         const std::size_t first = static_cast<std::size_t>(row) * capacity_;
         if (task_.lows)
@@ -224,21 +227,27 @@ template <class T> class Screen {
         return true;
     }
 
-    // The same where everything is measured.
-    void close_by_all(int row, std::size_t n) {
-        const int C = static_cast<int>(task_.centers.n);
-        Scratch<std::int32_t> all(C);
-        std::iota(all.get(), all + C, 0);
+    // The same where all of centres [begin, end) are measured.
+    void close_by_all(int row, std::size_t n, int begin, int end) {
+        const int count = end - begin;
+        Scratch<std::int32_t> all(count);
+        std::iota(all.get(), all + count, begin);
         if (!task_.lows) {
-            measure(all, C, n);
+            measure(all, count, n);
             return;
         }
-        Scratch<T> nothing(C);
-        std::fill_n(nothing.get(), C, std::numeric_limits<T>::lowest());
-        bound(row, nothing, all, C, std::numeric_limits<T>::max(), C, n);
+        Scratch<T> nothing(count);
+        std::fill_n(nothing.get(), count, std::numeric_limits<T>::lowest());
+        bound(row, nothing, all, count, std::numeric_limits<T>::max(), count, n);
     }
 
   private:
+    T farthest_of_hint(std::size_t n) const {
+        Scratch<T> squares(task_.H + simd<T>::width);
+        distances_to(task_.X[n], task_.centers, task_.hint + n * task_.H, task_.H, squares.get());
+        return *std::max_element(squares.get(), squares + task_.H);
+    }
+
     // What the lower bound of a nearest one cannot exceed.
     T lowest_bar(int row) const {
         const T *highs = highs_ + static_cast<std::size_t>(row) * capacity_;
@@ -274,6 +283,8 @@ template <class T> class Screen {
     // The nearest of these candidates, all of which are measured.
     void measure(const std::int32_t *ids, int count, std::size_t n) {
         const int H = task_.H;
+        if (!count)
+            return;
         Scratch<T> squares(count + simd<T>::width);
         Scratch<Candidate<T>> list(count);
         distances_to(task_.X[n], task_.centers, ids, count, squares.get());
@@ -283,6 +294,8 @@ template <class T> class Screen {
             std::swap(list[0], *std::min_element(list.get(), list + count, nearer));
         else
             sort_nearest(list.get(), H, count);
+        if (task_.improve && !nearer(list[0], Candidate<T>{task_.distances[n], task_.kept[n]}))
+            return;
         for (int h = 0; h < H; ++h) {
             task_.kept[n * H + h] = list[h].id;
             task_.distances[n * H + h] = list[h].square;
@@ -369,10 +382,6 @@ inline void offer_tile(Screen<T> &screen, int first, int rows, const T (*low)[TI
 // Candidates of a row that are measured without looking for narrower bounds first.
 template <class T> inline int most_measured(const NearestTask<T> &task) {
     return std::max(task.H + 4, task.H + static_cast<int>(task.centers.n) / 8);
-}
-
-template <class T> inline const std::int32_t *hint_of(const NearestTask<T> &task, std::size_t row) {
-    return task.hint ? task.hint + row * task.H : nullptr;
 }
 
 } // namespace cprime::CPRIME_ISA

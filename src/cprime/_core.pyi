@@ -234,3 +234,19 @@ def moments(
 def cut_line(
     values: NDArray[np.float64], weights: NDArray[np.float64], starts: NDArray[np.int64], n_threads: int, /
 ) -> None: ...
+
+class _CenterCells:
+    def __init__(self, centers: _Floats, shift: _Floats, begins: NDArray[np.int64], n_threads: int, /) -> None: ...
+    def improve(
+        self,
+        X: _Floats,
+        cells: NDArray[np.int32],
+        least: _Floats,
+        labels: NDArray[np.int32],
+        squares: _Floats,
+        n_threads: int,
+        /,
+    ) -> None: ...
+
+class CenterCells32(_CenterCells): ...
+class CenterCells64(_CenterCells): ...

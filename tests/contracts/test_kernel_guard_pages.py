@@ -16,7 +16,7 @@ from cprime import kernels
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs mprotect")
 
 # (n, D, C): around the sizes of tiles and of vectors, and one that is larger than a block.
-SIZES = [(1, 1, 3), (13, 7, 5), (33, 16, 41), (50, 33, 64), (777, 19, 130)]
+SIZES = [(1, 1, 3), (13, 7, 5), (33, 16, 41), (50, 33, 64), (777, 19, 130), (777, 66, 300), (400, 129, 260)]
 
 
 def at_page_end(array):
@@ -29,6 +29,15 @@ def at_page_end(array):
     placed = np.frombuffer(pages, array.dtype, array.size, n_bytes - array.nbytes).reshape(array.shape)
     placed[...] = array
     return placed
+
+
+def cells(X, centers, known, place):
+    """The nearest in two cells, of rows that know a center."""
+    C, (n, D) = len(centers), X.shape
+    labels, squares = place(known.copy()), place(np.full(n, 4 * D, dtype=X.dtype))
+    search = kernels.CenterCells(centers, place(np.array([0, C // 2, C])))
+    search.improve(X, place(np.arange(n, dtype=np.int32) % 2), place(np.ones(n, dtype=X.dtype)), labels, squares)
+    return labels, squares
 
 
 def results(dtype, n, D, C, place):
@@ -45,6 +54,7 @@ def results(dtype, n, D, C, place):
         return kernels.Moves(*map(place, moves_between(*between)))
 
     found = {
+        "cells": cells(X, centers, labels, place),
         "nearest": (kept, distances),
         "hinted": kernels.nearest(X, centers, H, hint=place(kept[::-1])),
         "bounded": kernels.nearest_bounded(X, centers, bounds, moves(centers, centers)),

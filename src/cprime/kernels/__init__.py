@@ -29,6 +29,7 @@ from cprime.kernels.native_gaussians import (
 )
 from cprime.kernels.native_line import cut_line
 from cprime.kernels.native_local import (
+    CenterCells,
     Found,
     Walked,
     evidence,
@@ -50,6 +51,7 @@ squares = of_rows(native.squares, native_sparse.squares)
 
 __all__ = [
     "Bounds",
+    "CenterCells",
     "Found",
     "Gaussians",
     "Moves",

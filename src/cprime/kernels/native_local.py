@@ -9,6 +9,7 @@ from cprime import _core
 from cprime._threads import resolve_threads
 from cprime.kernels import arguments as check
 from cprime.kernels.arguments import Floats
+from cprime.kernels.native import median_origin
 
 
 def reassign(
@@ -242,6 +243,37 @@ class Evidence(NamedTuple):
     indices: NDArray[np.int32]
     sums: NDArray[np.float64]
     weights: NDArray[np.float64]
+
+
+class CenterCells:
+    """Centers in the order of the cells that they lie in, packed once for many searches of rows in cells.
+
+    centers (C, D); begins (g + 1,) int64, rising: cell i holds the centers begins_i … begins_{i+1} − 1.
+    """
+
+    def __init__(self, centers: Floats, begins: NDArray[np.int64], *, n_threads: int | None = None):
+        centers = check.matrix(centers, "centers")
+        packed = _core.CenterCells32 if centers.dtype == np.float32 else _core.CenterCells64
+        self._like = centers[:0]
+        self._cells = packed(centers, median_origin(centers), begins, resolve_threads(n_threads))
+
+    def improve(
+        self,
+        X: Floats,
+        cells: NDArray[np.int32],
+        least: Floats,
+        labels: NDArray[np.int32],
+        squares: Floats,
+        *,
+        n_threads: int | None = None,
+    ) -> None:
+        """The nearest center of each row's cell takes the place of its label, where it is nearer by (distance, number).
+
+        Nothing is looked at where the cell is −1, or where `least` is greater than the distance so far.
+        X (n, D), cells (n,) int32, least (n,) distances [data unit]
+        labels (n,) int32, −1 for none so far, and squares (n,) their squared distances [data unit²]: written to
+        """
+        self._cells.improve(check.matrix(X, "X", self._like), cells, least, labels, squares, resolve_threads(n_threads))
 
 
 def evidence(

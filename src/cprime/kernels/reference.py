@@ -28,6 +28,7 @@ from cprime.kernels.reference_gaussians import (
 )
 from cprime.kernels.reference_line import cut_line
 from cprime.kernels.reference_local import (
+    CenterCells,
     check_ids,
     check_range,
     evidence,
@@ -42,6 +43,7 @@ from cprime.kernels.reference_local import (
 )
 
 __all__ = [
+    "CenterCells",
     "accumulate",
     "along",
     "best",

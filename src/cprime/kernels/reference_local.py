@@ -178,6 +178,37 @@ def gather(X: NDArray, order: NDArray, *, n_threads: int | None = None) -> NDArr
     return np.ascontiguousarray(X[order])
 
 
+class CenterCells:
+    """Centers (C, D) in the order of the cells that they lie in; cell i begins at begins_i, begins (g + 1,) int64."""
+
+    def __init__(self, centers: NDArray, begins: NDArray, *, n_threads: int | None = None):
+        check.matrix(centers, "centers")
+        if len(begins) < 1 or begins[0] != 0 or begins[-1] != len(centers) or (np.diff(begins) < 0).any():
+            raise ValueError("begins must rise from 0 to the number of centers")
+        self.centers, self.begins = centers, begins
+
+    def improve(
+        self,
+        X: NDArray,
+        cells: NDArray,
+        least: NDArray,
+        labels: NDArray,
+        squares: NDArray,
+        *,
+        n_threads: int | None = None,
+    ) -> None:
+        """Put the nearest center of each row's cell in place of its label where it is nearer, by (distance, number)."""
+        check.matrix(X, "X", self.centers)
+        check_ids("cells", cells[:, None], len(X), -1, len(self.begins) - 1)
+        check_ids("labels", labels[:, None], len(X), -1, len(self.centers))
+        for n in np.flatnonzero((cells >= 0) & ~(least > np.sqrt(squares))):
+            inside = np.arange(self.begins[cells[n]], self.begins[cells[n] + 1])
+            squared = squared_distances(X[n : n + 1], self.centers[inside])[0].astype(X.dtype)
+            labels[n], squares[n] = min(
+                [(labels[n], squares[n]), *zip(inside, squared, strict=True)], key=lambda pair: (pair[1], pair[0])
+            )
+
+
 def walk(
     X: NDArray, centers: NDArray, lists: NDArray, starts: NDArray, width: int, *, n_threads: int | None = None
 ) -> Walked:

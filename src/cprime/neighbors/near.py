@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from cprime import kernels
 from cprime.kernels.native import Floats
+from cprime.kernels.sparse import Sparse
 from cprime.neighbors.cells import Cells
 
 _MOST_CELLS = 16  # that a row is searched in
@@ -29,6 +30,11 @@ class Near:
         self.n_cells = min(_MOST_CELLS, len(coarse))
         self.reach = min(1.0, _SPREAD / math.sqrt(centers.shape[1]))
         self.apart = np.sqrt(kernels.min_distances(coarse, coarse))
+        members = self.cells.members >= 0
+        self.order = self.cells.members[members]
+        self.place = np.empty(len(centers), dtype=np.int32)
+        self.place[self.order] = np.arange(len(self.order), dtype=np.int32)
+        self.packed = kernels.CenterCells(centers[self.order], np.append(0, np.cumsum(members.sum(axis=1))))
 
     def labels(self, X: Floats) -> NDArray[np.int32]:
         """A near component of every row: (n,)."""
@@ -44,16 +50,22 @@ class Near:
 
     def _found(self, X: Floats) -> tuple[NDArray[np.int32], Floats]:
         cells, to_cells = kernels.nearest(X, self.cells.coarse, self.n_cells)
-        own = cells[:, 0]
-        labels, squares = self.cells.offer.choose(X, np.ascontiguousarray(own))
-        for cell, to_cell in zip(cells.T[1:], to_cells.T[1:], strict=True):
-            with np.errstate(over="ignore", invalid="ignore"):  # what is no number reaches nothing
-                farther = to_cell - to_cells[:, 0]
-                reached = farther <= 2 * self.reach * self.apart[own, cell] * np.sqrt(squares)
-            rows = np.flatnonzero(reached | self.cells.clumped)
-            if not len(rows):
-                continue
-            there, squared = self.cells.offer.choose(X[rows], np.ascontiguousarray(cell[rows]))
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is no number leaves nothing out
+            least = (to_cells - to_cells[:, :1]) / (2 * self.reach * self.apart[cells[:, :1], cells])
+        if self.cells.clumped:
+            least[:] = 0
+        labels, squares = np.full(len(X), -1, dtype=np.int32), np.full(len(X), np.inf, dtype=X.dtype)
+        improve = self._improve_sparse if isinstance(X, Sparse) else self.packed.improve
+        for cell, distance in zip(np.ascontiguousarray(cells.T), np.ascontiguousarray(least.T), strict=True):
+            improve(X, cell, distance, labels, squares)
+        return self.order[labels], squares
+
+    def _improve_sparse(
+        self, X: Floats, cell: NDArray[np.int32], least: Floats, labels: NDArray[np.int32], squares: Floats
+    ) -> None:
+        """What `packed.improve` does, for sparse rows: each cell's components are packed as those rows need them."""
+        rows = np.flatnonzero(~(least > np.sqrt(squares)))
+        if len(rows):
+            there, squared = self.cells.offer.choose(X[rows], cell[rows])
             nearer = squared < squares[rows]
-            labels[rows[nearer]], squares[rows[nearer]] = there[nearer], squared[nearer]
-        return labels, squares
+            labels[rows[nearer]], squares[rows[nearer]] = self.place[there[nearer]], squared[nearer]

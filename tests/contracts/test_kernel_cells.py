@@ -1,0 +1,104 @@
+"""`CenterCells`: the nearest center of a row's cell, where it is nearer than what is known."""
+
+import numpy as np
+import pytest
+from kernel_data import DTYPES, THREADS, clustered, rounding, sixteenths
+
+from cprime import kernels as native
+from cprime.kernels import reference
+
+
+def cells_of(C, n_cells, seed=0):
+    """Where cells begin among C centers; some are empty."""
+    inner = np.random.default_rng(seed).integers(0, C + 1, n_cells - 1)
+    return np.concatenate([[0], np.sort(inner), [C]]).astype(np.int64)
+
+
+def searched(kernels, X, centers, begins, rounds=3, least=None, **options):
+    """Labels and squares after a few rounds, each in cells at random."""
+    rng = np.random.default_rng(1)
+    labels, squares = np.full(len(X), -1, dtype=np.int32), np.full(len(X), np.inf, dtype=X.dtype)
+    known = kernels.CenterCells(centers, begins, **options)
+    for _ in range(rounds):
+        cells = rng.integers(-1, len(begins) - 1, len(X)).astype(np.int32)
+        bar = np.zeros(len(X), dtype=X.dtype) if least is None else least
+        known.improve(X, cells, bar, labels, squares, **options)
+    return labels, squares
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("C", "D", "n_cells"), [(1, 1, 1), (60, 3, 7), (700, 20, 9), (400, 70, 5), (400, 70, 90)])
+def test_finds_what_the_twin_finds(C, D, n_cells, dtype):
+    centers, begins = clustered(C, D, dtype, seed=1), cells_of(C, n_cells)
+    for n in (1, 7, 500):
+        X = clustered(n, D, dtype)
+        for least in (None, np.random.default_rng(2).uniform(0, 2 * D**0.5, n).astype(dtype)):
+            labels, squares = searched(native, X, centers, begins, least=least)
+            expected_labels, expected = searched(reference, X, centers, begins, least=least)
+            np.testing.assert_array_equal(labels < 0, expected_labels < 0)
+            np.testing.assert_allclose(squares, expected, rtol=rounding(dtype, D))
+            found = labels >= 0
+            truth = np.square(X.astype(np.float64) - centers[labels]).sum(axis=1)
+            np.testing.assert_allclose(squares[found], truth[found], rtol=rounding(dtype, D))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("offset", [0, 1e6])
+def test_ties_go_to_the_lower_number_and_an_offset_changes_nothing(offset, dtype):
+    X, centers = sixteenths(300, 64, dtype), sixteenths(400, 64, dtype, seed=1)
+    centers[200:] = centers[:200]
+    expected = searched(reference, X, centers, cells_of(400, 6))
+    found = searched(native, X + dtype(offset), centers + dtype(offset), cells_of(400, 6))
+    for here, there in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(here, there)
+
+
+def test_all_cells_together_are_a_search_of_all():
+    X, centers, begins = clustered(900, 64, np.float32), clustered(500, 64, np.float32, seed=1), cells_of(500, 12)
+    labels, squares = np.full(900, -1, dtype=np.int32), np.full(900, np.inf, dtype=np.float32)
+    known = native.CenterCells(centers, begins)
+    for cell in range(12):
+        known.improve(X, np.full(900, cell, dtype=np.int32), np.zeros(900, dtype=np.float32), labels, squares)
+    kept, distances = native.nearest(X, centers)
+    np.testing.assert_array_equal(labels, kept[:, 0])
+    np.testing.assert_array_equal(squares, distances[:, 0])
+
+
+def test_more_equal_centers_than_a_screen_holds():
+    centers = np.repeat(clustered(2, 64, np.float32, seed=1), 400, axis=0)
+    X = clustered(40, 64, np.float32)
+    begins = np.array([0, 400, 800], dtype=np.int64)
+    labels, squares = searched(native, X, centers, begins, rounds=6)
+    expected_labels, expected = searched(reference, X, centers, begins, rounds=6)
+    np.testing.assert_array_equal(labels, expected_labels)
+    np.testing.assert_allclose(squares, expected, rtol=rounding(np.float32, 64))
+
+
+def test_any_number_of_threads_gives_the_same_bits():
+    X, centers, begins = clustered(5000, 30, np.float32), clustered(900, 30, np.float32, seed=1), cells_of(900, 25)
+    first, *others = (searched(native, X, centers, begins, n_threads=n) for n in THREADS)
+    for labels, squares in others:
+        np.testing.assert_array_equal(labels, first[0])
+        np.testing.assert_array_equal(squares, first[1])
+
+
+@pytest.mark.parametrize("kernels", [native, reference], ids=["native", "reference"])
+def test_what_is_no_cell_is_refused(kernels):
+    X, centers, begins = clustered(5, 3, np.float32), clustered(9, 3, np.float32), cells_of(9, 2)
+    for wrong in (begins[1:], begins[::-1].copy(), begins + 1, begins[:0]):
+        with pytest.raises(ValueError, match="begins"):
+            kernels.CenterCells(centers, wrong)
+    known = kernels.CenterCells(centers, begins)
+    zeros, far, none = (
+        np.zeros(5, dtype=np.float32),
+        np.full(5, np.inf, dtype=np.float32),
+        np.full(5, -1, dtype=np.int32),
+    )
+    with pytest.raises(ValueError, match="cells"):
+        known.improve(X, np.full(5, 2, dtype=np.int32), zeros, none, far)
+    with pytest.raises(ValueError, match="labels"):
+        known.improve(X, none, zeros, np.full(5, 9, dtype=np.int32), far)
+    with pytest.raises(ValueError, match="X"):
+        known.improve(X[:, :2].copy(), none, zeros, none, far)
+    with pytest.raises(TypeError, match="X"):
+        known.improve(X.astype(np.float64), none, zeros, none, far)

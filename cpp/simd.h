@@ -140,7 +140,7 @@ template <class T> struct simd {
     }
 
     // One of the lanes of each of `width` vectors, which are used up: op(op(..), op(..)) of pairs, as `sum` does.
-    template <class Op> static vec joined(vec (&of)[width], Op op) {
+    template <class Op> [[gnu::always_inline]] static vec joined(vec (&of)[width], Op op) {
         transpose(of);
         for (int step = width / 2; step > 0; step /= 2)
             for (int i = 0; i < step; ++i)

@@ -98,7 +98,7 @@ inline void search_open(const BoundedTask<T> &task, const std::size_t *open, int
 template <class T>
 inline std::int64_t nearest_bounded(const BoundedTask<T> &task, std::size_t begin, std::size_t end) {
     const Rounding<T> rounding(task.nearest.X.D);
-    const int most = static_cast<int>(nearest_rows<T>(task.nearest.H, task.nearest.X.D));
+    const int most = static_cast<int>(nearest_rows<T>(task.nearest.H, task.nearest.X.D, task.nearest.panels.coarse));
     Scratch<std::size_t> open(most);
     int n_open = 0;
     std::int64_t evaluations = 0;

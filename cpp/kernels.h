@@ -242,7 +242,8 @@ template <class T> struct Kernels {
     std::size_t (*coarse_panel_size)(std::size_t C, int H, int D);
     // Packs panels [begin, end) of `lanes` centres each.
     void (*pack_panels)(const Rows<T> &centers, const Panels<T> &panels, int begin, int end);
-    std::size_t (*nearest_rows)(int H, int D); // rows that one call of `nearest` should be given
+    // Rows that one call of `nearest` should be given, with panels of coarse numbers or without.
+    std::size_t (*nearest_rows)(int H, int D, bool coarse);
     void (*nearest)(const NearestTask<T> &task, std::size_t begin, std::size_t end);
     // The same for one row each, by bounds; returns how many distances it took.
     std::int64_t (*nearest_bounded)(const BoundedTask<T> &task, std::size_t begin, std::size_t end);

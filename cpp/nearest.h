@@ -67,11 +67,11 @@ template <class T> inline void pack_panels(const Rows<T> &centers, const Panels<
     }
 }
 
-template <class T> inline std::size_t nearest_rows(int H, int D) {
+template <class T> inline std::size_t nearest_rows(int H, int D, bool coarse) {
     const std::size_t bytes = candidate_capacity(H) * (2 * sizeof(T) + sizeof(std::int32_t)) + D * sizeof(T);
     const std::size_t fitting = (std::size_t(1) << 20) / bytes / TILE_ROWS * TILE_ROWS;
-    if (const std::size_t size = panel_bytes<T>(D)) { // coarse rows that stay in the first cache
-        const std::size_t rows = (std::size_t(60) << 10) / (size / TILE_LANES<T>) / 32 * 32;
+    if (coarse) { // rows that stay in the first cache
+        const std::size_t rows = (std::size_t(60) << 10) / (panel_bytes<T>(D) / TILE_LANES<T>) / 32 * 32;
         return std::clamp<std::size_t>(std::min(fitting, rows), 32, 384);
     }
     return std::clamp<std::size_t>(fitting, TILE_ROWS, 192 / TILE_ROWS * TILE_ROWS);

@@ -49,10 +49,11 @@ template <class T> class CenterCells {
         NearestTask<T> task{x, rows_of_centers(), packed_->panels(), nullptr,
                             1, labels.data(),     squares.data(),    nullptr};
         task.improve = true;
-        for_each(segments(begin, kernel.nearest_rows(1, D_)), n_threads, [&](int c, std::size_t b, std::size_t e) {
-            kernel.improve(task, entries.data() + b, static_cast<int>(e - b), static_cast<int>(begins_[c]),
-                           static_cast<int>(begins_[c + 1]));
-        });
+        for_each(segments(begin, kernel.nearest_rows(1, D_, packed_->panels().coarse)), n_threads,
+                 [&](int c, std::size_t b, std::size_t e) {
+                     kernel.improve(task, entries.data() + b, static_cast<int>(e - b), static_cast<int>(begins_[c]),
+                                    static_cast<int>(begins_[c + 1]));
+                 });
     }
 
   private:

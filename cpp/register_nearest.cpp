@@ -28,7 +28,7 @@ void nearest(Matrix<T> X, Matrix<T> centers, Vector<T> shift, std::optional<Tabl
         packed.emplace(m, shift.data(), x.n < WORTH ? 0 : H, n_threads);
     const NearestTask<T> task{
         x, m, packed ? packed->panels() : Panels<T>{}, data_or_null(hint), H, kept.data(), distances.data(), nullptr};
-    const std::size_t step = packed ? kernel.nearest_rows(H, x.D) : 1;
+    const std::size_t step = packed ? kernel.nearest_rows(H, x.D, packed->panels().coarse) : 1;
     parallel_for((x.n + step - 1) / step, n_threads,
                  [&](std::size_t i) { kernel.nearest(task, i * step, std::min(x.n, (i + 1) * step)); });
 }

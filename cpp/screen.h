@@ -2,10 +2,9 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
-#include "distances.h"
 #include "kernels.h"
+#include "smallest.h"
 #include "tile.h"
 
 namespace cprime::CPRIME_ISA {
@@ -60,72 +59,9 @@ template <class T> class Rounding {
     T error_, least_; // a share, and what is lost where squares underflow
 };
 
-template <class T> struct Candidate {
-    T square; // the distance's
-    std::int32_t id;
-};
-
-constexpr auto nearer = [](const auto &a, const auto &b) {
-    return a.square < b.square || (a.square == b.square && a.id < b.id);
-};
-
-// The H nearest of n come first, in order; of a few, mostly in order already, faster than by a heap.
-template <class T> inline void sort_nearest(Candidate<T> *found, int H, int n) {
-    constexpr int FEW = 16;
-    if (n > FEW) {
-        2 * H > n ? std::sort(found, found + n, nearer) : std::partial_sort(found, found + H, found + n, nearer);
-        return;
-    }
-    for (int i = 1; i < n; ++i) {
-        const Candidate<T> entry = found[i];
-        int place = i;
-        for (; place > 0 && nearer(entry, found[place - 1]); --place)
-            found[place] = found[place - 1];
-        found[place] = entry;
-    }
-}
-
 constexpr int FEW_TO_MEASURE = 3; // beyond the H: sooner measured than excluded
 
 inline int candidate_capacity(int H) { return (2 * H + 96 + 15) / 16 * 16; } // whole vectors
-
-// No less than the H-th smallest of n >= H values, and not much greater. Infinity is written behind them, up to the end
-// of the last vector.
-template <class T> inline T above_smallest(T *values, int n, int H) {
-    using V = simd<T>;
-    constexpr T infinity = std::numeric_limits<T>::infinity();
-    for (int i = n; i % V::width; ++i)
-        values[i] = infinity;
-    auto smallest = V::fill(infinity), greatest = V::fill(-infinity);
-    for (int i = 0; i < n; i += V::width) {
-        const auto v = V::load(values + i);
-        smallest = V::min(smallest, v);
-        greatest = V::max(greatest, v == infinity ? V::fill(-infinity) : v);
-    }
-    T low = V::lowest(smallest), high = -V::lowest(-greatest);
-    constexpr int STEPS = 20;
-    int within = n;
-    for (int step = 0; step < STEPS && within > H + H / 16; ++step) {
-        const T middle = low / 2 + high / 2;
-        if (!(low < middle && middle < high))
-            break;
-        int count = 0;
-        for (int i = 0; i < n; i += V::width)
-            count += __builtin_popcount(V::mask_not_above(V::load(values + i), V::fill(middle)));
-        if (count >= H) {
-            within = count;
-            high = middle;
-        } else {
-            low = middle;
-        }
-    }
-    if (within - H <= (n - H) / 2)
-        return high;
-    Scratch<T> sorted(n); // values that lie too unevenly
-    std::copy_n(values, n, sorted.get());
-    std::nth_element(sorted.get(), sorted + H - 1, sorted + n);
-    return sorted[H - 1];
-}
 
 // A bit for each lane of a panel whose lower bound does not exceed the limit.
 template <class T> inline std::uint32_t not_above(const T *low, T limit) {
@@ -144,22 +80,23 @@ template <class T> class Screen {
   public:
     Screen(const NearestTask<T> &task, std::size_t n_rows)
         : task_(task), capacity_(candidate_capacity(task.H)), error_(score_error<T>(task.X.D)),
-          underflow_(underflow<T>(task.X.D)), lows_(n_rows * capacity_), highs_(n_rows * capacity_),
-          ids_(n_rows * capacity_), counts_(n_rows), full_(n_rows), thresholds_(n_rows), bounds_(n_rows),
-          squares_(task.lows ? n_rows : 0) {}
+          underflow_(underflow<T>(task.X.D)), found_(n_rows * capacity_),
+          highs_(needs_highs() ? n_rows * capacity_ : 0), counts_(n_rows), full_(n_rows), thresholds_(n_rows),
+          bounds_(n_rows), squares_(task.lows ? n_rows : 0) {}
 
     T threshold(int row) const { return thresholds_[row]; }
 
     // n: the row's number    square: |x - shift|^2    bound: what the row adds to the error of its scores
     void open(int row, std::size_t n, double square, RowBound<T> bound) {
         counts_[row] = 0;
-        full_[row] = task_.H > 1 ? task_.H + 1 : capacity_;
         bounds_[row] = bound;
         if (task_.lows)
             squares_[row] = square;
         thresholds_[row] = std::numeric_limits<T>::max();
+        full_[row] = task_.H > 1 ? task_.H + 1 : capacity_;
         if (!task_.hint && !task_.improve)
             return;
+        full_[row] = full_after(task_.H);
         const T farthest = task_.improve ? task_.distances[n] : farthest_of_hint(n);
         // |x - m|^2 carries the error of its D terms, |x - shift|^2 that of the subtraction alone.
         constexpr double ulp = std::numeric_limits<T>::epsilon();
@@ -179,32 +116,42 @@ template <class T> class Screen {
         if (counts_[row] < 0)
             return;
         const RowBound<T> bound = bounds_[row];
-        alignas(64) T sound[L], high[L]; // a score that overflows bounds nothing
-        for (int v = 0; v < L; v += V::width) {
-            const auto least = V::load(low + v);
-            const auto above = least +
-                               2 * (bound.error * V::load(panel.norm + v) + bound.norm * V::load(panel.lost + v) +
-                                    error_ * V::load(panel.half_norm + v)) +
-                               4 * underflow_;
-            const auto bounds = (least > lowest) & (above < most);
-            V::store(sound + v, bounds ? least : V::fill(lowest));
-            V::store(high + v, bounds ? above : V::fill(most));
-        }
-        if (task_.H == 1) {
+        const auto above = [&](auto least, auto norm, auto lost, auto half_norm) { // of numbers, or of vectors
+            return least + 2 * (bound.error * norm + bound.norm * lost + error_ * half_norm) + 4 * underflow_;
+        };
+        const auto upper = [&](int lane) {
+            return above(low[lane], panel.norm[lane], panel.lost[lane], panel.half_norm[lane]);
+        };
+        const auto sound = [&](int lane, T high) {
+            return low[lane] > lowest && high < most;
+        }; // else it bounds nothing
+        if (task_.improve) { // of whose lanes some may be those of other cells
             for (std::uint32_t lanes = mask; lanes; lanes &= lanes - 1)
-                thresholds_[row] = std::min(thresholds_[row], high[__builtin_ctz(lanes)]);
-            if (!task_.lows)
-                mask &= not_above(low, thresholds_[row]);
+                if (const T high = upper(__builtin_ctz(lanes)); sound(__builtin_ctz(lanes), high))
+                    thresholds_[row] = std::min(thresholds_[row], high);
+        } else if (task_.H == 1) {
+            auto bar = V::fill(thresholds_[row]);
+            for (int v = 0; v < L; v += V::width) {
+                const auto least = V::load(low + v);
+                const auto high =
+                    above(least, V::load(panel.norm + v), V::load(panel.lost + v), V::load(panel.half_norm + v));
+                bar = (least > lowest) & (high < bar) ? high : bar;
+            }
+            thresholds_[row] = V::lowest(bar);
         }
+        if (task_.H == 1 && !task_.lows)
+            mask &= not_above(low, thresholds_[row]);
         const std::size_t first = static_cast<std::size_t>(row) * capacity_;
-        T *lows = lows_ + first, *highs = highs_ + first;
-        std::int32_t *ids = ids_ + first;
+        const bool with_highs = needs_highs();
+        Found *found = found_ + first;
         int n = counts_[row];
         for (; mask; mask &= mask - 1, ++n) {
             const int lane = __builtin_ctz(mask);
-            lows[n] = sound[lane];
-            highs[n] = high[lane];
-            ids[n] = p * L + lane;
+            const T high = upper(lane);
+            const bool bounds = sound(lane, high);
+            found[n] = {bounds ? low[lane] : lowest, p * L + lane};
+            if (with_highs)
+                highs_[first + n] = bounds ? high : most;
         }
         counts_[row] = n;
         if (n >= full_[row])
@@ -218,34 +165,63 @@ template <class T> class Screen {
         const int count = counts_[row];
         if (count < (task_.improve ? 0 : task_.H))
             return false;
-        const std::size_t first = static_cast<std::size_t>(row) * capacity_;
+        const Found *found = found_ + static_cast<std::size_t>(row) * capacity_;
         if (task_.lows)
-            return bound(row, lows_ + first, ids_ + first, count, lowest_bar(row), most, n);
+            return bound(row, found, count, lowest_bar(row), most, n);
         if (count > most)
             return false;
-        measure(ids_ + first, count, n);
+        measure([&](int i) { return found[i].id; }, count, n);
         return true;
     }
 
     // The same where all of centres [begin, end) are measured.
     void close_by_all(int row, std::size_t n, int begin, int end) {
         const int count = end - begin;
-        Scratch<std::int32_t> all(count);
-        std::iota(all.get(), all + count, begin);
         if (!task_.lows) {
-            measure(all, count, n);
+            measure([&](int i) { return begin + i; }, count, n);
             return;
         }
-        Scratch<T> nothing(count);
-        std::fill_n(nothing.get(), count, std::numeric_limits<T>::lowest());
-        bound(row, nothing, all, count, std::numeric_limits<T>::max(), count, n);
+        Scratch<Found> all(count);
+        for (int i = 0; i < count; ++i)
+            all[i] = {std::numeric_limits<T>::lowest(), begin + i};
+        bound(row, all, count, std::numeric_limits<T>::max(), count, n);
     }
 
   private:
+    struct Found {
+        T low; // of the score
+        std::int32_t id;
+    };
+
+    bool needs_highs() const { return task_.H > 1 || task_.lows; }
+
+    // How many candidates are too many, where so many are left of them.
+    int full_after(int left) const { return task_.H > 1 ? std::min(left + task_.H / 2 + 16, capacity_) : capacity_; }
+
     T farthest_of_hint(std::size_t n) const {
-        Scratch<T> squares(task_.H + simd<T>::width);
-        distances_to(task_.X[n], task_.centers, task_.hint + n * task_.H, task_.H, squares.get());
-        return *std::max_element(squares.get(), squares + task_.H);
+        const std::int32_t *hint = task_.hint + n * task_.H;
+        T farthest = 0;
+        each_square(
+            n, [&](int h) { return hint[h]; }, task_.H, [&](int, T square) { farthest = std::max(farthest, square); });
+        return farthest;
+    }
+
+    // see(i, |x_n - m|^2) of the i-th of some centres: of many, the sums of several are made together.
+    template <class Id, class See> void each_square(std::size_t n, Id id, int count, See see) const {
+        constexpr int W = simd<T>::width, FEW = 8;
+        const T *x = task_.X[n];
+        const int D = task_.X.D;
+        int first = 0;
+        for (; count - first > FEW; first += W) {
+            const int m = std::min(W, count - first);
+            const auto pair = [&](int i) { return std::pair(x, task_.centers[id(first + i)]); };
+            alignas(64) T squares[W];
+            simd<T>::store(squares, squared_distances<T>(pair, m, D));
+            for (int i = 0; i < m; ++i)
+                see(first + i, squares[i]);
+        }
+        for (; first < count; ++first)
+            see(first, squared_distance(x, task_.centers[id(first)], D));
     }
 
     // What the lower bound of a nearest one cannot exceed.
@@ -257,45 +233,51 @@ template <class T> class Screen {
     // Drops what cannot be among the H nearest; a row with too many ties to hold has none from then on.
     void compact(int row) {
         const std::size_t first = static_cast<std::size_t>(row) * capacity_;
-        T *lows = lows_ + first, *highs = highs_ + first;
-        std::int32_t *ids = ids_ + first;
+        Found *found = found_ + first;
+        T *highs = highs_ + first;
         const int n = counts_[row];
         if (n < task_.H)
             return;
         if (task_.H > 1) // of one, it is known
             thresholds_[row] = std::min(thresholds_[row], above_smallest(highs, n, task_.H));
         const T threshold = thresholds_[row];
+        const bool with_highs = needs_highs();
         int left = 0;
         for (int i = 0; i < n; ++i) {
-            lows[left] = lows[i];
-            highs[left] = highs[i];
-            ids[left] = ids[i];
-            left += !(lows[i] > threshold);
+            const bool stays = !(found[i].low > threshold);
+            found[left] = found[i];
+            if (with_highs)
+                highs[left] = highs[i];
+            left += stays;
         }
         if (left + TILE_LANES<T> > capacity_) {
             thresholds_[row] = -std::numeric_limits<T>::max();
             left = -1;
         }
         counts_[row] = left;
-        full_[row] = task_.H > 1 ? std::min(left + task_.H / 2 + 16, capacity_) : capacity_;
+        full_[row] = full_after(left);
     }
 
     // The nearest of these candidates, all of which are measured.
-    void measure(const std::int32_t *ids, int count, std::size_t n) {
+    template <class Id> void measure(Id id, int count, std::size_t n) {
         const int H = task_.H;
-        if (!count)
+        if (H == 1) {
+            constexpr std::int32_t none = std::numeric_limits<std::int32_t>::max();
+            Candidate<T> best{std::numeric_limits<T>::infinity(), none};
+            if (task_.improve)
+                best = {task_.distances[n], task_.kept[n]};
+            each_square(n, id, count, [&](int i, T square) {
+                const Candidate<T> other{comparable(square), id(i)};
+                if (nearer(other, best))
+                    best = other;
+            });
+            task_.kept[n] = best.id;
+            task_.distances[n] = best.square;
             return;
-        Scratch<T> squares(count + simd<T>::width);
+        }
         Scratch<Candidate<T>> list(count);
-        distances_to(task_.X[n], task_.centers, ids, count, squares.get());
-        for (int i = 0; i < count; ++i)
-            list[i] = {comparable<T>(squares[i]), ids[i]};
-        if (H == 1)
-            std::swap(list[0], *std::min_element(list.get(), list + count, nearer));
-        else
-            sort_nearest(list.get(), H, count);
-        if (task_.improve && !nearer(list[0], Candidate<T>{task_.distances[n], task_.kept[n]}))
-            return;
+        each_square(n, id, count, [&](int i, T square) { list[i] = {comparable(square), id(i)}; });
+        sort_nearest(list.get(), H, count);
         for (int h = 0; h < H; ++h) {
             task_.kept[n * H + h] = list[h].id;
             task_.distances[n * H + h] = list[h].square;
@@ -304,15 +286,15 @@ template <class T> class Screen {
 
     // The nearest of the candidates whose lower bound is within the bar, which are measured; of all of them the near
     // ones, with lower bounds. False where more than `most` would have to be measured.
-    bool bound(int row, const T *lows, const std::int32_t *ids, int count, T bar, int most, std::size_t n) {
+    bool bound(int row, const Found *found, int count, T bar, int most, std::size_t n) {
         const int H = task_.H;
         Scratch<Candidate<T>> list(count);
         int n_close = 0, n_far = count;
         for (int i = 0; i < count; ++i)
-            if (lows[i] <= bar)
-                list[n_close++] = {T(0), ids[i]};
+            if (found[i].low <= bar)
+                list[n_close++] = {T(0), found[i].id};
             else
-                list[--n_far] = {least_square(row, lows[i]), ids[i]};
+                list[--n_far] = {least_square(row, found[i].low), found[i].id};
         if (n_close > most)
             return false;
         for (int i = 0; i < n_close; ++i)
@@ -345,8 +327,8 @@ template <class T> class Screen {
     const NearestTask<T> &task_;
     int capacity_;
     T error_, underflow_;
-    Scratch<T> lows_, highs_; // of the scores of each row's candidates
-    Scratch<std::int32_t> ids_;
+    Scratch<Found> found_;       // the candidates of each row
+    Scratch<T> highs_;           // of their scores, where they are needed
     Scratch<int> counts_, full_; // candidates, and how many of them are too many
     Scratch<T> thresholds_;
     Scratch<RowBound<T>> bounds_;

@@ -250,13 +250,6 @@ template <class T, class Pair> inline typename simd<T>::vec squared_distances(Pa
         const auto [x, m] = pair(i);
         parts[i] = square_parts<T>(x, m, D);
     }
-    constexpr int FEW = 4; // which are sooner summed one by one
-    if (n <= FEW) {
-        typename simd<T>::vec out{};
-        for (int i = 0; i < n; ++i)
-            out[i] = simd<T>::sum(parts[i]);
-        return out;
-    }
     for (int i = n; i < simd<T>::width; ++i)
         parts[i] = typename simd<T>::vec{};
     return simd<T>::sums(parts);

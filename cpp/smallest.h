@@ -1,0 +1,72 @@
+// The smallest of a few: distances in order, and a bar that so many values are within.
+#pragma once
+#include <algorithm>
+
+#include "simd.h"
+
+namespace cprime::CPRIME_ISA {
+
+template <class T> struct Candidate {
+    T square; // the distance's
+    std::int32_t id;
+};
+
+constexpr auto nearer = [](const auto &a, const auto &b) {
+    return a.square < b.square || (a.square == b.square && a.id < b.id);
+};
+
+// The H nearest of n come first, in order; of a few, mostly in order already, faster than by a heap.
+template <class T> inline void sort_nearest(Candidate<T> *found, int H, int n) {
+    constexpr int FEW = 16;
+    if (n > FEW) {
+        2 * H > n ? std::sort(found, found + n, nearer) : std::partial_sort(found, found + H, found + n, nearer);
+        return;
+    }
+    for (int i = 1; i < n; ++i) {
+        const Candidate<T> entry = found[i];
+        int place = i;
+        for (; place > 0 && nearer(entry, found[place - 1]); --place)
+            found[place] = found[place - 1];
+        found[place] = entry;
+    }
+}
+
+// No less than the H-th smallest of n >= H values, and not much greater. Infinity is written behind them, up to the end
+// of the last vector.
+template <class T> inline T above_smallest(T *values, int n, int H) {
+    using V = simd<T>;
+    constexpr T infinity = std::numeric_limits<T>::infinity();
+    for (int i = n; i % V::width; ++i)
+        values[i] = infinity;
+    auto smallest = V::fill(infinity), greatest = V::fill(-infinity);
+    for (int i = 0; i < n; i += V::width) {
+        const auto v = V::load(values + i);
+        smallest = V::min(smallest, v);
+        greatest = V::max(greatest, v == infinity ? V::fill(-infinity) : v);
+    }
+    T low = V::lowest(smallest), high = -V::lowest(-greatest);
+    constexpr int STEPS = 20;
+    int within = n;
+    for (int step = 0; step < STEPS && within > H + H / 16; ++step) {
+        const T middle = low / 2 + high / 2;
+        if (!(low < middle && middle < high))
+            break;
+        int count = 0;
+        for (int i = 0; i < n; i += V::width)
+            count += __builtin_popcount(V::mask_not_above(V::load(values + i), V::fill(middle)));
+        if (count >= H) {
+            within = count;
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    if (within - H <= (n - H) / 2)
+        return high;
+    Scratch<T> sorted(n); // values that lie too unevenly
+    std::copy_n(values, n, sorted.get());
+    std::nth_element(sorted.get(), sorted + H - 1, sorted + n);
+    return sorted[H - 1];
+}
+
+} // namespace cprime::CPRIME_ISA

@@ -13,16 +13,14 @@ namespace {
 template <class T> class CenterCells {
   public:
     CenterCells(Matrix<T> centers, Vector<T> shift, Vector<std::int64_t> begins, int n_threads)
-        : D_(components(centers).D), begins_(begins.data(), begins.data() + begins.size()),
+        : centers_(centers), begins_(begins.data(), begins.data() + begins.size()),
           shift_(shift.data(), shift.data() + shift.size()) {
         const Rows<T> m = components(centers);
         require(shift.shape(0) == centers.shape(1), "centers and shift differ in their columns");
         require(!begins_.empty() && begins_.front() == 0 && begins_.back() == static_cast<std::int64_t>(m.n), "begins");
         require(std::is_sorted(begins_.begin(), begins_.end()), "begins");
-        for (std::size_t c = 0; c < m.n; ++c)
-            centers_.insert(centers_.end(), m[c], m[c] + D_);
         const KernelCall call;
-        packed_ = std::make_unique<PackedCenters<T>>(rows_of_centers(), shift_.data(), 0, n_threads);
+        packed_ = std::make_unique<PackedCenters<T>>(m, shift_.data(), 0, n_threads);
     }
 
     // For each row the nearest center of its cell, where that is nearer than what is known; nothing where the cell is
@@ -30,14 +28,14 @@ template <class T> class CenterCells {
     void improve(Matrix<T> X, Vector<std::int32_t> cells, Vector<T> farther, OutVector<std::int32_t> labels,
                  OutVector<T> squares, int n_threads) const {
         const Kernels<T> &kernel = kernels<T>();
-        const Rows<T> x = rows(X);
+        const Rows<T> x = rows(X), m = components(centers_);
         const std::size_t n_cells = begins_.size() - 1;
-        require(x.D == D_, "X and centers differ in their columns");
+        require(x.D == m.D, "X and centers differ in their columns");
         require(cells.shape(0) == x.n && farther.shape(0) == x.n, "cells, farther");
         require(labels.shape(0) == x.n && squares.shape(0) == x.n, "labels, squares");
         const KernelCall call;
         require_components(cells, n_cells, -1, "cells");
-        require_components(labels, centers_.size() / D_, -1, "labels");
+        require_components(labels, m.n, -1, "labels");
         std::vector<std::int32_t> reached(x.n); // the cell, or the number behind them all
         for (std::size_t n = 0; n < x.n; ++n) {
             const bool left_out = cells.data()[n] < 0 || farther.data()[n] > std::sqrt(squares.data()[n]);
@@ -46,10 +44,9 @@ template <class T> class CenterCells {
         std::vector<std::int64_t> entries;
         std::vector<std::size_t> begin = group(reached.data(), x.n, n_cells + 1, n_threads, entries);
         begin.pop_back(); // of those that are left out
-        NearestTask<T> task{x, rows_of_centers(), packed_->panels(), nullptr,
-                            1, labels.data(),     squares.data(),    nullptr};
+        NearestTask<T> task{x, m, packed_->panels(), nullptr, 1, labels.data(), squares.data(), nullptr};
         task.improve = true;
-        for_each(segments(begin, kernel.nearest_rows(1, D_, packed_->panels().coarse)), n_threads,
+        for_each(segments(begin, kernel.nearest_rows(1, m.D, packed_->panels().coarse)), n_threads,
                  [&](int c, std::size_t b, std::size_t e) {
                      kernel.improve(task, entries.data() + b, static_cast<int>(e - b), static_cast<int>(begins_[c]),
                                     static_cast<int>(begins_[c + 1]));
@@ -57,13 +54,9 @@ template <class T> class CenterCells {
     }
 
   private:
-    Rows<T> rows_of_centers() const {
-        return {centers_.data(), static_cast<std::size_t>(D_), centers_.size() / D_, D_};
-    }
-
-    int D_;
+    Matrix<T> centers_; // which it keeps alive
     std::vector<std::int64_t> begins_;
-    std::vector<T> centers_, shift_;
+    std::vector<T> shift_;
     std::unique_ptr<PackedCenters<T>> packed_;
 };
 

@@ -1,5 +1,7 @@
 """`CenterCells`: the nearest center of a row's cell, where it is nearer than what is known."""
 
+import pickle
+
 import numpy as np
 import pytest
 from kernel_data import DTYPES, THREADS, clustered, rounding, sixteenths
@@ -14,11 +16,11 @@ def cells_of(C, n_cells, seed=0):
     return np.concatenate([[0], np.sort(inner), [C]]).astype(np.int64)
 
 
-def searched(kernels, X, centers, begins, rounds=3, least=None, **options):
+def searched(kernels, X, centers, begins, rounds=3, least=None, known=None, **options):
     """Labels and squares after a few rounds, each in cells at random."""
     rng = np.random.default_rng(1)
     labels, squares = np.full(len(X), -1, dtype=np.int32), np.full(len(X), np.inf, dtype=X.dtype)
-    known = kernels.CenterCells(centers, begins, **options)
+    known = known or kernels.CenterCells(centers, begins, **options)
     for _ in range(rounds):
         cells = rng.integers(-1, len(begins) - 1, len(X)).astype(np.int32)
         bar = np.zeros(len(X), dtype=X.dtype) if least is None else least
@@ -80,6 +82,16 @@ def test_any_number_of_threads_gives_the_same_bits():
     for labels, squares in others:
         np.testing.assert_array_equal(labels, first[0])
         np.testing.assert_array_equal(squares, first[1])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_pickled_one_finds_the_same(dtype):
+    X, centers, begins = clustered(300, 5, dtype), clustered(90, 5, dtype, seed=1), cells_of(90, 4)
+    known = pickle.loads(pickle.dumps(native.CenterCells(centers, begins)))
+    for here, there in zip(
+        searched(native, X, centers, begins, known=known), searched(native, X, centers, begins), strict=True
+    ):
+        np.testing.assert_array_equal(here, there)
 
 
 @pytest.mark.parametrize("kernels", [native, reference], ids=["native", "reference"])

@@ -252,10 +252,12 @@ class CenterCells:
     """
 
     def __init__(self, centers: Floats, begins: NDArray[np.int64], *, n_threads: int | None = None):
-        centers = check.matrix(centers, "centers")
+        self.centers, self.begins = check.matrix(centers, "centers"), begins
         packed = _core.CenterCells32 if centers.dtype == np.float32 else _core.CenterCells64
-        self._like = centers[:0]
-        self._cells = packed(centers, median_origin(centers), begins, resolve_threads(n_threads))
+        self._cells = packed(self.centers, median_origin(self.centers), begins, resolve_threads(n_threads))
+
+    def __reduce__(self) -> tuple[type, tuple[Floats, NDArray[np.int64]]]:
+        return CenterCells, (self.centers, self.begins)
 
     def improve(
         self,
@@ -273,7 +275,9 @@ class CenterCells:
         X (n, D), cells (n,) int32, least (n,) distances [data unit]
         labels (n,) int32, −1 for none so far, and squares (n,) their squared distances [data unit²]: written to
         """
-        self._cells.improve(check.matrix(X, "X", self._like), cells, least, labels, squares, resolve_threads(n_threads))
+        self._cells.improve(
+            check.matrix(X, "X", self.centers), cells, least, labels, squares, resolve_threads(n_threads)
+        )
 
 
 def evidence(

@@ -156,12 +156,7 @@ inline int nearest_coarsely(const NearestTask<float> &task, std::size_t *which, 
             offer_tile(screen, first, n_rows, low, panel, p, lanes);
         }
     }
-    const int most = most_measured(task);
-    int n_left = 0;
-    for (int i = 0; i < n; ++i)
-        if (!screen.close(i, which[i], most))
-            which[n_left++] = which[i];
-    return n_left;
+    return close_rows(screen, task, which, n);
 }
 
 #endif

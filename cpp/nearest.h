@@ -125,19 +125,16 @@ inline int nearest_by_products(const NearestTask<T> &task, const T *origin, std:
             offer_tile(screen, t * TILE_ROWS, std::min(TILE_ROWS, n - t * TILE_ROWS), low, panel, p, lanes);
         }
     }
-    const int most = most_measured(task);
-    int n_left = 0;
-    for (int i = 0; i < n; ++i)
-        if (!screen.close(i, which[i], most))
-            which[n_left++] = which[i];
-    return n_left;
+    return close_rows(screen, task, which, n);
 }
 
-// The rows `which`, one by one from differences.
-template <class T> inline void nearest_by_differences(const NearestTask<T> &task, const std::size_t *which, int n) {
+// The rows `which` and centres [first, end), one by one from differences.
+template <class T>
+inline void nearest_by_differences(const NearestTask<T> &task, const std::size_t *which, int n, int first_center,
+                                   int end_center) {
     Screen<T> screen(task, 1);
     for (int i = 0; i < n; ++i)
-        screen.close_by_all(0, which[i], 0, static_cast<int>(task.centers.n));
+        screen.close_by_all(0, which[i], first_center, end_center);
 }
 
 template <class T> inline void nearest(const NearestTask<T> &task, std::size_t begin, std::size_t end) {
@@ -147,7 +144,7 @@ template <class T> inline void nearest(const NearestTask<T> &task, std::size_t b
     for (int i = 0; i < n; ++i)
         which[i] = begin + i;
     if (!task.panels.n_panels)
-        return nearest_by_differences(task, which.get(), n);
+        return nearest_by_differences(task, which.get(), n, 0, C);
 #if CPRIME_COARSE
     if constexpr (sizeof(T) == sizeof(float))
         if (task.panels.coarse)
@@ -159,14 +156,14 @@ template <class T> inline void nearest(const NearestTask<T> &task, std::size_t b
         n = nearest_by_products(task, static_cast<const T *>(nullptr), which.get(), n, 0, C);
     // Rows that are left, again relative to what is nearest to one of them, while that settles a good part.
     for (bool pays = true; n && pays;) {
-        nearest_by_differences(task, which + --n, 1);
+        nearest_by_differences(task, which + --n, 1, 0, C);
         const T *origin = task.centers[task.kept[which[n] * task.H]];
         const int left = n ? nearest_by_products(task, origin, which.get(), n, 0, C) : 0;
         pays = 8 * (n - left) > n;
         n = left;
     }
     if (n)
-        nearest_by_differences(task, which.get(), n);
+        nearest_by_differences(task, which.get(), n, 0, C);
 }
 
 template <class T>
@@ -180,11 +177,8 @@ inline void improve(const NearestTask<T> &task, const std::int64_t *rows, int n,
 #endif
     if (n)
         n = nearest_by_products(task, static_cast<const T *>(nullptr), which.get(), n, first_center, end_center);
-    if (!n)
-        return;
-    Screen<T> screen(task, 1);
-    for (int i = 0; i < n; ++i)
-        screen.close_by_all(0, which[i], first_center, end_center);
+    if (n)
+        nearest_by_differences(task, which.get(), n, first_center, end_center);
 }
 
 } // namespace cprime::CPRIME_ISA

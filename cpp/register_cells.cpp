@@ -24,21 +24,21 @@ template <class T> class CenterCells {
     }
 
     // For each row the nearest center of its cell, where that is nearer than what is known; nothing where the cell is
-    // -1, or farther than that.
-    void improve(Matrix<T> X, Vector<std::int32_t> cells, Vector<T> farther, OutVector<std::int32_t> labels,
+    // -1, or `least` is greater than the distance so far.
+    void improve(Matrix<T> X, Vector<std::int32_t> cells, Vector<T> least, OutVector<std::int32_t> labels,
                  OutVector<T> squares, int n_threads) const {
         const Kernels<T> &kernel = kernels<T>();
         const Rows<T> x = rows(X), m = components(centers_);
         const std::size_t n_cells = begins_.size() - 1;
         require(x.D == m.D, "X and centers differ in their columns");
-        require(cells.shape(0) == x.n && farther.shape(0) == x.n, "cells, farther");
+        require(cells.shape(0) == x.n && least.shape(0) == x.n, "cells, least");
         require(labels.shape(0) == x.n && squares.shape(0) == x.n, "labels, squares");
         const KernelCall call;
         require_components(cells, n_cells, -1, "cells");
         require_components(labels, m.n, -1, "labels");
         std::vector<std::int32_t> reached(x.n); // the cell, or the number behind them all
         for (std::size_t n = 0; n < x.n; ++n) {
-            const bool left_out = cells.data()[n] < 0 || farther.data()[n] > std::sqrt(squares.data()[n]);
+            const bool left_out = cells.data()[n] < 0 || least.data()[n] > std::sqrt(squares.data()[n]);
             reached[n] = static_cast<std::int32_t>(left_out ? n_cells : cells.data()[n]);
         }
         std::vector<std::int64_t> entries;

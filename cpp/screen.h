@@ -361,9 +361,15 @@ inline void offer_tile(Screen<T> &screen, int first, int rows, const T (*low)[TI
     }
 }
 
-// Candidates of a row that are measured without looking for narrower bounds first.
-template <class T> inline int most_measured(const NearestTask<T> &task) {
-    return std::max(task.H + 4, task.H + static_cast<int>(task.centers.n) / 8);
+// Closes the rows `which`, the first n of the screen. Those that would have to measure too many are left to who looks
+// for narrower bounds: their number, and `which` names them.
+template <class T> inline int close_rows(Screen<T> &screen, const NearestTask<T> &task, std::size_t *which, int n) {
+    const int most = std::max(task.H + 4, task.H + static_cast<int>(task.centers.n) / 8);
+    int n_left = 0;
+    for (int i = 0; i < n; ++i)
+        if (!screen.close(i, which[i], most))
+            which[n_left++] = which[i];
+    return n_left;
 }
 
 } // namespace cprime::CPRIME_ISA

@@ -1,6 +1,7 @@
 """A near center for points that no fit has seen: the best one of the cells that may hold a nearer one."""
 
 import math
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +33,19 @@ class Near:
         self.apart = np.sqrt(kernels.min_distances(coarse, coarse))
         members = self.cells.members >= 0
         self.order = self.cells.members[members]
-        self.place = np.empty(len(centers), dtype=np.int32)
-        self.place[self.order] = np.arange(len(self.order), dtype=np.int32)
-        self.packed = kernels.CenterCells(centers[self.order], np.append(0, np.cumsum(members.sum(axis=1))))
+        self.begins = np.append(0, np.cumsum(members.sum(axis=1)))
+
+    @cached_property
+    def packed(self) -> kernels.CenterCells:
+        """The centers cell by cell, for rows of arrays."""
+        return kernels.CenterCells(self.cells.centers[self.order], self.begins)
+
+    @cached_property
+    def place(self) -> NDArray[np.int32]:
+        """Where each center stands among them: (C,); of those that coincide, only the first."""
+        place = np.empty(len(self.cells.centers), dtype=np.int32)
+        place[self.order] = np.arange(len(self.order), dtype=np.int32)
+        return place
 
     def labels(self, X: Floats) -> NDArray[np.int32]:
         """A near component of every row: (n,)."""

@@ -45,13 +45,14 @@ nanobind::bytes exchange_arithmetic(std::optional<nanobind::bytes> wanted) {
 
 NB_MODULE(_core, m) {
     m.doc() = "Compiled kernels of cprime; use cprime.kernels.";
-    m.def("instruction_set", &cprime::instruction_set, "The instruction set in use: baseline, avx2 or avx512.");
+    m.def("instruction_set", &cprime::instruction_set, "The instruction set in use.");
     m.def("exchange_arithmetic", &exchange_arithmetic, nanobind::arg().none());
     main_thread =
         nanobind::cast<unsigned long>(nanobind::module_::import_("threading").attr("main_thread")().attr("ident"));
 #if !defined(_WIN32)
     pthread_atfork(nullptr, nullptr, [] { main_thread = PyThread_get_thread_ident(); });
 #endif
+    nanobind::set_leak_warnings(false); // a model that outlives the interpreter, in a thread of its own, is no leak
     cprime::set_poll(run_signal_handlers);
     cprime::register_nearest(m);
     cprime::register_bounds(m);

@@ -63,76 +63,96 @@ template <class T> inline void respond(const RespondTask<T> &task, std::size_t b
 // A responsibility that adds nothing to sums in double precision.
 constexpr double NEGLIGIBLE = 1e-18;
 
+// Of the products of the points of a component, about its mean, the rows of one part: tiles of differences against
+// differences with their weights, in double precision, because a covariance may be nearly singular.
+template <class T> class Products {
+  public:
+    Products(const T *m, int D, Part part)
+        : D_(D), first_tile_(part.i * tiles(D) / part.n), last_tile_((part.i + 1) * tiles(D) / part.n),
+          top_(first_tile_ * TILE_ROWS), bottom_(std::min(D, last_tile_ * TILE_ROWS)), panels_((bottom_ + L - 1) / L),
+          step_((std::max(panels_ * L, last_tile_ * TILE_ROWS) / W | 1) * W + W), // not a power of two
+          mean_(step_), sum_(step_), plain_(RUN * step_), weighted_(RUN * step_) {
+        std::fill_n(mean_.get(), step_, 0.0);
+        std::copy_n(m, bottom_, mean_.get());
+        std::fill_n(sum_.get(), step_, 0.0);
+        std::fill_n(plain_.get(), RUN * step_, 0.0);
+        std::fill_n(weighted_.get(), RUN * step_, 0.0);
+    }
+
+    void add(const T *const *rows, const double *weights, int n, double *second) {
+        for (int i = 0; i < n; ++i)
+            read(rows[i], weights[i], plain_ + i * step_, weighted_ + i * step_);
+        alignas(64) double product[TILE_ROWS][L];
+        for (int r = first_tile_; r < last_tile_; ++r)
+            for (int p = 0; p < panels_ && p * L < (r + 1) * TILE_ROWS; ++p) {
+                tile<double, Form::product>(plain_ + r * TILE_ROWS, weighted_ + p * L, n, nullptr, product, step_,
+                                            step_);
+                for (int i = 0; i < TILE_ROWS && r * TILE_ROWS + i < D_; ++i) {
+                    const int j = r * TILE_ROWS + i;
+                    double *to = second + static_cast<std::size_t>(j) * D_ + p * L;
+                    const int some = std::min(L, j + 1 - p * L);
+                    int k = 0;
+                    for (; k + W <= some; k += W)
+                        V::store(to + k, V::load(to + k) + V::load(product[i] + k));
+                    for (; k < some; ++k)
+                        to[k] += product[i][k];
+                }
+            }
+    }
+
+    void add_sums(double *first) const {
+        for (int k = top_; k < bottom_; ++k)
+            first[k] += sum_[k];
+    }
+
+  private:
+    using V = simd<double>;
+    static constexpr int L = TILE_LANES<double>, W = V::width;
+    static int tiles(int D) { return (D + TILE_ROWS - 1) / TILE_ROWS; }
+
+    void read(const T *x, double weight, double *plain, double *weighted) {
+        const auto w = V::fill(weight);
+        for (int k = 0; k < bottom_; k += W) {
+            alignas(64) T part[simd<T>::width];
+            if (D_ - k < W)
+                simd<T>::store(part, simd<T>::load_first(x + k, D_ - k));
+            const auto d = load_wide(D_ - k < W ? part : x + k) - V::load(mean_ + k);
+            const auto wd = w * d;
+            V::store(plain + k, d);
+            V::store(weighted + k, wd);
+            V::store(sum_ + k, V::load(sum_ + k) + wd);
+        }
+    }
+
+    int D_, first_tile_, last_tile_, top_, bottom_, panels_; // its tiles, coordinates, and panels of columns
+    std::size_t step_;                                       // from one difference to the next
+    Scratch<double> mean_, sum_, plain_, weighted_;
+};
+
 // Sums over points of a component: weight(e) w, row(e) x for e in [begin, end)
 //     count += w    first += w (x - m)    second += w (x - m)^2, (D,), or w (x - m)(x - m)^T, the lower triangle of (D,
 //     D). Of a matrix a part has some rows, and these coordinates of `first`; the count belongs to the first part.
 template <class T, class Weight, class Row>
 inline void add_moments(Weight weight, Row row, std::size_t begin, std::size_t end, const T *m, int D, bool full,
-                        Part part, double *count, double *__restrict first, double *__restrict second) {
-    if (!full)
-        return add_moments_of_rows(weight, row, begin, end, m, D, count, first, second);
-    constexpr std::size_t AHEAD = 6; // rows may lie anywhere in memory: ask for them early
-    const auto fetch = [&](std::size_t e) {
-        if (e + AHEAD < end && weight(e + AHEAD) != 0)
-            prefetch(row(e + AHEAD), D);
-    };
-    // Products of tiles: the points, TILE_ROWS coordinates at a time and with their weights, against the points; in
-    // double precision, because a covariance may be nearly singular.
-    constexpr int L = TILE_LANES<double>, STEP = 64;
-    const int tiles = (D + TILE_ROWS - 1) / TILE_ROWS;
-    const int first_tile = static_cast<int>(part.i * tiles / part.n);
-    const int last_tile = static_cast<int>((part.i + 1) * tiles / part.n);
-    const int top = first_tile * TILE_ROWS, bottom = std::min(D, last_tile * TILE_ROWS); // rows of this part
-    const int panels = (bottom + L - 1) / L;
-    const std::size_t left_size = static_cast<std::size_t>(last_tile - first_tile) * STEP * TILE_ROWS;
-    const std::size_t right_size = static_cast<std::size_t>(panels) * STEP * L;
-    Scratch<double> left(left_size), right(right_size);
-    std::fill_n(left.get(), left_size, 0.0);
-    std::fill_n(right.get(), right_size, 0.0);
-    alignas(64) double product[TILE_ROWS][L];
-    const auto spread = [STEP]<int width>(const double *from, int size, double scale, double *to, int n) {
-        for (int k = 0; k < size; k += width) {
-            double *block = to + (static_cast<std::size_t>(k) * STEP + static_cast<std::size_t>(n) * width);
-            for (int i = 0; i < std::min(width, size - k); ++i)
-                block[i] = scale * from[k + i];
-        }
-    };
-    Scratch<double> difference(bottom);
-    std::size_t e = begin;
-    while (e < end) {
-        answer_signals();
-        int n = 0;
-        for (; e < end && n < STEP; ++e) {
-            fetch(e);
-            const double w = weight(e);
-            if (w == 0)
-                continue;
-            const T *__restrict x = row(e);
-            double *__restrict d = difference;
-            for (int k = 0; k < top; ++k)
-                d[k] = static_cast<double>(x[k]) - static_cast<double>(m[k]);
-            for (int k = top; k < bottom; ++k) {
-                d[k] = static_cast<double>(x[k]) - static_cast<double>(m[k]);
-                first[k] += w * d[k];
-            }
-            if (part.i == 0) // the other parts run at the same time
-                *count += w;
-            spread.template operator()<TILE_ROWS>(d + top, bottom - top, w, left, n);
-            spread.template operator()<L>(d, bottom, 1.0, right, n);
-            ++n;
-        }
-        for (int r = first_tile; r < last_tile; ++r)
-            for (int p = 0; p < panels && p * L < (r + 1) * TILE_ROWS; ++p) {
-                tile<double, Form::product>(left + static_cast<std::size_t>(r - first_tile) * STEP * TILE_ROWS,
-                                            right + static_cast<std::size_t>(p) * STEP * L, n, nullptr, product);
-                for (int i = 0; i < TILE_ROWS && r * TILE_ROWS + i < D; ++i) {
-                    const int j = r * TILE_ROWS + i;
-                    double *to = second + static_cast<std::size_t>(j) * D + p * L;
-                    for (int k = 0; k < L && p * L + k <= j; ++k)
-                        to[k] += product[i][k];
-                }
-            }
+                        Part part, double *count, double *first, double *second) {
+    if (!full) {
+        constexpr std::size_t NEAR = 12 << 10; // bytes of a run
+        const int length = std::clamp<int>(static_cast<int>(NEAR / (D * sizeof(T))), 4, RUN);
+        *count += for_each_run<T>(weight, row, begin, end, D, length,
+                                  [&](const T *const *rows, const double *weights, int n) {
+                                      add_run<true>(Run<T>{rows, weights, n, D, m}, first, second);
+                                  });
+        return;
     }
+    Products<T> products(m, D, part);
+    const double total =
+        for_each_run<T>(weight, row, begin, end, D, RUN, [&](const T *const *rows, const double *weights, int n) {
+            answer_signals();
+            products.add(rows, weights, n, second);
+        });
+    products.add_sums(first);
+    if (part.i == 0) // the other parts run at the same time
+        *count += total;
 }
 
 // Entries [begin, end) of the kept components, all of component c.

@@ -49,9 +49,11 @@ template <int width, class T, class Row> inline void pack(Row row, int n_rows, i
 
 enum class Form { product, difference };
 
-// out[r][lane] = start[lane] + sum_k f(a[k][r], b[k][lane]); f is the product or the squared difference.
+// out[r][lane] = start[lane] + sum_k f(a[k][r], b[k][lane]); f is the product or the squared difference. From one k to
+// the next it is a_step and b_step numbers.
 template <class T, Form form>
-inline void tile(const T *a, const T *b, int K, const T *start, T (*out)[TILE_LANES<T>]) {
+inline void tile(const T *a, const T *b, int K, const T *start, T (*out)[TILE_LANES<T>], std::size_t a_step = TILE_ROWS,
+                 std::size_t b_step = TILE_LANES<T>) {
     using V = simd<T>;
     using vec = typename V::vec;
     constexpr int W = V::width;
@@ -79,8 +81,8 @@ inline void tile(const T *a, const T *b, int K, const T *start, T (*out)[TILE_LA
                 }
             }
         }
-        a += TILE_ROWS;
-        b += TILE_LANES<T>;
+        a += a_step;
+        b += b_step;
     }
 #pragma GCC unroll 16
     for (int r = 0; r < TILE_ROWS; ++r)

@@ -136,13 +136,10 @@ template <bool moments, class T> inline void add_run(const Run<T> &run, double *
     }
 }
 
-// Moments over entries e in [begin, end), with weight(e) w and row(e) the address of x:
-//     count += w    first += w (x - m)    second += w (x - m)^2, (D,) each
-template <class T, class Weight, class Row>
-inline void add_moments_of_rows(Weight weight, Row row, std::size_t begin, std::size_t end, const T *m, int D,
-                                double *count, double *first, double *second) {
-    constexpr std::size_t NEAR = 12 << 10; // bytes of a run, which is asked for while the one before it is summed
-    const int length = std::clamp<int>(static_cast<int>(NEAR / (D * sizeof(T))), 4, RUN);
+// use(rows, weights, n) for runs of at most `length` entries e in [begin, end) of some weight(e); row(e) is asked for
+// while the run before it is in use. Returns the sum of the weights.
+template <class T, class Weight, class Row, class Use>
+inline double for_each_run(Weight weight, Row row, std::size_t begin, std::size_t end, int D, int length, Use use) {
     const T *rows[2][RUN];
     double weights[2][RUN];
     double total = 0;
@@ -164,9 +161,9 @@ inline void add_moments_of_rows(Weight weight, Row row, std::size_t begin, std::
     int turn = 0;
     for (int n = read(turn), after; n; n = after, turn ^= 1) {
         after = read(turn ^ 1);
-        add_run<true>(Run<T>{rows[turn], weights[turn], n, D, m}, first, second);
+        use(rows[turn], weights[turn], n);
     }
-    *count += total;
+    return total;
 }
 
 } // namespace cprime::CPRIME_ISA

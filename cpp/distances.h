@@ -66,4 +66,21 @@ inline void distances(const Rows<T> &X, const Rows<T> &candidates, const T *pack
     }
 }
 
+// sum of w min(squares, closest) over [begin, end), in double precision; weights may be null, for ones.
+template <class T>
+inline double potential(const T *squares, const T *closest, const double *weights, std::size_t begin, std::size_t end) {
+    using V = simd<double>;
+    constexpr std::size_t W = V::width;
+    typename V::vec sum{};
+    std::size_t n = begin;
+    for (; n + W <= end; n += W) {
+        const auto least = V::min(load_wide(squares + n), load_wide(closest + n));
+        sum += weights ? V::load(weights + n) * least : least;
+    }
+    double total = V::sum(sum);
+    for (; n < end; ++n)
+        total += (weights ? weights[n] : 1.0) * static_cast<double>(std::min(squares[n], closest[n]));
+    return total;
+}
+
 } // namespace cprime::CPRIME_ISA

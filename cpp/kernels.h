@@ -252,6 +252,8 @@ template <class T> struct Kernels {
     // out[l * n + i] = min(current[i], |x_i - candidate_l|^2) for rows [begin, end).
     void (*distances)(const Rows<T> &X, const Rows<T> &candidates, const T *packed_candidates, const T *current, T *out,
                       std::size_t begin, std::size_t end);
+    // Sum of w min(squares, closest) over [begin, end).
+    double (*potential)(const T *squares, const T *closest, const double *weights, std::size_t begin, std::size_t end);
     // out[n] = |x_n - m_c|^2 of rows [begin, end), c being their labels.
     void (*own_distances)(const Rows<T> &X, const Rows<T> &centers, const std::int32_t *labels, T *out,
                           std::size_t begin, std::size_t end);

@@ -27,6 +27,34 @@ void distances(Matrix<T> X, Matrix<T> candidates, std::optional<Vector<T>> curre
 }
 
 template <class T>
+void potentials(Table<T> squares, std::optional<Vector<std::int64_t>> candidates, Vector<T> closest,
+                std::optional<Vector<double>> sample_weight, OutVector<double> out, int n_threads) {
+    const Kernels<T> &kernel = kernels<T>();
+    const std::size_t n = squares.shape(1), L = out.shape(0);
+    require(closest.shape(0) == n && (!sample_weight || sample_weight->shape(0) == n), "closest, sample_weight");
+    require(L == (candidates ? candidates->shape(0) : squares.shape(0)), "out");
+    for (std::size_t l = 0; candidates && l < L; ++l)
+        require(candidates->data()[l] >= 0 && static_cast<std::size_t>(candidates->data()[l]) < squares.shape(0),
+                "candidates");
+    const KernelCall call;
+    constexpr std::size_t PIECE = 8192; // the same for any number of threads, and so are the sums
+    const std::size_t n_pieces = (n + PIECE - 1) / PIECE;
+    std::vector<double> parts(n_pieces * L);
+    const double *weights = data_or_null(sample_weight);
+    parallel_for(n_pieces, worth(static_cast<double>(n) * L * 8, n_threads), [&](std::size_t i) {
+        for (std::size_t l = 0; l < L; ++l) {
+            const std::size_t row = candidates ? static_cast<std::size_t>(candidates->data()[l]) : l;
+            parts[i * L + l] = kernel.potential(squares.data() + row * n, closest.data(), weights, i * PIECE,
+                                                std::min(n, (i + 1) * PIECE));
+        }
+    });
+    std::fill_n(out.data(), L, 0.0);
+    for (std::size_t i = 0; i < n_pieces; ++i)
+        for (std::size_t l = 0; l < L; ++l)
+            out.data()[l] += parts[i * L + l];
+}
+
+template <class T>
 void spread_out(Matrix<T> candidates, Vector<std::int64_t> offsets, Vector<double> weights,
                 Vector<std::int64_t> n_chosen, Table<double> uniform, OutVector<std::int64_t> chosen, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
@@ -52,6 +80,8 @@ void spread_out(Matrix<T> candidates, Vector<std::int64_t> offsets, Vector<doubl
 void register_distances(nb::module_ &m) {
     define(m, "distances", &distances<float>);
     define(m, "distances", &distances<double>);
+    define(m, "potentials", &potentials<float>);
+    define(m, "potentials", &potentials<double>);
     define(m, "spread_out", &spread_out<float>);
     define(m, "spread_out", &spread_out<double>);
 }

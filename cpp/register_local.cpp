@@ -192,6 +192,24 @@ void grouped_order(Vector<std::int32_t> labels, std::size_t n_components, OutVec
     std::copy(entries.begin(), entries.end(), order.data());
 }
 
+// Of which rows the first n_columns are not the same.
+void changed(Table<std::int32_t> after, Table<std::int32_t> before, std::size_t n_columns, OutVector<bool> out,
+             int n_threads) {
+    const std::size_t n = after.shape(0), width = after.shape(1), other_width = before.shape(1);
+    require(before.shape(0) == n && out.shape(0) == n, "before, out");
+    require(n_columns <= std::min(width, other_width), "n_columns");
+    const KernelCall call;
+    constexpr std::size_t STEP = 16384;
+    parallel_for((n + STEP - 1) / STEP, n_threads, [&](std::size_t task) {
+        for (std::size_t i = task * STEP; i < std::min(n, (task + 1) * STEP); ++i) {
+            bool other = false;
+            for (std::size_t h = 0; h < n_columns; ++h)
+                other |= after.data()[i * width + h] != before.data()[i * other_width + h];
+            out.data()[i] = other;
+        }
+    });
+}
+
 template <class T> void gather(Matrix<T> X, Vector<std::int64_t> order, OutTable<T> out, int n_threads) {
     const Rows<T> x = rows(X);
     require(out.shape(0) == order.shape(0) && out.shape(1) == X.shape(1), "out");
@@ -216,6 +234,7 @@ void register_local(nb::module_ &m) {
     define(m, "evidence", &evidence<float>);
     define(m, "evidence", &evidence<double>);
     define(m, "grouped_order", &grouped_order);
+    define(m, "changed", &changed);
     define(m, "gather", &gather<float>);
     define(m, "gather", &gather<double>);
     define(m, "nearest_among", &nearest_among<float>);

@@ -37,6 +37,15 @@ def nearest_bounded(
     /,
 ) -> int: ...
 def distances(X: _Rows, candidates: _Floats, current: _Floats | None, out: _Floats, n_threads: int, /) -> None: ...
+def potentials(
+    squares: _Floats,
+    candidates: NDArray[np.int64] | None,
+    closest: _Floats,
+    sample_weight: NDArray[np.float64] | None,
+    out: NDArray[np.float64],
+    n_threads: int,
+    /,
+) -> None: ...
 def posterior(
     values: _Floats,
     scale: float,
@@ -176,6 +185,14 @@ def evidence(
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]: ...
 def grouped_order(
     labels: NDArray[np.int32], n_components: int, order: NDArray[np.int64], n_threads: int, /
+) -> None: ...
+def changed(
+    after: NDArray[np.int32],
+    before: NDArray[np.int32],
+    n_columns: int,
+    out: NDArray[np.bool_],
+    n_threads: int,
+    /,
 ) -> None: ...
 def gather(X: _Floats, order: NDArray[np.int64], out: _Floats, n_threads: int, /) -> None: ...
 def products(X: _Floats, B: _Floats, shift: _Floats | None, out: _Floats, n_threads: int, /) -> None: ...

@@ -184,6 +184,19 @@ def test_grouped_order(n):
     assert all(same_bits(native.grouped_order(labels, 100, n_threads=t), expected) for t in THREADS)
 
 
+@pytest.mark.parametrize("n", [1, 1000, 70_001])
+def test_changed(n):
+    R = np.random.default_rng(n)
+    after, before = (R.integers(2, size=(n, H)).astype(np.int32) for H in (5, 3))
+    for n_columns in (1, 2, 3):
+        expected = reference.changed(after, before, n_columns)
+        np.testing.assert_array_equal(expected, (after[:, :n_columns] != before[:, :n_columns]).any(axis=1))
+        assert all(same_bits(native.changed(after, before, n_columns, n_threads=t), expected) for t in THREADS)
+    expected = reference.changed(after, after[::-1])
+    assert same_bits(native.changed(after, after[::-1]), expected)
+    assert not native.changed(after, after).any()
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_gather(dtype, layout, tmp_path, kernels):

@@ -60,6 +60,13 @@ def results(dtype, n, D, C, place):
         "bounded": kernels.nearest_bounded(X, centers, bounds, moves(centers, centers)),
         "bounded again": kernels.nearest_bounded(X, moved, bounds, moves(centers, moved, 4)),
         "min_distances": kernels.min_distances(X, centers, place(distances[:, 0])),
+        "potentials": kernels.potentials(
+            place(kernels.min_distances(X, centers)),
+            place(distances[:, 0]),
+            w,
+            candidates=place(np.arange(C)[::-1].copy()),
+        ),
+        "changed": kernels.changed(kept, place(kept[::-1])),
         "posterior": tuple(kernels.posterior(distances, -0.5)),
         "accumulate": kernels.accumulate(X, kept, q, w, n_components=C),
         "rows": kernels.accumulate(X, place(kept[:, :1]), None, w, n_components=C, rows=place(np.arange(n)[::-1])),

@@ -1,4 +1,4 @@
-"""`min_distances`: the distance updates of seeding."""
+"""`min_distances` and `potentials`: the distance updates of seeding, and what J would be by each."""
 
 import numpy as np
 import pytest
@@ -67,3 +67,34 @@ def test_outliers_are_finite(dtype, kernels):
     distances = kernels.min_distances(X, X[[7, 8]])
     assert np.isfinite(distances).all()
     np.testing.assert_allclose(distances[0, 8], 4e16, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_distances_are_written_where_they_are_wanted(dtype, kernels):
+    X, candidates = clustered(131, 5, dtype), clustered(9, 5, dtype, seed=2)
+    room = np.full((12, 131), -1, dtype=dtype)
+    found = kernels.min_distances(X, candidates, out=room[:9])
+    assert np.shares_memory(found, room)
+    assert same_bits(room[:9], kernels.min_distances(X, candidates))
+    np.testing.assert_array_equal(room[9:], -1)
+    for wrong in (room, room[:9, ::2], room[:9].astype(int)):
+        with pytest.raises(ValueError, match="out"):
+            kernels.min_distances(X, candidates, out=wrong)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [1, 15, 8192, 20001])
+def test_potentials_are_those_of_the_reference(n, dtype):
+    R = np.random.default_rng(n)
+    squares, closest, weights = R.random((7, n)).astype(dtype), R.random(n).astype(dtype), R.random(n)
+    for given in (None, weights):
+        for candidates in (None, np.array([6, 0, 0, 3])):
+            found = native.potentials(squares, closest, given, candidates=candidates)
+            truth = reference.potentials(squares, closest, given, candidates=candidates)
+            assert found.dtype == np.float64
+            np.testing.assert_allclose(found, truth, rtol=1e-13)
+
+
+def test_potentials_of_nothing_are_zero(kernels):
+    np.testing.assert_array_equal(kernels.potentials(np.empty((3, 0)), np.empty(0)), np.zeros(3))
+    assert kernels.potentials(np.ones((3, 4)), np.ones(4), candidates=np.empty(0, dtype=np.int64)).shape == (0,)

@@ -24,6 +24,9 @@ def all_kernels(dtype, n_threads, n=20_011, D=7, n_centers=50):
         "nearest one": kernels.nearest(X, centers, n_threads=n_threads),
         "nearest hinted": kernels.nearest(X, centers, 4, hint=kept[::-1], n_threads=n_threads),
         "min_distances": kernels.min_distances(X, centers[:5], distances[:, 0], n_threads=n_threads),
+        "potentials": kernels.potentials(
+            kernels.min_distances(X, centers[:5]), distances[:, 0], w, n_threads=n_threads
+        ),
         "posterior": tuple(posterior),
         "along": kernels.along(X, centers, centers[::-1], labels, n_threads=n_threads),
         "means": kernels.means(
@@ -40,6 +43,7 @@ def all_kernels(dtype, n_threads, n=20_011, D=7, n_centers=50):
         "nearest_among": tuple(
             kernels.nearest_among(X, centers, lists, kept[:, 2:], 3, evidence=True, n_threads=n_threads)
         ),
+        "changed": kernels.changed(kept, kept[::-1], n_threads=n_threads),
         "grouped_order": kernels.grouped_order(labels, n_centers, n_threads=n_threads),
         "gather": kernels.gather(X, np.arange(0, n, 3), n_threads=n_threads),
         "expect_all": kernels.expect_all(X, centers, 2.0, w, n_threads=n_threads),

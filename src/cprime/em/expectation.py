@@ -165,10 +165,7 @@ def _differ(ids: NDArray, before: NDArray) -> NDArray[np.bool_]:
     """Which rows differ anywhere: (n,)."""
     if ids.shape != before.shape:
         return np.ones(len(ids), dtype=bool)
-    differ = ids[:, 0] != before[:, 0]
-    for h in range(1, ids.shape[1]):
-        differ |= ids[:, h] != before[:, h]
-    return differ
+    return kernels.changed(ids, before)
 
 
 def _lingering(block: Block, model: Model, kept: Kept, before: Kept, epsilon: float) -> Kept:

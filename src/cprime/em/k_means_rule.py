@@ -85,6 +85,10 @@ class KMeansRule:
 
     finds_variance: ClassVar[bool] = False
 
+    @property
+    def jumps(self) -> bool:
+        return self.exchange
+
     def begin(self, model: TiedSpherical, data: Data) -> KMeansState:
         return KMeansState(exchanging=self.exchange)
 

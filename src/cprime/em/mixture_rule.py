@@ -3,6 +3,7 @@
 import logging
 import math
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from cprime._random import Key
 from cprime.block import Kept
@@ -64,6 +65,8 @@ class MixtureRule:
     finds_variance: bool = False
     momentum: bool = False
     before: float = math.inf
+
+    jumps: ClassVar[bool] = False
 
     def begin(self, model: Model, data: Data) -> MixtureState:
         shape = model.scatter_shape

@@ -54,6 +54,11 @@ class Rule(Protocol[M_contra, S]):
         """Whether the first σ² is that of points with the nearest start (14)."""
         ...
 
+    @property
+    def jumps(self) -> bool:
+        """Whether components jump, on the way, from where two share a cluster to where one has several."""
+        ...
+
     def begin(self, model: M_contra, data: Data) -> S:
         """What it knows before the first pass."""
         ...

@@ -187,7 +187,7 @@ class Clusterer(CallbackSupportMixin, Stored):
         first_model: makes the starting parameters of the data and the starting centers
         given: X, y and sample_weight, for callbacks of scikit-learn
         """
-        init = resolve_init(init, self._n_components(), data.n_points, data.in_memory)
+        init = resolve_init(init, self._n_components(), data, plan.rule.jumps)
         checkpoint, runs = self._checkpoint_of(data, key)
         if checkpoint is not None:
             key = key._replace(seed=checkpoint.description["seed"])

@@ -339,7 +339,7 @@ class GaussianMixture(FittedMixture):
     def _first_batch(self, data: Data, key: Key) -> Model:
         """The parameters that a first batch starts from."""
         init, given = self._start(data)
-        init = resolve_init(init, self.n_components, data.n_points, data.in_memory)
+        init = resolve_init(init, self.n_components, data, jumps=False)
         model = given.first_model(data, self._centers(data, init, key), True)
         return em.begin(data, model, replace(self._plan(data), search=Full(), regroup=False), key).model
 
@@ -378,9 +378,9 @@ class GaussianMixture(FittedMixture):
             init = "random" if isinstance(init, str) and init == "random_from_data" else init
             return super()._centers(data, init, key)
         k_means = KMeans(self.n_components, max_iter=_KMEANS_ITERATIONS)
-        init = resolve_init("auto", self.n_components, data.n_points, data.in_memory)
-        model = k_means._first_model(data, super()._centers(data, init, key), False)
         plan = replace(k_means._plan(data), title="start, k-means: ")
+        init = resolve_init("auto", self.n_components, data, plan.rule.jumps)
+        model = k_means._first_model(data, super()._centers(data, init, key), False)
         centers = em.run(data, model, plan, key).model.centers
         data.begin(keep=True)
         return centers

@@ -53,8 +53,9 @@ class KMeans(FittedKMeans, Clusterer):
         Where to start: "k-means++" (greedy), "k-means||" (its like in a few passes), "random" (distinct rows),
         "afk-mc2" (Metropolis chains), "two-level" (rows spread over coarse cells), centers of shape (n_clusters,
         n_features), those of a fitted estimator, or a function of (X, n_clusters, random_state). "k-means++",
-        "afk-mc2" and functions need the data in memory. "auto" is "two-level" from 256 clusters and 2²⁰ evaluations an
-        iteration, and for data that are not in memory, else "k-means++". The start does not depend on the search.
+        "afk-mc2" and functions need the data in memory. "auto" is "two-level" for data that are not in memory and,
+        where the search moves clusters across the data (`search.Graph.exchange`), from 128 clusters and 2²⁰ evaluations
+        an iteration, with other searches from 4096; else "k-means++".
     n_init : int, default=1
         Number of starts; the one of least J is kept. From given centers there is one.
     max_iter : int, default=300
@@ -300,7 +301,7 @@ class KMeans(FittedKMeans, Clusterer):
         key = Key(int(check_random_state(self.random_state).randint(2**31)), iteration=len(rows))
         with computing(self.n_threads):
             if first:
-                init = resolve_init(self.init, C, data.n_points, data.in_memory)
+                init = resolve_init(self.init, C, data, jumps=False)
                 model = self._first_model(data, self._centers(data, init, key), True)
                 data.begin(keep=False)
             else:

@@ -32,7 +32,7 @@ COVARIANCE_TYPES = ("tied_spherical", "spherical", "diag", "tied", "full")
 EXACT_AUTO, KEPT_AUTO = 16, 5
 # With search="auto", the exact search is left at so many components and so many evaluations an iteration.
 PARTIAL_COMPONENTS, PARTIAL_EVALUATIONS = 128, 2**20
-TWO_LEVEL_COMPONENTS = 256  # from which on k-means++ takes longer than such a fit
+TWO_LEVEL_COMPONENTS = 4096  # from which on k-means++ takes too long, whatever follows
 # Below, k-means goes by bounds in so few dimensions, from so many components and so many evaluations an iteration.
 BOUNDED_FEATURES, BOUNDED_COMPONENTS, BOUNDED_EVALUATIONS = 4, 32, 2**21
 SPARSE_COMPONENTS = 4096  # whose lists are complete, where rows are sparse
@@ -315,9 +315,13 @@ def resolve_regroup(search: Search, data: Data) -> bool:
     return bool(search.regroup)
 
 
-def resolve_init(init: Any, n_components: int, n_points: int, in_memory: bool) -> Any:
-    """The start that "auto" means: in two levels for many components and for data on disk, else k-means++."""
+def resolve_init(init: Any, n_components: int, data: Data, jumps: bool) -> Any:
+    """The start that "auto" means: in two levels for many components and for data on disk, else k-means++.
+
+    jumps: whether what follows takes components from where two share a cluster to where one has several, as starts in
+    two levels need; without, "many" are those for which k-means++ takes too long
+    """
     if isinstance(init, str) and init == "auto":
-        many = n_components >= TWO_LEVEL_COMPONENTS and are_many(n_components, n_points)
-        return "two-level" if many or not in_memory else "k-means++"
+        many = are_many(n_components, data.n_points) and (jumps or n_components >= TWO_LEVEL_COMPONENTS)
+        return "two-level" if many or not data.in_memory else "k-means++"
     return init

@@ -13,6 +13,7 @@ from cprime.kernels.native import (
     min_distances,
     nearest,
     posterior,
+    potentials,
     spread_out,
 )
 from cprime.kernels.native_bounds import Bounds, Moves
@@ -32,6 +33,7 @@ from cprime.kernels.native_local import (
     CenterCells,
     Found,
     Walked,
+    changed,
     evidence,
     grouped_order,
     keep_nearest,
@@ -61,6 +63,7 @@ __all__ = [
     "along",
     "best",
     "best_among",
+    "changed",
     "cut_line",
     "evidence",
     "expect_all",
@@ -78,6 +81,7 @@ __all__ = [
     "nearest_among",
     "nearest_bounded",
     "posterior",
+    "potentials",
     "products",
     "projected",
     "reassign",

@@ -108,17 +108,58 @@ def projected(X: Floats, direction: NDArray[np.float64]) -> Floats:
 
 
 def min_distances(
-    X: Floats, candidates: Floats, current: Floats | None = None, *, n_threads: int | None = None
+    X: Floats,
+    candidates: Floats,
+    current: Floats | None = None,
+    *,
+    out: Floats | None = None,
+    n_threads: int | None = None,
 ) -> Floats:
-    """Squared distance of every row to every candidate, or `current` where that is less: (L, n) of X's dtype."""
+    """Squared distance of every row to every candidate, or `current` where that is less: (L, n) of X's dtype.
+
+    They are written to `out`, where that is given: of this shape and dtype, with rows one behind the other.
+    """
     X = check.rows(X, "X")
     candidates = check.matrix(candidates, "candidates", X)
     if current is not None:
         current = check.contiguous(current, X.dtype)
         if current.shape != (len(X),):
             raise ValueError(f"current must have shape ({len(X)},), got {current.shape}")
-    out = np.empty((len(candidates), len(X)), dtype=X.dtype)
+    shape = len(candidates), len(X)
+    if out is None:
+        out = np.empty(shape, dtype=X.dtype)
+    elif out.shape != shape or out.dtype != X.dtype or not out.flags.c_contiguous:
+        raise ValueError(f"out must be contiguous {X.dtype} of shape {shape}, got {out.dtype} of shape {out.shape}")
     _core.distances(check.core(X), candidates, current, out, resolve_threads(n_threads))
+    return out
+
+
+def potentials(
+    squares: Floats,
+    closest: Floats,
+    sample_weight: Floats | None = None,
+    *,
+    candidates: NDArray[np.int64] | None = None,
+    n_threads: int | None = None,
+) -> NDArray[np.float64]:
+    """Σ_n w_n min(squares_ln, closest_n) of each candidate: what J would be if it were chosen too.
+
+    squares (L, n), as of `min_distances`    closest (n,)    candidates (m,) int64: rows of squares, None for all
+    """
+    squares = check.contiguous(squares)
+    if squares.ndim != 2 or squares.dtype not in (np.float32, np.float64):
+        raise TypeError(f"squares must be a matrix of float32 or float64, got {squares.dtype} of {squares.ndim} axes")
+    L, n = squares.shape
+    closest = check.contiguous(closest, squares.dtype)
+    if closest.shape != (n,):
+        raise ValueError(f"closest must have shape ({n},), got {closest.shape}")
+    if candidates is not None:
+        candidates = check.contiguous(candidates, np.int64)
+        if candidates.size and (candidates.min() < 0 or candidates.max() >= L):
+            raise ValueError(f"candidates must be rows of squares, 0 to {L - 1}, got {candidates}")
+    weights = check.weights(sample_weight, n)
+    out = np.empty(L if candidates is None else len(candidates))
+    _core.potentials(squares, candidates, closest, weights, out, resolve_threads(n_threads))
     return out
 
 

@@ -322,6 +322,28 @@ def grouped_order(labels: NDArray[np.int32], n_components: int, *, n_threads: in
     return order
 
 
+def changed(
+    after: NDArray[np.int32],
+    before: NDArray[np.int32],
+    n_columns: int | None = None,
+    *,
+    n_threads: int | None = None,
+) -> NDArray[np.bool_]:
+    """Which points do not keep what they have kept before: (n,).
+
+    after (n, H), before (n, H') int32    n_columns: how many are compared, None for all, which must be as many then
+    """
+    widths = check.width(after, "after"), check.width(before, "before")
+    after = check.kept(after, "after", (len(after), widths[0]))
+    before = check.kept(before, "before", (len(after), widths[0 if n_columns is None else 1]))
+    n_columns = widths[0] if n_columns is None else check.count(n_columns, "n_columns")
+    if n_columns > min(widths):
+        raise ValueError(f"n_columns must be at most {min(widths)}, the columns of both, got {n_columns}")
+    out = np.empty(len(after), dtype=bool)
+    _core.changed(after, before, n_columns, out, resolve_threads(n_threads))
+    return out
+
+
 def gather(X: Floats, order: NDArray[np.int64], *, n_threads: int | None = None) -> Floats:
     """X[order] for rows, by several threads: a C-contiguous copy (len(order), D)."""
     X = check.matrix(X, "X")

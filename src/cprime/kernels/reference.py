@@ -29,6 +29,7 @@ from cprime.kernels.reference_gaussians import (
 from cprime.kernels.reference_line import cut_line
 from cprime.kernels.reference_local import (
     CenterCells,
+    changed,
     check_ids,
     check_range,
     evidence,
@@ -48,6 +49,7 @@ __all__ = [
     "along",
     "best",
     "best_among",
+    "changed",
     "cut_line",
     "evidence",
     "expect_all",
@@ -64,6 +66,7 @@ __all__ = [
     "nearest_among",
     "nearest_bounded",
     "posterior",
+    "potentials",
     "products",
     "projected",
     "reassign",
@@ -110,21 +113,55 @@ def projected(X: NDArray, direction: NDArray) -> NDArray:
 
 
 def min_distances(
-    X: NDArray, candidates: NDArray, current: NDArray | None = None, *, n_threads: int | None = None
+    X: NDArray,
+    candidates: NDArray,
+    current: NDArray | None = None,
+    *,
+    out: NDArray | None = None,
+    n_threads: int | None = None,
 ) -> NDArray:
     """Give min(‖x_n − y_l‖², current_n) for each candidate y_l: the update of D² sampling.
 
-    X (n, D), candidates (L, D), current (n,) of one dtype T     returns (L, n) T, squared
+    X (n, D), candidates (L, D), current (n,) of one dtype T     returns (L, n) T, squared: `out`, where it is given
     """
     check.matrix(X, "X")
     check.matrix(candidates, "candidates", X)
     distances = squared_distances(X, candidates).T.astype(X.dtype)
-    if current is None:
+    if current is not None:
+        _check_vector(X, "current", current)
+        if current.dtype != X.dtype:
+            raise TypeError(f"current has dtype {current.dtype}, expected the dtype of X, {X.dtype}.")
+        distances = np.minimum(distances, current)
+    if out is None:
         return np.ascontiguousarray(distances)
-    _check_vector(X, "current", current)
-    if current.dtype != X.dtype:
-        raise TypeError(f"current has dtype {current.dtype}, expected the dtype of X, {X.dtype}.")
-    return np.minimum(distances, current)
+    if out.shape != distances.shape or out.dtype != X.dtype:
+        raise ValueError(f"out has shape {out.shape} of {out.dtype}, expected {distances.shape} of {X.dtype}.")
+    out[:] = distances
+    return out
+
+
+def potentials(
+    squares: NDArray,
+    closest: NDArray,
+    sample_weight: NDArray | None = None,
+    *,
+    candidates: NDArray | None = None,
+    n_threads: int | None = None,
+) -> NDArray:
+    """Give Σ_n w_n min(squares_ln, closest_n) of each candidate: J with it, by which greedy D² sampling chooses.
+
+    squares (L, n), closest (n,) of one dtype, candidates (m,) rows of squares, None for all     returns (m,) float64
+    """
+    if squares.ndim != 2 or squares.dtype not in (np.float32, np.float64):
+        raise TypeError(f"squares should be a matrix of floats, got {squares.dtype} of shape {squares.shape}.")
+    if closest.shape != squares.shape[1:]:
+        raise ValueError(f"closest has shape {closest.shape}, expected {squares.shape[1:]}.")
+    weights = _weights(closest, sample_weight)
+    if candidates is not None:
+        if not ((candidates >= 0) & (candidates < len(squares))).all():
+            raise ValueError(f"candidates has rows outside 0 to {len(squares) - 1}.")
+        squares = squares[candidates]
+    return np.minimum(squares, closest).astype(np.float64) @ weights
 
 
 def posterior(values: NDArray, scale: float = 1.0, *, n_threads: int | None = None) -> Posterior:

@@ -168,6 +168,21 @@ def grouped_order(labels: NDArray, n_components: int, *, n_threads: int | None =
     return np.argsort(labels, kind="stable")
 
 
+def changed(after: NDArray, before: NDArray, n_columns: int | None = None, *, n_threads: int | None = None) -> NDArray:
+    """Tell which rows of two tables differ in their first columns; in all of them, and as many, for None.
+
+    after (n, H), before (n, H') int32     returns (n,) bool
+    """
+    for name, table in (("after", after), ("before", before)):
+        if table.ndim != 2 or table.dtype != np.int32:
+            raise TypeError(f"{name} should be a matrix of int32, got {table.dtype} of {table.ndim} axes.")
+    if len(before) != len(after) or (n_columns is None and before.shape != after.shape):
+        raise ValueError(f"before has shape {before.shape}, expected {after.shape}.")
+    if n_columns is not None and not 0 < n_columns <= min(after.shape[1], before.shape[1]):
+        raise ValueError(f"n_columns={n_columns} should be from 1 to the columns of both.")
+    return (after[:, :n_columns] != before[:, :n_columns]).any(axis=1)
+
+
 def gather(X: NDArray, order: NDArray, *, n_threads: int | None = None) -> NDArray:
     """Copy the rows of X in the given order.
 

@@ -4,7 +4,7 @@ import logging
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-from scipy.linalg.lapack import dpotrf, dtrtri
+from scipy.linalg.lapack import dtrtri
 
 logger = logging.getLogger("cprime")
 
@@ -25,12 +25,11 @@ def repaired(
     Where one is not, but for rounding, the least of 1e-10, 1e-9 … of its mean variance that makes it so is added to its
     diagonal, with a message in the log; never less than numbers of `dtype`, the data's, can tell from 0.
     """
-    given, covariances, lower = covariances, covariances.copy(), np.empty_like(covariances)
+    given, covariances = covariances, covariances.copy()
     n_repaired = 0
-    for c, covariance in enumerate(given):
-        lower[c], failed = _factor(covariance)
-        if not failed:
-            continue
+    lower, bad = _factors(covariances)
+    for c in np.flatnonzero(bad):
+        covariance, failed = given[c], True
         if not np.isfinite(covariance).all():
             raise np.linalg.LinAlgError(f"the covariance of component {c} is not finite")
         n_repaired += 1
@@ -40,18 +39,25 @@ def repaired(
         jitter = _JITTER
         while failed:
             covariances[c] = covariance + max(jitter * unit, least) * np.eye(D)
-            lower[c], failed = _factor(covariances[c])
+            (lower[c],), (failed,) = _factors(covariances[c : c + 1])
             jitter *= 10
     if n_repaired:
         logger.info("%d singular covariance(s) repaired: a little was added to their diagonals", n_repaired)
     return covariances, lower
 
 
-def _factor(covariance: NDArray[np.float64]) -> tuple[NDArray[np.float64], bool]:
-    """The lower Cholesky factor (D, D), and whether there is none that means anything."""
-    lower, failed = dpotrf(covariance, lower=1, clean=1)
+def _factors(covariances: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The lower Cholesky factors (C, D, D), and of which components there is none that means anything (C,)."""
+    try:
+        lower = np.linalg.cholesky(covariances).astype(np.float64, copy=False)  # NumPy does not say of what type
+    except np.linalg.LinAlgError:  # of one, which it does not name
+        if len(covariances) == 1:
+            return np.zeros_like(covariances), np.ones(1, dtype=bool)
+        parts = [_factors(covariances[c : c + 1]) for c in range(len(covariances))]
+        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+    left, given = (np.diagonal(array, axis1=1, axis2=2) for array in (lower, covariances))
     # NaN, which not every LAPACK reports, is above nothing
-    return lower, bool(failed) or not (np.square(np.diagonal(lower)) > _SINGULAR * np.diagonal(covariance)).all()
+    return lower, np.logical_not((np.square(left) > _SINGULAR * given).all(axis=1))
 
 
 def inverses(lower: NDArray[np.float64]) -> NDArray[np.float64]:

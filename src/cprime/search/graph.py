@@ -15,6 +15,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime import kernels
 from cprime._random import Key, Purpose
 from cprime.block import Block, Kept
 from cprime.kernels.native import Floats
@@ -88,7 +89,7 @@ class LookAround:
             after, evaluations = Kept(labels[:, np.newaxis], costs[:, np.newaxis]), 0
             if active is not None:
                 looked_at *= active
-        gone = after.winners != before
+        gone = kernels.changed(after.ids, kept.ids, 1)
         touched = np.zeros(C, dtype=bool)
         touched[before[gone]] = touched[after.winners[gone]] = True
         evaluations += int(np.bincount(before, minlength=C) @ looked_at)

@@ -117,7 +117,7 @@ def choose_by_kmeans_plusplus(
     masses = np.ones(len(X)) if sample_weight is None else sample_weight
     indices[0] = order[draw(np.cumsum(masses[order]), rng.uniform(size=1))[0]]
     closest = kernels.min_distances(X, gather(X, indices[:1]), n_threads=n_threads)[0]
-    c = 1
+    c, room = 1, np.empty((0, len(X)), dtype=X.dtype)
     while c < n_clusters:
         cumulative = cumulative_mass(closest, sample_weight, order)
         if not cumulative[-1] > 0:
@@ -126,7 +126,9 @@ def choose_by_kmeans_plusplus(
         n_proposed = n_local_trials * steps + (n_local_trials * steps // _SPARE if steps > 1 else 0)
         proposed = order[draw(cumulative, rng.uniform(size=n_proposed))]
         bars = rng.uniform(size=n_proposed) * closest[proposed]
-        distances = kernels.min_distances(X, gather(X, proposed), closest, n_threads=n_threads)
+        if n_proposed > len(room):
+            room = np.empty((n_proposed, len(X)), dtype=X.dtype)
+        distances = kernels.min_distances(X, gather(X, proposed), closest, out=room[:n_proposed], n_threads=n_threads)
         places = iter(range(n_proposed))
         while c < n_clusters:
             candidates: list[int] = []
@@ -137,9 +139,12 @@ def choose_by_kmeans_plusplus(
                         break
             if len(candidates) < n_local_trials:
                 break
-            there = np.minimum(distances[candidates], closest)
-            best = int(np.argmin(_potentials(there, sample_weight)))
-            indices[c], closest = proposed[candidates[best]], there[best].copy()
+            potentials = kernels.potentials(
+                distances, closest, sample_weight, candidates=np.array(candidates), n_threads=n_threads
+            )
+            best = candidates[int(potentials.argmin())]
+            indices[c] = proposed[best]
+            np.minimum(distances[best], closest, out=closest)
             c += 1
     return indices
 
@@ -165,10 +170,3 @@ def cumulative_mass(distances: NDArray, sample_weight: NDArray | None, order: ND
     """Running sum of w_n d_n² in the given order, (n,) float64."""
     mass = distances if sample_weight is None else distances * sample_weight
     return np.cumsum(mass[order], dtype=np.float64)
-
-
-def _potentials(distances: NDArray, sample_weight: NDArray | None) -> NDArray:
-    """Σ_n w_n d_ln² for each candidate, (L,) float64; not by BLAS, whose sums depend on its threads."""
-    if sample_weight is None:
-        return distances.sum(axis=1, dtype=np.float64)
-    return np.einsum("ln,n->l", distances, sample_weight, dtype=np.float64, casting="same_kind")

@@ -35,7 +35,7 @@ def extended(
         drawn = draw(cumulative, rng.uniform(size=2 + int(math.log(len(centers) + n_more))))
         candidates = gather(X, drawn)
         distances = kernels.min_distances(X, candidates, closest, n_threads=n_threads)
-        best = int(np.argmin(np.einsum("ln,n->l", distances, weights, dtype=np.float64)))
+        best = int(kernels.potentials(distances, closest, weights, n_threads=n_threads).argmin())
         added.append(candidates[best : best + 1])
         closest = distances[best].copy()
     return np.concatenate(added)

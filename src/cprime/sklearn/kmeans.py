@@ -109,7 +109,7 @@ class KMeans(Nearest, sklearn.cluster.KMeans):
 
     - Up to some 2²⁷ products (rows · features · clusters · their logarithm) a fit starts from scikit-learn's own draws
       and looks at all centers: the same `random_state` gives the same clusters. Beyond, start and search are those of
-      `cprime.KMeans`: "graph" from 128 clusters and 2²⁰ evaluations an iteration, "two-level" from 256 clusters.
+      `cprime.KMeans`: "graph" and "two-level" from 128 clusters and 2²⁰ evaluations an iteration.
       ``algorithm="elkan"`` asks for the exact search by bounds at any size.
     - `copy_x` has no effect: data are neither moved nor copied.
 

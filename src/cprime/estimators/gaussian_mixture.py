@@ -339,7 +339,7 @@ class GaussianMixture(FittedMixture):
     def _first_batch(self, data: Data, key: Key) -> Model:
         """The parameters that a first batch starts from."""
         init, given = self._start(data)
-        init = resolve_init(init, self.n_components, data, jumps=False)
+        init = resolve_init(init, self.n_components, data, quick=True)
         model = given.first_model(data, self._centers(data, init, key), True)
         return em.begin(data, model, replace(self._plan(data), search=Full(), regroup=False), key).model
 

@@ -301,7 +301,7 @@ class KMeans(FittedKMeans, Clusterer):
         key = Key(int(check_random_state(self.random_state).randint(2**31)), iteration=len(rows))
         with computing(self.n_threads):
             if first:
-                init = resolve_init(self.init, C, data, jumps=False)
+                init = resolve_init(self.init, C, data, quick=True)
                 model = self._first_model(data, self._centers(data, init, key), True)
                 data.begin(keep=False)
             else:

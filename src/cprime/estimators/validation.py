@@ -315,13 +315,13 @@ def resolve_regroup(search: Search, data: Data) -> bool:
     return bool(search.regroup)
 
 
-def resolve_init(init: Any, n_components: int, data: Data, jumps: bool) -> Any:
+def resolve_init(init: Any, n_components: int, data: Data, quick: bool) -> Any:
     """The start that "auto" means: in two levels for many components and for data on disk, else k-means++.
 
-    jumps: whether what follows takes components from where two share a cluster to where one has several, as starts in
-    two levels need; without, "many" are those for which k-means++ takes too long
+    quick: whether a start that takes longer is not worth it: jumps follow, which mend one that misses clusters, or it is
+    of a batch; else "many" are those for which k-means++ takes too long
     """
     if isinstance(init, str) and init == "auto":
-        many = are_many(n_components, data.n_points) and (jumps or n_components >= TWO_LEVEL_COMPONENTS)
+        many = are_many(n_components, data.n_points) and (quick or n_components >= TWO_LEVEL_COMPONENTS)
         return "two-level" if many or not data.in_memory else "k-means++"
     return init

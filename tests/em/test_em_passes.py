@@ -184,7 +184,7 @@ def test_hard_sums_are_those_of_the_winners(weighted):
 
 
 def test_rows_that_differ_anywhere():
-    ids = np.array([[1, 2], [3, 4], [5, 6]])
-    assert _differ(ids, np.array([[1, 2], [0, 4], [5, 0]])).tolist() == [False, True, True]
-    assert _differ(ids[:, :1], np.array([[1], [0], [5]])).tolist() == [False, True, False]
+    ids = np.array([[1, 2], [3, 4], [5, 6]], dtype=np.int32)
+    assert _differ(ids, np.array([[1, 2], [0, 4], [5, 0]], dtype=np.int32)).tolist() == [False, True, True]
+    assert _differ(ids[:, :1], np.array([[1], [0], [5]], dtype=np.int32)).tolist() == [False, True, False]
     assert _differ(ids, ids[:, :1]).tolist() == [True] * 3

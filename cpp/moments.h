@@ -75,8 +75,6 @@ template <class T> class Products {
         std::fill_n(mean_.get(), step_, 0.0);
         std::copy_n(m, bottom_, mean_.get());
         std::fill_n(sum_.get(), step_, 0.0);
-        std::fill_n(plain_.get(), RUN * step_, 0.0);
-        std::fill_n(weighted_.get(), RUN * step_, 0.0);
     }
 
     void add(const T *const *rows, const double *weights, int n, double *second) {
@@ -112,7 +110,8 @@ template <class T> class Products {
 
     void read(const T *x, double weight, double *plain, double *weighted) {
         const auto w = V::fill(weight);
-        for (int k = 0; k < bottom_; k += W) {
+        int k = 0;
+        for (; k < bottom_; k += W) {
             alignas(64) T part[simd<T>::width];
             if (D_ - k < W)
                 simd<T>::store(part, simd<T>::load_first(x + k, D_ - k));
@@ -121,6 +120,10 @@ template <class T> class Products {
             V::store(plain + k, d);
             V::store(weighted + k, wd);
             V::store(sum_ + k, V::load(sum_ + k) + wd);
+        }
+        for (; k < static_cast<int>(step_); k += W) {
+            V::store(plain + k, typename V::vec{});
+            V::store(weighted + k, typename V::vec{});
         }
     }
 

@@ -318,8 +318,8 @@ def resolve_regroup(search: Search, data: Data) -> bool:
 def resolve_init(init: Any, n_components: int, data: Data, quick: bool) -> Any:
     """The start that "auto" means: in two levels for many components and for data on disk, else k-means++.
 
-    quick: whether a start that takes longer is not worth it: jumps follow, which mend one that misses clusters, or it is
-    of a batch; else "many" are those for which k-means++ takes too long
+    quick: whether a start that takes longer is not worth it: jumps follow, which mend one that misses clusters, or it
+    is of a batch; else "many" are those for which k-means++ takes too long
     """
     if isinstance(init, str) and init == "auto":
         many = are_many(n_components, data.n_points) and (quick or n_components >= TWO_LEVEL_COMPONENTS)

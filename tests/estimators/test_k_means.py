@@ -5,6 +5,7 @@ import pytest
 from estimator_data import DTYPES, clustered
 
 from cprime import Bounds, KMeans
+from cprime.search import Graph
 from cprime.seeding import kmeans_plusplus
 
 
@@ -132,3 +133,33 @@ def test_every_start_finds_clusters_that_are_plain_to_see(init):
     km = KMeans(5, init=init, n_init=20, random_state=0).fit(X)
     assert len({*zip(km.labels_.tolist(), truth.tolist(), strict=True)}) == 5
     assert km.variance_ == pytest.approx(1, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("given", "start"),
+    [
+        ({}, "two-level"),  # jumps follow
+        ({"search": "full"}, "k-means++"),
+        ({"search": "bounded"}, "k-means++"),
+        ({"epsilon": 0.1}, "k-means++"),
+        ({"search": Graph(exchange=False)}, "k-means++"),
+        ({"n_clusters": 127}, "k-means++"),
+    ],
+)
+def test_the_start_is_in_two_levels_where_jumps_mend_it(given, start):
+    X = clustered(8300, 3)
+    fits = [
+        KMeans(**{"n_clusters": 130, **given}, init=init, max_iter=1, random_state=0).fit(X) for init in ("auto", start)
+    ]
+    assert np.array_equal(fits[0].cluster_centers_, fits[1].cluster_centers_)
+    other = "k-means++" if start == "two-level" else "two-level"
+    third = KMeans(**{"n_clusters": 130, **given}, init=other, max_iter=1, random_state=0).fit(X)
+    assert not np.array_equal(fits[0].cluster_centers_, third.cluster_centers_)
+
+
+def test_exact_searches_find_many_clusters_that_are_far_apart():
+    rng = np.random.default_rng(0)
+    means = rng.normal(size=(300, 3))
+    X = (means[rng.integers(300, size=9000)] + 0.02 * rng.normal(size=(9000, 3))).astype(np.float32)
+    exact, jumping = (KMeans(300, search=search, random_state=0).fit(X).inertia_ for search in ("full", "auto"))
+    assert exact < 1.1 * jumping

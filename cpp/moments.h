@@ -70,8 +70,8 @@ template <class T> class Products {
     Products(const T *m, int D, Part part)
         : D_(D), first_tile_(part.i * tiles(D) / part.n), last_tile_((part.i + 1) * tiles(D) / part.n),
           top_(first_tile_ * TILE_ROWS), bottom_(std::min(D, last_tile_ * TILE_ROWS)), panels_((bottom_ + L - 1) / L),
-          step_((std::max(panels_ * L, last_tile_ * TILE_ROWS) / W | 1) * W + W), // not a power of two
-          mean_(step_), sum_(step_), plain_(RUN * step_), weighted_(RUN * step_) {
+          step_(((std::max(panels_ * L, last_tile_ * TILE_ROWS) + W - 1) / W | 1) * W), mean_(step_), sum_(step_),
+          plain_(RUN * step_), weighted_(RUN * step_) {
         std::fill_n(mean_.get(), step_, 0.0);
         std::copy_n(m, bottom_, mean_.get());
         std::fill_n(sum_.get(), step_, 0.0);
@@ -128,7 +128,7 @@ template <class T> class Products {
     }
 
     int D_, first_tile_, last_tile_, top_, bottom_, panels_; // its tiles, coordinates, and panels of columns
-    std::size_t step_;                                       // from one difference to the next
+    std::size_t step_; // from one difference to the next: an odd number of vectors, which use all of a cache
     Scratch<double> mean_, sum_, plain_, weighted_;
 };
 

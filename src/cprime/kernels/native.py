@@ -154,7 +154,7 @@ def potentials(
     if closest.shape != (n,):
         raise ValueError(f"closest must have shape ({n},), got {closest.shape}")
     if candidates is not None:
-        candidates = check.contiguous(candidates, np.int64)
+        candidates = check.positions(candidates, "candidates")
         if candidates.size and (candidates.min() < 0 or candidates.max() >= L):
             raise ValueError(f"candidates must be rows of squares, 0 to {L - 1}, got {candidates}")
     weights = check.weights(sample_weight, n)

@@ -14,9 +14,10 @@ This page is made from [{results}]({results}) by `python -m benchmarks page`: me
 
 Every competitor is called through a small adapter (`benchmarks/peers/`) in a process of its own, with the same float32
 data, the same number of threads and, where it takes one, the same start: distinct random rows, drawn anew for each
-round. Where it makes its own start, that is timed with the rest. Competitors take turns, round by round. What a result
-is worth is computed from the centers that came back, over all centers and from differences, never taken from a peer's
-report.
+round. Where it makes its own start, that is timed with the rest. A peer that multiplies matrices by OpenBLAS is given
+the kernels that it is fastest with (`benchmarks/blas.py`) where its own choice is slower. Competitors take turns, round
+by round. What a result is worth is computed from the centers that came back, over all centers and from differences,
+never taken from a peer's report.
 
 `make bench` runs a short profile in at most ten minutes on two processors, `make bench-full` the whole.
 `python -m benchmarks time-to-quality --data my.npy -C 5000` compares on a file of your own, and

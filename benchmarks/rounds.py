@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks import blas
 from benchmarks.data import random_start
 from benchmarks.peers import PEERS, Settings, shown
 from benchmarks.quality import judge
@@ -34,11 +35,15 @@ def plan(names: Iterable[str], X: NDArray, C: int) -> tuple[list[str], list[Reco
 
 @contextmanager
 def workers(names: Iterable[str], X: NDArray, n_threads: int) -> Iterator[dict[str, Worker]]:
-    """A process for each peer, all with the same data."""
+    """A process for each peer, all with the same data, each with the kernels of OpenBLAS that it is fastest with."""
     with tempfile.TemporaryDirectory(prefix="cprime-benchmark-") as folder, ExitStack() as stack:
         path = Path(folder) / "X.npy"
         np.save(path, X)
-        yield {name: stack.enter_context(Worker(name, path, n_threads)) for name in names}
+        yield {name: stack.enter_context(_worker(name, path, n_threads)) for name in names}
+
+
+def _worker(name: str, path: Path, n_threads: int) -> Worker:
+    return Worker(name, path, n_threads, environment={blas.VARIABLE: blas.fastest(PEERS[name].distribution, n_threads)})
 
 
 def repeat(
@@ -63,6 +68,7 @@ def repeat(
             "version": PEERS[name].version,
             "settings": settings,
             "start": PEERS[name].start,
+            "blas": blas.fastest(PEERS[name].distribution, n_threads),
             **{key: [] for key in ("seconds", "value", "reported", "n_iter", "memory", "extra")},
         }
         for name, settings in runs

@@ -6,12 +6,13 @@ So libraries that bring threads of their own do not disturb each other, and a fi
 import multiprocessing
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from time import perf_counter
+from types import MappingProxyType
 from typing import Self
 
 import numpy as np
@@ -21,6 +22,7 @@ from benchmarks.peers import PEERS, Fitted, Settings, Task
 
 _CONTEXT = multiprocessing.get_context("spawn")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 _WARM_UP = (8192, 160)  # points and clusters of the fit before the first that is timed
 
 
@@ -45,12 +47,15 @@ class Worker:
 
     data: a .npy file, beside which goes what the peer prints
     warm: whether a small fit comes before the first that is timed; without, the library is imported and no more
+    environment: variables that it begins with, besides the numbers of threads
     """
 
-    def __init__(self, peer: str, data: Path, n_threads: int, warm: bool = True) -> None:
+    def __init__(
+        self, peer: str, data: Path, n_threads: int, warm: bool = True, environment: Mapping[str, str] = _NOTHING
+    ) -> None:
         self._log = data.with_name(f"{peer}.log")
         self._arguments = (peer, data, self._log, n_threads, warm)
-        self._n_threads = n_threads
+        self._environment = {**dict.fromkeys(_THREADS, str(n_threads)), **environment}
         self._process: multiprocessing.process.BaseProcess | None = None
         self._connection: Connection | None = None
 
@@ -83,7 +88,7 @@ class Worker:
     def _begin(self) -> None:
         self._connection, other = _CONTEXT.Pipe()
         self._process = _CONTEXT.Process(target=serve, args=(other, *self._arguments), daemon=True)
-        with _environment({name: str(self._n_threads) for name in _THREADS}):
+        with environment(self._environment):
             self._process.start()
         other.close()
         self._answer(None)
@@ -113,8 +118,8 @@ class Worker:
 
 
 @contextmanager
-def _environment(values: dict[str, str]) -> Iterator[None]:
-    """Variables that a new process is to begin with."""
+def environment(values: dict[str, str]) -> Iterator[None]:
+    """Variables that a new process, or a library that is loaded, is to begin with."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:

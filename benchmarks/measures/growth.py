@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from benchmarks import executions
+from benchmarks import blas, executions
 from benchmarks.data import Data
 from benchmarks.measures import options as given
 from benchmarks.peers import PEERS, Settings
@@ -168,9 +168,7 @@ def report(records: list[Record]) -> str:
         parts.append(f"### {_heading(group)}\n\n{table(columns, rows)}")
         if group[0].get("executions"):
             parts.append(_against_memory(group, values))
-        missing = left_out(group)
-        if missing:
-            parts.append(missing)
+        parts += filter(None, (blas.note(group), left_out(group)))
     return "\n\n".join(parts)
 
 

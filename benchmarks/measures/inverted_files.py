@@ -6,7 +6,6 @@ long as there are no more. Iterations are those of the index's own setting, ten,
 """
 
 import argparse
-import os
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -15,10 +14,12 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from benchmarks import blas
 from benchmarks.measures import options as given
 from benchmarks.plots import Curve, draw
 from benchmarks.records import Record
 from benchmarks.tables import case, grouped, table
+from benchmarks.worker import environment
 
 TITLE = "Inverted files"
 K = 10
@@ -36,7 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def measure(options: argparse.Namespace) -> Iterator[list[Record]]:
-    import faiss
+    kind = blas.fastest("faiss-cpu", options.threads)
+    with environment({blas.VARIABLE: kind}):
+        import faiss
 
     faiss.omp_set_num_threads(options.threads)
     for data, C, common in given.cases(options, "inverted-files"):
@@ -49,7 +52,7 @@ def measure(options: argparse.Namespace) -> Iterator[list[Record]]:
         exact = faiss.IndexFlatL2(X.shape[1])
         exact.add(X)
         truth = exact.search(queries, K)[1]
-        common |= {"N": len(X), "blas": os.environ.get("OPENBLAS_CORETYPE", "")}
+        common |= {"N": len(X), "blas": kind}
         for trainer, iterations in (("cprime", options.ours), ("faiss", options.theirs)):
             for niter in iterations:
                 index = faiss.IndexIVFFlat(faiss.IndexFlatL2(X.shape[1]), X.shape[1], C)
@@ -128,8 +131,8 @@ def _compared(group: list[Record]) -> str:
                 f"- {_name(ours)} is trained {faster:.1f} times faster than {_name(theirs)}; its recall at equal "
                 f"nprobe differs by {min(gaps):+.4f} to {max(gaps):+.4f}."
             )
-    blas = group[0]["blas"]
-    return "\n".join([*lines, f"\nOPENBLAS_CORETYPE is {blas or 'not set'}, which faiss's products of matrices go by."])
+    kernels = group[0]["blas"]
+    return "\n".join([*lines, *([f"\nfaiss with the kernels of OpenBLAS for {kernels}."] if kernels else [])])
 
 
 def figures(records: list[Record]) -> dict[str, Figure]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from matplotlib.figure import Figure
 
+from benchmarks import blas
 from benchmarks.machine import read_seconds, sgemm_rate
 from benchmarks.measures import options as given
 from benchmarks.measures.options import MIXTURES
@@ -138,7 +139,7 @@ def _case_report(records: list[Record]) -> str:
         f" sgemm's peak take {sgemm:.3g} s. Medians of {len(first['seconds'])} round(s), with from where to where they"
         " went."
     )
-    return "\n\n".join(part for part in (table(columns, rows), note, left_out(records)) if part)
+    return "\n\n".join(part for part in (table(columns, rows), note, blas.note(records), left_out(records)) if part)
 
 
 def _against(record: Record, first: Record) -> str:

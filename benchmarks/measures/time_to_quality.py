@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
+from benchmarks import blas
 from benchmarks.measures import options as given
 from benchmarks.measures.options import MIXTURES
 from benchmarks.peers import PEERS
@@ -130,7 +131,16 @@ def _case_report(records: list[Record]) -> str:
         " where they went; differences and speed-ups are taken round by round."
     )
     return "\n\n".join(
-        part for part in (table(columns, rows), note, _verdict(records), _notes(records), left_out(records)) if part
+        part
+        for part in (
+            table(columns, rows),
+            note,
+            _verdict(records),
+            _notes(records),
+            blas.note(records),
+            left_out(records),
+        )
+        if part
     )
 
 

@@ -12,6 +12,8 @@ from benchmarks.peers import PEERS, Fitted, Peer, Settings, Task
 from benchmarks.quality import inertia, judge
 from benchmarks.worker import FitFailed, Worker
 
+from benchmarks import blas
+
 C = 20
 
 
@@ -80,6 +82,32 @@ def test_peers_that_are_not_suitable_say_why():
     assert PEERS["faiss-sampled"].unsuitable(2000, 8, 4) is None
     assert "32 dimensions" in PEERS["faiss-super"].unsuitable(1000, 16, 4)
     assert PEERS["cprime"].unsuitable(1000, 16, 4) is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "chosen"),
+    [
+        ({"": 3.0, "Haswell": 2.0, "SkylakeX": float("inf"), "Zen": 1.0}, "Zen"),
+        ({"": 1.0, "Haswell": 0.96, "SkylakeX": 2.0, "Zen": 1.1}, ""),  # within the noise
+        ({"": 1.0, "Haswell": float("inf"), "SkylakeX": float("inf"), "Zen": float("inf")}, ""),
+    ],
+)
+def test_a_peer_is_given_the_kernels_that_it_is_clearly_fastest_with(seconds, chosen, monkeypatch):
+    monkeypatch.setattr(blas, "_seconds", lambda distribution, kind, n_threads: seconds[kind])
+    monkeypatch.setattr(blas.platform, "machine", lambda: "x86_64")
+    blas.fastest.cache_clear()
+    try:
+        assert blas.fastest("faiss-cpu", 1) == chosen
+        assert blas.fastest("cprime", 1) == ""
+    finally:
+        blas.fastest.cache_clear()
+
+
+@pytest.mark.long
+def test_kernels_with_which_a_fit_fails_are_never_chosen(monkeypatch):
+    assert blas._seconds("cprime", "Haswell", 1) < 60
+    monkeypatch.setattr(blas, "_LIMIT", 1e-6)
+    assert blas._seconds("cprime", "Haswell", 1) == float("inf")
 
 
 @pytest.mark.long

@@ -42,7 +42,7 @@ template <class T> struct NearestTask {
     // Null, or (N, H): then the nearest alone is measured, H - 1 others are near ones, and these are lower bounds of
     // the distances to them and, in the last place, to all that are not kept.
     T *lows;
-    bool improve = false; // with H = 1: `kept` and `distances` hold what is known, and only what is nearer is written
+    bool improve = false; // `kept` and `distances` hold what is known, and only what is nearer takes its place
 };
 
 // Rows whose bounds from before mostly say that their nearest centre is what it was; H - 1 others are bounded one by

@@ -23,30 +23,32 @@ template <class T> class CenterCells {
         packed_ = std::make_unique<PackedCenters<T>>(m, shift_.data(), 0, n_threads);
     }
 
-    // For each row the nearest center of its cell, where that is nearer than what is known; nothing where the cell is
-    // -1, or `least` is greater than the distance so far.
-    void improve(Matrix<T> X, Vector<std::int32_t> cells, Vector<T> least, OutVector<std::int32_t> labels,
-                 OutVector<T> squares, int n_threads) const {
+    // For each row the nearest centers of its cell, where they are nearer than what it keeps; nothing where the cell is
+    // -1, or `least` is greater than the last distance so far.
+    void improve(Matrix<T> X, Vector<std::int32_t> cells, Vector<T> least, OutTable<std::int32_t> kept,
+                 OutTable<T> squares, int n_threads) const {
         const Kernels<T> &kernel = kernels<T>();
         const Rows<T> x = rows(X), m = components(centers_);
         const std::size_t n_cells = begins_.size() - 1;
         require(x.D == m.D, "X and centers differ in their columns");
         require(cells.shape(0) == x.n && least.shape(0) == x.n, "cells, least");
-        require(labels.shape(0) == x.n && squares.shape(0) == x.n, "labels, squares");
+        const int H = columns(kept);
+        require(H > 0 && kept.shape(0) == x.n, "kept");
+        require(squares.shape(0) == x.n && squares.shape(1) == kept.shape(1), "squares");
         const KernelCall call;
         require_components(cells, n_cells, -1, "cells");
-        require_components(labels, m.n, -1, "labels");
+        require_components(kept, m.n, -1, "kept");
         std::vector<std::int32_t> reached(x.n); // the cell, or the number behind them all
         for (std::size_t n = 0; n < x.n; ++n) {
-            const bool left_out = cells.data()[n] < 0 || least.data()[n] > std::sqrt(squares.data()[n]);
+            const bool left_out = cells.data()[n] < 0 || least.data()[n] > std::sqrt(squares.data()[n * H + H - 1]);
             reached[n] = static_cast<std::int32_t>(left_out ? n_cells : cells.data()[n]);
         }
         std::vector<std::int64_t> entries;
         std::vector<std::size_t> begin = group(reached.data(), x.n, n_cells + 1, n_threads, entries);
         begin.pop_back(); // of those that are left out
-        NearestTask<T> task{x, m, packed_->panels(), nullptr, 1, labels.data(), squares.data(), nullptr};
+        NearestTask<T> task{x, m, packed_->panels(), nullptr, H, kept.data(), squares.data(), nullptr};
         task.improve = true;
-        for_each(segments(begin, kernel.nearest_rows(1, m.D, packed_->panels().coarse)), n_threads,
+        for_each(segments(begin, kernel.nearest_rows(H, m.D, packed_->panels().coarse)), n_threads,
                  [&](int c, std::size_t b, std::size_t e) {
                      kernel.improve(task, entries.data() + b, static_cast<int>(e - b), static_cast<int>(begins_[c]),
                                     static_cast<int>(begins_[c + 1]));
@@ -65,7 +67,7 @@ template <class T> void define_cells(nb::module_ &m, const char *name) {
         .def(nb::init<Matrix<T>, Vector<T>, Vector<std::int64_t>, int>(), argument<Matrix<T>>(), argument<Vector<T>>(),
              argument<Vector<std::int64_t>>(), nb::arg())
         .def("improve", &CenterCells<T>::improve, argument<Matrix<T>>(), argument<Vector<std::int32_t>>(),
-             argument<Vector<T>>(), argument<OutVector<std::int32_t>>(), argument<OutVector<T>>(), nb::arg());
+             argument<Vector<T>>(), argument<OutTable<std::int32_t>>(), argument<OutTable<T>>(), nb::arg());
 }
 
 } // namespace

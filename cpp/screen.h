@@ -97,7 +97,7 @@ template <class T> class Screen {
         if (!task_.hint && !task_.improve)
             return;
         full_[row] = full_after(task_.H);
-        const T farthest = task_.improve ? task_.distances[n] : farthest_of_hint(n);
+        const T farthest = task_.improve ? task_.distances[n * task_.H + task_.H - 1] : farthest_of_hint(n);
         // |x - m|^2 carries the error of its D terms, |x - shift|^2 that of the subtraction alone.
         constexpr double ulp = std::numeric_limits<T>::epsilon();
         const double score = ((1 + 2.0 * error_) * farthest - (1 - 4 * ulp) * square) / 2;
@@ -125,7 +125,7 @@ template <class T> class Screen {
         const auto sound = [&](int lane, T high) {
             return low[lane] > lowest && high < most;
         }; // else it bounds nothing
-        if (task_.improve) { // of whose lanes some may be those of other cells
+        if (task_.improve && task_.H == 1) { // of whose lanes some may be those of other cells
             for (std::uint32_t lanes = mask; lanes; lanes &= lanes - 1)
                 if (const T high = upper(__builtin_ctz(lanes)); sound(__builtin_ctz(lanes), high))
                     thresholds_[row] = std::min(thresholds_[row], high);
@@ -275,12 +275,21 @@ template <class T> class Screen {
             task_.distances[n] = best.square;
             return;
         }
-        Scratch<Candidate<T>> list(count);
-        each_square(n, id, count, [&](int i, T square) { list[i] = {comparable(square), id(i)}; });
-        sort_nearest(list.get(), H, count);
+        std::int32_t *kept = task_.kept + n * H;
+        T *squares = task_.distances + n * H;
+        const int n_known = task_.improve ? H : 0;
+        Scratch<Candidate<T>> list(n_known + count);
+        for (int h = 0; h < n_known; ++h)
+            list[h] = {squares[h], kept[h]};
+        int m = n_known;
+        each_square(n, id, count, [&](int i, T square) {
+            if (std::find(kept, kept + n_known, id(i)) == kept + n_known)
+                list[m++] = {comparable(square), id(i)};
+        });
+        sort_nearest(list.get(), H, m);
         for (int h = 0; h < H; ++h) {
-            task_.kept[n * H + h] = list[h].id;
-            task_.distances[n * H + h] = list[h].square;
+            kept[h] = list[h].id;
+            squares[h] = list[h].square;
         }
     }
 

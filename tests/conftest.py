@@ -26,3 +26,9 @@ def data_folder() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no real data: {folder} is not a folder (CPRIME_DATA names another)")
     return folder
+
+
+@pytest.fixture
+def cells_for_few(monkeypatch):
+    """Approximate predictions of few components go by cells too, not only those of many."""
+    monkeypatch.setattr("cprime.search.nearby._FEW", 0)

@@ -259,7 +259,7 @@ class _CenterCells:
         X: _Floats,
         cells: NDArray[np.int32],
         least: _Floats,
-        labels: NDArray[np.int32],
+        kept: NDArray[np.int32],
         squares: _Floats,
         n_threads: int,
         /,

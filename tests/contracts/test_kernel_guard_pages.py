@@ -32,9 +32,9 @@ def at_page_end(array):
 
 
 def cells(X, centers, known, place):
-    """The nearest in two cells, of rows that know a center."""
+    """The nearest in two cells, of rows that know a center and another one or more."""
     C, (n, D) = len(centers), X.shape
-    labels, squares = place(known.copy()), place(np.full(n, 4 * D, dtype=X.dtype))
+    labels, squares = place(known.copy()), place(np.full(known.shape, 4 * D, dtype=X.dtype))
     search = kernels.CenterCells(centers, place(np.array([0, C // 2, C])))
     search.improve(X, place(np.arange(n, dtype=np.int32) % 2), place(np.ones(n, dtype=X.dtype)), labels, squares)
     return labels, squares
@@ -54,7 +54,8 @@ def results(dtype, n, D, C, place):
         return kernels.Moves(*map(place, moves_between(*between)))
 
     found = {
-        "cells": cells(X, centers, labels, place),
+        "cells": cells(X, centers, labels[:, np.newaxis], place),
+        "cells, several kept": cells(X, centers, kept, place),
         "nearest": (kept, distances),
         "hinted": kernels.nearest(X, centers, H, hint=place(kept[::-1])),
         "bounded": kernels.nearest_bounded(X, centers, bounds, moves(centers, centers)),

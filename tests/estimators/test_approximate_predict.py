@@ -1,4 +1,4 @@
-"""`predict(approximate=True)` builds what it searches by once, and again where there are other centers."""
+"""Approximate predictions build what they search by once, and again where there are other parameters."""
 
 import pickle
 from copy import deepcopy
@@ -8,9 +8,10 @@ import pytest
 from estimator_data import clustered
 from sklearn.base import clone
 
-from cprime import KMeans, load
+from cprime import GaussianMixture, KMeans, load
 from cprime.neighbors import Cells
 
+pytestmark = pytest.mark.usefixtures("cells_for_few")
 C = 60
 X = clustered(1500, 3, n_clusters=40)
 OTHER = clustered(800, 3, seed=1, n_clusters=40)
@@ -120,3 +121,102 @@ def test_it_serves_any_number_of_threads():
     km = fitted()
     expected = km.predict(OTHER, approximate=True)
     np.testing.assert_array_equal(km.set_params(n_threads=3).predict(OTHER, approximate=True), expected)
+
+
+def test_centers_that_are_set_by_hand_count():
+    km = fitted()
+    km.predict(X, approximate=True)
+    km.cluster_centers_ = np.ascontiguousarray(km.cluster_centers_[::-1])
+    assert near(km, X) > 0.95
+
+
+TYPES = ["tied_spherical", "spherical", "tied", "diag", "full"]
+
+
+def mixed(covariance_type="diag", **changes):
+    options = {"covariance_type": covariance_type, "n_active": 3, "random_state": 0, "max_iter": 5, "tol": 0.5}
+    return GaussianMixture(40, **options | changes).fit(X)
+
+
+@pytest.mark.parametrize("covariance_type", TYPES)
+def test_probabilities_are_mostly_the_exact_ones(covariance_type):
+    gm = mixed(covariance_type)
+    exact, found = (gm.predict_proba(OTHER, sparse=True, approximate=a) for a in (False, True))
+    assert found.shape == (len(OTHER), 40)
+    assert found.dtype == exact.dtype
+    np.testing.assert_array_equal(np.diff(found.indptr), 3)
+    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-12)
+    sets = (found.indices.reshape(-1, 3) == exact.indices.reshape(-1, 3)).all(axis=1)
+    assert sets.mean() > 0.9
+    np.testing.assert_allclose(found.data.reshape(-1, 3)[sets], exact.data.reshape(-1, 3)[sets], atol=1e-9)
+    np.testing.assert_array_equal(gm.predict_proba(OTHER, approximate=True), found.toarray())
+    assert np.mean(gm.predict(OTHER, approximate=True) == gm.predict(OTHER)) > 0.97
+
+
+def test_where_every_component_has_a_probability_they_are_exact():
+    gm = mixed(n_active=None)
+    np.testing.assert_array_equal(gm.predict_proba(OTHER, approximate=True), gm.predict_proba(OTHER))
+
+
+def test_a_mixture_builds_once_and_again_for_other_parameters(built):
+    gm = mixed()
+
+    def asked():
+        gm.predict(X, approximate=True)
+        gm.predict_proba(OTHER, sparse=True, approximate=True)
+        gm.certify(X)
+
+    assert count(built, asked) == 1
+    gm.means_ = gm.means_[::-1].copy()
+    gm.covariances_ = gm.covariances_[::-1].copy()
+    gm.precisions_cholesky_ = gm.precisions_cholesky_[::-1].copy()
+    gm.weights_ = gm.weights_[::-1].copy()
+    assert count(built, lambda: gm.predict(X, approximate=True)) == 1
+    assert np.mean(gm.predict(X, approximate=True) == gm.predict(X)) > 0.97
+    assert count(built, lambda: pickle.loads(pickle.dumps(gm)).predict(X, approximate=True)) == 1
+
+
+def test_cells_that_hold_fewer_than_are_kept():
+    rows = np.repeat(np.arange(5.0), 4)[:, np.newaxis] * [1.0, 2.0]
+    gm = GaussianMixture(5, n_active=4, covariance_type="tied_spherical", random_state=0).fit(rows)
+    gm.means_[1:4] = gm.means_[0]  # of components that coincide, cells have one
+    expected = gm.predict_proba(rows, sparse=True)
+    found = gm.predict_proba(rows, sparse=True, approximate=True)
+    np.testing.assert_array_equal(np.diff(found.indptr), 4)
+    np.testing.assert_allclose(found.toarray(), expected.toarray(), atol=1e-12)
+
+
+def test_a_certificate_says_how_good_they_are(monkeypatch):
+    km = fitted()
+    monkeypatch.setattr("cprime.neighbors.near._MOST_CELLS", 1)
+    assert near(km, OTHER) < 1
+    found = km.certify(OTHER, len(OTHER))
+    assert found["n_points"] == len(OTHER)
+    assert found["agreement"] == near(km, OTHER)
+    rows, labels = np.arange(len(OTHER)), km.predict(OTHER, approximate=True)
+    squares = np.square(OTHER[:, np.newaxis] - km.cluster_centers_).sum(axis=2)
+    excess = squares[rows, labels].sum() / squares.min(axis=1).sum() - 1
+    assert found["relative_excess"] == pytest.approx(excess, rel=1e-6)
+    some = km.certify(OTHER, 100)
+    assert some["n_points"] == 100
+    assert some["agreement_interval"][0] <= some["agreement"] <= some["agreement_interval"][1]
+    assert some == km.certify(OTHER, 100)
+
+
+def test_a_certificate_of_a_mixture_is_of_what_a_row_keeps():
+    gm = mixed("full")
+    assert 0 <= gm.certify(OTHER)["shortfall"] < 0.05
+    assert gm.set_params(n_active=None).fit(X).certify(OTHER)["agreement"] > 0.97
+
+
+@pytest.mark.parametrize(("n_points", "error"), [(0, ValueError), (2.5, TypeError), (-3, ValueError)])
+def test_a_sample_has_rows(n_points, error):
+    with pytest.raises(error, match="n_points"):
+        fitted().certify(X, n_points)
+
+
+def test_few_components_are_all_looked_at(monkeypatch, built):
+    monkeypatch.setattr("cprime.search.nearby._FEW", 8192)
+    km = fitted("full")
+    assert count(built, lambda: km.predict(OTHER, approximate=True)) == 0
+    assert near(km, OTHER) == 1

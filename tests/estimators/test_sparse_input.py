@@ -78,12 +78,14 @@ def test_any_number_of_threads_gives_the_same_bits(options):
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.usefixtures("cells_for_few")
 def test_what_a_fitted_one_says_of_other_rows(metric):
     X, other = documents(), documents(150, seed=5)
     km = KMeans(10, metric=metric, random_state=0).fit(csr_array(X))
     rows, w = csr_array(other), np.random.default_rng(2).random(150)
     np.testing.assert_array_equal(km.predict(rows), km.predict(other))
     np.testing.assert_array_equal(km.predict(rows, approximate=True), km.predict(other, approximate=True))
+    assert km.certify(rows)["agreement"] == km.certify(other)["agreement"]
     np.testing.assert_allclose(km.transform(rows), km.transform(other), atol=1e-12)
     assert km.score(rows, sample_weight=w) == pytest.approx(km.score(other, sample_weight=w), rel=1e-12)
     np.testing.assert_allclose(km.bounds(rows), km.bounds(other), atol=1e-9)

@@ -20,12 +20,14 @@ VERBS = {
     "predict of a mixture": (mixture(), "predict", {}),
     "score_samples": (mixture(covariance_type="full"), "score_samples", {}),
     "predict_proba": (mixture(), "predict_proba", {}),
+    "predict_proba, approximate": (mixture(covariance_type="diag"), "predict_proba", {"approximate": True}),
     "predict_proba, C'=C": (mixture(n_active=None), "predict_proba", {}),
 }
 
 
 @pytest.mark.parametrize(("estimator", "verb", "options"), VERBS.values(), ids=VERBS.keys())
 @pytest.mark.parametrize("with_client", [False, True], ids=["here", "cluster"])
+@pytest.mark.usefixtures("cells_for_few")
 def test_what_rows_become_is_lazy_and_the_same(estimator, verb, options, with_client, request):
     X = clustered()
     estimator = estimator.fit(in_memory(X))

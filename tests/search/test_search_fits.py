@@ -332,6 +332,7 @@ def test_there_is_no_certificate_where_none_is_needed_or_wanted(make):
 
 @pytest.mark.parametrize("search", [*PARTIAL, "full"])
 @pytest.mark.parametrize("C", [1, 2, 30, 300])
+@pytest.mark.usefixtures("cells_for_few")
 def test_an_approximate_prediction_mostly_agrees(search, C):
     X = clustered(1200, 3, n_clusters=80)
     fit = kmeans(C, search, max_iter=10).fit(X)

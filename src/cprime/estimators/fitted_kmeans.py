@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from cprime.estimators.approximate import near_best
 from cprime.estimators.exported import sklearn_k_means
 from cprime.estimators.nearest_center import (
     NearestCenter,
@@ -17,14 +18,20 @@ from cprime.estimators.nearest_center import (
     nearest_with_squares,
 )
 from cprime.kernels.native import computing
-from cprime.neighbors import Near
+from cprime.model import Model
+from cprime.search import Nearby
 
 
 class FittedKMeans(NearestCenter):
     """Mixin of a k-means by either metric."""
 
+    _searched_by: ClassVar[tuple[str, ...]] = ("cluster_centers_",)
     metric: str
-    _near: Near
+    _nearby: Callable[[Model], Nearby]
+    _parameters: Callable[[], Model]
+
+    def _scale(self, model: Model) -> None:
+        return None
 
     def predict(self, X: Any, approximate: bool = False) -> NDArray[np.int32]:
         """The nearest center of each row; ties go to the lower index.
@@ -33,7 +40,8 @@ class FittedKMeans(NearestCenter):
         ----------
         X : array-like or sparse array of shape (n_samples, n_features)
         approximate : bool, default=False
-            False searches all centers. True looks in the cells near each row, of √C centers each.
+            False searches all centers. True looks, where these are more than 8192, in the cells near each row, of √C
+            centers each; `certify` says how good that is.
 
         Returns
         -------
@@ -43,9 +51,8 @@ class FittedKMeans(NearestCenter):
             return super().predict(X)
         data = self._opened(X)
         with computing(self.n_threads):
-            if not hasattr(self, "_near"):
-                self._near = Near(self.cluster_centers_)
-            return data.map(self._near.labels, None, np.int32)
+            model = self._parameters()
+            return data.map(partial(near_best, model, self._nearby(model)), None, np.int32)
 
     def nearest(self, X: Any) -> tuple[NDArray[np.int32], NDArray]:
         """The nearest center of each row, and how far it is.

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from cprime import kernels
+from cprime.estimators.approximate import near_best
 from cprime.estimators.base import Clusterer, LogLikelihood
 from cprime.estimators.entries import kept_entries
 from cprime.estimators.mixture_parameters import covariances_of_factors, in_double, mahalanobis, make, precisions
@@ -23,6 +24,7 @@ from cprime.estimators.validation import check_integer, resolve_n_active
 from cprime.execution import Data
 from cprime.kernels.native import computing
 from cprime.model import Model, TiedSpherical
+from cprime.search import Nearby
 
 
 def best_of(model: Model, X: NDArray) -> NDArray[np.int32]:
@@ -38,9 +40,10 @@ def _best_with_distances(
     return np.column_stack([labels.astype(np.float64), distances(X, labels)])
 
 
-def _truncated(model: Model, n_kept: int, sparse: bool, X: NDArray) -> NDArray | csr_array:
-    """The truncated posterior of each row: (n, C)."""
-    ids, costs = model.components().best(model.embed(X), n_kept)
+def _truncated(model: Model, nearby: Nearby | None, n_kept: int, sparse: bool, X: NDArray) -> NDArray | csr_array:
+    """The truncated posterior of each row, of the best of all components or of those nearby: (n, C)."""
+    points = model.embed(X)
+    ids, costs = model.components().best(points, n_kept) if nearby is None else nearby.find(points, n_kept)
     responsibilities = kernels.posterior(costs, model.scale).responsibilities
     return kept_entries(ids, responsibilities, len(model.centers), sparse)
 
@@ -74,6 +77,7 @@ class FittedMixture(DensityMixin, Clusterer):
     A mixture whose `weights_`, `means_` and `precisions_cholesky_` or `covariances_` were set by hand serves as well.
     """
 
+    _searched_by: ClassVar[tuple[str, ...]] = ("means_", "weights_", "covariances_", "precisions_cholesky_")
     n_components: int
     n_active: int | str | None
     n_active_: int = _implied(lambda m: resolve_n_active(m.n_active, len(m.means_), m.assignment))
@@ -152,12 +156,18 @@ class FittedMixture(DensityMixin, Clusterer):
         """The best component of every row."""
         return data.map(partial(best_of, model), None, np.int32)
 
-    def predict(self, X: Any) -> NDArray[np.int32]:
-        """The most probable component of each row: an exact search; ties go to the lower index.
+    def _scale(self, model: Model) -> float:
+        return model.scale
+
+    def predict(self, X: Any, approximate: bool = False) -> NDArray[np.int32]:
+        """The most probable component of each row; ties go to the lower index.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+        approximate : bool, default=False
+            False searches all components. True looks, where these are more than 8192, at those near each row;
+            `certify` says how good that is.
 
         Returns
         -------
@@ -165,7 +175,10 @@ class FittedMixture(DensityMixin, Clusterer):
         """
         data = self._opened(X)
         with computing(self.n_threads):
-            return self._winners(data, self._parameters())
+            model = self._parameters()
+            if not approximate:
+                return self._winners(data, model)
+            return data.map(partial(near_best, model, self._nearby(model)), None, np.int32)
 
     def nearest(self, X: Any) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """The most probable component of each row, and how far its mean is.
@@ -188,7 +201,7 @@ class FittedMixture(DensityMixin, Clusterer):
             found = np.asarray(data.map(partial(_best_with_distances, model, distances), 2, np.float64))
         return found[:, 0].astype(np.int32), found[:, 1]
 
-    def predict_proba(self, X: Any, sparse: bool = False) -> NDArray | csr_array:
+    def predict_proba(self, X: Any, sparse: bool = False, approximate: bool = False) -> NDArray | csr_array:
         """The truncated posterior (5) of each row: exact EM's responsibilities where `n_active_` is C.
 
         Parameters
@@ -196,6 +209,9 @@ class FittedMixture(DensityMixin, Clusterer):
         X : array-like of shape (n_samples, n_features)
         sparse : bool, default=False
             True gives a CSR array of the kept entries only; False an N×C array with exact zeros elsewhere.
+        approximate : bool, default=False
+            False keeps the best of all components of each row. True those that it finds near it, where components are
+            more than 8192 and a row keeps but some of them (`n_active_`); `certify` says how good that is.
 
         Returns
         -------
@@ -206,9 +222,10 @@ class FittedMixture(DensityMixin, Clusterer):
         H, C, model = self.n_active_, len(self.means_), self._parameters()
         if H < C and self.n_active == "auto":
             say_truncated(H, C)
-        function = model.responsibilities if not sparse and C == H else partial(_truncated, model, H, sparse)
         with computing(self.n_threads):
-            return data.map(function, C, model.centers.dtype)
+            nearby = self._nearby(model) if approximate and H < C else None
+            truncated = partial(_truncated, model, nearby, H, sparse)
+            return data.map(model.responsibilities if not sparse and C == H else truncated, C, model.centers.dtype)
 
     def score_samples(self, X: Any) -> NDArray:
         """The exact log-likelihood of each row, log Σ_c π_c N(x; μ_c, Σ_c) over all components, in nats.

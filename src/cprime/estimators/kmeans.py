@@ -358,11 +358,11 @@ class KMeans(FittedKMeans, Clusterer):
         self.lower_bounds_ = history["lower_bound"].tolist()
         self.n_iter_ = len(history)
         self.n_active_ = 1
-        for name in ("_near", "_walks", "structure_"):  # of the centers of before
+        for name in ("_walks", "structure_"):  # of the centers of before
             self.__dict__.pop(name, None)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in super().__getstate__().items() if name not in ("_near", "_walks")}
+        return {name: value for name, value in super().__getstate__().items() if name != "_walks"}
 
     def _parameters(self) -> TiedSpherical:
         return self._model(self.cluster_centers_, self.variance_, variance_floor(self.cluster_centers_))

@@ -264,20 +264,19 @@ class CenterCells:
         X: Floats,
         cells: NDArray[np.int32],
         least: Floats,
-        labels: NDArray[np.int32],
+        kept: NDArray[np.int32],
         squares: Floats,
         *,
         n_threads: int | None = None,
     ) -> None:
-        """The nearest center of each row's cell takes the place of its label, where it is nearer by (distance, number).
+        """The nearest centers of each row's cell take the places of what it keeps and is farther by (distance, number).
 
-        Nothing is looked at where the cell is −1, or where `least` is greater than the distance so far.
+        Nothing is looked at where the cell is −1, or where `least` is greater than the last distance so far.
         X (n, D), cells (n,) int32, least (n,) distances [data unit]
-        labels (n,) int32, −1 for none so far, and squares (n,) their squared distances [data unit²]: written to
+        kept (n, H) int32, nearest first, −1 behind the last, and squares (n, H) their squared distances [data unit²],
+        infinite where there is none: both are written to
         """
-        self._cells.improve(
-            check.matrix(X, "X", self.centers), cells, least, labels, squares, resolve_threads(n_threads)
-        )
+        self._cells.improve(check.matrix(X, "X", self.centers), cells, least, kept, squares, resolve_threads(n_threads))
 
 
 def evidence(

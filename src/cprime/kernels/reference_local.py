@@ -207,21 +207,21 @@ class CenterCells:
         X: NDArray,
         cells: NDArray,
         least: NDArray,
-        labels: NDArray,
+        kept: NDArray,
         squares: NDArray,
         *,
         n_threads: int | None = None,
     ) -> None:
-        """Put the nearest center of each row's cell in place of its label where it is nearer, by (distance, number)."""
+        """Put the nearest centers of each row's cell in place of what is farther, by (distance, number)."""
         check.matrix(X, "X", self.centers)
         check_ids("cells", cells[:, None], len(X), -1, len(self.begins) - 1)
-        check_ids("labels", labels[:, None], len(X), -1, len(self.centers))
-        for n in np.flatnonzero((cells >= 0) & ~(least > np.sqrt(squares))):
-            inside = np.arange(self.begins[cells[n]], self.begins[cells[n] + 1])
+        check_ids("kept", kept, len(X), -1, len(self.centers))
+        for n in np.flatnonzero((cells >= 0) & ~(least > np.sqrt(squares[:, -1]))):
+            inside = np.setdiff1d(np.arange(self.begins[cells[n]], self.begins[cells[n] + 1]), kept[n])
             squared = squared_distances(X[n : n + 1], self.centers[inside])[0].astype(X.dtype)
-            labels[n], squares[n] = min(
-                [(labels[n], squares[n]), *zip(inside, squared, strict=True)], key=lambda pair: (pair[1], pair[0])
-            )
+            ids, all_squares = np.append(kept[n], inside), np.append(squares[n], squared)
+            first = np.lexsort((ids, all_squares))[: kept.shape[1]]
+            kept[n], squares[n] = ids[first], all_squares[first]
 
 
 def walk(

@@ -47,36 +47,35 @@ class Near:
         place[self.order] = np.arange(len(self.order), dtype=np.int32)
         return place
 
-    def labels(self, X: Floats) -> NDArray[np.int32]:
-        """A near component of every row: (n,)."""
-        return self.find(X)[0]
+    def find(self, X: Floats, n_kept: int = 1) -> tuple[NDArray[np.int32], Floats]:
+        """Near components of every row, nearest first, and their squared distances: (n, n_kept) each.
 
-    def find(self, X: Floats) -> tuple[NDArray[np.int32], Floats]:
-        """A near component of every row and its squared distance: O(N √C D), for each of the cells looked at."""
-        labels, squares = np.empty(len(X), dtype=np.int32), np.empty(len(X), dtype=X.dtype)
+        O(N √C D) for each of the cells looked at; −1 at an infinite distance where they have fewer.
+        """
+        shape = len(X), n_kept
+        kept, squares = np.full(shape, -1, dtype=np.int32), np.full(shape, np.inf, dtype=X.dtype)
         for begin in range(0, len(X), _ROWS):
             some = slice(begin, begin + _ROWS)
-            labels[some], squares[some] = self._found(X[some])
-        return labels, squares
+            self._find(X[some], kept[some], squares[some])
+        return np.where(kept < 0, np.int32(-1), self.order[kept]), squares
 
-    def _found(self, X: Floats) -> tuple[NDArray[np.int32], Floats]:
+    def _find(self, X: Floats, kept: NDArray[np.int32], squares: Floats) -> None:
+        """The same for some of the rows: numbers among the centers cell by cell, and squares, written to."""
         cells, to_cells = kernels.nearest(X, self.cells.coarse, self.n_cells)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is no number leaves nothing out
             least = (to_cells - to_cells[:, :1]) / (2 * self.reach * self.apart[cells[:, :1], cells])
         if self.cells.clumped:
             least[:] = 0
-        labels, squares = np.full(len(X), -1, dtype=np.int32), np.full(len(X), np.inf, dtype=X.dtype)
         improve = self._improve_sparse if isinstance(X, Sparse) else self.packed.improve
         for cell, distance in zip(np.ascontiguousarray(cells.T), np.ascontiguousarray(least.T), strict=True):
-            improve(X, cell, distance, labels, squares)
-        return self.order[labels], squares
+            improve(X, cell, distance, kept, squares)
 
     def _improve_sparse(
-        self, X: Floats, cell: NDArray[np.int32], least: Floats, labels: NDArray[np.int32], squares: Floats
+        self, X: Floats, cell: NDArray[np.int32], least: Floats, kept: NDArray[np.int32], squares: Floats
     ) -> None:
-        """What `packed.improve` does, for sparse rows: each cell's components are packed as those rows need them."""
-        rows = np.flatnonzero(~(least > np.sqrt(squares)))
+        """What `packed.improve` does, for sparse rows that keep one: each cell's components are packed as needed."""
+        rows = np.flatnonzero(~(least > np.sqrt(squares[:, 0])))
         if len(rows):
             there, squared = self.cells.offer.choose(X[rows], cell[rows])
-            nearer = squared < squares[rows]
-            labels[rows[nearer]], squares[rows[nearer]] = self.place[there[nearer]], squared[nearer]
+            nearer = squared < squares[rows, 0]
+            kept[rows[nearer], 0], squares[rows[nearer], 0] = self.place[there[nearer]], squared[nearer]

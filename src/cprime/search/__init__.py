@@ -7,6 +7,7 @@ from cprime.search.base import Components, Factors, Found, Look, Sample, Search,
 from cprime.search.bounded import Bounded
 from cprime.search.full import Full
 from cprime.search.graph import Graph
+from cprime.search.nearby import Nearby
 from cprime.search.papers import Papers
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "Full",
     "Graph",
     "Look",
+    "Nearby",
     "Papers",
     "Sample",
     "Search",

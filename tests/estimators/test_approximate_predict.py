@@ -216,7 +216,7 @@ def test_a_sample_has_rows(n_points, error):
 
 
 def test_few_components_are_all_looked_at(monkeypatch, built):
-    monkeypatch.setattr("cprime.search.nearby._FEW", 8192)
+    monkeypatch.setattr("cprime.search.nearby._FEW", 16384)
     km = fitted("full")
     assert count(built, lambda: km.predict(OTHER, approximate=True)) == 0
     assert near(km, OTHER) == 1

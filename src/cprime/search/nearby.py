@@ -7,9 +7,10 @@ from cprime.kernels.native import Floats
 from cprime.neighbors import Near
 from cprime.search.base import Components
 
-_FEW = 8192  # components that are all looked at: as fast as cells
+_FEW = 16384  # components that are all looked at: as fast, or nearly
 _NEIGHBORS = 65  # of lists, the component itself among them
-_ROUNDS = 8  # lists that a row asks for at most, beyond those of what it keeps
+_WIDTH, _LEAST_WIDTH = 2, 4  # a row walks with so many times what it keeps, and begins with as many centers
+_ROUNDS = 4  # lists that it asks for at most
 _ROWS = 2**16  # at a time
 
 
@@ -17,8 +18,8 @@ class Nearby:
     """The structure, made once for given components.
 
     Where costs are squared distances, a row finds the nearest of the centers in the cells near it. Of other costs cells
-    say nothing: there a row begins with the center that they offer, and then walks: to the list of the best component
-    that it keeps and has not asked yet, until it has asked all that it keeps. Few components are all looked at.
+    say nothing: there a row begins with a few centers that they offer, and then walks: to the list of the best that it
+    has met and not asked yet, a few times. Few components are all looked at.
     """
 
     def __init__(self, components: Components):
@@ -35,31 +36,31 @@ class Nearby:
         if self.lists is None:
             kept, costs = self.near.find(points, n_kept)
         else:
-            kept = np.empty((len(points), n_kept), dtype=np.int32)
-            costs = np.empty(kept.shape, dtype=points.dtype)
+            kept, costs = np.empty((len(points), n_kept), dtype=np.int32), np.empty((len(points), n_kept), points.dtype)
             for begin in range(0, len(points), _ROWS):
                 some = slice(begin, begin + _ROWS)
-                kept[some], costs[some] = self._walked(points[some], self.lists, n_kept)
+                met, theirs = self._walked(points[some], self.lists, max(_WIDTH * n_kept, _LEAST_WIDTH))
+                kept[some], costs[some] = met[:, :n_kept], theirs[:, :n_kept]
         short = np.flatnonzero(kept[:, -1] < 0)  # of cells with fewer, or of numbers that no cell can tell apart
         if len(short):
             kept[short], costs[short] = self.components.best(points[short], n_kept)
         return kept, costs
 
-    def _walked(self, points: Floats, lists: NDArray[np.int32], n_kept: int) -> tuple[NDArray[np.int32], Floats]:
-        first = self.near.find(points)[0]
-        first[first < 0] = 0
-        kept, costs = self.components.keep(points, lists, first, n_kept)
-        asked = kept == first
-        for _ in range(n_kept - 1 + _ROUNDS):
-            rows = np.flatnonzero(~(asked | (kept < 0)).all(axis=1))
+    def _walked(self, points: Floats, lists: NDArray[np.int32], width: int) -> tuple[NDArray[np.int32], Floats]:
+        """The best that rows have met on their walks, and their costs: (n, width) each."""
+        met = self.near.find(points, width)[0]
+        met[met[:, 0] < 0, 0] = 0
+        asked = np.zeros(met.shape, dtype=bool)
+        costs = np.full(met.shape, np.inf, dtype=points.dtype)
+        for _ in range(_ROUNDS):
+            rows = np.flatnonzero(~(asked | (met < 0)).all(axis=1))
             if not len(rows):
                 break
-            before, known, every = kept[rows], asked[rows], np.arange(len(rows))
-            place = (~(known | (before < 0))).argmax(axis=1)
-            known[every, place] = True
-            done = np.where(known, before, np.int32(-2))
-            before[every, place] = before[:, 0]
-            before[:, 0] = kept[rows, place]
-            kept[rows], costs[rows] = self.components.keep(points[rows], lists, before, n_kept)
-            asked[rows] = (kept[rows][:, :, np.newaxis] == done[:, np.newaxis]).any(axis=2)
-        return kept, costs
+            before, done, every = met[rows], asked[rows], np.arange(len(rows))
+            place = (done | (before < 0)).argmin(axis=1)
+            done[every, place] = True
+            known = np.where(done, before, np.int32(-2))
+            before[every, place], before[:, 0] = before[:, 0], before[every, place]
+            after, costs[rows] = self.components.keep(points[rows], lists, before, width)
+            met[rows], asked[rows] = after, (after[:, :, np.newaxis] == known[:, np.newaxis]).any(axis=2)
+        return met, costs

@@ -12,8 +12,8 @@ from cprime.estimators.validation import check_integer
 from cprime.execution import Data
 from cprime.kernels.native import Floats, computing
 from cprime.model import Model
-from cprime.search import Nearby
 from cprime.search.certificate import certify
+from cprime.search.nearby import Nearby
 
 
 def near_best(model: Model, nearby: Nearby, X: Floats) -> NDArray[np.int32]:

@@ -19,7 +19,7 @@ from cprime.estimators.nearest_center import (
 )
 from cprime.kernels.native import computing
 from cprime.model import Model
-from cprime.search import Nearby
+from cprime.search.nearby import Nearby
 
 
 class FittedKMeans(NearestCenter):

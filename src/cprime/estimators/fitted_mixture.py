@@ -24,7 +24,7 @@ from cprime.estimators.validation import check_integer, resolve_n_active
 from cprime.execution import Data
 from cprime.kernels.native import computing
 from cprime.model import Model, TiedSpherical
-from cprime.search import Nearby
+from cprime.search.nearby import Nearby
 
 
 def best_of(model: Model, X: NDArray) -> NDArray[np.int32]:

@@ -7,7 +7,6 @@ from cprime.search.base import Components, Factors, Found, Look, Sample, Search,
 from cprime.search.bounded import Bounded
 from cprime.search.full import Full
 from cprime.search.graph import Graph
-from cprime.search.nearby import Nearby
 from cprime.search.papers import Papers
 
 __all__ = [
@@ -18,7 +17,6 @@ __all__ = [
     "Full",
     "Graph",
     "Look",
-    "Nearby",
     "Papers",
     "Sample",
     "Search",

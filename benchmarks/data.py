@@ -84,6 +84,16 @@ def _principal(load: Callable[[], NDArray], n: int) -> Callable[[], NDArray]:
     return projected
 
 
+def _noise(n_features: int, power: float) -> Callable[[], NDArray]:
+    """150,000 points, coordinate i normal with a standard deviation of i^−power."""
+
+    def drawn() -> NDArray:
+        scale = np.arange(1, n_features + 1) ** -power
+        return np.random.default_rng(0).standard_normal((150_000, n_features)) * scale
+
+    return drawn
+
+
 SOURCES = {
     "kdd": Source(_file("kddcup04_protein.npz"), "KDD-Cup 2004, protein homology, 145,751 × 74", 2000),
     "msd": Source(_file("msd_sample.npz"), "a sample of YearPredictionMSD, 130,290 × 90", 2000),
@@ -108,6 +118,8 @@ SOURCES = {
         "1000 generated clusters of unlike sizes, 100,000 × 16",
         1000,
     ),
+    "noise": Source(_noise(32, 0.0), "no clusters: white noise, 150,000 × 32", 2000),
+    "noise-falling": Source(_noise(64, 0.5), "no clusters: noise, N(0, 1/i) in coordinate i, 150,000 × 64", 2000),
     "iris": Source(lambda: load_iris().data, "Fisher's iris, 150 × 4", 3),
 }
 

@@ -31,11 +31,12 @@ PARTIAL = (
     f"time-to-quality --data kdd --data msd {_AGAINST_FAISS}",
     f"time-to-quality --data sift --data patches --repetitions 2 {_AGAINST_FAISS}",
     f"time-to-quality --data sift -C 16384 --repetitions 1 {_AGAINST_FAISS}",
+    f"time-to-quality --data noise --data noise-falling {_AGAINST_FAISS}",
 )
 
 MIXTURES = (
-    "time-to-quality --model mixture-diag --data msd-standard --repetitions 1 --iterations 20",
-    "time-to-quality --model mixture-full --data kdd-20 --repetitions 1 --iterations 20",
+    "time-to-quality --model mixture-diag --data msd-standard --repetitions 1 --iterations 3,20",
+    "time-to-quality --model mixture-full --data kdd-20 --repetitions 1 --iterations 2,10",
     "memory --model mixture-diag --data msd-standard --iterations 2",
 )
 

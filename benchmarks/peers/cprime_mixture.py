@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.peers.base import GIVEN, Fitted, Peer, Settings, Task, precisions
+from benchmarks.peers.base import GIVEN, OWN, Fitted, Peer, Settings, Task, precisions
 
 _PAPERS: Settings = {"covariance_type": "tied_spherical", "weights": "equal"}
 
@@ -24,10 +24,17 @@ def general(task: Task, covariance_type: str, **settings: Any) -> Fitted:
     return _result(model, model.covariances_)
 
 
-def _fitted(task: Task, settings: Settings) -> Any:
+def default(task: Task, **settings: Any) -> Fitted:
+    """As it comes, with a start of its own."""
+    model = _fitted(task, settings, given_start=False)
+    return _result(model, model.covariances_)
+
+
+def _fitted(task: Task, settings: Settings, given_start: bool = True) -> Any:
     from cprime import GaussianMixture
 
-    given: Settings = {"means_init": task.start, "random_state": task.seed, "n_threads": task.n_threads}
+    given: Settings = {"means_init": task.start} if given_start else {}
+    given |= {"random_state": task.seed, "n_threads": task.n_threads}
     given |= {"final_assignment": "found"}  # parameters are asked for
     return GaussianMixture(task.n_clusters, **given, **settings).fit(task.X)
 
@@ -77,6 +84,20 @@ def _general(covariance_type: str, name: str, note: str, **settings: Any) -> Pee
     )
 
 
+def _default(covariance_type: str) -> Peer:
+    return Peer(
+        name=f"cprime-{covariance_type}",
+        family="cprime",
+        distribution="cprime",
+        statement="from cprime import GaussianMixture",
+        model=f"mixture-{covariance_type}",
+        fit=partial(default, covariance_type=covariance_type),
+        start=OWN,
+        note=f"covariance_type={covariance_type!r}, as it comes, with momentum and without",
+        choices=({}, {"momentum": False}),
+    )
+
+
 PEERS = (
     _mixture("cprime-em", None, "exact EM"),
     _mixture("cprime-mixture-5", 5, "C′ = 5"),
@@ -85,6 +106,7 @@ PEERS = (
         peer
         for covariance_type in ("diag", "full")
         for peer in (
+            _default(covariance_type),
             _general(covariance_type, "em", "exact EM", n_active=None),
             _general(covariance_type, "graph-5", "C′ = 5, search='graph'", n_active=5, search="graph"),
             _general(covariance_type, "estimated-5", "C′ = 5, search='estimated'", n_active=5, search="estimated"),

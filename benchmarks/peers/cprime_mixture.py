@@ -27,7 +27,11 @@ def general(task: Task, covariance_type: str, **settings: Any) -> Fitted:
 def default(task: Task, **settings: Any) -> Fitted:
     """As it comes, with a start of its own."""
     model = _fitted(task, settings, given_start=False)
-    return _result(model, model.covariances_)
+    factors = model.precisions_cholesky_.astype(np.float64)
+    if factors.ndim == 2:
+        return _result(model, factors**-2)
+    inverse = np.linalg.inv(factors)  # rounded to single precision, a covariance itself may have a variance below 0
+    return _result(model, inverse.transpose(0, 2, 1) @ inverse)
 
 
 def _fitted(task: Task, settings: Settings, given_start: bool = True) -> Any:

@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.peers.base import GIVEN, OWN, Fitted, Peer, Settings, Task, precisions
 
@@ -21,17 +22,22 @@ def general(task: Task, covariance_type: str, **settings: Any) -> Fitted:
     C = task.n_clusters
     start = {"weights_init": np.full(C, 1 / C), "precisions_init": precisions(task, covariance_type)}
     model = _fitted(task, {"covariance_type": covariance_type, **start, **settings})
-    return _result(model, model.covariances_)
+    return _result(model, _covariances(model))
 
 
 def default(task: Task, **settings: Any) -> Fitted:
     """As it comes, with a start of its own."""
     model = _fitted(task, settings, given_start=False)
+    return _result(model, _covariances(model))
+
+
+def _covariances(model: Any) -> NDArray[np.float64]:
+    """From their factors: rounded to single precision, a matrix itself may have a variance below 0."""
     factors = model.precisions_cholesky_.astype(np.float64)
     if factors.ndim == 2:
-        return _result(model, factors**-2)
-    inverse = np.linalg.inv(factors)  # rounded to single precision, a covariance itself may have a variance below 0
-    return _result(model, inverse.transpose(0, 2, 1) @ inverse)
+        return factors**-2
+    inverse = np.linalg.inv(factors)
+    return inverse.transpose(0, 2, 1) @ inverse
 
 
 def _fitted(task: Task, settings: Settings, given_start: bool = True) -> Any:

@@ -52,7 +52,8 @@ def test_what_is_found_is_near(kind):
     centers = centers_of(kind)
     X = near_points(centers)
     _, least = kernels.nearest(X, centers)
-    for (labels, distances), share in ((Cells(centers).find(X), 0.7), (Near(centers).find(X), 0.9)):
+    near = [values[:, 0] for values in Near(centers).find(X)]
+    for (labels, distances), share in ((Cells(centers).find(X), 0.7), (near, 0.9)):
         np.testing.assert_allclose(distances, np.square(X - centers[labels]).sum(axis=1), rtol=1e-4)
         assert (np.sqrt(distances) <= 1.1 * np.sqrt(least[:, 0]) + 1e-30).mean() > share
 

@@ -108,7 +108,7 @@ def test_a_near_center_is_nearer_than_that_of_the_own_cell_and_those_around(dtyp
     X = np.random.default_rng(0).standard_normal((2400, 12)).astype(dtype)
     X, centers = X[:1500], X[1500:]
     near = Near(centers)
-    labels, distances = near.find(X)
+    labels, distances = (values[:, 0] for values in near.find(X))
     _, by_cell = near.cells.find(X)
     _, by_more_cells = Cells(centers).find(X)
     _, truth = kernels.nearest(X, centers)

@@ -32,9 +32,8 @@ def fastest(distribution: str, n_threads: int) -> str:
     if distribution == "cprime" or platform.machine() not in ("x86_64", "AMD64"):
         return OWN_CHOICE
     best = min(_KINDS, key=lambda kind: _seconds(distribution, kind, n_threads))
-    own, other = (
-        _seconds(distribution, kind, n_threads) for kind in (OWN_CHOICE, best)
-    )  # again: a burst of noise ends
+    # Both again, for a burst of noise may have decided.
+    own, other = (_seconds(distribution, kind, n_threads) for kind in (OWN_CHOICE, best))
     return best if other < _WORTH * own else OWN_CHOICE
 
 

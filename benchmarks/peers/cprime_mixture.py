@@ -8,6 +8,11 @@ from numpy.typing import NDArray
 
 from benchmarks.peers.base import GIVEN, OWN, Fitted, Peer, Settings, Task, precisions
 
+_LIBRARY: Settings = {
+    "family": "cprime",
+    "distribution": "cprime",
+    "statement": "from cprime import GaussianMixture",
+}
 _PAPERS: Settings = {"covariance_type": "tied_spherical", "weights": "equal"}
 
 
@@ -33,11 +38,9 @@ def default(task: Task, **settings: Any) -> Fitted:
 
 def _covariances(model: Any) -> NDArray[np.float64]:
     """From their factors: rounded to single precision, a matrix itself may have a variance below 0."""
-    factors = model.precisions_cholesky_.astype(np.float64)
-    if factors.ndim == 2:
-        return factors**-2
-    inverse = np.linalg.inv(factors)
-    return inverse.transpose(0, 2, 1) @ inverse
+    from cprime.estimators.mixture_parameters import covariances_of_factors
+
+    return covariances_of_factors(model.covariance_type_, model.precisions_cholesky_)
 
 
 def _fitted(task: Task, settings: Settings, given_start: bool = True) -> Any:
@@ -69,9 +72,7 @@ def _steps(n: int) -> Settings:
 def _mixture(name: str, n_active: int | None, note: str) -> Peer:
     return Peer(
         name=name,
-        family="cprime",
-        distribution="cprime",
-        statement="from cprime import GaussianMixture",
+        **_LIBRARY,
         model="mixture",
         fit=partial(fit, n_active=n_active),
         start=GIVEN,
@@ -83,9 +84,7 @@ def _mixture(name: str, n_active: int | None, note: str) -> Peer:
 def _general(covariance_type: str, name: str, note: str, **settings: Any) -> Peer:
     return Peer(
         name=f"cprime-{covariance_type}-{name}",
-        family="cprime",
-        distribution="cprime",
-        statement="from cprime import GaussianMixture",
+        **_LIBRARY,
         model=f"mixture-{covariance_type}",
         fit=partial(general, covariance_type=covariance_type, **settings),
         start=GIVEN,
@@ -97,9 +96,7 @@ def _general(covariance_type: str, name: str, note: str, **settings: Any) -> Pee
 def _default(covariance_type: str) -> Peer:
     return Peer(
         name=f"cprime-{covariance_type}",
-        family="cprime",
-        distribution="cprime",
-        statement="from cprime import GaussianMixture",
+        **_LIBRARY,
         model=f"mixture-{covariance_type}",
         fit=partial(default, covariance_type=covariance_type),
         start=OWN,

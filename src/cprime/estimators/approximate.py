@@ -52,11 +52,6 @@ class Approximate:
         above: Any = super()
         return {name: value for name, value in above.__getstate__().items() if name != "_made"}
 
-    def _n_near(self) -> int:
-        """How many components an approximate prediction keeps of each row: one where none is left out."""
-        n_active, C = self._n_active(), len(self._parameters().centers)
-        return n_active if n_active < C else 1
-
     def certify(self, X: Any, n_points: int = 1000) -> dict[str, Any]:
         """How good approximate predictions are on these data: a random sample of rows is searched exactly beside.
 
@@ -87,6 +82,7 @@ class Approximate:
         rows = key.generator(Purpose.CERTIFICATE).choice(data.n_points, min(n_points, data.n_points), replace=False)
         with computing(self.n_threads):
             model = self._parameters()
+            nearby, n_kept = self._nearby(model), self._n_active()
             points = model.embed(data.take(np.sort(rows)).X)
-            kept = Kept(*self._nearby(model).find(points, self._n_near()))
-            return certify(points, kept, model.components(), self._scale(model))
+            kept = Kept(*nearby.find(points, n_kept if n_kept < len(model.centers) else 1))  # the best, where all count
+            return certify(points, kept, nearby.components, self._scale(model))

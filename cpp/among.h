@@ -26,51 +26,233 @@ template <class T> inline void fetch(const AmongTask<T> &task, std::int32_t c) {
         prefetch(task.gaussians->factor(c), task.X.D);
 }
 
-// Rows [begin, end): the H nearest among what a row keeps, the lists of those, and `extra` components of its own.
-// cost(n, c) of row n, before which fetch(c) asks for what it reads.
-template <class T, class Fetch, class Cost>
-inline void search_among(const AmongTask<T> &task, std::size_t begin, std::size_t end, Fetch fetch, Cost cost) {
+// A component and its list in the lanes of vectors, and what they cost points that lie anywhere: from differences.
+template <class T> class LaneList {
+  public:
+    static constexpr int POINTS = 4; // that are measured at a time
+
+    explicit LaneList(const AmongTask<T> &task)
+        : task_(task), D_(task.X.D), width_((task.G + 1 + W - 1) / W * W),
+          means_(static_cast<std::size_t>(D_) * width_ + PACK_SLACK<T>),
+          factors_(task.gaussians ? static_cast<std::size_t>(D_) * width_ + PACK_SLACK<T> : 0), offsets_(width_) {}
+
+    // component(i), 0 <= i <= G
+    template <class Component> void read(Component component) {
+        constexpr const T *none = nullptr;
+        for (int v = 0; v < width_; v += W) {
+            const int n = std::min(W, task_.G + 1 - v);
+            pack<W>([&](int i) { return task_.centers[component(v + i)]; }, n, D_, none, at(means_, v));
+            if (task_.gaussians)
+                pack<W>([&](int i) { return task_.gaussians->factor(component(v + i)); }, n, D_, none, at(factors_, v));
+            for (int i = 0; i < W; ++i)
+                offsets_[v + i] = task_.gaussians && i < n ? task_.gaussians->offsets[component(v + i)] : T(0);
+        }
+    }
+
+    // Of each point G + 1 costs, and what means nothing up to the end of a vector.
+    void cost(const T *const (&x)[POINTS], T *const (&out)[POINTS]) const {
+        if (task_.gaussians)
+            costs<true>(x, out);
+        else
+            costs<false>(x, out);
+    }
+
+  private:
+    using V = simd<T>;
+    static constexpr int W = V::width;
+
+    T *at(const Scratch<T> &packed, int v) const { return packed + static_cast<std::size_t>(v) * D_; }
+
+    template <bool scaled> void costs(const T *const (&x)[POINTS], T *const (&out)[POINTS]) const {
+        for (int v = 0; v < width_; v += W) {
+            const T *means = at(means_, v), *factors = scaled ? at(factors_, v) : nullptr;
+            typename V::vec even[POINTS] = {}, odd[POINTS] = {};
+            const auto add = [&](int k, typename V::vec(&to)[POINTS]) {
+                const auto m = V::load(means + k * W), a = scaled ? V::load(factors + k * W) : V::fill(T(1));
+                for (int p = 0; p < POINTS; ++p) {
+                    const auto t = scaled ? (x[p][k] - m) * a : x[p][k] - m;
+                    to[p] += t * t;
+                }
+            };
+            for (int k = 0; k + 1 < D_; k += 2) {
+                add(k, even);
+                add(k + 1, odd);
+            }
+            if (D_ % 2)
+                add(D_ - 1, even);
+            for (int p = 0; p < POINTS; ++p) {
+                const auto sum = even[p] + odd[p] + V::load(offsets_ + v);
+                V::store(out[p] + v, sum == sum ? sum : V::fill(std::numeric_limits<T>::infinity()));
+            }
+        }
+    }
+
+    const AmongTask<T> &task_;
+    int D_, width_;
+    Scratch<T> means_, factors_, offsets_;
+};
+
+// Costs that are measured before they are asked for: for entries [begin, end), where several keep the same component,
+// that and its list for all of these together.
+template <class T> class SharedCosts {
+  public:
+    SharedCosts(const AmongTask<T> &task, std::size_t begin, std::size_t end)
+        : n_previous_(task.n_previous), n_costs_((task.G + 1 + W - 1) / W * W), known_((end - begin) * n_previous_),
+          costs_((end - begin) * n_previous_ * n_costs_) {
+        const std::size_t C = task.centers.n, n_pairs = (end - begin) * n_previous_;
+        Scratch<std::int32_t> component(n_pairs);
+        Scratch<std::uint32_t> last(C + 1), pairs(n_pairs); // the pairs (entry, place) of each component
+        std::fill_n(last.get(), C + 1, 0);
+        for (std::size_t e = begin; e < end; ++e)
+            for (int h = 0; h < n_previous_; ++h) {
+                const std::int32_t c = task.previous[task.row(e) * n_previous_ + h];
+                component[(e - begin) * n_previous_ + h] = c;
+                ++last[c + 1];
+            }
+        last[0] = 0; // those without a component
+        for (std::size_t c = 1; c <= C; ++c)
+            last[c] += last[c - 1];
+        std::fill_n(known_.get(), n_pairs, false);
+        for (std::size_t pair = 0; pair < n_pairs; ++pair)
+            if (component[pair] >= 0)
+                pairs[last[component[pair]]++] = static_cast<std::uint32_t>(pair);
+        const auto row = [&](std::uint32_t pair) { return task.X[task.row(begin + pair / n_previous_)]; };
+        const auto each = [&](auto measure) {
+            for (std::size_t c = 0, first = 0; c < C; first = last[c++])
+                if (last[c] - first >= FEWEST)
+                    measure(static_cast<std::int32_t>(c), pairs + first, static_cast<int>(last[c] - first));
+        };
+        if (task.gaussians && task.gaussians->full) {
+            LanePoints<T> points(task.X.D);
+            Scratch<T> starts(static_cast<std::size_t>(task.G + 1) * task.X.D);
+            each([&](std::int32_t c, const std::uint32_t *of, int n) { measure(task, c, of, n, row, points, starts); });
+        } else {
+            LaneList<T> components(task);
+            each([&](std::int32_t c, const std::uint32_t *of, int n) { measure(task, c, of, n, row, components); });
+        }
+    }
+
+    // For the i-th entry: the cost of what it keeps in place h, and of the list of that; null if not measured.
+    const T *operator()(std::size_t i, int h) const {
+        const std::size_t pair = i * n_previous_ + h;
+        return known_[pair] ? costs_ + pair * n_costs_ : nullptr;
+    }
+
+  private:
+    static constexpr int W = simd<T>::width;
+    static constexpr std::size_t FEWEST = 8; // fewer do not pay for what is packed
+
+    T *costs(std::uint32_t pair) {
+        known_[pair] = true;
+        return costs_ + static_cast<std::size_t>(pair) * n_costs_;
+    }
+
+    template <class Row>
+    void measure(const AmongTask<T> &task, std::int32_t c, const std::uint32_t *pairs, int n, Row row,
+                 LaneList<T> &components) {
+        constexpr int P = LaneList<T>::POINTS;
+        const std::int32_t *list = task.lists + static_cast<std::size_t>(c) * task.G;
+        components.read([&](int g) { return g && list[g - 1] >= 0 ? list[g - 1] : c; });
+        for (int first = 0; first < n; first += P) {
+            const T *x[P];
+            T *out[P];
+            for (int p = 0; p < P; ++p) {
+                const std::uint32_t pair = pairs[std::min(first + p, n - 1)];
+                x[p] = row(pair);
+                out[p] = costs(pair);
+            }
+            components.cost(x, out);
+        }
+    }
+
+    template <class Row>
+    void measure(const AmongTask<T> &task, std::int32_t c, const std::uint32_t *pairs, int n, Row row,
+                 LanePoints<T> &points, T *starts) {
+        constexpr int L = TILE_LANES<T>;
+        const int D = task.X.D;
+        const std::int32_t *list = task.lists + static_cast<std::size_t>(c) * task.G;
+        const auto candidate = [&](int g) { return g && list[g - 1] >= 0 ? list[g - 1] : c; };
+        for (int g = 0; g <= task.G; ++g)
+            gaussian_start(*task.gaussians, candidate(g), task.centers[c], starts + static_cast<std::size_t>(g) * D);
+        alignas(64) T cost[L];
+        for (int first = 0; first < n; first += L) {
+            const int n_points = std::min(L, n - first);
+            points.read([&](int i) { return row(pairs[first + i]); }, n_points, task.centers[c]);
+            for (int g = 0; g <= task.G; ++g) {
+                points.cost(*task.gaussians, candidate(g), starts + static_cast<std::size_t>(g) * D, cost);
+                for (int i = 0; i < n_points; ++i)
+                    costs(pairs[first + i])[g] = comparable(cost[i]);
+            }
+        }
+    }
+
+    int n_previous_, n_costs_;
+    Scratch<bool> known_;
+    Scratch<T> costs_;
+};
+
+template <class T> constexpr auto nothing_shared = [](std::size_t, int) -> const T * { return nullptr; };
+
+// Entries [begin, end): the H nearest among what a row keeps, the lists of those, and `extra` components of its own.
+// cost(n, c) of row n, before which fetch(c) asks for what it reads; shared(i, h) may know costs of the i-th entry, see
+// SharedCosts.
+template <class T, class Fetch, class Cost, class Shared>
+inline void search_among(const AmongTask<T> &task, std::size_t begin, std::size_t end, Fetch fetch, Cost cost,
+                         const Shared &shared) {
     constexpr int AHEAD = 6;
     const std::size_t C = task.centers.n;
     Scratch<std::int32_t> seen(C);
     std::fill_n(seen.get(), C, -1);
-    const std::size_t capacity = static_cast<std::size_t>(task.n_previous) * (task.G + 1) + task.n_extra;
-    Scratch<Candidate<T>> found(capacity);
-    for (std::size_t n = begin; n < end; ++n) {
-        const auto stamp = static_cast<std::int32_t>(n - begin);
-        int count = 0;
-        const auto offer = [&](std::int32_t c) {
-            if (c < 0 || seen[c] == stamp)
-                return;
-            seen[c] = stamp;
-            found[count++].id = c;
+    const std::size_t capacity = task.capacity();
+    Scratch<Candidate<T>> found(capacity + 1);
+    Scratch<std::int32_t> open(capacity + 1); // places of those that are still to be measured
+    for (std::size_t e = begin; e < end; ++e) {
+        const std::size_t i = e - begin, n = task.row(e);
+        const auto stamp = static_cast<std::int32_t>(i);
+        if (e + AHEAD < end) { // rows lie anywhere in memory too
+            const std::size_t next = task.row(e + AHEAD);
+            __builtin_prefetch(task.previous + next * task.n_previous);
+            __builtin_prefetch(task.extra + next * task.n_extra);
+        }
+        int count = 0, n_open = 0;
+        const auto offer = [&](const std::int32_t *ids, int n_ids, const T *known) { // without branches: half is seen
+            int next = count;
+            for (int g = 0; g < n_ids; ++g) {
+                if (ids[g] < 0)
+                    continue;
+                found[next] = {known ? known[g] : T(0), ids[g]};
+                next += seen[ids[g]] != stamp;
+                seen[ids[g]] = stamp;
+            }
+            for (; count < next; ++count)
+                if (!known)
+                    open[n_open++] = count;
         };
         const std::int32_t *previous = task.previous + n * task.n_previous;
         for (int h = 0; h < task.n_previous; ++h)
-            offer(previous[h]);
+            offer(previous + h, 1, shared(i, h));
         for (int h = 0; h < task.n_previous; ++h)
-            for (int g = 0; previous[h] >= 0 && g < task.G; ++g)
-                offer(task.lists[static_cast<std::size_t>(previous[h]) * task.G + g]);
-        for (int e = 0; e < task.n_extra; ++e)
-            offer(task.extra[n * task.n_extra + e]);
-        for (int i = 0; i < count; ++i) { // centres lie anywhere in memory: ask for them early
-            if (i + AHEAD < count)
-                fetch(found[i + AHEAD].id);
-            found[i].square = comparable(cost(n, found[i].id));
-        }
-        if (task.evaluated) {
-            std::int32_t *ids = task.evaluated + n * capacity;
-            T *distances = task.evaluations + n * capacity;
-            for (std::size_t i = 0; i < capacity; ++i) {
-                ids[i] = i < static_cast<std::size_t>(count) ? found[i].id : -1;
-                distances[i] = ids[i] >= 0 ? found[i].square : T(0);
+            if (previous[h] >= 0) {
+                const T *known = shared(i, h);
+                offer(task.lists + static_cast<std::size_t>(previous[h]) * task.G, task.G, known ? known + 1 : nullptr);
             }
+        for (int x = 0; x < task.n_extra; ++x)
+            offer(task.extra + n * task.n_extra + x, 1, nullptr);
+        for (int o = 0; o < n_open; ++o) { // centres lie anywhere in memory: ask for them early
+            if (o + AHEAD < n_open)
+                fetch(found[open[o + AHEAD]].id);
+            found[open[o]].square = comparable(cost(n, found[open[o]].id));
+        }
+        for (int k = 0; task.evaluated && k < count; ++k) {
+            task.evaluated[i * capacity + k] = found[k].id;
+            task.evaluations[i * capacity + k] = found[k].square;
         }
         keep_found(task, n, found.get(), count);
     }
 }
 
-// The same where rows look at nothing but what they keep, bit for bit: the sums of several rows are made together.
+// Rows [begin, end), which look at nothing but what they keep, as search_among measures them bit for bit: the sums of
+// several rows are made together.
 template <class T> inline void measure_kept(const AmongTask<T> &task, std::size_t begin, std::size_t end) {
     using V = simd<T>;
     constexpr std::size_t W = V::width, AHEAD = 8;
@@ -110,22 +292,34 @@ template <class T> inline void measure_kept(const AmongTask<T> &task, std::size_
     }
 }
 
+// Rows [begin, end), in an order of their own: those that are kept by the same components lie together.
+template <class T> inline void search_lists(const AmongTask<T> &task, std::size_t begin, std::size_t end) {
+    const auto square = [&](std::size_t n, std::int32_t c) {
+        return squared_distance(task.X[n], task.centers[c], task.X.D);
+    };
+    const auto ask = [&](std::int32_t c) { fetch(task, c); };
+    const auto cost = [&](std::size_t n, std::int32_t c) {
+        return task.gaussians ? gaussian_cost(*task.gaussians, c, task.X[n]) : square(n, c);
+    };
+    if (task.G)
+        search_among(task, begin, end, ask, cost, SharedCosts<T>(task, begin, end));
+    else
+        search_among(task, begin, end, ask, cost, nothing_shared<T>);
+    for (std::size_t e = begin; task.squares && e < end; ++e) {
+        const std::size_t n = task.row(e);
+        task.squares[n] = comparable(square(n, std::max(task.kept[n * task.H], 0)));
+    }
+}
+
 template <class T> inline void nearest_among(const AmongTask<T> &task, std::size_t begin, std::size_t end) {
     const bool full = task.gaussians && task.gaussians->full;
-    const bool kept_only = !task.G && !task.n_extra && !task.evaluated && task.n_previous && !full;
-    const std::size_t step = kept_only ? 64 : end - begin; // rows that are still near when they are squared
-    Scratch<std::int32_t> winners(task.squares ? step : 0);
-    for (std::size_t from = begin; from < end; from += step) {
-        const std::size_t to = std::min(end, from + step);
-        if (kept_only)
-            measure_kept(task, from, to);
-        else
-            search_among(
-                task, from, to, [&](std::int32_t c) { fetch(task, c); },
-                [&](std::size_t n, std::int32_t c) {
-                    return task.gaussians ? gaussian_cost(*task.gaussians, c, task.X[n])
-                                          : squared_distance(task.X[n], task.centers[c], task.X.D);
-                });
+    if (task.G || task.n_extra || task.evaluated || !task.n_previous || full)
+        return search_lists(task, begin, end);
+    constexpr std::size_t STEP = 64; // rows that are still near when they are squared
+    Scratch<std::int32_t> winners(STEP);
+    for (std::size_t from = begin; from < end; from += STEP) {
+        const std::size_t to = std::min(end, from + STEP);
+        measure_kept(task, from, to);
         if (!task.squares)
             continue;
         for (std::size_t n = from; n < to; ++n)

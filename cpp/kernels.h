@@ -201,12 +201,19 @@ template <class T> struct AmongTask {
     const std::int32_t *extra; // (N, n_extra)
     int n_extra;
     int H;
-    std::int32_t *kept;      // (N, H), -1 where fewer were found
-    T *distances;            // (N, H)
-    std::int32_t *counts;    // (N,) evaluations
-    std::int32_t *evaluated; // (N, n_previous (G + 1) + n_extra) every component looked at, -1 behind; or null
-    T *evaluations;          // its squared distance
-    T *squares;              // (N,) squared distances to what is kept first; or null
+    std::int32_t *kept;   // (N, H), -1 where fewer were found
+    T *distances;         // (N, H)
+    std::int32_t *counts; // (N,) evaluations
+    T *squares;           // (N,) squared distances to what is kept first; or null
+
+    const std::int64_t *entries = nullptr; // (N,) the rows in the order of a search, or null: as they are
+    // For one call of the kernel: (entries of the call, capacity) what each has looked at, counts of them; or null.
+    std::int32_t *evaluated = nullptr;
+    T *evaluations = nullptr;
+
+    std::size_t row(std::size_t e) const { return entries ? static_cast<std::size_t>(entries[e]) : e; }
+    // Most that a row looks at.
+    std::size_t capacity() const { return static_cast<std::size_t>(n_previous) * (G + 1) + n_extra; }
 };
 
 // Rows that walk along lists from where they start.

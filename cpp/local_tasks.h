@@ -1,8 +1,12 @@
 // The arguments of the partial searches, checked and put together: the same for rows of arrays and for sparse ones.
 #pragma once
+#include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "arrays.h"
+#include "evidence.h"
 #include "grouping.h"
 #include "kernels.h"
 #include "thread_pool.h"
@@ -31,34 +35,84 @@ template <class T>
 AmongTask<T> among_task(const Rows<T> &x, const Rows<T> &m, const Table<std::int32_t> &lists,
                         const Table<std::int32_t> &previous, const Table<std::int32_t> &extra,
                         const OutTable<std::int32_t> &kept, const OutTable<T> &distances,
-                        const OutVector<std::int32_t> &counts, const std::optional<OutTable<std::int32_t>> &evaluated,
-                        const std::optional<OutTable<T>> &evaluations) {
+                        const OutVector<std::int32_t> &counts, const std::optional<OutVector<T>> &squares) {
     require(x.D == m.D, "X and centers differ in their columns");
     require(lists.shape(0) == m.n && previous.shape(0) == x.n && extra.shape(0) == x.n, "lists, previous, extra");
     require(kept.shape(0) == x.n && distances.shape(0) == x.n && distances.shape(1) == kept.shape(1),
             "kept, distances");
     require(counts.shape(0) == x.n, "counts");
-    const std::size_t capacity = static_cast<std::size_t>(columns(previous)) * (columns(lists) + 1) + columns(extra);
-    require(capacity <= MOST_COMPONENTS, "previous, lists, extra: more than 2^29 candidates of a row");
-    require(!evaluated || (evaluations && evaluated->shape(0) == x.n && evaluated->shape(1) == capacity &&
-                           evaluations->shape(0) == x.n && evaluations->shape(1) == capacity),
-            "evaluated, evaluations");
-    return {x,
-            m,
-            nullptr,
-            lists.data(),
-            columns(lists),
-            previous.data(),
-            columns(previous),
-            extra.data(),
-            columns(extra),
-            columns(kept),
-            kept.data(),
-            distances.data(),
-            counts.data(),
-            evaluated ? evaluated->data() : nullptr,
-            evaluations ? evaluations->data() : nullptr,
-            nullptr};
+    require(!squares || (squares->shape(0) == x.n && kept.shape(1) >= 1), "squares");
+    const AmongTask<T> task{x,
+                            m,
+                            nullptr,
+                            lists.data(),
+                            columns(lists),
+                            previous.data(),
+                            columns(previous),
+                            extra.data(),
+                            columns(extra),
+                            columns(kept),
+                            kept.data(),
+                            distances.data(),
+                            counts.data(),
+                            data_or_null(squares)};
+    require(task.capacity() <= MOST_COMPONENTS, "previous, lists, extra: more than 2^29 candidates of a row");
+    return task;
+}
+
+// Searches all rows; those that keep the same component first go side by side: they meet the same components.
+// search(task, begin, end)
+template <class T, class Task, class Search>
+std::optional<Evidence> search_rows(Task task, bool evidence, const std::optional<Vector<double>> &sample_weight,
+                                    int n_threads, Search search) {
+    constexpr std::size_t VALUES = std::size_t(1) << 17; // that lie near while they are summed
+    const std::size_t n = task.X.n, C = task.centers.n, capacity = task.capacity();
+    require(!sample_weight || sample_weight->shape(0) == n, "sample_weight");
+    require(!evidence || task.H >= 1, "kept");
+    std::size_t step = 256;
+    std::vector<std::int64_t> entries;
+    if (task.G && task.n_previous) {
+        step = std::clamp<std::size_t>(VALUES / capacity, step, SHARED * 4);
+        std::vector<std::int32_t> first(n);
+        for (std::size_t i = 0; i < n; ++i)
+            first[i] = std::max(task.previous[i * task.n_previous], 0);
+        group(first.data(), n, C, n_threads, entries);
+        task.entries = entries.data();
+    }
+    step = std::max(step, C / 64); // each task clears marks for all C components
+    const std::size_t n_tasks = (n + step - 1) / step;
+    std::vector<std::vector<EvidenceRow>> pieces(evidence ? n_tasks : 0);
+    parallel_for(n_tasks, n_threads, [&](std::size_t i) {
+        const std::size_t begin = i * step, end = std::min(n, begin + step);
+        Task own = task;
+        std::unique_ptr<std::int32_t[]> ids;
+        std::unique_ptr<T[]> values;
+        if (evidence) {
+            ids = std::make_unique_for_overwrite<std::int32_t[]>((end - begin) * capacity);
+            values = std::make_unique_for_overwrite<T[]>((end - begin) * capacity);
+            own.evaluated = ids.get();
+            own.evaluations = values.get();
+        }
+        search(own, begin, end);
+        if (evidence)
+            pieces[i] = evidence_of<T>(own, data_or_null(sample_weight), begin, end);
+    });
+    if (!evidence)
+        return std::nullopt;
+    return Evidence(pieces, C, n_threads);
+}
+
+template <class V> auto as_array(std::vector<V> &&values) {
+    auto *kept = new std::vector<V>(std::move(values));
+    const nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<V> *>(p); });
+    return nb::ndarray<nb::numpy, V, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
+}
+
+inline nb::object as_arrays(std::optional<Evidence> &&looked) {
+    if (!looked)
+        return nb::none();
+    return nb::make_tuple(as_array(std::move(looked->begins)), as_array(std::move(looked->ids)),
+                          as_array(std::move(looked->sums)), as_array(std::move(looked->weights)));
 }
 
 // Without entries, which follow from the starts.

@@ -68,26 +68,26 @@ void keep(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, Table<std::
 }
 
 template <class T>
-void nearest_among(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, Table<std::int32_t> previous,
-                   Table<std::int32_t> extra, OutTable<std::int32_t> kept, OutTable<T> distances,
-                   OutVector<std::int32_t> counts, std::optional<OutTable<std::int32_t>> evaluated,
-                   std::optional<OutTable<T>> evaluations, std::optional<Factors<T>> factors,
-                   std::optional<Vector<T>> offsets, std::optional<OutVector<T>> squares, int n_threads) {
+nb::object nearest_among(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, Table<std::int32_t> previous,
+                         Table<std::int32_t> extra, OutTable<std::int32_t> kept, OutTable<T> distances,
+                         OutVector<std::int32_t> counts, bool evidence, std::optional<Vector<double>> sample_weight,
+                         std::optional<Factors<T>> factors, std::optional<Vector<T>> offsets,
+                         std::optional<OutVector<T>> squares, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
-    const Rows<T> x = rows(X), m = components(centers);
-    AmongTask<T> task = among_task(x, m, lists, previous, extra, kept, distances, counts, evaluated, evaluations);
+    AmongTask<T> task =
+        among_task(rows(X), components(centers), lists, previous, extra, kept, distances, counts, squares);
     require(factors.has_value() == offsets.has_value(), "factors, offsets");
     const auto gaussians = factors ? std::optional(gaussians_of(centers, *factors, *offsets)) : std::nullopt;
     task.gaussians = gaussians ? &*gaussians : nullptr;
-    require(!squares || (squares->shape(0) == x.n && task.H >= 1), "squares");
-    task.squares = squares ? squares->data() : nullptr;
 
-    const KernelCall call;
-    for (const auto &ids : {lists, previous, extra})
-        require_components(ids, m.n, -1, "lists, previous or extra");
-    const std::size_t step = std::max<std::size_t>(256, m.n / 64); // each task clears marks for all C components
-    parallel_for((x.n + step - 1) / step, n_threads,
-                 [&](std::size_t i) { kernel.nearest_among(task, i * step, std::min(x.n, (i + 1) * step)); });
+    std::optional<Evidence> looked;
+    {
+        const KernelCall call;
+        for (const auto &ids : {lists, previous, extra})
+            require_components(ids, task.centers.n, -1, "lists, previous or extra");
+        looked = search_rows<T>(task, evidence, sample_weight, n_threads, kernel.nearest_among);
+    }
+    return as_arrays(std::move(looked));
 }
 
 template <class T>
@@ -113,73 +113,6 @@ void thin(Matrix<T> centers, Table<std::int32_t> lists, double spread, OutTable<
     const std::size_t step = 256;
     parallel_for((m.n + step - 1) / step, n_threads,
                  [&](std::size_t i) { kernel.thin(task, i * step, std::min(m.n, (i + 1) * step)); });
-}
-
-template <class V> auto as_array(std::vector<V> &&values) {
-    auto *kept = new std::vector<V>(std::move(values));
-    const nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<V> *>(p); });
-    return nb::ndarray<nb::numpy, V, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
-}
-
-// Sums of what was evaluated, by the winner of the point and by the component: rows of a sparse matrix (C, C).
-template <class T>
-nb::tuple evidence(Vector<std::int32_t> winners, Table<std::int32_t> evaluated, Table<T> values,
-                   std::optional<Vector<double>> sample_weight, std::size_t C, int n_threads) {
-    const std::size_t n = winners.shape(0), M = evaluated.shape(1);
-    require(evaluated.shape(0) == n && values.shape(0) == n && values.shape(1) == M, "evaluated, values");
-    require(!sample_weight || sample_weight->shape(0) == n, "sample_weight");
-    std::vector<std::int64_t> begins(C + 1);
-    std::vector<std::int32_t> indices;
-    std::vector<double> sums, weights;
-    {
-        const KernelCall call;
-        require_components(evaluated, C, -1, "evaluated");
-        std::vector<std::int64_t> entries;
-        const std::vector<std::size_t> begin = group(winners.data(), n, C, n_threads, entries);
-        struct Row {
-            std::vector<std::int32_t> ids;
-            std::vector<double> sums, weights;
-        };
-        std::vector<Row> rows(C);
-        const std::size_t step = std::max<std::size_t>(1, C / 64); // each task clears sums for all C components
-        parallel_for((C + step - 1) / step, n_threads, [&](std::size_t task) {
-            std::vector<double> sum(C), weight(C);
-            std::vector<char> seen(C);
-            for (std::size_t c = task * step; c < std::min(C, (task + 1) * step); ++c) {
-                Row &row = rows[c];
-                for (std::size_t e = begin[c]; e < begin[c + 1]; ++e) {
-                    answer_signals_at(e);
-                    const std::int64_t point = entries[e];
-                    const double w = sample_weight ? sample_weight->data()[point] : 1.0;
-                    for (std::size_t i = point * M; w > 0 && i < (point + 1) * M; ++i) {
-                        const std::int32_t b = evaluated.data()[i];
-                        if (b < 0)
-                            continue;
-                        if (!seen[b]) {
-                            seen[b] = 1;
-                            row.ids.push_back(b);
-                        }
-                        sum[b] += w * static_cast<double>(values.data()[i]);
-                        weight[b] += w;
-                    }
-                }
-                std::sort(row.ids.begin(), row.ids.end());
-                for (const std::int32_t b : row.ids) {
-                    row.sums.push_back(std::exchange(sum[b], 0.0));
-                    row.weights.push_back(std::exchange(weight[b], 0.0));
-                    seen[b] = 0;
-                }
-            }
-        });
-        for (std::size_t c = 0; c < C; ++c) {
-            begins[c + 1] = begins[c] + static_cast<std::int64_t>(rows[c].ids.size());
-            indices.insert(indices.end(), rows[c].ids.begin(), rows[c].ids.end());
-            sums.insert(sums.end(), rows[c].sums.begin(), rows[c].sums.end());
-            weights.insert(weights.end(), rows[c].weights.begin(), rows[c].weights.end());
-        }
-    }
-    return nb::make_tuple(as_array(std::move(begins)), as_array(std::move(indices)), as_array(std::move(sums)),
-                          as_array(std::move(weights)));
 }
 
 // The points in order of their component, each component's in rising order.
@@ -231,8 +164,6 @@ void register_local(nb::module_ &m) {
     define(m, "reassign", &reassign<double>);
     define(m, "keep", &keep<float>);
     define(m, "keep", &keep<double>);
-    define(m, "evidence", &evidence<float>);
-    define(m, "evidence", &evidence<double>);
     define(m, "grouped_order", &grouped_order);
     define(m, "changed", &changed);
     define(m, "gather", &gather<float>);

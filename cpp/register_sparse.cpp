@@ -233,29 +233,31 @@ void sparse_walk(const Csr<T> &X, Matrix<T> centers, Table<std::int32_t> lists, 
 }
 
 template <class T>
-void sparse_nearest_among(const Csr<T> &X, Matrix<T> centers, Table<std::int32_t> lists, Table<std::int32_t> previous,
-                          Table<std::int32_t> extra, OutTable<std::int32_t> kept, OutTable<T> distances,
-                          OutVector<std::int32_t> counts, std::optional<OutTable<std::int32_t>> evaluated,
-                          std::optional<OutTable<T>> evaluations, std::optional<Factors<T>> factors,
-                          std::optional<Vector<T>> offsets, std::optional<OutVector<T>> squares, int n_threads) {
+nb::object sparse_nearest_among(const Csr<T> &X, Matrix<T> centers, Table<std::int32_t> lists,
+                                Table<std::int32_t> previous, Table<std::int32_t> extra, OutTable<std::int32_t> kept,
+                                OutTable<T> distances, OutVector<std::int32_t> counts, bool evidence,
+                                std::optional<Vector<double>> sample_weight, std::optional<Factors<T>> factors,
+                                std::optional<Vector<T>> offsets, std::optional<OutVector<T>> squares, int n_threads) {
     const SparseKernels<T> &kernel = *kernels<T>().sparse;
     const SparseRows<T> x = sparse_rows<T>(X);
     const Rows<T> m = components(centers);
     SparseAmongTask<T> task;
     static_cast<AmongTask<T> &>(task) =
-        among_task(shape_of(x), m, lists, previous, extra, kept, distances, counts, evaluated, evaluations);
+        among_task(shape_of(x), m, lists, previous, extra, kept, distances, counts, squares);
     require(!factors && !offsets && !squares, "factors, offsets: there are no costs of Gaussians for sparse rows");
 
-    const KernelCall call;
-    check(x, std::get<0>(X).shape(0), n_threads);
-    for (const auto &ids : {lists, previous, extra})
-        require_components(ids, m.n, -1, "lists, previous or extra");
-    const std::vector<Twofold> square = squares_of(m, n_threads);
-    task.sparse = x;
-    task.square = square.data();
-    const std::size_t step = std::max<std::size_t>(256, m.n / 64); // each task clears marks for all C components
-    parallel_for((x.n + step - 1) / step, n_threads,
-                 [&](std::size_t i) { kernel.nearest_among(task, i * step, std::min(x.n, (i + 1) * step)); });
+    std::optional<Evidence> looked;
+    {
+        const KernelCall call;
+        check(x, std::get<0>(X).shape(0), n_threads);
+        for (const auto &ids : {lists, previous, extra})
+            require_components(ids, m.n, -1, "lists, previous or extra");
+        const std::vector<Twofold> square = squares_of(m, n_threads);
+        task.sparse = x;
+        task.square = square.data();
+        looked = search_rows<T>(task, evidence, sample_weight, n_threads, kernel.nearest_among);
+    }
+    return as_arrays(std::move(looked));
 }
 
 template <class T>

@@ -15,16 +15,18 @@ constexpr auto nearer = [](const auto &a, const auto &b) {
     return a.square < b.square || (a.square == b.square && a.id < b.id);
 };
 
-// The H nearest of n come first, in order; of a few, mostly in order already, faster than by a heap.
+// The H nearest of n come first, in order; if few, which mostly lie in front already, faster than by a heap.
 template <class T> inline void sort_nearest(Candidate<T> *found, int H, int n) {
     constexpr int FEW = 16;
-    if (n > FEW) {
+    if (H > FEW) {
         2 * H > n ? std::sort(found, found + n, nearer) : std::partial_sort(found, found + H, found + n, nearer);
         return;
     }
     for (int i = 1; i < n; ++i) {
         const Candidate<T> entry = found[i];
-        int place = i;
+        int place = std::min(i, H);
+        if (i >= H && !nearer(entry, found[H - 1]))
+            continue;
         for (; place > 0 && nearer(entry, found[place - 1]); --place)
             found[place] = found[place - 1];
         found[place] = entry;

@@ -273,7 +273,8 @@ inline void sparse_nearest_among(const SparseAmongTask<T> &task, std::size_t beg
         task, begin, end, [](std::int32_t) {},
         [&](std::size_t n, std::int32_t c) {
             return measured(row_of(task.sparse, n), task.centers[c], task.square[c]);
-        });
+        },
+        nothing_shared<T>);
 }
 
 template <class T> inline void sparse_walk(const SparseWalkTask<T> &task, std::size_t begin, std::size_t end) {

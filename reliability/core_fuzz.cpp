@@ -240,28 +240,20 @@ template <class T> void among(Bytes &in) {
     std::vector<std::int32_t> kept(n * H, -7), counts(n), evaluated(n * capacity);
     std::vector<T> distances(n * H), evaluations(n * capacity);
     const bool evidence = in.next() % 2;
-    const AmongTask<T> task{p.x(),
-                            p.m(),
-                            nullptr,
-                            lists.data(),
-                            G,
-                            previous.data(),
-                            width,
-                            extra.data(),
-                            n_extra,
-                            H,
-                            kept.data(),
-                            distances.data(),
-                            counts.data(),
-                            evidence ? evaluated.data() : nullptr,
-                            evidence ? evaluations.data() : nullptr};
+    AmongTask<T> task{
+        p.x(), p.m(),       nullptr,          lists.data(),  G,      previous.data(), width, extra.data(), n_extra,
+        H,     kept.data(), distances.data(), counts.data(), nullptr};
+    if (evidence) {
+        task.evaluated = evaluated.data();
+        task.evaluations = evaluations.data();
+    }
     kernels<T>().nearest_among(task, 0, n);
     for (std::size_t i = 0; i < n; ++i) {
         p.check(static_cast<int>(i), &kept[i * H], &distances[i * H], H, false);
         if (counts[i] < 1 || static_cast<std::size_t>(counts[i]) > capacity)
             fail("more evaluations than there can be");
-        for (std::size_t e = i * capacity; evidence && e < (i + 1) * capacity; ++e)
-            if (evaluated[e] < -1 || evaluated[e] >= p.C)
+        for (std::size_t e = i * capacity; evidence && e < i * capacity + counts[i]; ++e)
+            if (evaluated[e] < 0 || evaluated[e] >= p.C)
                 fail("an evaluation outside its range");
     }
 }

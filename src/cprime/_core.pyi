@@ -151,14 +151,14 @@ def nearest_among(
     kept: NDArray[np.int32],
     distances: _Floats,
     counts: NDArray[np.int32],
-    evaluated: NDArray[np.int32] | None,
-    evaluations: _Floats | None,
+    evidence: bool,
+    sample_weight: NDArray[np.float64] | None,
     factors: _Floats | None,
     offsets: _Floats | None,
     squares: _Floats | None,
     n_threads: int,
     /,
-) -> None: ...
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]] | None: ...
 def walk(
     X: _Rows,
     centers: _Floats,
@@ -174,15 +174,6 @@ def walk(
 def thin(
     centers: _Floats, lists: NDArray[np.int32], spread: float, out: NDArray[np.int32], n_threads: int, /
 ) -> None: ...
-def evidence(
-    winners: NDArray[np.int32],
-    evaluated: NDArray[np.int32],
-    values: _Floats,
-    sample_weight: NDArray[np.float64] | None,
-    n_components: int,
-    n_threads: int,
-    /,
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]]: ...
 def grouped_order(
     labels: NDArray[np.int32], n_components: int, order: NDArray[np.int64], n_threads: int, /
 ) -> None: ...

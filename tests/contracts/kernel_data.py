@@ -76,6 +76,34 @@ def assert_moments(found, expected, X, means, kept, q, w):
         assert (np.abs(a - b) <= share * size + 1e-10).all()
 
 
+def looked_at(lists, previous, extra=None):
+    """G(n) = K(n) ∪ ⋃_{c ∈ K(n)} G_c ∪ extra(n), −1 being no component: (n, C) bool."""
+    there = np.zeros((len(previous), len(lists) + 1), dtype=bool)  # the last column stands for no component
+    for n, kept in enumerate(previous):
+        there[n, kept] = there[n, lists[kept[kept >= 0]]] = True
+        there[n, () if extra is None else extra[n]] = True
+    return there[:, :-1]
+
+
+def assert_evidence(evidence, values, looked, winners, w=None, rtol=1e-12, atol=0.0):
+    """The sums of w_n · value (n, C), and of w_n, over the points that a component wins and that have looked."""
+    C = values.shape[1]
+    w = np.ones(len(values)) if w is None else w
+    expected, dense = np.zeros((2, C, C)), np.zeros((2, C, C))
+    for n in np.flatnonzero((winners >= 0) & (w > 0)):
+        expected[0, winners[n]] += w[n] * np.where(looked[n], values[n], 0)
+        expected[1, winners[n]] += w[n] * looked[n]
+    assert evidence.indptr.shape == (C + 1,)
+    for c in range(C):
+        here = slice(evidence.indptr[c], evidence.indptr[c + 1])
+        assert (np.diff(evidence.indices[here]) > 0).all()
+        dense[0, c, evidence.indices[here]] = evidence.sums[here]
+        dense[1, c, evidence.indices[here]] = evidence.weights[here]
+    assert len(evidence.indices) == np.count_nonzero(expected[1])
+    np.testing.assert_allclose(dense[1], expected[1], rtol=1e-12)
+    np.testing.assert_allclose(dense[0], expected[0], rtol=rtol, atol=atol * max(1.0, expected[1].max(initial=0)))
+
+
 def same_bits(left, right):
     """Equal to the last bit, for arrays, floats and tuples of them."""
     if isinstance(left, tuple):

@@ -155,6 +155,10 @@ REFUSED = {
     "reassign: share not a number": ("share", lambda k: reassign(k, share=np.nan)),
     "nearest_among: X of one dimension": ("X", lambda k: among(k, X[:, 0])),
     "nearest_among: other features": ("centers", lambda k: among(k, centers=CENTERS[:, :2])),
+    "nearest_among: short weights": (
+        "sample_weight",
+        lambda k: among(k, evidence=True, sample_weight=np.ones(len(X) - 1)),
+    ),
     "nearest_among: n_kept zero": ("n_kept", lambda k: among(k, n_kept=0)),
     "nearest_among: n_kept below zero": ("n_kept", lambda k: among(k, n_kept=-1)),
     "nearest_among: n_kept of a half": ("n_kept", lambda k: among(k, n_kept=1.5)),
@@ -304,7 +308,7 @@ def test_no_rows_give_no_results(kernels, empty):
     labels, distances = reassign(kernels, empty, labels=LABELS[:0])
     assert labels.shape == distances.shape == (0,)
     found = among(kernels, empty, previous=KEPT[:0], n_kept=2, evidence=True)
-    assert [array.shape for array in found[:5]] == [(0, 2), (0, 2), (0,), (0, 6), (0, 6)]
+    assert [array.shape for array in found[:3] + found.evidence] == [(0, 2), (0, 2), (0,), (6,), (0,), (0,), (0,)]
     assert kernels.gather(X, ROWS[:0]).shape == (0, 3)
     assert kernels.grouped_order(LABELS[:0], 5).shape == (0,)
     counts, sums = kernels.accumulate(empty, kept, np.empty((0, 2)), n_components=5)

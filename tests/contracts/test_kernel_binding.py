@@ -76,6 +76,7 @@ def test_lists_too_wide_to_count_are_refused():
             kept,
             distances,
             counts,
+            False,
             None,
             None,
             None,

@@ -55,6 +55,7 @@ def results(k, X, Y, centers, n_threads=None, place=np.ascontiguousarray):
     q, some = place(np.random.default_rng(5).random((n, 2))), place(np.arange(n)[::-2].copy())
     tried = place(np.random.default_rng(6).random((min(n, 4), 3)))
     groups = place(np.array([0, n])), w, place(np.array([len(tried)])), tried
+    among = k.nearest_among(X, centers, lists, two, H, two, evidence=True, sample_weight=w, n_threads=n_threads)
     return {
         "nearest": k.nearest(X, centers, n_threads=n_threads),
         "nearest hinted": k.nearest(X, centers, hint=labels[:, np.newaxis], n_threads=n_threads),
@@ -64,7 +65,7 @@ def results(k, X, Y, centers, n_threads=None, place=np.ascontiguousarray):
         "reassign": k.reassign(X, centers, lists, labels, n_threads=n_threads),
         "exchange": k.reassign(X, centers, lists, labels, factors, factors[::-1], n_threads=n_threads),
         "active": k.reassign(X, centers, lists, labels, active=active, known=known, n_threads=n_threads),
-        "nearest_among": tuple(k.nearest_among(X, centers, lists, two, H, two, evidence=True, n_threads=n_threads))[:5],
+        "nearest_among": among[:3] + among.evidence,
         "accumulate": k.accumulate(X, two, q, w, n_components=C, n_threads=n_threads),
         "accumulate rows": k.accumulate(
             X, labels[some, np.newaxis], None, w, n_components=C, rows=some, n_threads=n_threads

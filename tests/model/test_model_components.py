@@ -79,9 +79,10 @@ def test_the_best_of_lists_and_of_what_is_drawn(case):
     np.testing.assert_array_equal(found.kept, np.argsort(expected, axis=1)[:, :2])
     np.testing.assert_allclose(found.distances, np.sort(expected, axis=1)[:, :2], rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(found.counts, there.sum(axis=1))
-    seen = [set(row[row >= 0]) for row in found.evaluated]
-    assert seen == [set(np.flatnonzero(row)) for row in there]
-    assert components.among(X, LISTS, previous, 2).evaluated is None
+    evidence, weights = found.evidence, np.zeros((C, C))
+    weights[np.repeat(np.arange(C), np.diff(evidence.indptr)), evidence.indices] = evidence.weights
+    np.testing.assert_array_equal(weights, (np.arange(C)[:, np.newaxis] == found.kept[:, 0]) @ there.astype(float))
+    assert components.among(X, LISTS, previous, 2).evidence is None
 
 
 def test_points_are_compared_with_centers_as_they_are_unless_said_otherwise():
@@ -96,14 +97,10 @@ def test_which_components_have_changed():
     assert of("diag")[0].changed(CENTERS).tolist() == [True] * C
 
 
-def test_costs_as_dissimilarities_and_their_scale():
+def test_the_scale_of_costs():
     costs = np.array([[4.0, 9.0], [16.0, 1.0]], dtype=np.float32)
-    np.testing.assert_array_equal(Centers(CENTERS).dissimilarity(costs), [[2, 3], [4, 1]])
-    assert Centers(CENTERS).dissimilarity(costs).dtype == np.float64
     assert Centers(CENTERS).scale_of(costs) == 30.0
     gaussians = of("full")[0]
-    np.testing.assert_array_equal(gaussians.dissimilarity(costs), costs)
-    assert gaussians.dissimilarity(costs).dtype == np.float64
     assert gaussians.scale_of(costs) == 4 * D
 
 

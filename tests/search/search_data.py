@@ -105,8 +105,9 @@ class Counter:
         self.core.reassign(X, centers, lists, inside, outside, share, active, labels, *rest)
 
     def nearest_among(self, X, centers, lists, previous, extra, kept, distances, counts, *rest):
-        self.core.nearest_among(X, centers, lists, previous, extra, kept, distances, counts, *rest)
+        looked = self.core.nearest_among(X, centers, lists, previous, extra, kept, distances, counts, *rest)
         self.evaluations += int(counts.sum())
+        return looked
 
     def keep(self, X, centers, lists, previous, kept, *rest):
         self.core.keep(X, centers, lists, previous, kept, *rest)

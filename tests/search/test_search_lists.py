@@ -187,13 +187,13 @@ def test_coarse_centers_lower_the_error_of_random_rows():
     assert len(coarse_centers(np.ones((50, 2)), 7, np.random.RandomState(0))) == 1
 
 
-def estimated_lists(evaluated, evaluations, winners, weights, C, G):
+def estimated_lists(distances, looked, winners, weights, G):
     """(8) by dictionaries: mean distance to c̃ of the points that c wins and that looked at c̃, d_cc = 0."""
-    sums, counts = {}, {}
+    sums, counts, C = {}, {}, distances.shape[1]
     for n, winner in enumerate(winners):
-        for c, squared in zip(evaluated[n], evaluations[n], strict=True):
+        for c in looked[n]:
             if c >= 0 and weights[n] > 0:
-                sums[winner, c] = sums.get((winner, c), 0) + weights[n] * np.sqrt(squared)
+                sums[winner, c] = sums.get((winner, c), 0) + weights[n] * distances[n, c]
                 counts[winner, c] = counts.get((winner, c), 0) + weights[n]
     lists = np.full((C, G - 1), -1)
     for c in range(C):
@@ -217,13 +217,14 @@ def test_estimated_lists_are_those_of_equation_8(dtype, n_kept, weighted):
     for iteration in (1, 2, 3):
         explore = numbers(300, key._replace(iteration=iteration), Purpose.EXPLORE)
         extra = np.column_stack([explore(column) * 25 for column in range(2)]).astype(np.int32)
-        reached = reference.nearest_among(X, centers, lists, previous, n_kept, extra, evidence=True)
+        reached = reference.nearest_among(X, centers, lists, previous, n_kept, extra)
         found = passes.find(components)
         np.testing.assert_array_equal(found.kept.ids, reached.kept)
         assert found.n_distances == reached.counts.sum()
         passes.refresh(components)
-        winners = reached.kept[:, 0]
-        lists = estimated_lists(reached.evaluated, reached.evaluations, winners, weights, 25, 5).astype(np.int32)
+        looked = [set(lists[row[:n_kept]].ravel()) | set(row) for row in np.column_stack([previous, extra]).tolist()]
+        distances = np.sqrt(squared_distances(X, centers))
+        lists = estimated_lists(distances, looked, reached.kept[:, 0], weights, 5).astype(np.int32)
         np.testing.assert_array_equal(passes.lists(), with_self(lists))
         previous = reached.kept
 

@@ -31,10 +31,10 @@ from cprime.kernels.native_gaussians import (
 from cprime.kernels.native_line import cut_line
 from cprime.kernels.native_local import (
     CenterCells,
+    Evidence,
     Found,
     Walked,
     changed,
-    evidence,
     grouped_order,
     keep_nearest,
     nearest_among,
@@ -54,6 +54,7 @@ squares = of_rows(native.squares, native_sparse.squares)
 __all__ = [
     "Bounds",
     "CenterCells",
+    "Evidence",
     "Found",
     "Gaussians",
     "Moves",
@@ -65,7 +66,6 @@ __all__ = [
     "best_among",
     "changed",
     "cut_line",
-    "evidence",
     "expect_all",
     "extent",
     "gather",

@@ -121,9 +121,10 @@ def best_among(
     extra: NDArray[np.int32] | None = None,
     *,
     evidence: bool = False,
+    sample_weight: Floats | None = None,
     n_threads: int | None = None,
 ) -> Found:
-    """As `nearest_among`, by costs: `distances` and `evaluations` of what is found are costs."""
+    """As `nearest_among`, by costs: the `distances` of what is found are costs."""
     X, gaussians = _checked(X, gaussians)
     return nearest_among(
         X,
@@ -134,6 +135,7 @@ def best_among(
         extra,
         costs=gaussians[1:],
         evidence=evidence,
+        sample_weight=sample_weight,
         n_threads=n_threads,
     )
 

@@ -95,15 +95,27 @@ def keep_nearest(
     return kept, distances
 
 
+class Evidence(NamedTuple):
+    """Sums over the points n that c wins and that have looked at c̃: what (8) averages, of Forster & Lücke (2018).
+
+    A sparse matrix (C, C): row c has the components indices[indptr[c] : indptr[c + 1]], in rising order.
+    sums: Σ w_n times a distance, or a cost    weights: Σ w_n    of points of weight 0 there is nothing
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    sums: NDArray[np.float64]
+    weights: NDArray[np.float64]
+
+
 class Found(NamedTuple):
     """What a point-major partial search has found; see `nearest_among`."""
 
     kept: NDArray[np.int32]
     distances: Floats
     counts: NDArray[np.int32]
-    evaluated: NDArray[np.int32] | None
-    evaluations: Floats | None
     squares: Floats | None
+    evidence: Evidence | None
 
 
 def nearest_among(
@@ -116,16 +128,17 @@ def nearest_among(
     *,
     costs: tuple[Floats, Floats] | None = None,
     evidence: bool = False,
+    sample_weight: Floats | None = None,
     n_threads: int | None = None,
 ) -> Found:
     """One point-major partial E-step: the `n_kept` nearest in G(n) = K(n) ∪ ⋃_{c ∈ K(n)} G_c ∪ extra(n).
 
     X (n, D), centers (C, D), lists (C, G) int32, previous (n, H′) int32: K(n), extra (n, E) int32; −1 is no component
     ->  kept (n, H) int32 by (distance, id), −1 where G(n) is smaller, squared distances (n, H), infinite there,
-    counts (n,): |G(n)|, each of its components evaluated once; with `evidence` all that was evaluated, (n, M) int32
-    with −1 behind the last, and its squared distances.
-    costs: factors and offsets of Gaussians whose costs are meant in place of squared distances; see `best_among`. Then
-    the squared distances to the first of what is kept come too, (n,).
+    counts (n,): |G(n)|, each of its components evaluated once; with `evidence` the sums of their distances, points
+    being of `sample_weight` (n,).
+    costs: factors and offsets of Gaussians whose costs are meant in place of squared distances, and are summed in place
+    of distances; see `best_among`. Then the squared distances to the first of what is kept come too, (n,).
     """
     X = check.rows(X, "X")
     n = len(X)
@@ -140,15 +153,12 @@ def nearest_among(
     )
     kept, distances = np.empty((n, n_kept), dtype=np.int32), np.empty((n, n_kept), dtype=X.dtype)
     counts = np.empty(n, dtype=np.int32)
-    evaluated, evaluations = None, None
-    if evidence:
-        shape = (n, previous.shape[1] * (lists.shape[1] + 1) + extra.shape[1])
-        evaluated, evaluations = np.empty(shape, dtype=np.int32), np.empty(shape, dtype=X.dtype)
+    weights = check.weights(sample_weight, n)
     factors, offsets = costs or (None, None)
     squares = None if costs is None else np.empty(n, dtype=X.dtype)
     threads = resolve_threads(n_threads)
     try:
-        _core.nearest_among(
+        looked = _core.nearest_among(
             check.core(X),
             centers,
             lists,
@@ -157,8 +167,8 @@ def nearest_among(
             kept,
             distances,
             counts,
-            evaluated,
-            evaluations,
+            evidence,
+            weights,
             factors,
             offsets,
             squares,
@@ -167,7 +177,7 @@ def nearest_among(
     except ValueError:
         check.refuse_components(len(centers), -1, lists=lists, previous=previous, extra=extra)
         raise
-    return Found(kept, distances, counts, evaluated, evaluations, squares)
+    return Found(kept, distances, counts, squares, None if looked is None else Evidence(*looked))
 
 
 class Walked(NamedTuple):
@@ -236,15 +246,6 @@ def thin(
     return out
 
 
-class Evidence(NamedTuple):
-    """Sums over the points that each component wins, as rows of a sparse matrix (C, C); see `evidence`."""
-
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    sums: NDArray[np.float64]
-    weights: NDArray[np.float64]
-
-
 class CenterCells:
     """Centers in the order of the cells that they lie in, packed once for many searches of rows in cells.
 
@@ -277,35 +278,6 @@ class CenterCells:
         infinite where there is none: both are written to
         """
         self._cells.improve(check.matrix(X, "X", self.centers), cells, least, kept, squares, resolve_threads(n_threads))
-
-
-def evidence(
-    winners: NDArray[np.int32],
-    evaluated: NDArray[np.int32],
-    values: Floats,
-    sample_weight: Floats | None = None,
-    *,
-    n_components: int,
-    n_threads: int | None = None,
-) -> Evidence:
-    """Sums of w_n · value and of w_n over the points n that c wins and that have looked at c̃: what (8) averages.
-
-    winners (n,) int32, evaluated (n, M) int32: components looked at, −1 is none, values (n, M); points of weight 0
-    count for nothing  ->  row c of the sums has the components indices[indptr[c] : indptr[c + 1]], in rising order.
-    """
-    winners = check.kept(winners, "winners", (np.size(winners),))
-    evaluated = check.kept(evaluated, "evaluated", (len(winners), check.width(evaluated, "evaluated")))
-    values = check.contiguous(check.matrix(values, "values"))
-    if values.shape != evaluated.shape:
-        raise ValueError(f"values must have shape {evaluated.shape}, got {values.shape}")
-    weights = check.weights(sample_weight, len(winners))
-    C = check.count(n_components, "n_components")
-    try:
-        return Evidence(*_core.evidence(winners, evaluated, values, weights, C, resolve_threads(n_threads)))
-    except ValueError:
-        check.refuse_components(C, 0, winners=winners)
-        check.refuse_components(C, -1, evaluated=evaluated)
-        raise
 
 
 def grouped_order(labels: NDArray[np.int32], n_components: int, *, n_threads: int | None = None) -> NDArray[np.int64]:

@@ -73,6 +73,7 @@ def best_among(
     extra: NDArray | None = None,
     *,
     evidence: bool = False,
+    sample_weight: NDArray | None = None,
     n_threads: int | None = None,
 ) -> Found:
     """Do a partial E-step as `nearest_among`, by costs."""
@@ -86,6 +87,7 @@ def best_among(
         extra,
         costs=(gaussians.factors, gaussians.offsets),
         evidence=evidence,
+        sample_weight=sample_weight,
     )
 
 

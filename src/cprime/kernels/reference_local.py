@@ -83,6 +83,7 @@ def nearest_among(
     *,
     costs: tuple[NDArray, NDArray] | None = None,
     evidence: bool = False,
+    sample_weight: NDArray | None = None,
     n_threads: int | None = None,
 ) -> Found:
     """Do a partial E-step: the n_kept nearest in G(n) = K(n) ∪ ⋃_{c ∈ K(n)} G_c ∪ extra(n) (F Alg. 1, 2).
@@ -90,9 +91,9 @@ def nearest_among(
     X (n, D), centers (C, D) of one dtype T; lists (C, G), previous (n, H′): K(n), extra (n, E), all int32 with −1 for
     no component and repetitions allowed
     returns kept (n, n_kept) int32, ordered by (distance, id), −1 where G(n) is smaller; distances (n, n_kept) T,
-    squared, infinite there; counts (n,) int32: |G(n)|; and with `evidence` G(n) in the order K(n), the lists, extra:
-    evaluated (n, H′ (G + 1) + E) int32, −1 behind the last, and evaluations, squared distances T, 0 there
-    costs: factors (C, D) or (C, D, D) and offsets (C,) of Gaussians whose costs stand for squared distances; then
+    squared, infinite there; counts (n,) int32: |G(n)|; and with `evidence` Σ w_n d and Σ w_n by the winner of a point
+    and by what it looks at (F eq. 8), the distances d by way of T, points of weight 0 and without a winner aside
+    costs: factors (C, D) or (C, D, D) and offsets (C,) of Gaussians whose costs stand for both kinds of distances; then
     squares (n,) T are the squared distances to the first of what is kept, of any row that keeps something
     """
     n, C = len(X), len(centers)
@@ -103,9 +104,9 @@ def nearest_among(
     check_ids("lists", lists, C, -1, C)
     check_ids("previous", previous, n, -1, C)
     check_ids("extra", extra, n, -1, C)
-    capacity = previous.shape[1] * (lists.shape[1] + 1) + extra.shape[1]
     kept, distances = np.full((n, n_kept), -1, np.int32), np.full((n, n_kept), np.inf, X.dtype)
-    evaluated, evaluations = np.full((n, capacity), -1, np.int32), np.zeros((n, capacity), X.dtype)
+    weight = np.ones(n) if sample_weight is None else check.vector(sample_weight, "sample_weight", n)
+    sums, weights = dict[tuple[int, int], float](), dict[tuple[int, int], float]()
     counts = np.empty(n, dtype=np.int32)
     for i, x in enumerate(X):
         own = previous[i][previous[i] >= 0]
@@ -118,44 +119,21 @@ def nearest_among(
         order = np.lexsort((offered, squared))[:n_kept]
         counts[i] = len(offered)
         kept[i, : len(order)], distances[i, : len(order)] = offered[order], squared[order]
-        evaluated[i, : len(offered)], evaluations[i, : len(offered)] = offered, squared
+        for c, value in zip(offered.tolist(), squared.tolist(), strict=True):
+            if weight[i] > 0:
+                pair = int(kept[i, 0]), c
+                sums[pair] = sums.get(pair, 0.0) + weight[i] * (np.sqrt(value) if costs is None else value)
+                weights[pair] = weights.get(pair, 0.0) + weight[i]
     squares = None
     if costs is not None:
         nearest = np.maximum(kept[:, 0], 0)
         squares = np.square(X.astype(np.float64) - centers[nearest]).sum(axis=1).astype(X.dtype)
-    return Found(kept, distances, counts, evaluated if evidence else None, evaluations if evidence else None, squares)
-
-
-def evidence(
-    winners: NDArray,
-    evaluated: NDArray,
-    values: NDArray,
-    sample_weight: NDArray | None = None,
-    *,
-    n_components: int,
-    n_threads: int | None = None,
-) -> Evidence:
-    """Sum w_n · value and w_n by the winner of point n and by the component looked at (F eq. 8).
-
-    winners (n,) int32, evaluated and values (n, M), −1 for no component; points of weight 0 count for nothing
-    returns indptr (C + 1,), indices in rising order within a row, sums and weights
-    """
-    C = check.count(n_components, "n_components")
-    check_ids("winners", winners[:, None], len(winners), 0, C)
-    check_ids("evaluated", evaluated, len(winners), -1, C)
-    if values.shape != evaluated.shape:
-        raise ValueError(f"values has shape {values.shape}, expected {evaluated.shape}.")
-    w = np.ones(len(winners)) if sample_weight is None else check.vector(sample_weight, "sample_weight", len(winners))
-    sums, weights, seen = np.zeros((C, C)), np.zeros((C, C)), np.zeros((C, C), dtype=bool)
-    for n, c in enumerate(winners):
-        for b, value in zip(evaluated[n], values[n], strict=True):
-            if b >= 0 and w[n] > 0:
-                sums[c, b] += w[n] * float(value)
-                weights[c, b] += w[n]
-                seen[c, b] = True
-    row, column = np.nonzero(seen)
-    indptr = np.concatenate([[0], np.cumsum(seen.sum(axis=1))])
-    return Evidence(indptr, column.astype(np.int32), sums[row, column], weights[row, column])
+    if not evidence:
+        return Found(kept, distances, counts, squares, None)
+    pairs = np.array(sorted(sums), dtype=np.int32).reshape(-1, 2)
+    indptr = np.searchsorted(pairs[:, 0], np.arange(C + 1)).astype(np.int64)
+    by_pair = [np.array([of[c, other] for c, other in pairs.tolist()]) for of in (sums, weights)]
+    return Found(kept, distances, counts, squares, Evidence(indptr, pairs[:, 1].copy(), *by_pair))
 
 
 def grouped_order(labels: NDArray, n_components: int, *, n_threads: int | None = None) -> NDArray:

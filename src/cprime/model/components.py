@@ -57,14 +57,14 @@ class Centers:
         n_kept: int,
         extra: NDArray[np.int32] | None = None,
         evidence: bool = False,
+        sample_weight: NDArray[np.float64] | None = None,
     ) -> Found:
-        return kernels.nearest_among(points, self.centers, lists, previous, n_kept, extra, evidence=evidence)
+        return kernels.nearest_among(
+            points, self.centers, lists, previous, n_kept, extra, evidence=evidence, sample_weight=sample_weight
+        )
 
     def lists(self, n_neighbors: int, previous: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
         return exact_lists(self.centers, n_neighbors, previous)
-
-    def dissimilarity(self, costs: Floats) -> NDArray:
-        return np.sqrt(costs, dtype=np.float64)
 
     def scale_of(self, costs: Floats) -> float:
         return float(costs.sum(dtype=np.float64))
@@ -118,8 +118,11 @@ class GaussianCosts:
         n_kept: int,
         extra: NDArray[np.int32] | None = None,
         evidence: bool = False,
+        sample_weight: NDArray[np.float64] | None = None,
     ) -> Found:
-        return kernels.best_among(points, self.gaussians, lists, previous, n_kept, extra, evidence=evidence)
+        return kernels.best_among(
+            points, self.gaussians, lists, previous, n_kept, extra, evidence=evidence, sample_weight=sample_weight
+        )
 
     def lists(self, n_neighbors: int, previous: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
         """By the mean cost of c̃ for what c generates, i.e. by KL(c‖c̃) − log π_c̃ up to a constant, in closed form.
@@ -147,9 +150,6 @@ class GaussianCosts:
         left = np.column_stack([moments.reshape(C, -1), means, np.ones(C)])
         right = np.column_stack([precisions.reshape(C, -1), -2 * pulls, constants])
         return least_lists(lambda begin, end: kernels.products(left[begin:end], right), C, n_neighbors)
-
-    def dissimilarity(self, costs: Floats) -> NDArray:
-        return costs.astype(np.float64)
 
     def scale_of(self, costs: Floats) -> float:
         return float(costs.size * self.centers.shape[1])

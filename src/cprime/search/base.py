@@ -77,8 +77,9 @@ class Components(Protocol):
         n_kept: int,
         extra: NDArray[np.int32] | None = None,
         evidence: bool = False,
+        sample_weight: NDArray[np.float64] | None = None,
     ) -> Among:
-        """The n_kept best of K(n), of the lists of all in K(n), and of extra ones."""
+        """The n_kept best of K(n), of the lists of all in K(n), and of extra ones; on request what (8) averages."""
         ...
 
     def lists(self, n_neighbors: int, previous: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
@@ -87,10 +88,6 @@ class Components(Protocol):
 
     def changed(self, before: Floats) -> NDArray[np.bool_]:
         """Which components may give other costs than when these were the centers: (C,)."""
-        ...
-
-    def dissimilarity(self, costs: Floats) -> NDArray:
-        """What is averaged over the points that a component wins to find its neighbours (8)."""
         ...
 
     def scale_of(self, costs: Floats) -> float:

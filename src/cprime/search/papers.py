@@ -6,7 +6,6 @@ the mean of ‖x_n − μ_c̃‖ over the n ∈ I_c that have looked at c̃ (8),
 c itself first. For Gaussians of their own covariances the mean is that of the costs, −2 log p(c̃, x_n).
 """
 
-from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import ClassVar
 
@@ -21,8 +20,7 @@ from cprime.kernels.native import Floats
 from cprime.neighbors import Cells, random_lists, random_sets, with_self, without_self
 from cprime.search.base import Components, Factors, Found, Look, Sample, Seen, Value, checked_count
 
-_VALUES = 2**18  # evaluations at a time of which evidence is made, at least
-_VALUES_EACH = 2**9  # and for each component, so that what is made of them is little beside them
+_VALUES = 2**22  # means of which the least are sought at a time
 _RANDOM_WARMUP = 25  # E-steps that random sets need to find their places
 
 
@@ -70,59 +68,18 @@ class LookAmong:
         extra = np.empty((n, self.n_explore), dtype=np.int32)
         for i in range(self.n_explore):
             extra[:, i] = block.uniform(self.key, Purpose.EXPLORE, i) * C
-        if not self.evidence:
-            found = components.among(points, self.lists, kept.ids, n_kept, extra)
-            after = Kept(found.kept, found.distances, squares=found.squares)
-            return Found(after, int(found.counts.sum(dtype=np.int64)), Seen(n, block.count()))
-        ids, costs, n_distances = np.empty((n, n_kept), dtype=np.int32), np.empty((n, n_kept), dtype=points.dtype), 0
-        squares = None if components.squared_distances else np.empty(n, dtype=points.dtype)
-        values = max(_VALUES, _VALUES_EACH * C)
-        step = max(1, values // (kept.ids.shape[1] * (self.lists.shape[1] + 1) + self.n_explore))
-
-        def parts() -> Iterator[csr_array]:
-            nonlocal n_distances
-            for begin in range(0, n, step):
-                rows = slice(begin, begin + step)
-                found = components.among(points[rows], self.lists, kept.ids[rows], n_kept, extra[rows], evidence=True)
-                ids[rows], costs[rows] = found.kept, found.distances
-                if squares is not None:
-                    squares[rows] = found.squares
-                n_distances += int(found.counts.sum(dtype=np.int64))
-                weight = None if block.sample_weight is None else block.sample_weight[rows]
-                yield _evidence(found, weight, components)
-
-        evidence = _summed(parts())
-        return Found(Kept(ids, costs, squares=squares), n_distances, Seen(n, block.count(), evidence=evidence))
+        found = components.among(points, self.lists, kept.ids, n_kept, extra, self.evidence, block.sample_weight)
+        evidence = None if found.evidence is None else _matrix(found.evidence)
+        after = Kept(found.kept, found.distances, squares=found.squares)
+        return Found(after, int(found.counts.sum(dtype=np.int64)), Seen(n, block.count(), evidence=evidence))
 
 
-def _summed(parts: Iterator[csr_array]) -> csr_array:
-    """The sum in a fixed order; few are alive at a time, and none is added to one that is much larger."""
-    stack: list[csr_array] = []
-    for part in parts:
-        while stack and stack[-1].nnz <= 2 * part.nnz:
-            part = stack.pop() + part
-        stack.append(part)
-    total = stack.pop()
-    while stack:
-        total = stack.pop() + total
-    return total
-
-
-def _evidence(found: kernels.Found, sample_weight: NDArray[np.float64] | None, components: Components) -> csr_array:
-    """What evaluations say of who is near whom; see `Seen`."""
-    assert found.evaluated is not None
-    assert found.evaluations is not None
-    C = len(components.centers)
-    seen = kernels.evidence(
-        np.ascontiguousarray(found.kept[:, 0]),
-        found.evaluated,
-        components.dissimilarity(found.evaluations),
-        sample_weight,
-        n_components=C,
-    )
-    both = np.empty(len(seen.sums), dtype=np.complex128)
-    both.real, both.imag = seen.sums, seen.weights
-    return csr_array((both, seen.indices, seen.indptr), shape=(C, C))
+def _matrix(evidence: kernels.Evidence) -> csr_array:
+    """As `Seen` has it."""
+    both = np.empty(len(evidence.sums), dtype=np.complex128)
+    both.real, both.imag = evidence.sums, evidence.weights
+    C = len(evidence.indptr) - 1
+    return csr_array((both, evidence.indices, evidence.indptr), shape=(C, C))
 
 
 @dataclass(frozen=True)
@@ -221,11 +178,20 @@ def _estimated_lists(evidence: csr_array, n_neighbors: int) -> NDArray[np.int32]
     C = evidence.shape[0]
     G = min(n_neighbors, C)
     mean = evidence.data.real / evidence.data.imag
-    row = np.repeat(np.arange(C), np.diff(evidence.indptr))
+    lengths = np.diff(evidence.indptr)
+    row = np.repeat(np.arange(C), lengths)
     mean[row == evidence.indices] = -np.inf  # d_cc = 0, and first
-    order = np.lexsort((evidence.indices, mean, row))
-    rank = np.arange(len(order)) - evidence.indptr[row]
-    first = rank < G
+    bar = np.full(C, np.inf)  # the G-th least
+    step = max(1, _VALUES // max(1, lengths.max(initial=0)))
+    for begin in range(0, C, step):
+        rows = slice(evidence.indptr[begin], evidence.indptr[min(begin + step, C)])
+        table = np.full((min(step, C - begin), max(G, lengths[begin : begin + step].max())), np.inf)
+        table[row[rows] - begin, np.arange(rows.start, rows.stop) - evidence.indptr[row[rows]]] = mean[rows]
+        bar[begin : begin + step] = np.partition(table, G - 1, axis=1)[:, G - 1]
+    near = np.flatnonzero(mean <= bar[row])
+    near = near[np.lexsort((evidence.indices[near], mean[near], row[near]))]
+    rank = np.arange(len(near)) - np.searchsorted(row[near], row[near])
+    near, rank = near[rank < G], rank[rank < G]
     lists = np.full((C, G), -1, dtype=np.int32)
-    lists[row[first], rank[first]] = evidence.indices[order][first]
+    lists[row[near], rank] = evidence.indices[near]
     return without_self(lists)

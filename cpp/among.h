@@ -119,8 +119,10 @@ template <class T> class SharedCosts {
         const auto row = [&](std::uint32_t pair) { return task.X[task.row(begin + pair / n_previous_)]; };
         const auto each = [&](auto measure) {
             for (std::size_t c = 0, first = 0; c < C; first = last[c++])
-                if (last[c] - first >= FEWEST)
+                if (last[c] - first >= FEWEST) {
+                    answer_signals();
                     measure(static_cast<std::int32_t>(c), pairs + first, static_cast<int>(last[c] - first));
+                }
         };
         if (task.gaussians && task.gaussians->full) {
             LanePoints<T> points(task.X.D);

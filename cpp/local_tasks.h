@@ -72,7 +72,7 @@ std::optional<Evidence> search_rows(Task task, bool evidence, const std::optiona
     std::size_t step = 256;
     std::vector<std::int64_t> entries;
     if (task.G && task.n_previous) {
-        step = std::clamp<std::size_t>(VALUES / capacity, step, SHARED * 4);
+        step = std::clamp(VALUES / capacity, step, std::max(step, n / 16)); // some for each of many threads
         std::vector<std::int32_t> first(n);
         for (std::size_t i = 0; i < n; ++i)
             first[i] = std::max(task.previous[i * task.n_previous], 0);

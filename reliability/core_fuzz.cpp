@@ -159,7 +159,7 @@ template <class T> void nearest(Bytes &in) {
     std::vector<T> distances(static_cast<std::size_t>(p.n) * H);
     const NearestTask<T> task{p.x(), p.m(),       packed.panels(),  hinted ? hint.data() : nullptr,
                               H,     kept.data(), distances.data(), nullptr};
-    const std::size_t step = kernels<T>().nearest_rows(H, p.D);
+    const std::size_t step = kernels<T>().nearest_rows(H, p.D, packed.panels().coarse);
     for (std::size_t begin = 0; begin < static_cast<std::size_t>(p.n); begin += step)
         kernels<T>().nearest(task, begin, std::min<std::size_t>(p.n, begin + step));
     for (int i = 0; i < p.n; ++i) {

@@ -1,6 +1,7 @@
 """How the core is compiled: for speed, for the processor that the compiler means, and each instruction set apart."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -46,6 +47,12 @@ def test_the_core_is_compiled_for_speed(tmp_path):
     assert len(own) >= len(list((ROOT / "cpp").glob("*.cpp")))
     for command in own:
         assert re.findall(r"(?<=\s)-O\w+", command)[-1] == "-O3", command
+
+
+def test_the_fuzzer_of_the_core_fits_its_kernels():
+    """It needs a compiler of its own to run, so that nobody would see when a kernel's arguments change."""
+    fuzzer = ROOT / "reliability" / "core_fuzz.cpp"
+    call(tool(os.environ.get("CXX", "c++")), "-std=c++20", "-fsyntax-only", f"-I{ROOT / 'cpp'}", fuzzer)
 
 
 def test_a_higher_instruction_set_offers_its_table_and_nothing_else(tmp_path):

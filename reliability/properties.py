@@ -136,9 +136,11 @@ def _check_centers(fitted: Fitted) -> None:
         _check_rising(fitted, centers)
     elif case.estimator == "FuzzyKMeans":
         step = float(np.abs(X).max(initial=0)) * float(np.finfo(fitted.X.dtype).eps)  # of a coordinate of a center
+        absolute = 64 * n * D * step**2
         if case.params.get("regularizer") == "entropy":  # whose objective is a difference of larger ones
             relative += 1e-10
-        _check_falling(estimator.objectives_, relative, 64 * n * D * step**2 * float(fitted.weights.sum()))
+            absolute += 8 * float(np.finfo(np.float64).eps) * estimator.regularization_
+        _check_falling(estimator.objectives_, relative, absolute * float(fitted.weights.sum()))
 
 
 def _check_line(fitted: Fitted) -> None:

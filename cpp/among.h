@@ -32,9 +32,11 @@ template <class T> class LaneList {
     static constexpr int POINTS = 4; // that are measured at a time
 
     explicit LaneList(const AmongTask<T> &task)
-        : task_(task), D_(task.X.D), width_((task.G + 1 + W - 1) / W * W),
-          means_(static_cast<std::size_t>(D_) * width_ + PACK_SLACK<T>),
+        : task_(task), D_(task.X.D), width_(width(task)), means_(static_cast<std::size_t>(D_) * width_ + PACK_SLACK<T>),
           factors_(task.gaussians ? static_cast<std::size_t>(D_) * width_ + PACK_SLACK<T> : 0), offsets_(width_) {}
+
+    // Numbers that the costs of a point take: whole vectors of G + 1.
+    static int width(const AmongTask<T> &task) { return (task.G + W) / W * W; }
 
     // component(i), 0 <= i <= G
     template <class Component> void read(Component component) {
@@ -97,7 +99,7 @@ template <class T> class LaneList {
 template <class T> class SharedCosts {
   public:
     SharedCosts(const AmongTask<T> &task, std::size_t begin, std::size_t end)
-        : n_previous_(task.n_previous), n_costs_((task.G + 1 + W - 1) / W * W), known_((end - begin) * n_previous_),
+        : n_previous_(task.n_previous), n_costs_(LaneList<T>::width(task)), known_((end - begin) * n_previous_),
           costs_((end - begin) * n_previous_ * n_costs_) {
         const std::size_t C = task.centers.n, n_pairs = (end - begin) * n_previous_;
         Scratch<std::int32_t> component(n_pairs);
@@ -117,20 +119,27 @@ template <class T> class SharedCosts {
             if (component[pair] >= 0)
                 pairs[last[component[pair]]++] = static_cast<std::uint32_t>(pair);
         const auto row = [&](std::uint32_t pair) { return task.X[task.row(begin + pair / n_previous_)]; };
-        const auto each = [&](auto measure) {
-            for (std::size_t c = 0, first = 0; c < C; first = last[c++])
-                if (last[c] - first >= FEWEST) {
-                    answer_signals();
-                    measure(static_cast<std::int32_t>(c), pairs + first, static_cast<int>(last[c] - first));
-                }
+        const auto each = [&](auto measure_them) { // of a component: its pairs, and whom they are measured against
+            for (std::size_t c = 0, first = 0; c < C; first = last[c++]) {
+                if (last[c] - first < FEWEST)
+                    continue;
+                answer_signals();
+                const std::int32_t own = static_cast<std::int32_t>(c), *list = task.lists + c * task.G;
+                measure_them(pairs + first, static_cast<int>(last[c] - first),
+                             [=](int g) { return g && list[g - 1] >= 0 ? list[g - 1] : own; });
+                for (std::size_t p = first; p < last[c]; ++p)
+                    known_[pairs[p]] = true;
+            }
         };
         if (task.gaussians && task.gaussians->full) {
             LanePoints<T> points(task.X.D);
             Scratch<T> starts(static_cast<std::size_t>(task.G + 1) * task.X.D);
-            each([&](std::int32_t c, const std::uint32_t *of, int n) { measure(task, c, of, n, row, points, starts); });
+            each([&](const std::uint32_t *of, int n, auto component) {
+                measure(task, of, n, row, component, points, starts);
+            });
         } else {
             LaneList<T> components(task);
-            each([&](std::int32_t c, const std::uint32_t *of, int n) { measure(task, c, of, n, row, components); });
+            each([&](const std::uint32_t *of, int n, auto component) { measure(of, n, row, component, components); });
         }
     }
 
@@ -141,20 +150,14 @@ template <class T> class SharedCosts {
     }
 
   private:
-    static constexpr int W = simd<T>::width;
     static constexpr std::size_t FEWEST = 8; // fewer do not pay for what is packed
 
-    T *costs(std::uint32_t pair) {
-        known_[pair] = true;
-        return costs_ + static_cast<std::size_t>(pair) * n_costs_;
-    }
+    T *costs(std::uint32_t pair) { return costs_ + static_cast<std::size_t>(pair) * n_costs_; }
 
-    template <class Row>
-    void measure(const AmongTask<T> &task, std::int32_t c, const std::uint32_t *pairs, int n, Row row,
-                 LaneList<T> &components) {
+    template <class Row, class Component>
+    void measure(const std::uint32_t *pairs, int n, Row row, Component component, LaneList<T> &components) {
         constexpr int P = LaneList<T>::POINTS;
-        const std::int32_t *list = task.lists + static_cast<std::size_t>(c) * task.G;
-        components.read([&](int g) { return g && list[g - 1] >= 0 ? list[g - 1] : c; });
+        components.read(component);
         for (int first = 0; first < n; first += P) {
             const T *x[P];
             T *out[P];
@@ -167,21 +170,20 @@ template <class T> class SharedCosts {
         }
     }
 
-    template <class Row>
-    void measure(const AmongTask<T> &task, std::int32_t c, const std::uint32_t *pairs, int n, Row row,
+    template <class Row, class Component>
+    void measure(const AmongTask<T> &task, const std::uint32_t *pairs, int n, Row row, Component component,
                  LanePoints<T> &points, T *starts) {
         constexpr int L = TILE_LANES<T>;
         const int D = task.X.D;
-        const std::int32_t *list = task.lists + static_cast<std::size_t>(c) * task.G;
-        const auto candidate = [&](int g) { return g && list[g - 1] >= 0 ? list[g - 1] : c; };
+        const T *origin = task.centers[component(0)];
         for (int g = 0; g <= task.G; ++g)
-            gaussian_start(*task.gaussians, candidate(g), task.centers[c], starts + static_cast<std::size_t>(g) * D);
+            gaussian_start(*task.gaussians, component(g), origin, starts + static_cast<std::size_t>(g) * D);
         alignas(64) T cost[L];
         for (int first = 0; first < n; first += L) {
             const int n_points = std::min(L, n - first);
-            points.read([&](int i) { return row(pairs[first + i]); }, n_points, task.centers[c]);
+            points.read([&](int i) { return row(pairs[first + i]); }, n_points, origin);
             for (int g = 0; g <= task.G; ++g) {
-                points.cost(*task.gaussians, candidate(g), starts + static_cast<std::size_t>(g) * D, cost);
+                points.cost(*task.gaussians, component(g), starts + static_cast<std::size_t>(g) * D, cost);
                 for (int i = 0; i < n_points; ++i)
                     costs(pairs[first + i])[g] = comparable(cost[i]);
             }

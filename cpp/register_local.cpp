@@ -5,7 +5,6 @@
 #include "arrays.h"
 #include "grouping.h"
 #include "local_tasks.h"
-#include "signals.h"
 #include "thread_pool.h"
 
 namespace cprime {

@@ -7,14 +7,14 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from benchmarks.peers import Fitted
-from cprime import kernels
+from cprime.kernels import Dense
 
 _BLOCK = 1 << 24  # numbers of a block of distances
 
 
 def inertia(X: NDArray[np.float32], centers: NDArray) -> float:
     """J = Σ_n min_c ‖x_n − μ_c‖², from differences in the data's precision, summed in double."""
-    return float(kernels.nearest(X, centers)[1].sum(dtype=np.float64))
+    return float(Dense(X).nearest(centers)[1].sum(dtype=np.float64))
 
 
 def log_likelihood(X: NDArray, weights: NDArray, means: NDArray, covariances: NDArray) -> float:

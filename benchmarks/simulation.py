@@ -20,21 +20,20 @@ from benchmarks.cost import EXPANDED, MOST_EXACT, Rates, Sizes
 from cprime import open_data
 from cprime._random import Key
 from cprime.block import Block, Kept
-from cprime.em.expectation import EStep, Totals
-from cprime.em.k_means_rule import KMeansRule, KMeansState
-from cprime.em.loop import Plan, begin, iterate
-from cprime.em.state import Fit
+from cprime.em.expectation import Totals
+from cprime.em.k_means import Exchange, Movers, Settings, Win, Wins
+from cprime.em.loop import Plan, Run, begin, iterate
 from cprime.execution import Local
 from cprime.execution.chunk import Chunk
-from cprime.kernels.native import computing
+from cprime.kernels import as_rows, computing
 from cprime.model import TiedSpherical
 from cprime.model.tied_spherical import variance_floor
 from cprime.neighbors import refined_lists
 from cprime.neighbors.lists import exact_lists
 from cprime.search import Graph
-from cprime.search.base import Seen
-from cprime.search.graph import GraphState, Last
-from cprime.statistics import Statistics
+from cprime.search.base import SearchStats
+from cprime.search.graph import GraphState, LastPass
+from cprime.statistics import Tally
 
 G = 33
 
@@ -60,7 +59,7 @@ class Watched:
 
     reads = keeps = True
 
-    def __init__(self, job: EStep, seen: Pass):
+    def __init__(self, job: Win, seen: Pass):
         self.job, self.seen = job, seen
 
     def __call__(self, block: Block, kept: Kept | None) -> tuple[Kept, Totals]:
@@ -69,7 +68,7 @@ class Watched:
             after, part = self.job(block, kept)
         self.seen.computing += process_time() - start
         self.seen.parts.append(n_bytes(part))
-        self.seen.dense = part.movers is None
+        self.seen.dense = not isinstance(part.moments.sums, Movers)
         return after, part
 
 
@@ -78,7 +77,7 @@ class Simulated(Local):
 
     def each(self, job: Any) -> Any:
         start = perf_counter()
-        if isinstance(job, EStep):
+        if isinstance(job, Win):
             self.seen = Pass(job=n_bytes(job))
             watched, before = Watched(job, self.seen), process_time()
             total = super().each(watched)
@@ -106,13 +105,14 @@ class Started:
 
     X: NDArray[np.float32]
     plan: Plan
-    fit: Fit
+    fit: Run
     kept: Kept
 
 
 def started(X: NDArray[np.float32], C: int, n_iter: int, n_threads: int) -> Started:
     centers = X[np.random.default_rng(C).choice(len(X), C, replace=False)]
-    plan = Plan(1, Graph(min(G, C), regroup=False), KMeansRule(n_iter, 0.0, exchange=True, incremental=True))
+    first = Exchange(Settings(n_iter, 0.0, incremental=True))
+    plan = Plan(1, Graph(min(G, C), regroup=False), lambda model, data: first)
     with computing(n_threads):
         data = Local(open_data(X), checked=True)
         fit = begin(data, TiedSpherical(centers, 1.0, variance_floor(centers)), plan, Key(0))
@@ -143,20 +143,23 @@ def iterations(start: Started, n_chunks: int, n_iter: int, n_threads: int) -> It
             "dense": seen.dense,
             "moved": fit.rows[-1][4] if len(fit.rows) > len(before.rows) else None,
         }
-        if fit.ended:
+        if fit.over:
             return
 
 
 def chunk_seconds(start: Started, sizes: Sequence[int], repetitions: int) -> Iterator[dict[str, Any]]:
     """The E-step of chunks of each size, on one core: every time another chunk, as far as there are."""
-    model, search, rule = start.fit.model, start.fit.search, start.plan.rule
-    look = start.plan.search.look(search, model.components(), None, Key(0))
-    job = rule.propose(model, start.fit.rule, look, Key(0), False)
+    model, search, stage = start.fit.model, start.fit.search, start.fit.stage
+    look = start.plan.search.look(search, model.components(), Key(0))
+    job = stage.propose(model, look, Key(0))
     for n in sizes:
         seconds, held = [], []
         for i in range(repetitions + 1):
             first = i * n % (len(start.X) - n + 1)
-            kept, block = start.kept.at(np.arange(first, first + n)), Block(start.X[first : first + n], None, first)
+            kept, block = (
+                start.kept.at(np.arange(first, first + n)),
+                Block(as_rows(start.X[first : first + n]), None, first),
+            )
             with computing(1):
                 begun = process_time()
                 job(block, kept)
@@ -173,21 +176,21 @@ def driver_seconds(C: int, D: int, repetitions: int, n_threads: int) -> dict[str
     rng = np.random.default_rng(0)
     centers = rng.standard_normal((C, D), dtype=np.float32)
     model = TiedSpherical(centers, 1.0, variance_floor(centers))
-    rule, search = KMeansRule(10, 0.0, exchange=True, incremental=True), Graph(min(G, C), regroup=False)
+    stage, search = Exchange(Settings(10, 0.0, incremental=True)), Graph(min(G, C), regroup=False)
     lists = rng.integers(0, C, (C, min(G, C) - 1), dtype=np.int32)
     everything, sums = np.arange(C, dtype=np.int32), 4 * centers.astype(np.float64) + 0.1
-    statistics = Statistics(np.full(C, 4.0), sums, 4.0 * C, 8.0 * C * D, 0.0, 0.0, 8.0 * C * D)
-    members, seen = np.full(C, 4), Seen(4 * C, 4 * C, C, everything)
-    totals = Totals(statistics, C, C, C, seen, members)
-    state = GraphState(min(G, C), min(G, C), lists, last=Last(centers + 0.1, None, everything))
+    wins = Wins(np.full(C, 4.0), np.full(C, 4), 8.0 * C * D, sums)
+    stats = SearchStats(4 * C, 4 * C, C, everything)
+    totals = Totals(Tally(4.0 * C, 0.0, 0.0, C, C, C), wins, stats)
+    state = GraphState(min(G, C), min(G, C), lists, last=LastPass((centers + 0.1,), everything))
 
     def step() -> None:
-        after = rule.judge(model, KMeansState(), totals, None)
+        after = stage.judge(model, totals, None)
         search.learn(
             state,
-            search.look(state, after.model.components(), None, Key(0)),
+            search.look(state, after.model.components(), Key(0)),
             model.components(),
-            seen,
+            stats,
             _no_sample,
             Key(0),
         )

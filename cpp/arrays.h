@@ -1,5 +1,5 @@
-// From NumPy arrays to the kernels' views. Shapes are checked in Python (kernels/native.py); here only what would read
-// or write out of bounds is refused.
+// From NumPy arrays to the kernels' views. Shapes are checked in Python (kernels/arguments.py); here only what would
+// read or write out of bounds is refused.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>

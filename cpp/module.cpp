@@ -1,4 +1,4 @@
-// The compiled core's table of contents. One `register_*.cpp` per concept; kernels/native.py is its only caller.
+// The compiled core's table of contents. One `register_*.cpp` per concept; the files of kernels/ are its only callers.
 #include <cstring>
 
 #include "arithmetic.h"

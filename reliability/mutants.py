@@ -1,6 +1,6 @@
 """Which tests would notice: mutants of the small mathematical modules, each run against the tests that reach its line.
 
-    python -m reliability mutants --module em/rules.py --seed 1 --sample 50
+    python -m reliability mutants --module em/stages.py --seed 1 --sample 50
 
 Everything is imported and collected once. A first child process runs all tests and records which lines each of them
 reaches and how long it takes; then every mutant has a child of its own, in which its functions and constants take the
@@ -33,7 +33,7 @@ from reliability.mutations import Mutant, mutants_of
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "cprime"
-MODULES = ("model", "em", "statistics.py", "_random.py", "search/certificate.py")
+MODULES = ("model", "components.py", "em", "statistics.py", "_random.py", "search/certificate.py")
 TESTS = ("model", "theory", "mixtures", "hard_and_soft", "estimators", "family", "search", "execution")
 SKIPPED = ("*dask*", "*scikit_learn_checks*", "*memory*")  # clusters, copies of one check, measures of the process
 KILLED, TIMEOUT, CRASHED, SURVIVED, EQUIVALENT = "killed", "out of time", "crashed", "survived", "equivalent"

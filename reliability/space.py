@@ -165,8 +165,6 @@ def _search(draw: Draw, params: dict[str, Any], bounded: bool) -> None:
             options["n_neighbors"] = draw.integer(2, 12)
         if rarely(draw, 50):
             options["regroup"] = draw.choice((True, False))
-        if bounded and rarely(draw, 30):
-            options["exchange"] = draw.choice((True, False))
         params["search"] = {"Graph": options}
     elif search == "Papers":
         options = {
@@ -195,6 +193,8 @@ STARTS = ("k-means++", "k-means||", "random", "afk-mc2", "two-level", "@rows", "
 def _k_means(draw: Draw, points: Points) -> dict[str, Any]:
     params = {"n_clusters": _n_clusters(draw, points.n), **_loop(draw)}
     _search(draw, params, bounded=True)
+    if "Graph" in params.get("search", ()) and rarely(draw, 30):
+        params["exchange"] = draw.choice((True, False))
     _start(draw, "init", params, STARTS)
     if rarely(draw, 12):
         params["metric"] = "cosine"

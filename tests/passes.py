@@ -2,6 +2,7 @@
 
 from cprime._random import Key
 from cprime.block import Block
+from cprime.kernels import as_rows
 
 KEY = Key(0)
 
@@ -10,9 +11,9 @@ class Passes:
     """A search that goes over the same points again and again, with no M-step between unless one is made."""
 
     def __init__(self, search, X, components, n_kept=1, sample_weight=None, key=KEY):
-        self.search, self.block, self.n_kept, self.key = search, Block(X, sample_weight), n_kept, key
+        self.search, self.block, self.n_kept, self.key = search, Block(as_rows(X), sample_weight), n_kept, key
         self.state, look = search.begin(components, n_kept, False, key)
-        self.kept = look(self.block, X, None, components, n_kept).kept
+        self.kept = look(self.block, self.block.X, None, components, n_kept).kept
 
     def lists(self):
         return self.search.neighbors(self.state)
@@ -23,10 +24,10 @@ class Passes:
     def find(self, components):
         """One pass, of which the search learns; returns what it has found."""
         self.key = self.key._replace(iteration=self.key.iteration + 1)
-        look = self.search.look(self.state, components, None, self.key)
+        look = self.search.look(self.state, components, self.key)
         found = look(self.block, self.block.X, self.kept, components, self.n_kept)
         self.kept = found.kept
-        self.state, _ = self.search.learn(self.state, look, components, found.seen, self._sample, self.key)
+        self.state, _ = self.search.learn(self.state, look, components, found.stats, self._sample, self.key)
         return found
 
     def _sample(self, rows):

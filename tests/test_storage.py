@@ -200,7 +200,7 @@ def test_arrays_of_the_other_byte_order_come_back_as_numbers(X, tmp_path):
 def test_values_that_the_format_has_not_are_refused(value, X, tmp_path):
     estimator = kmeans(X)
     estimator.extra_ = value
-    with pytest.raises(TypeError, match="extra_ has a type that a model file cannot hold"):
+    with pytest.raises(TypeError, match="extra_ has a type that a file cannot hold"):
         estimator.save(tmp_path / "model.safetensors")
     assert os.listdir(tmp_path) == []
 
@@ -236,7 +236,7 @@ def changed(path, **changes):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"format_version": "3", "cprime_version": "9.9"}, r"format 3, written by cprime 9\.9.*upgrade"),
+        ({"format_version": "4", "cprime_version": "9.9"}, r"format 4, written by cprime 9\.9.*upgrade"),
         ({"format_version": "one"}, "format_version is 'one'"),
         ({"checksum": None}, "its header lacks the checksum"),
         ({"format": "other"}, "not a cprime model"),

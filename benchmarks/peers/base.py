@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import cprime
-from cprime import kernels
+from cprime.kernels import Dense
 
 Settings = dict[str, Any]
 Floats = NDArray[np.floating]
@@ -102,7 +102,7 @@ def shown(settings: Settings) -> str:
 
 def first_precision(task: Task) -> float:
     """1/σ² of the points about the nearest rows of the start: where mixtures begin (equation 14 of Lücke & Forster)."""
-    squares = kernels.nearest(task.X, task.start, n_threads=task.n_threads)[1]
+    squares = Dense(task.X).nearest(task.start, n_threads=task.n_threads)[1]
     return task.X.size / float(squares.sum(dtype=np.float64))
 
 

@@ -38,9 +38,10 @@ def default(task: Task, **settings: Any) -> Fitted:
 
 def _covariances(model: Any) -> NDArray[np.float64]:
     """From their factors: rounded to single precision, a matrix itself may have a variance below 0."""
-    from cprime.estimators.mixture_parameters import covariances_of_factors
+    from cprime.model import FAMILIES
 
-    return covariances_of_factors(model.covariance_type_, model.precisions_cholesky_)
+    means, factors = model.means_.astype(np.float64), {"precisions_cholesky_": model.precisions_cholesky_}
+    return FAMILIES[model.covariance_type_].of(factors, means, None).attributes()["covariances_"]
 
 
 def _fitted(task: Task, settings: Settings, given_start: bool = True) -> Any:

@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._storable import storable
+
 _WORDS = 4  # that one value of the counter gives
 
 
@@ -27,6 +29,7 @@ class Purpose(IntEnum):
     JUMPS = 9
 
 
+@storable
 class Key(NamedTuple):
     """Where in a fit numbers are drawn: the fit's seed, which of its starts, and which pass over the data."""
 

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._random import Key, Purpose
-from cprime.kernels import Bounds
-from cprime.kernels.native import Floats
+from cprime._storable import storable
+from cprime.kernels import Bounds, Floats, Rows
 
 
+@storable
 @dataclass(frozen=True)
 class Kept:
     """What n points keep, in the order of their block's rows.
@@ -54,11 +55,11 @@ class Block:
     order (n,): which of them each row is, None where they are as they come
     """
 
-    X: Floats
+    X: Rows
     sample_weight: NDArray[np.float64] | None = None
     first: int = 0
     order: NDArray[np.int64] | None = None
-    _points: dict[int, Floats] = field(default_factory=dict, repr=False, compare=False)
+    _points: dict[int, Rows] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.X)
@@ -81,7 +82,7 @@ class Block:
             return float(values.sum(dtype=np.float64))
         return float((self.sample_weight * values).sum())  # not a BLAS product, whose bits depend on its threads
 
-    def embedded(self, embed: Callable[[Floats, Floats | None], Floats]) -> Floats:
+    def embedded(self, embed: Callable[[Rows, Rows | None], Rows]) -> Rows:
         """X as the components are compared with it; `embed` is given what it has made of this block before."""
         self._points[0] = embed(self.X, self._points.get(0))
         return self._points[0]

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime import kernels
-from cprime.kernels.native import Floats
+from cprime.kernels import Floats, Rows, means, posterior
 from cprime.model.tied_spherical import variance_floor
 
 logger = logging.getLogger("cprime")
@@ -57,7 +56,7 @@ class Power:
         on_center = np.where(squared == 0, 0.0, np.inf)
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.where(least == 0, on_center, np.log(squared) - np.log(least))
-        u, log_sum, _ = kernels.posterior(logs, -1 / (self.m - 1), n_threads=n_threads)
+        u, log_sum, _ = posterior(logs, -1 / (self.m - 1), n_threads=n_threads)
         return Memberships(u, u**self.m, least[:, 0] * np.exp(-(self.m - 1) * log_sum))
 
 
@@ -68,34 +67,32 @@ class Entropy:
     constant: float
 
     def __call__(self, squared: NDArray[np.float64], n_threads: int | None = None) -> Memberships:
-        u, log_sum, _ = kernels.posterior(squared, -1 / self.constant, n_threads=n_threads)
+        u, log_sum, _ = posterior(squared, -1 / self.constant, n_threads=n_threads)
         return Memberships(u, u, -self.constant * log_sum)
 
 
 def entropy_of_start(
-    X: Floats, centers: Floats, sample_weight: NDArray[np.float64] | None, n_threads: int | None
+    X: Rows, centers: Floats, sample_weight: NDArray[np.float64] | None, n_threads: int | None
 ) -> Entropy:
     """λ = 2σ² with σ² = J/(DW) (14) of the points and the nearest of the centers."""
-    squared = kernels.nearest(X, centers, n_threads=n_threads)[1][:, 0].astype(np.float64)
+    squared = X.nearest(centers, n_threads=n_threads)[1][:, 0].astype(np.float64)
     weights = np.ones(len(X)) if sample_weight is None else sample_weight
     variance = float((weights * squared).sum() / (X.shape[1] * weights.sum()))
     return Entropy(2 * max(variance, variance_floor(centers)))
 
 
-def off_the_points(
-    X: Floats, seeds: Floats, sample_weight: NDArray[np.float64] | None, n_threads: int | None
-) -> Floats:
+def off_the_points(X: Rows, seeds: Floats, sample_weight: NDArray[np.float64] | None, n_threads: int | None) -> Floats:
     """The means of the points nearest to each seed, (C, D).
 
     A center on a point has all of it: seeds that are points would stay there where m is large and other masses tiny.
     """
-    kept = kernels.nearest(X, seeds, n_threads=n_threads)[0]
-    counts, sums = kernels.accumulate(X, kept, None, sample_weight, n_components=len(seeds), n_threads=n_threads)
-    return kernels.means(counts, sums, seeds, n_threads=n_threads)[0]
+    kept = X.nearest(seeds, n_threads=n_threads)[0]
+    counts, sums = X.accumulate(kept, None, sample_weight, n_components=len(seeds), n_threads=n_threads)
+    return means(counts, sums, seeds, n_threads=n_threads)[0]
 
 
 def blocks(
-    X: Floats, centers: Floats, rule: Rule, n_active: int, n_threads: int | None
+    X: Rows, centers: Floats, rule: Rule, n_active: int, n_threads: int | None
 ) -> Iterator[tuple[slice, NDArray[np.int32], NDArray[np.float64], Memberships]]:
     """K(n) (b, H), squared distances (b, H) and memberships, one block of rows after another.
 
@@ -106,10 +103,10 @@ def blocks(
     for begin in range(0, len(X), step):
         rows = slice(begin, min(begin + step, len(X)))
         if n_active == C:
-            squared = kernels.min_distances(X[rows], centers, n_threads=n_threads).T
+            squared = X[rows].distances(centers, n_threads=n_threads).T
             kept = np.broadcast_to(np.arange(C, dtype=np.int32), squared.shape)
         else:
-            kept, squared = kernels.nearest(X[rows], centers, n_active, n_threads=n_threads)
+            kept, squared = X[rows].nearest(centers, n_active, n_threads=n_threads)
         wide = np.ascontiguousarray(squared, dtype=np.float64)
         yield rows, kept, wide, rule(wide, n_threads)
 
@@ -124,7 +121,7 @@ class Expectation(NamedTuple):
 
 
 def expect(
-    X: Floats,
+    X: Rows,
     centers: Floats,
     rule: Rule,
     n_active: int,
@@ -138,9 +135,7 @@ def expect(
         weights = np.ones(len(kept)) if sample_weight is None else sample_weight[rows]
         objective += float((weights * found.costs).sum())
         squares += float((weights[:, np.newaxis] * found.masses * squared).sum())
-        counts += kernels.accumulate(
-            X[rows], kept, found.masses, weights, n_components=C, onto=sums, n_threads=n_threads
-        )[0]
+        counts += X[rows].accumulate(kept, found.masses, weights, n_components=C, onto=sums, n_threads=n_threads)[0]
     return Expectation(counts, sums, objective, squares)
 
 
@@ -160,7 +155,7 @@ Callback = Callable[[Mapping[str, Any], Fit, bool], bool]  # of a row, where the
 
 
 def run(
-    X: Floats,
+    X: Rows,
     centers: Floats,
     rule: Rule,
     *,
@@ -181,7 +176,7 @@ def run(
     for iteration in range(1, max_iter + 1):
         start = perf_counter()
         found = expect(X, fit.centers, rule, n_active, sample_weight, n_threads)
-        moved = kernels.means(found.counts, found.sums, fit.centers, n_threads=n_threads)[0]
+        moved = means(found.counts, found.sums, fit.centers, n_threads=n_threads)[0]
         row = (found.objective, len(X) * len(centers), perf_counter() - start)
         difference = abs(fit.objective - found.objective)
         fit = Fit(moved, rule, found.objective, (*fit.history, row), converged=difference <= tol * found.squares)

@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances
 
-from cprime import kernels
-from cprime.kernels.native import Floats
+from cprime.kernels import Dense, Floats
 
 logger = logging.getLogger("cprime")
 
@@ -60,7 +59,7 @@ def dissimilarities(
 ) -> Floats:
     """V(x_n, y_j), (n, m): Euclidean ones from differences, others as scikit-learn's `pairwise_distances` has them."""
     if metric in EUCLIDEAN and not params:
-        squared = kernels.min_distances(X, Y, n_threads=n_threads).T
+        squared = Dense(X).distances(Y, n_threads=n_threads).T
         return squared if metric == "sqeuclidean" else np.sqrt(squared, out=squared)
     return pairwise_distances(X, Y, metric=metric, **params)
 

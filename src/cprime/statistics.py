@@ -1,13 +1,10 @@
-"""Sufficient statistics of one E-step: additive, so that threads, chunks, files and machines are the same algorithm."""
+"""Sums over points, additive, so that threads, chunks, files and machines are the same algorithm."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
+from dataclasses import dataclass, fields
+from typing import Any, Protocol, Self, TypeVar
 
 
 class Additive(Protocol):
@@ -37,46 +34,29 @@ def merge(parts: Iterable[P]) -> P:
 
 
 @dataclass(frozen=True)
-class Statistics:
-    """Sums over points n of weight w_n and their kept components c ∈ K(n), in float64: what an M-step needs.
+class Sums:
+    """Base of sums that are added field by field."""
 
-    counts (C,): N_c = Σ w_n q_nc          sums (C, D): S_c = Σ w_n q_nc x_n [data units]
-    weight: Σ w_n                          squares: second moments about the E-step's means, as the model has them
-    [data unit²]: Σ_nc w_n q_nc ‖x_n − μ_c‖², or per component Σ_n w_n q_nc (x_n − μ_c)² or (x_n − μ_c)(x_n − μ_c)ᵀ
-    log_sum: Σ w_n log Σ_{c∈K(n)} p(c, x_n) less the model's log_scale [nats]
-    entropy: −Σ w_n q_nc log q_nc [nats]
-    quantization_error: J = Σ w_n ‖x_n − μ_c‖² for the best c ∈ K(n) [data unit²]
-    """
+    def __add__(self, other: Self) -> Self:
+        return type(self)(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
 
-    counts: NDArray[np.float64]
-    sums: NDArray[np.float64]
-    weight: float
-    squares: NDArray[np.float64] | float
-    log_sum: float = 0.0
-    entropy: float = 0.0
-    quantization_error: float = 0.0
-
-    def __add__(self, other: Statistics) -> Statistics:
-        return Statistics(*(getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__))
-
-    def scaled(self, factor: float) -> Statistics:
+    def scaled(self, factor: float) -> Self:
         """All sums times a factor: those of points whose weights are multiplied by it."""
-        return replace(self, **{name: getattr(self, name) * factor for name in self.__dataclass_fields__})
+        return type(self)(*(getattr(self, field.name) * factor for field in fields(self)))
 
 
 @dataclass(frozen=True)
-class Movers:
-    """What points that have changed their winner since the last pass took with them, of the components they touch.
+class Tally(Sums):
+    """What the loop sums itself, over points n of weight w_n.
 
-    ids (m,) int32, rising    sums (m, D): Σ w_n x_n of those that came less that of those that went [data units]
+    weight: Σ w_n    log_sum: Σ w_n log Σ_{c∈K(n)} p(c, x_n) less the model's log_scale [nats]
+    entropy: −Σ w_n q_nc log q_nc [nats]    n_distances: evaluations of a point and a component
+    n_moved: points of positive weight whose kept set is not what it was    n_changed: all such points
     """
 
-    ids: NDArray[np.int32]
-    sums: NDArray[np.float64]
-
-    def __add__(self, other: Movers) -> Movers:
-        ids = np.union1d(self.ids, other.ids)
-        sums = np.zeros((len(ids), self.sums.shape[1]))
-        sums[np.searchsorted(ids, self.ids)] = self.sums
-        sums[np.searchsorted(ids, other.ids)] += other.sums
-        return Movers(ids.astype(np.int32), sums)
+    weight: float
+    log_sum: float
+    entropy: float
+    n_distances: int
+    n_moved: int
+    n_changed: int

@@ -5,7 +5,7 @@ Nothing in a file is ever executed or unpickled.
 
 The header's metadata (all strings): ``format`` "cprime", ``format_version``, ``cprime_version``, ``class``,
 ``params`` (constructor parameters) and ``fitted`` (attributes ending in an underscore), the last two as
-JSON; and ``checksum``, BLAKE2b of the whole file with zeros in place of its own digits. Format 1 had none. `encoding`
+JSON; and ``checksum``, BLAKE2b of the whole file with zeros in place of its own digits. Format 1 had none. `storable`
 says how values are written.
 """
 
@@ -26,11 +26,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from cprime import __version__
 from cprime._files import checksum, read_whole, replacing
-from cprime.encoding import decode, encode, gathered, strict_json
+from cprime._storable import decode, encode, gathered, strict_json
 
 __all__ = ["FORMAT_VERSION", "class_of", "load", "read_header", "register", "save"]
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 _METADATA_KEYS = ("format_version", "cprime_version", "class", "params", "fitted")
 _NOT_VALID = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, SafetensorError)
 _UNSEALED = "0" * len(checksum(()))
@@ -163,8 +163,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     try:
         tensors = load_tensors(content)
         del content
-        params = {key: decode(node, tensors) for key, node in strict_json(metadata["params"]).items()}
-        fitted = {key: decode(node, tensors) for key, node in strict_json(metadata["fitted"]).items()}
+        params = {key: decode(node, tensors, "search") for key, node in strict_json(metadata["params"]).items()}
+        fitted = {key: decode(node, tensors, "search") for key, node in strict_json(metadata["fitted"]).items()}
         estimator = cls(**params)
         for key, value in fitted.items():
             if not key.endswith("_") or key.startswith("_"):

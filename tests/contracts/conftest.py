@@ -1,9 +1,7 @@
 """Both implementations of the kernels, for contracts which each must keep."""
 
 import pytest
-
-from cprime import kernels as native
-from cprime.kernels import reference
+from kernel_calls import native, reference
 
 
 @pytest.fixture(params=[native, reference], ids=["native", "reference"])

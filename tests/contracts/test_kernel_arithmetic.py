@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from kernel_calls import native as kernels
 from kernel_data import DTYPES, THREADS, same_bits
 
-from cprime import _core, kernels
+from cprime import _core
 from floating_point import MODES, control_word, mode
 
 
@@ -28,7 +29,7 @@ def calls(dtype):
         "products": lambda n: kernels.products(X, tiny[:40], n_threads=n),
         "nearest": lambda n: kernels.nearest(X, centers, 3, n_threads=n),
         "nearest of close points": lambda n: kernels.nearest(close, close[:40], 3, n_threads=n),
-        "min_distances of close points": lambda n: kernels.min_distances(close, close[:5], n_threads=n),
+        "min_distances of close points": lambda n: kernels.distances(close, close[:5], n_threads=n),
     }
 
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from kernel_calls import native as kernels
 from kernel_data import clustered
 
-from cprime import _core, kernels
+from cprime import _core
 from cprime.kernels import arguments as check
 
 N, C, D = 40, 5, 3
@@ -57,7 +58,7 @@ def test_columns_beyond_the_kernels_integers_are_refused():
     with pytest.raises(ValueError, match="columns"):
         _core.distances(wide, wide[:1], None, np.zeros((1, 2), dtype=np.float32), 1)
     with pytest.raises(ValueError, match="X must have at most 16777216 columns, got 4294967299"):
-        kernels.min_distances(wide, wide[:1])
+        kernels.distances(wide, wide[:1])
 
 
 def test_lists_too_wide_to_count_are_refused():

@@ -4,10 +4,10 @@ import pickle
 
 import numpy as np
 import pytest
+from kernel_calls import native, reference
 from kernel_data import DTYPES, THREADS, clustered, rounding, sixteenths
 
-from cprime import kernels as native
-from cprime.kernels import reference
+from cprime.kernels import as_rows
 
 
 def cells_of(C, n_cells, seed=0):
@@ -29,7 +29,7 @@ def searched(kernels, X, centers, begins, rounds=3, least=None, known=None, H=1,
     for _ in range(rounds):
         cells = rng.integers(-1, len(begins) - 1, len(X)).astype(np.int32)
         bar = np.zeros(len(X), dtype=X.dtype) if least is None else least
-        known.improve(X, cells, bar, kept, squares, **options)
+        known.improve(as_rows(X), cells, bar, kept, squares, **options)
     return kept, squares
 
 
@@ -68,7 +68,7 @@ def test_all_cells_together_are_a_search_of_all(H):
     kept, squares = nothing(X, H)
     known = native.CenterCells(centers, begins)
     for cell in (*range(12), 3):  # what is seen again changes nothing
-        known.improve(X, np.full(900, cell, dtype=np.int32), np.zeros(900, dtype=np.float32), kept, squares)
+        known.improve(as_rows(X), np.full(900, cell, dtype=np.int32), np.zeros(900, dtype=np.float32), kept, squares)
     expected, distances = native.nearest(X, centers, H)
     np.testing.assert_array_equal(kept, expected)
     np.testing.assert_array_equal(squares, distances)
@@ -113,9 +113,9 @@ def test_what_is_no_cell_is_refused(kernels):
     known = kernels.CenterCells(centers, begins)
     zeros, cells, (none, far) = np.zeros(5, dtype=np.float32), np.full(5, -1, dtype=np.int32), nothing(X, 2)
     with pytest.raises(ValueError, match="cells"):
-        known.improve(X, np.full(5, 2, dtype=np.int32), zeros, none, far)
+        known.improve(as_rows(X), np.full(5, 2, dtype=np.int32), zeros, none, far)
     with pytest.raises(ValueError, match="kept"):
-        known.improve(X, cells, zeros, np.full((5, 2), 9, dtype=np.int32), far)
+        known.improve(as_rows(X), cells, zeros, np.full((5, 2), 9, dtype=np.int32), far)
     with pytest.raises(ValueError, match="X"):
         known.improve(X[:, :2].copy(), cells, zeros, none, far)
     with pytest.raises(TypeError, match="X"):

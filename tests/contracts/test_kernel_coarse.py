@@ -2,14 +2,12 @@
 
 import numpy as np
 import pytest
+from kernel_calls import native, reference
 from kernel_data import THREADS, clustered, same_bits, sixteenths
 from test_kernel_bounds import assert_true, moves_between, nothing
 from test_kernel_nearest import assert_nearest
 from test_kernel_range import SCALES
 from test_kernel_reassign import assert_reassigned, random_factors, random_labels, random_lists
-
-from cprime import kernels as native
-from cprime.kernels import reference
 
 SHAPES = [(300, 64), (300, 130), (1000, 17), (270, 300)]  # centers, and numbers of each
 shapes = pytest.mark.parametrize(("C", "D"), SHAPES)
@@ -141,7 +139,7 @@ def test_keeps_the_nearest_of_what_is_offered(draw):
     lists = random_lists(C, 17, emptied=0.3)
     for width, n_kept in ((1, 3), (3, 3), (2, 12)):
         previous = np.argsort(np.random.default_rng(3).random((n, C)), axis=1)[:, :width].astype(np.int32)
-        kept, distances = native.keep_nearest(X, centers, lists, previous, n_kept)
-        expected_kept, expected = reference.keep_nearest(X, centers, lists, previous, n_kept)
+        kept, distances = native.keep(X, centers, lists, previous, n_kept)
+        expected_kept, expected = reference.keep(X, centers, lists, previous, n_kept)
         np.testing.assert_array_equal(kept >= 0, expected_kept >= 0)
         np.testing.assert_allclose(distances, expected, rtol=2 * D * np.finfo(np.float32).eps)

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
+from kernel_calls import reference
 from kernel_data import DTYPES, THREADS, assert_evidence, clustered, gaussians, looked_at, rounding, same_bits, weights
-
-from cprime.kernels import reference
 
 
 def searched(n, C, width, length, dtype, n_extra=1):
@@ -22,8 +21,8 @@ def searched(n, C, width, length, dtype, n_extra=1):
 def test_sums_are_those_of_the_definition(kernels, n, C, width, length, weighted, dtype):
     X, centers, lists, previous, extra = searched(n, C, width, length, dtype)
     w = weights(n) if weighted else None
-    found = kernels.nearest_among(X, centers, lists, previous, 2, extra, evidence=True, sample_weight=w)
-    distances = np.sqrt(reference.min_distances(X.astype(np.float64), centers.astype(np.float64)).T)
+    found = kernels.among(X, centers, lists, previous, 2, extra, evidence=True, sample_weight=w)
+    distances = np.sqrt(reference.distances(X.astype(np.float64), centers.astype(np.float64)).T)
     looked = looked_at(lists, previous, extra)
     assert_evidence(found.evidence, distances, looked, found.kept[:, 0], w, rtol=rounding(dtype, 6))
 
@@ -33,7 +32,7 @@ def test_sums_are_those_of_the_definition(kernels, n, C, width, length, weighted
 def test_threads_do_not_change_a_bit(kernels, n_threads, full):
     X, centers, lists, previous, extra = searched(5000, 300, 3, 9, np.float32)
     given, told = gaussians(300, 6, np.float32, full), {"evidence": True, "sample_weight": weights(5000)}
-    for search, components in ((kernels.nearest_among, centers), (kernels.best_among, given)):
+    for search, components in ((kernels.among, centers), (kernels.among, given)):
         one, other = (
             search(X, components, lists, previous, 3, extra, n_threads=threads, **told) for threads in (1, n_threads)
         )

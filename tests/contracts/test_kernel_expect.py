@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
+from kernel_calls import native, reference
 from kernel_data import DTYPES, LAYOUTS, arrange, clustered, rounding, same_bits, sixteenths, weights
-
-from cprime import kernels as native
-from cprime.kernels import reference
 
 
 def assert_expectation(X, centers, variance, w=None):

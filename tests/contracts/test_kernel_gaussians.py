@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from kernel_calls import native, reference
 from kernel_data import (
     DTYPES,
     LAYOUTS,
@@ -18,9 +19,8 @@ from kernel_data import (
     sixteenths,
 )
 
-from cprime import kernels as native
-from cprime.kernels import Gaussians, reference
-from cprime.kernels.reference_local import gaussian_costs
+from cprime.kernels import Gaussians
+from cprime.kernels.measures import costs_of
 
 every_dtype = pytest.mark.parametrize("dtype", DTYPES)
 every_shape = pytest.mark.parametrize("full", [False, True], ids=["diag", "full"])
@@ -47,7 +47,7 @@ def neighbours(C, length, seed=0):
 
 
 def whole_costs(X, given):
-    return gaussian_costs(X, *given)
+    return costs_of(X, *given)
 
 
 def assert_kept(kept, costs, X, given, expected):
@@ -77,9 +77,9 @@ def assert_kept(kept, costs, X, given, expected):
 def test_best_equals_the_reference(n, D, C, dtype, full):
     X, given = clustered(n, D, dtype, seed=D), gaussians(C, D, dtype, full, seed=n)
     for n_kept in sorted({1, min(3, C), C}):
-        kept, costs = native.best(X, given, n_kept)
+        kept, costs = native.nearest(X, given, n_kept)
         assert kept.shape == costs.shape == (n, n_kept)
-        assert_kept(kept, costs, X, given, reference.best(X, given, n_kept))
+        assert_kept(kept, costs, X, given, reference.nearest(X, given, n_kept))
 
 
 @every_shape
@@ -91,9 +91,9 @@ def test_keep_best_equals_the_reference(n, D, C, length, dtype, full):
     lists = neighbours(C, length)
     for width, n_kept in ((1, 1), (2, 5), (5, 2)):
         previous = random_ids(n, width, C, seed=width)
-        found = native.keep_best(X, given, lists, previous, n_kept)
+        found = native.keep(X, given, lists, previous, n_kept)
         assert found[0].shape == found[1].shape == (n, n_kept)
-        assert_kept(*found, X, given, reference.keep_best(X, given, lists, previous, n_kept))
+        assert_kept(*found, X, given, reference.keep(X, given, lists, previous, n_kept))
 
 
 @every_shape
@@ -103,16 +103,13 @@ def test_keep_best_equals_the_reference(n, D, C, length, dtype, full):
 def test_best_among_equals_the_reference(n, D, C, length, width, n_kept, n_extra, dtype, full):
     X, given = clustered(n, D, dtype, seed=D), gaussians(C, D, dtype, full, seed=n)
     ids = random_ids(C, length, C, seed=1), random_ids(n, width, C), n_kept, random_ids(n, n_extra, C, seed=2)
-    found = native.best_among(X, given, *ids, evidence=True)
-    expected = reference.best_among(X, given, *ids, evidence=True)
-    assert_kept(found.kept, found.distances, X, given, (expected.kept, expected.distances))
+    found = native.among(X, given, *ids, evidence=True)
+    expected = reference.among(X, given, *ids, evidence=True)
+    assert_kept(found.kept, found.costs, X, given, (expected.kept, expected.costs))
     np.testing.assert_array_equal(found.counts, expected.counts)
     slack, looked = cost_rounding(X, given).max(), looked_at(ids[0], ids[1], ids[3])
     assert_evidence(found.evidence, whole_costs(X, given), looked, found.kept[:, 0], atol=slack)
-    winners = np.maximum(found.kept[:, 0], 0)
-    own = np.square(X.astype(np.float64) - given.means[winners]).sum(axis=1)
-    np.testing.assert_allclose(found.squares, own, rtol=rounding(dtype, D))
-    plain = native.best_among(X, given, *ids)
+    plain = native.among(X, given, *ids)
     assert plain.evidence is None
     assert same_bits(tuple(plain[:3]), tuple(found[:3]))
 
@@ -125,11 +122,11 @@ def test_what_is_kept_alone_is_measured_as_among_others(n, D, H, n_kept, dtype, 
     """Several rows at once, bit for bit as one by one, with holes and repetitions."""
     X, given, no_lists = clustered(n, D, dtype), gaussians(21, D, dtype, full), np.empty((21, 0), dtype=np.int32)
     kept = np.random.default_rng(D).integers(-1, 21, size=(n, H)).astype(np.int32)
-    together = native.best_among(X, given, no_lists, kept, n_kept)
-    one_by_one = native.best_among(X, given, no_lists, kept, n_kept, evidence=True)
+    together = native.among(X, given, no_lists, kept, n_kept)
+    one_by_one = native.among(X, given, no_lists, kept, n_kept, evidence=True)
     assert same_bits(tuple(together[:3]), tuple(one_by_one[:3]))
-    squared = native.nearest_among(X, given.means, no_lists, kept, n_kept)
-    others = native.nearest_among(X, given.means, no_lists, kept, n_kept, evidence=True)
+    squared = native.among(X, given.means, no_lists, kept, n_kept)
+    others = native.among(X, given.means, no_lists, kept, n_kept, evidence=True)
     assert same_bits(tuple(squared[:3]), tuple(others[:3]))
 
 
@@ -142,11 +139,11 @@ def test_ties_go_to_the_lower_id_and_an_offset_changes_nothing(dtype, full, offs
     far = X + dtype(offset), given._replace(means=given.means + dtype(offset))
     lists, previous, extra = neighbours(60, 9), random_ids(150, 3, 60, seed=1), random_ids(150, 2, 60, seed=2)
     for n_kept in (1, 4, 30):
-        assert same_bits(native.best(*far, n_kept), reference.best(X, given, n_kept))
+        assert same_bits(native.nearest(*far, n_kept), reference.nearest(X, given, n_kept))
         given_lists = lists, previous, n_kept
-        assert same_bits(native.keep_best(*far, *given_lists), reference.keep_best(X, given, *given_lists))
-        found = native.best_among(*far, *given_lists, extra, evidence=True)
-        expected = reference.best_among(X, given, *given_lists, extra, evidence=True)
+        assert same_bits(native.keep(*far, *given_lists), reference.keep(X, given, *given_lists))
+        found = native.among(*far, *given_lists, extra, evidence=True)
+        expected = reference.among(X, given, *given_lists, extra, evidence=True)
         assert same_bits(tuple(found), tuple(expected))
 
 
@@ -156,13 +153,13 @@ def test_equal_components_keep_the_lowest_ids(dtype, full, kernels):
     one = gaussians(1, 5, dtype, full)
     given = Gaussians(*(np.repeat(array, 70, axis=0) for array in one))
     X = clustered(40, 5, dtype)
-    kept, costs = kernels.best(X, given, 9)
+    kept, costs = kernels.nearest(X, given, 9)
     np.testing.assert_array_equal(kept, np.tile(np.arange(9), (40, 1)))
     assert (costs == costs[:, :1]).all()
     lists = np.array([np.delete(np.arange(70), c)[::-1] for c in range(70)], dtype=np.int32)
     labels = np.full((40, 1), 50, dtype=np.int32)
-    np.testing.assert_array_equal(kernels.keep_best(X, given, lists, labels, 9)[0], kept)
-    np.testing.assert_array_equal(kernels.best_among(X, given, lists, labels, 9).kept, kept)
+    np.testing.assert_array_equal(kernels.keep(X, given, lists, labels, 9)[0], kept)
+    np.testing.assert_array_equal(kernels.among(X, given, lists, labels, 9).kept, kept)
 
 
 @every_shape
@@ -171,11 +168,11 @@ def test_equal_components_keep_the_lowest_ids(dtype, full, kernels):
 def test_full_lists_give_the_best_of_all(dtype, full, n_kept):
     X, given = sixteenths(200, 4, dtype, span=9), exact_gaussians(80, 4, dtype, full)
     lists = np.array([np.delete(np.arange(80), c) for c in range(80)], dtype=np.int32)
-    expected = native.best(X, given, n_kept)
+    expected = native.nearest(X, given, n_kept)
     labels = random_ids(200, 2, 80)
-    assert same_bits(native.keep_best(X, given, lists, labels, n_kept), expected)
-    among = native.best_among(X, given, lists, labels, n_kept)
-    assert same_bits((among.kept, among.distances), expected)
+    assert same_bits(native.keep(X, given, lists, labels, n_kept), expected)
+    among = native.among(X, given, lists, labels, n_kept)
+    assert same_bits((among.kept, among.costs), expected)
 
 
 @every_dtype
@@ -183,7 +180,7 @@ def test_spherical_costs_of_one_variance_are_distances(dtype):
     """The order of (31) is that of distances where covariances and weights are equal (Prop. 1)."""
     X, means = sixteenths(300, 6, dtype, span=40), sixteenths(50, 6, dtype, seed=2, span=40)
     given = Gaussians(means, np.full_like(means, 0.5), np.full(50, 3, dtype=dtype))
-    kept, costs = native.best(X, given, 7)
+    kept, costs = native.nearest(X, given, 7)
     nearest, squared = reference.nearest(X, means, 7)
     np.testing.assert_array_equal(kept, nearest)
     np.testing.assert_array_equal(costs, squared / 4 + 3)
@@ -192,9 +189,9 @@ def test_spherical_costs_of_one_variance_are_distances(dtype):
 def test_nothing_offered_keeps_nothing(kernels):
     given = gaussians(5, 2, np.float64, True)
     nobody = np.full((5, 2), -1, dtype=np.int32)
-    found = kernels.best_among(given.means, given, np.zeros((5, 3), np.int32), nobody, 2, evidence=True)
+    found = kernels.among(given.means, given, np.zeros((5, 3), np.int32), nobody, 2, evidence=True)
     np.testing.assert_array_equal(found.kept, -1)
-    np.testing.assert_array_equal(found.distances, np.inf)
+    np.testing.assert_array_equal(found.costs, np.inf)
     np.testing.assert_array_equal(found.counts, 0)
     assert all(len(part) == 0 for part in found.evidence[1:])
 
@@ -206,8 +203,8 @@ def test_what_is_kept_never_gets_worse(full, kernels):
     previous = np.argsort(whole, axis=1)[:, 3:6].astype(np.int32)
     before = np.take_along_axis(whole, previous, axis=1)
     for found in (
-        kernels.keep_best(X, given, neighbours(40, 5), previous, 3)[1],
-        kernels.best_among(X, given, neighbours(40, 5), previous, 3).distances,
+        kernels.keep(X, given, neighbours(40, 5), previous, 3)[1],
+        kernels.among(X, given, neighbours(40, 5), previous, 3).costs,
     ):
         assert (found <= before + 1e-9).all()
         assert (found < before - 1e-3).any()
@@ -224,12 +221,10 @@ def test_any_layout_gives_the_same_bits(dtype, full, layout, tmp_path, kernels):
     factors = given.factors.transpose(0, 2, 1).copy().transpose(0, 2, 1) if full else given.factors.T.copy().T
     offsets = np.repeat(given.offsets, 2)[::2]
     other = Gaussians(means, factors, offsets)
-    assert same_bits(kernels.best(there, other, 3), kernels.best(X, given, 3))
-    assert same_bits(
-        kernels.keep_best(there, other, lists, previous, 3), kernels.keep_best(X, given, ids[0], ids[1], 3)
-    )
-    found = kernels.best_among(there, other, lists, previous, 3, extra, evidence=True)
-    assert same_bits(tuple(found), tuple(kernels.best_among(X, given, ids[0], ids[1], 3, ids[2], evidence=True)))
+    assert same_bits(kernels.nearest(there, other, 3), kernels.nearest(X, given, 3))
+    assert same_bits(kernels.keep(there, other, lists, previous, 3), kernels.keep(X, given, ids[0], ids[1], 3))
+    found = kernels.among(there, other, lists, previous, 3, extra, evidence=True)
+    assert same_bits(tuple(found), tuple(kernels.among(X, given, ids[0], ids[1], 3, ids[2], evidence=True)))
 
 
 @pytest.mark.parametrize(("n", "C"), [(5, 3), (3001, 50), (1501, 700)])
@@ -240,9 +235,9 @@ def test_any_number_of_threads_gives_the_same_bits(dtype, full, n, C):
     lists, previous, extra = neighbours(C, 33), random_ids(n, 3, C), random_ids(n, 1, C, seed=5)
     first, *others = [
         (
-            native.best(X, given, 3, n_threads=t),
-            native.keep_best(X, given, lists, previous, 4, n_threads=t),
-            tuple(native.best_among(X, given, lists, previous, 4, extra, evidence=True, n_threads=t)),
+            native.nearest(X, given, 3, n_threads=t),
+            native.keep(X, given, lists, previous, 4, n_threads=t),
+            tuple(native.among(X, given, lists, previous, 4, extra, evidence=True, n_threads=t)),
         )
         for t in THREADS
     ]

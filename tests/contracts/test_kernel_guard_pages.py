@@ -8,10 +8,11 @@ import sys
 
 import numpy as np
 import pytest
+from kernel_calls import native as kernels
 from kernel_data import DTYPES, clustered, gaussians, same_bits, weights
 from test_kernel_bounds import moves_between, nothing
 
-from cprime import kernels
+from cprime.kernels import as_rows
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs mprotect")
 
@@ -36,7 +37,9 @@ def cells(X, centers, known, place):
     C, (n, D) = len(centers), X.shape
     labels, squares = place(known.copy()), place(np.full(known.shape, 4 * D, dtype=X.dtype))
     search = kernels.CenterCells(centers, place(np.array([0, C // 2, C])))
-    search.improve(X, place(np.arange(n, dtype=np.int32) % 2), place(np.ones(n, dtype=X.dtype)), labels, squares)
+    search.improve(
+        as_rows(X), place(np.arange(n, dtype=np.int32) % 2), place(np.ones(n, dtype=X.dtype)), labels, squares
+    )
     return labels, squares
 
 
@@ -60,9 +63,9 @@ def results(dtype, n, D, C, place):
         "hinted": kernels.nearest(X, centers, H, hint=place(kept[::-1])),
         "bounded": kernels.nearest_bounded(X, centers, bounds, moves(centers, centers)),
         "bounded again": kernels.nearest_bounded(X, moved, bounds, moves(centers, moved, 4)),
-        "min_distances": kernels.min_distances(X, centers, place(distances[:, 0])),
+        "min_distances": kernels.distances(X, centers, place(distances[:, 0])),
         "potentials": kernels.potentials(
-            place(kernels.min_distances(X, centers)),
+            place(kernels.distances(X, centers)),
             place(distances[:, 0]),
             w,
             candidates=place(np.arange(C)[::-1].copy()),
@@ -75,8 +78,8 @@ def results(dtype, n, D, C, place):
         "means": kernels.means(*map(place, kernels.accumulate(X, kept, q, w, n_components=C)), centers),
         "reassign": kernels.reassign(X, centers, lists, labels),
         "exchange": kernels.reassign(X, centers, lists, labels, factors, place(factors[::-1])),
-        "keep_nearest": kernels.keep_nearest(X, centers, lists, kept, H),
-        "nearest_among": tuple(kernels.nearest_among(X, centers, lists, kept, H, evidence=True)),
+        "keep_nearest": kernels.keep(X, centers, lists, kept, H),
+        "nearest_among": tuple(kernels.among(X, centers, lists, kept, H, evidence=True)),
         "walk": tuple(kernels.walk(X, centers, lists, kept, 3)),
         "thin": kernels.thin(centers, lists, 1.0),
         "gather": kernels.gather(X, place(np.arange(0, n, 3))),
@@ -91,10 +94,10 @@ def results(dtype, n, D, C, place):
     for full in (False, True):
         given = kernels.Gaussians(*map(place, gaussians(C, D, dtype, full)))
         found |= {
-            f"best, {full}": kernels.best(X, given, H),
-            f"keep_best, {full}": kernels.keep_best(X, given, lists, kept, H),
-            f"best_among, {full}": tuple(kernels.best_among(X, given, lists, kept, H)),
-            f"what is kept alone, {full}": tuple(kernels.best_among(X, given, place(lists[:, :0]), kept, H)),
+            f"best, {full}": kernels.nearest(X, given, H),
+            f"keep_best, {full}": kernels.keep(X, given, lists, kept, H),
+            f"best_among, {full}": tuple(kernels.among(X, given, lists, kept, H)),
+            f"what is kept alone, {full}": tuple(kernels.among(X, given, place(lists[:, :0]), kept, H)),
             f"respond, {full}": tuple(kernels.respond(X, given, w)),
             f"moments, {full}": kernels.moments(X, centers, kept, q, w, full=full),
         }

@@ -7,8 +7,7 @@ import time
 import numpy as np
 import pytest
 from interrupts import Interrupted, interrupting
-
-from cprime import kernels
+from kernel_calls import native as kernels
 
 
 @pytest.fixture

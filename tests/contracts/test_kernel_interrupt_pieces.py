@@ -9,8 +9,9 @@ import time
 import numpy as np
 import pytest
 from interrupts import Interrupted, interrupting
+from kernel_calls import native as kernels
 
-from cprime import KMeans, kernels
+from cprime import KMeans
 
 BEFORE, WITHIN = 0.2, 0.9  # seconds of computing: when the signal comes, and when the call has ended
 
@@ -50,7 +51,7 @@ def full_covariances(rng):
     gaussians = kernels.Gaussians(X[:30].copy(), factors, np.zeros(30))
     lists, previous = np.full((30, 29), -1, np.int32), np.zeros((16000, 1), np.int32)
     lists[0] = np.arange(1, 30)
-    return lambda: kernels.keep_best(X, gaussians, lists, previous, 3, n_threads=1)
+    return lambda: kernels.keep(X, gaussians, lists, previous, 3, n_threads=1)
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers of a process")

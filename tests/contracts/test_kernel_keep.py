@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
+from kernel_calls import native, reference
 from kernel_data import DTYPES, clustered, rounding
-
-from cprime import kernels as native
-from cprime.kernels import reference
 
 
 def random_sets(n, width, n_components, seed=0):
@@ -24,11 +22,11 @@ def test_keeps_the_nearest_of_what_is_offered(length, D, dtype):
         lists = ((random_sets(C, min(length, C - 1), C - 1) + 1 + own) % C).astype(np.int32)
         lists[::3, length // 2 :] = -1
         previous = random_sets(n, width, C, seed=3)
-        kept, distances = native.keep_nearest(X, centers, lists, previous, n_kept)
-        expected_kept, expected = reference.keep_nearest(X, centers, lists, previous, n_kept)
+        kept, distances = native.keep(X, centers, lists, previous, n_kept)
+        expected_kept, expected = reference.keep(X, centers, lists, previous, n_kept)
         np.testing.assert_array_equal(kept >= 0, expected_kept >= 0)
         np.testing.assert_allclose(distances, expected, rtol=rounding(dtype, D))
-        truth = reference.min_distances(X.astype(np.float64), centers.astype(np.float64)).T
+        truth = reference.distances(X.astype(np.float64), centers.astype(np.float64)).T
         there = np.where(kept >= 0, np.take_along_axis(truth, np.maximum(kept, 0), axis=1), np.inf)
         np.testing.assert_allclose(distances, there, rtol=rounding(dtype, D))
         assert all(len(set(row[row >= 0])) == (row >= 0).sum() for row in kept)
@@ -39,7 +37,7 @@ def test_with_one_kept_it_is_reassignment(dtype):
     X, centers = clustered(500, 12, dtype), clustered(60, 12, dtype, seed=1)
     lists = native.nearest(centers, centers, 9)[0][:, 1:].copy()
     labels = np.random.default_rng(0).integers(60, size=500).astype(np.int32)
-    kept, distances = native.keep_nearest(X, centers, lists, labels[:, None], 1)
+    kept, distances = native.keep(X, centers, lists, labels[:, None], 1)
     moved, there = native.reassign(X, centers, lists, labels)
     np.testing.assert_array_equal(kept[:, 0], moved)
     np.testing.assert_allclose(distances[:, 0], there, rtol=1e-5)
@@ -51,5 +49,5 @@ def test_what_is_kept_never_gets_farther(kernels):
     lists = np.where(lists == np.arange(40)[:, None], -1, lists).astype(np.int32)
     previous = np.argsort(((X[:, None] - centers) ** 2).sum(axis=2), axis=1)[:, 3:6].astype(np.int32)
     before = np.sort(((X[:, None] - centers[previous]) ** 2).sum(axis=2), axis=1)
-    _, distances = kernels.keep_nearest(X, centers, lists, previous, 3)
+    _, distances = kernels.keep(X, centers, lists, previous, 3)
     assert (distances <= before * (1 + 1e-12)).all()

@@ -5,10 +5,8 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from kernel_calls import native, reference
 from kernel_data import THREADS
-
-from cprime.kernels import native_line as native
-from cprime.kernels import reference_line as reference
 
 KINDS = ("normal", "integers", "cauchy", "log-normal", "clusters", "lattice")
 

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -10,8 +11,9 @@ BUDGET = 64 << 20  # bytes beside arguments and results
 
 PROGRAM = """
 import json, sys
+sys.path.insert(0, {folder!r})
 import numpy as np
-from cprime import kernels
+from kernel_calls import native as kernels
 
 def peak():
     with open("/proc/self/status") as status:
@@ -52,7 +54,8 @@ CASES = {
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_what_a_kernel_takes_is_bounded(case):
     arguments, given, kernel, size, dtype = case
-    code = PROGRAM.format(arguments=arguments, given=given, kernel=kernel, size=size, dtype=dtype)
+    folder = str(Path(__file__).parent)
+    code = PROGRAM.format(folder=folder, arguments=arguments, given=given, kernel=kernel, size=size, dtype=dtype)
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     taken, before, after = json.loads(run.stdout)

@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
+from kernel_calls import native, reference
 from kernel_data import DTYPES, LAYOUTS, arrange, clustered, rounding, same_bits, sixteenths
-
-from cprime import kernels as native
-from cprime.kernels import reference
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -14,12 +12,12 @@ from cprime.kernels import reference
 def test_equals_the_reference(n_candidates, D, dtype):
     for n in (1, 15, 131):
         X, candidates = clustered(n, D, dtype), clustered(n_candidates, D, dtype, seed=n)
-        current = reference.min_distances(X, clustered(1, D, dtype, seed=9))[0]
+        current = reference.distances(X, clustered(1, D, dtype, seed=9))[0]
         for given in (None, current):
-            distances = native.min_distances(X, candidates, given)
+            distances = native.distances(X, candidates, given)
             assert distances.dtype == dtype
             assert distances.shape == (n_candidates, n)
-            truth = reference.min_distances(X, candidates, given)
+            truth = reference.distances(X, candidates, given)
             np.testing.assert_allclose(distances, truth, rtol=rounding(dtype, D))
 
 
@@ -27,19 +25,19 @@ def test_equals_the_reference(n_candidates, D, dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_any_layout_gives_the_same_bits(dtype, layout, tmp_path, kernels):
     X, candidates = clustered(101, 19, dtype), clustered(7, 19, dtype, seed=2)
-    current = kernels.min_distances(X, X[:1])[0]
-    expected = kernels.min_distances(X, candidates, current)
+    current = kernels.distances(X, X[:1])[0]
+    expected = kernels.distances(X, candidates, current)
     current = arrange(current[:, np.newaxis], layout, tmp_path)[:, 0]
-    arranged = kernels.min_distances(arrange(X, layout, tmp_path), arrange(candidates, layout, tmp_path), current)
+    arranged = kernels.distances(arrange(X, layout, tmp_path), arrange(candidates, layout, tmp_path), current)
     assert same_bits(arranged, expected)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_current_is_left_alone(dtype, kernels):
     X = clustered(40, 3, dtype)
-    current = kernels.min_distances(X, X[:1])[0]
+    current = kernels.distances(X, X[:1])[0]
     before = current.copy()
-    result = kernels.min_distances(X, X[1:4], current)
+    result = kernels.distances(X, X[1:4], current)
     np.testing.assert_array_equal(current, before)
     assert not np.shares_memory(result, current)
 
@@ -48,15 +46,15 @@ def test_current_is_left_alone(dtype, kernels):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_an_offset_changes_nothing(dtype, offset, kernels):
     X, candidates = sixteenths(90, 7, dtype), sixteenths(5, 7, dtype, seed=1)
-    expected = reference.min_distances(X.astype(np.float64), candidates.astype(np.float64))
-    distances = kernels.min_distances(X + dtype(offset), candidates + dtype(offset))
+    expected = reference.distances(X.astype(np.float64), candidates.astype(np.float64))
+    distances = kernels.distances(X + dtype(offset), candidates + dtype(offset))
     np.testing.assert_array_equal(distances, expected)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_row_is_at_distance_zero_from_itself(dtype, kernels):
     X = clustered(60, 90, dtype) * dtype(1e4) + dtype(1e6)
-    distances = kernels.min_distances(X, X[::6])
+    distances = kernels.distances(X, X[::6])
     np.testing.assert_array_equal(distances[np.arange(10), np.arange(0, 60, 6)], 0)
 
 
@@ -64,7 +62,7 @@ def test_a_row_is_at_distance_zero_from_itself(dtype, kernels):
 def test_outliers_are_finite(dtype, kernels):
     X = clustered(50, 4, dtype)
     X[7] = 1e8
-    distances = kernels.min_distances(X, X[[7, 8]])
+    distances = kernels.distances(X, X[[7, 8]])
     assert np.isfinite(distances).all()
     np.testing.assert_allclose(distances[0, 8], 4e16, rtol=1e-6)
 
@@ -73,13 +71,13 @@ def test_outliers_are_finite(dtype, kernels):
 def test_distances_are_written_where_they_are_wanted(dtype, kernels):
     X, candidates = clustered(131, 5, dtype), clustered(9, 5, dtype, seed=2)
     room = np.full((12, 131), -1, dtype=dtype)
-    found = kernels.min_distances(X, candidates, out=room[:9])
+    found = kernels.distances(X, candidates, out=room[:9])
     assert np.shares_memory(found, room)
-    assert same_bits(room[:9], kernels.min_distances(X, candidates))
+    assert same_bits(room[:9], kernels.distances(X, candidates))
     np.testing.assert_array_equal(room[9:], -1)
     for wrong in (room, room[:9, ::2], room[:9].astype(int)):
         with pytest.raises(ValueError, match="out"):
-            kernels.min_distances(X, candidates, out=wrong)
+            kernels.distances(X, candidates, out=wrong)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from kernel_calls import native, reference
 from kernel_data import (
     DTYPES,
     LAYOUTS,
@@ -17,9 +18,8 @@ from kernel_data import (
     weights,
 )
 
-from cprime import kernels as native
-from cprime.kernels import Gaussians, reference
-from cprime.kernels.reference_local import gaussian_costs
+from cprime.kernels import Gaussians
+from cprime.kernels.measures import costs_of
 
 every_dtype = pytest.mark.parametrize("dtype", DTYPES)
 every_shape = pytest.mark.parametrize("full", [False, True], ids=["diag", "full"])
@@ -34,7 +34,7 @@ def assert_responses(found, expected, X, given, w=None):
     span = np.abs(X.astype(np.float64)[:, np.newaxis] - given.means).max(initial=0)
     assert found.labels.dtype == np.int32
     assert all(array.dtype == np.float64 for array in found[1:])
-    cost = gaussian_costs(X, *given)
+    cost = costs_of(X, *given)
     own = np.take_along_axis(cost, found.labels[:, np.newaxis], axis=1)[:, 0]
     assert (own <= cost.min(axis=1) + error).all()
     np.testing.assert_allclose(found.log_sum, expected.log_sum, rtol=tiny, atol=error)

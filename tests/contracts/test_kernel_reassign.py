@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
+from kernel_calls import native, reference
 from kernel_data import DTYPES, LAYOUTS, THREADS, arrange, clustered, rounding, same_bits, sixteenths
-
-from cprime import kernels as native
-from cprime.kernels import reference
 
 
 def random_lists(n_components, length, seed=0, emptied=0.0):
@@ -36,7 +34,7 @@ def assert_reassigned(X, centers, lists, labels, inside=None, outside=None, shar
     assert winners.dtype == np.int32
     assert distances.dtype == X.dtype
     assert winners.shape == distances.shape == labels.shape
-    truth = reference.min_distances(X.astype(np.float64), centers.astype(np.float64)).T
+    truth = reference.distances(X.astype(np.float64), centers.astype(np.float64)).T
     stay = np.ones(len(centers)) if inside is None else inside.astype(np.float64)
     go = np.ones(len(centers)) if outside is None else outside.astype(np.float64)
     row = np.arange(len(X))
@@ -56,7 +54,7 @@ def assert_reassigned(X, centers, lists, labels, inside=None, outside=None, shar
 
 
 def _between(centers):
-    return reference.min_distances(centers.astype(np.float64), centers.astype(np.float64))
+    return reference.distances(centers.astype(np.float64), centers.astype(np.float64))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -2,14 +2,15 @@
 
 import numpy as np
 import pytest
+from kernel_calls import native as kernels
+from kernel_calls import reference
 from kernel_data import DTYPES, THREADS, rounding, same_bits, weights
 from scipy.sparse import csr_array, csr_matrix
 from test_kernel_bounds import moves_between, nothing
 from test_kernel_guard_pages import at_page_end
 
-from cprime import kernels
-from cprime.kernels import reference
-from cprime.kernels.sparse import Sparse, dense, sparse
+from cprime.kernels import SparseRows
+from cprime.kernels.measures import costs_of
 
 # (n, D, C): one of each, fewer entries than a vector, around panels, and lists of several panels.
 SIZES = [(1, 1, 1), (9, 5, 3), (300, 40, 17), (211, 333, 140), (700, 90, 300)]
@@ -55,13 +56,13 @@ def results(k, X, Y, centers, n_threads=None, place=np.ascontiguousarray):
     q, some = place(np.random.default_rng(5).random((n, 2))), place(np.arange(n)[::-2].copy())
     tried = place(np.random.default_rng(6).random((min(n, 4), 3)))
     groups = place(np.array([0, n])), w, place(np.array([len(tried)])), tried
-    among = k.nearest_among(X, centers, lists, two, H, two, evidence=True, sample_weight=w, n_threads=n_threads)
+    among = k.among(X, centers, lists, two, H, two, evidence=True, sample_weight=w, n_threads=n_threads)
     return {
         "nearest": k.nearest(X, centers, n_threads=n_threads),
         "nearest hinted": k.nearest(X, centers, hint=labels[:, np.newaxis], n_threads=n_threads),
         "nearest three": k.nearest(X, centers, H, n_threads=n_threads),
-        "min_distances": k.min_distances(X, centers, n_threads=n_threads),
-        "min_distances current": k.min_distances(X, centers[:2], known, n_threads=n_threads),
+        "min_distances": k.distances(X, centers, n_threads=n_threads),
+        "min_distances current": k.distances(X, centers[:2], known, n_threads=n_threads),
         "reassign": k.reassign(X, centers, lists, labels, n_threads=n_threads),
         "exchange": k.reassign(X, centers, lists, labels, factors, factors[::-1], n_threads=n_threads),
         "active": k.reassign(X, centers, lists, labels, active=active, known=known, n_threads=n_threads),
@@ -77,7 +78,7 @@ def results(k, X, Y, centers, n_threads=None, place=np.ascontiguousarray):
         "extent from": k.extent(X, centers[0], n_threads=n_threads),
         "squares": k.squares(X),
         "projected": k.projected(X, np.linspace(-1, 1, Y.shape[1])),
-        "gather": dense(k.gather(X, some, n_threads=n_threads)),
+        "gather": (X[some].dense() if isinstance(X, SparseRows) else k.gather(X, some)),
     }
 
 
@@ -86,7 +87,7 @@ def results(k, X, Y, centers, n_threads=None, place=np.ascontiguousarray):
 def test_results_are_those_of_the_rows_as_an_array(n, D, C, dtype):
     Y = rows_of(n, D, dtype)
     centers = centers_near(Y, C)
-    found, expected = results(kernels, sparse(csr_array(Y)), Y, centers), results(reference, Y, Y, centers)
+    found, expected = results(kernels, SparseRows.of(csr_array(Y)), Y, centers), results(reference, Y, Y, centers)
     near = {"rtol": 2 * rounding(dtype, D), "atol": 2 * rounding(dtype, D) * np.abs(Y).max()}
     for name, values in expected.items():
         for a, b in zip(found[name], values, strict=True) if isinstance(values, tuple) else [(found[name], values)]:
@@ -104,10 +105,10 @@ def test_squared_distances_are_true_far_from_the_origin(dtype):
     Y = rows_of(150, 60, dtype, density=0.5, offset=1000.0)
     near = (Y + dtype(0.01) * (Y != 0)).astype(dtype)
     for centers in (near[:40], Y[:40]):
-        X, lists = sparse(csr_array(Y)), np.empty((40, 0), dtype=np.int32)
+        X, lists = SparseRows.of(csr_array(Y)), np.empty((40, 0), dtype=np.int32)
         labels = (np.arange(150) % 40).astype(np.int32)
-        truth = reference.min_distances(Y, centers)
-        np.testing.assert_allclose(kernels.min_distances(X, centers), truth, rtol=rounding(dtype, 60))
+        truth = reference.distances(Y, centers)
+        np.testing.assert_allclose(kernels.distances(X, centers), truth, rtol=rounding(dtype, 60))
         np.testing.assert_allclose(kernels.nearest(X, centers)[1][:, 0], truth.min(axis=0), rtol=rounding(dtype, 60))
         own = kernels.reassign(X, centers, lists, labels)[1]
         np.testing.assert_allclose(own, truth[labels, np.arange(150)], rtol=rounding(dtype, 60))
@@ -120,7 +121,7 @@ def test_more_near_centers_than_a_screen_holds(dtype):
     Y = rows_of(60, 30, dtype)
     many = np.repeat(Y[1:2], 90, axis=0)
     many[45:] += dtype(1e-6)
-    X = sparse(csr_array(Y))
+    X = SparseRows.of(csr_array(Y))
     kept, distances = kernels.nearest(X, many)
     expected, squared = reference.nearest(Y, many)
     np.testing.assert_allclose(distances, squared, rtol=rounding(dtype, 30))
@@ -137,7 +138,7 @@ def test_many_columns_are_taken_in_pieces():
     Y = rows_of(900, 20_000, np.float32, density=0.01)
     centers = (Y[:70] + 0.05 * rng.standard_normal((70, 20_000)) * (rng.random(20_000) < 0.02)).astype(np.float32)
     lists, labels = lists_of(70, 69), np.zeros(900, dtype=np.int32)
-    found = kernels.reassign(sparse(csr_array(Y)), centers, lists, labels)
+    found = kernels.reassign(SparseRows.of(csr_array(Y)), centers, lists, labels)
     expected = reference.reassign(Y, centers, lists, labels)
     np.testing.assert_array_equal(found[0], expected[0])
     np.testing.assert_allclose(found[1], expected[1], rtol=1e-5)
@@ -146,7 +147,7 @@ def test_many_columns_are_taken_in_pieces():
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_any_number_of_threads_gives_the_same_bits(dtype):
     Y = rows_of(9001, 23, dtype)
-    X, centers = sparse(csr_array(Y)), centers_near(Y, 7)
+    X, centers = SparseRows.of(csr_array(Y)), centers_near(Y, 7)
     first, *others = [results(kernels, X, Y, centers, n_threads) for n_threads in THREADS]
     for other in others:
         assert [name for name in first if not same_bits(first[name], other[name])] == []
@@ -156,8 +157,8 @@ def test_any_number_of_threads_gives_the_same_bits(dtype):
 @pytest.mark.parametrize(("n", "D", "C"), SIZES)
 def test_nothing_is_read_behind_an_array(n, D, C, dtype):
     Y = rows_of(n, D, dtype)
-    X, centers = sparse(csr_array(Y)), centers_near(Y, C)
-    placed = Sparse(*map(at_page_end, (X.values, X.columns, X.begins)), D)
+    X, centers = SparseRows.of(csr_array(Y)), centers_near(Y, C)
+    placed = SparseRows(*map(at_page_end, (X.values, X.columns, X.begins)), D)
     expected = results(kernels, X, Y, centers)
     found = results(kernels, placed, Y, at_page_end(centers), place=at_page_end)
     assert [name for name in expected if not same_bits(expected[name], found[name])] == []
@@ -167,12 +168,12 @@ def test_nothing_is_read_behind_an_array(n, D, C, dtype):
 @pytest.mark.parametrize("n_others", [0, 3])
 def test_bounds_outlive_an_iteration(dtype, n_others):
     Y = rows_of(400, 50, dtype)
-    X, before = sparse(csr_array(Y)), centers_near(Y, 12)
+    X, before = SparseRows.of(csr_array(Y)), centers_near(Y, 12)
     after = (before + 0.01 * np.random.default_rng(7).standard_normal(before.shape)).astype(dtype)
     bounds = nothing(400, 12, n_others, dtype)
     for centers, moved in ((before, moves_between(before, before)), (after, moves_between(before, after, 4))):
         distances, n_evaluations = kernels.nearest_bounded(X, centers, bounds, moved)
-        truth = reference.squared_distances(Y, centers)
+        truth = costs_of(Y, centers)
         kept, expected = reference.nearest(Y, centers)
         np.testing.assert_array_equal(bounds.labels, kept[:, 0])
         np.testing.assert_allclose(distances, expected[:, 0], rtol=rounding(dtype, 50))
@@ -188,32 +189,32 @@ def test_bounds_outlive_an_iteration(dtype, n_others):
 
 def test_rows_by_slice_number_and_mask():
     Y = rows_of(50, 20, np.float64)
-    X = sparse(csr_matrix(Y))
+    X = SparseRows.of(csr_matrix(Y))
     assert (X.shape, len(X), X.dtype, X.ndim) == ((50, 20), 50, np.float64, 2)
     for rows in (slice(3, 9), slice(None, None, 7), np.array([4, 0, 4, 49]), Y[:, 0] > 0, slice(9, 3), np.array([-1])):
         part = X[rows]
         np.testing.assert_array_equal(part.dense(), Y[rows])
-        np.testing.assert_array_equal(part.scaled(np.full(len(part), 0.5)).dense(), Y[rows] / 2)
+        np.testing.assert_array_equal(part.divided(np.full(len(part), 2.0)).dense(), Y[rows] / 2)
     assert np.shares_memory(X[3:9].values, X.values)
-    assert (abs(X[3:9].as_scipy() - csr_array(Y[3:9])) > 0).nnz == 0
+    assert (abs(X[3:9].given() - csr_array(Y[3:9])) > 0).nnz == 0
 
 
 def test_what_is_not_canonical_is_copied_and_the_original_left_alone():
     X = csr_array((np.array([1.0, 2.0, 3.0, 4.0]), np.array([2, 0, 2, 1]), np.array([0, 3, 4])), shape=(2, 3))
-    np.testing.assert_array_equal(sparse(X).dense(), [[2, 0, 4], [0, 4, 0]])
+    np.testing.assert_array_equal(SparseRows.of(X).dense(), [[2, 0, 4], [0, 4, 0]])
     np.testing.assert_array_equal(X.indices, [2, 0, 2, 1])
 
 
 def test_sparse_rows_are_no_array():
-    X = sparse(csr_array(np.eye(3)))
+    X = SparseRows.of(csr_array(np.eye(3)))
     with pytest.raises(TypeError, match="is no array"):
         np.asarray(X)
     for refused in (
         lambda: kernels.moments(X, np.eye(3), np.zeros((3, 1), np.int32), full=False),
-        lambda: kernels.keep_nearest(X, np.eye(3), np.empty((3, 0), np.int32), np.zeros((3, 1), np.int32), 1),
+        lambda: kernels.keep(X, np.eye(3), np.empty((3, 0), np.int32), np.zeros((3, 1), np.int32), 1),
         lambda: kernels.expect_all(X, np.eye(3), 1.0),
     ):
-        with pytest.raises(TypeError, match="X must be a NumPy array"):
+        with pytest.raises(TypeError, match="sparse ones are compared by squared distances"):
             refused()
 
 
@@ -222,15 +223,15 @@ def test_sparse_rows_are_no_array():
     [([0, 3], [0, 1, 2]), ([0, -1], [0, 1, 2]), ([0, 1], [0, 3, 2]), ([0, 1], [0, 1, 3]), ([0, 1], [-1, 1, 2])],
 )
 def test_what_would_be_read_out_of_bounds_is_refused(columns, begins):
-    X = Sparse(np.ones(2), np.array(columns, dtype=np.int32), np.array(begins), 3)
+    X = SparseRows(np.ones(2), np.array(columns, dtype=np.int32), np.array(begins), 3)
     centers, ids = np.eye(3), np.zeros((2, 1), dtype=np.int32)
     no_lists = np.empty((3, 0), dtype=np.int32)
     for call in (
         lambda: kernels.nearest(X, centers),
-        lambda: kernels.min_distances(X, centers),
+        lambda: kernels.distances(X, centers),
         lambda: kernels.accumulate(X, ids, n_components=3),
         lambda: kernels.reassign(X, centers, no_lists, ids[:, 0]),
-        lambda: kernels.nearest_among(X, centers, no_lists, ids, 1),
+        lambda: kernels.among(X, centers, no_lists, ids, 1),
         lambda: kernels.along(X, centers, centers, ids[:, 0]),
         lambda: kernels.spread_out(X, np.array([0, 2]), np.ones(2), np.array([1]), np.zeros((1, 1))),
     ):
@@ -241,17 +242,17 @@ def test_what_would_be_read_out_of_bounds_is_refused(columns, begins):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_errors_name_the_argument(dtype):
     Y = rows_of(20, 6, dtype)
-    X, centers = sparse(csr_array(Y)), centers_near(Y, 5)
+    X, centers = SparseRows.of(csr_array(Y)), centers_near(Y, 5)
     labels, lists = labels_of(20, 5), lists_of(5, 3)
     for name, call in {
         "centers": lambda: kernels.nearest(X, centers[:, :4]),
         "n_kept": lambda: kernels.nearest(X, centers, 6),
         "hint": lambda: kernels.nearest(X, centers, hint=np.full((20, 1), 5, dtype=np.int32)),
-        "candidates": lambda: kernels.min_distances(X, centers.astype(np.float16)),
-        "current": lambda: kernels.min_distances(X, centers, np.ones(3, dtype=dtype)),
+        "candidates": lambda: kernels.distances(X, centers.astype(np.float16)),
+        "current": lambda: kernels.distances(X, centers, np.ones(3, dtype=dtype)),
         "labels": lambda: kernels.reassign(X, centers, lists, labels + np.int32(5)),
         "lists": lambda: kernels.reassign(X, centers, lists + np.int32(5), labels),
-        "previous": lambda: kernels.nearest_among(X, centers, lists, labels[:, np.newaxis] + np.int32(5), 1),
+        "previous": lambda: kernels.among(X, centers, lists, labels[:, np.newaxis] + np.int32(5), 1),
         "kept": lambda: kernels.accumulate(X, labels[:3, np.newaxis], n_components=5),
         "directions": lambda: kernels.along(X, centers, centers[:2], labels),
     }.items():

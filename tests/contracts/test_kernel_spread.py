@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
+from kernel_calls import native, reference
 from kernel_data import DTYPES, clustered, rounding
-
-from cprime import kernels as native
-from cprime.kernels import reference
 
 
 def draw(offsets, n_chosen, trials, dtype=np.float64, seed=0):

@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
+from kernel_calls import native, reference
 from kernel_data import DTYPES, LAYOUTS, arrange, clustered, same_bits, weights
-
-from cprime import kernels as native
-from cprime.kernels import reference
 
 
 def kept_and_responsibilities(n, n_kept, n_components, seed=0):

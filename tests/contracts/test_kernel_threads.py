@@ -5,9 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from kernel_calls import native as kernels
 from kernel_data import DTYPES, THREADS, clustered, gaussians, same_bits, weights
-
-from cprime import kernels
 
 
 def all_kernels(dtype, n_threads, n=20_011, D=7, n_centers=50):
@@ -23,16 +22,14 @@ def all_kernels(dtype, n_threads, n=20_011, D=7, n_centers=50):
         "nearest": (kept, distances),
         "nearest one": kernels.nearest(X, centers, n_threads=n_threads),
         "nearest hinted": kernels.nearest(X, centers, 4, hint=kept[::-1], n_threads=n_threads),
-        "min_distances": kernels.min_distances(X, centers[:5], distances[:, 0], n_threads=n_threads),
-        "potentials": kernels.potentials(
-            kernels.min_distances(X, centers[:5]), distances[:, 0], w, n_threads=n_threads
-        ),
+        "min_distances": kernels.distances(X, centers[:5], distances[:, 0], n_threads=n_threads),
+        "potentials": kernels.potentials(kernels.distances(X, centers[:5]), distances[:, 0], w, n_threads=n_threads),
         "posterior": tuple(posterior),
         "along": kernels.along(X, centers, centers[::-1], labels, n_threads=n_threads),
         "means": kernels.means(
             *kernels.accumulate(X, kept, q, w, n_components=n_centers), centers, n_threads=n_threads
         ),
-        "keep_nearest": kernels.keep_nearest(X, centers, lists, kept[:, 2:], 3, n_threads=n_threads),
+        "keep_nearest": kernels.keep(X, centers, lists, kept[:, 2:], 3, n_threads=n_threads),
         "accumulate": kernels.accumulate(X, kept, q, w, n_components=n_centers, n_threads=n_threads),
         "accumulate hard": kernels.accumulate(X, kept[:, :1], n_components=n_centers, n_threads=n_threads),
         "accumulate rows": kernels.accumulate(
@@ -40,16 +37,14 @@ def all_kernels(dtype, n_threads, n=20_011, D=7, n_centers=50):
         ),
         "reassign": kernels.reassign(X, centers, lists, labels, n_threads=n_threads),
         "exchange": kernels.reassign(X, centers, lists, labels, factors, factors[::-1], n_threads=n_threads),
-        "nearest_among": tuple(
-            kernels.nearest_among(X, centers, lists, kept[:, 2:], 3, evidence=True, n_threads=n_threads)
-        ),
+        "nearest_among": tuple(kernels.among(X, centers, lists, kept[:, 2:], 3, evidence=True, n_threads=n_threads)),
         "changed": kernels.changed(kept, kept[::-1], n_threads=n_threads),
         "grouped_order": kernels.grouped_order(labels, n_centers, n_threads=n_threads),
         "gather": kernels.gather(X, np.arange(0, n, 3), n_threads=n_threads),
         "expect_all": kernels.expect_all(X, centers, 2.0, w, n_threads=n_threads),
         "log_sum_exp": kernels.log_sum_exp(X, centers, 2.0, n_threads=n_threads),
-        "best": kernels.best(X, given, 3, n_threads=n_threads),
-        "keep_best": kernels.keep_best(X, given, lists, kept[:, 2:], 3, n_threads=n_threads),
+        "best": kernels.nearest(X, given, 3, n_threads=n_threads),
+        "keep_best": kernels.keep(X, given, lists, kept[:, 2:], 3, n_threads=n_threads),
         "respond": tuple(kernels.respond(X, given, w, n_threads=n_threads)),
         "moments": kernels.moments(X, centers, kept, q, w, full=False, n_threads=n_threads),
         "products": kernels.products(X, centers, centers[0], n_threads=n_threads),

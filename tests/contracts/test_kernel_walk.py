@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
+from kernel_calls import native, reference
 from kernel_data import DTYPES, THREADS, clustered, same_bits, sixteenths
 from scipy.sparse import csr_array
 
-from cprime import kernels as native
-from cprime.kernels import reference
-from cprime.kernels.sparse import sparse
+from cprime.kernels import SparseRows
 from cprime.neighbors import both_ways, exact_lists
 
 
@@ -46,7 +45,7 @@ def test_sparse_rows_walk_as_dense_ones(dtype):
     X = sixteenths(60, 12, dtype) * (np.random.default_rng(2).random((60, 12)) < 0.3)
     centers = sixteenths(80, 12, dtype, seed=1)
     given = (centers, exact_lists(centers, 6), starts_of(60, 2, 80), 4)
-    found, expected = native.walk(sparse(csr_array(X)), *given), native.walk(X, *given)
+    found, expected = native.walk(SparseRows.of(csr_array(X)), *given), native.walk(X, *given)
     np.testing.assert_array_equal(found.labels, expected.labels)
     np.testing.assert_array_equal(found.counts, expected.counts)
     np.testing.assert_allclose(found.distances, expected.distances, rtol=1e-6)

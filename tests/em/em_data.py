@@ -4,6 +4,7 @@ import numpy as np
 
 from cprime._random import Key
 from cprime.block import Block, Kept
+from cprime.kernels import as_rows
 from cprime.model import TiedSpherical
 
 N, C, D = 60, 5, 3
@@ -21,7 +22,7 @@ def weights_of(n=N, seed=1):
 
 
 def block(weighted=False, first=0):
-    return Block(points(), weights_of() if weighted else None, first)
+    return Block(as_rows(points()), weights_of() if weighted else None, first)
 
 
 def plain(block):
@@ -34,6 +35,7 @@ def model(variance=12.0, floor=1e-20):
 
 
 def squares(X, centers):
+    X = X.given() if hasattr(X, "given") else X
     return np.square(X[:, np.newaxis] - centers).sum(axis=2)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from em_data import KEY, C, D, block, model, plain, squares
 
-from cprime.em import MixtureRule, k_means_step, mixture_step
+from cprime.em import EM, MixtureSettings, k_means_step, mixture_step
 from cprime.em.online import rate
 from cprime.execution import local
 from cprime.model import Tied, TiedSpherical
@@ -23,7 +23,7 @@ def data(weighted, factor=1.0):
     """The points, and their weights times a factor where they have any."""
     b = block(weighted)
     w = plain(b) * (factor if weighted else 1.0)
-    return local(b.X, w if weighted else None), b.X, w
+    return local(b.X.given(), w if weighted else None), b.X.given(), w
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -45,7 +45,7 @@ def test_centers_move_by_rates_of_their_own(decay, weighted):
     J = w @ squares(X, far.centers).min(axis=1)
     share = min(1.0, w.sum() / seen.sum() ** decay)
     assert new.variance == pytest.approx((1 - share) * 2.0 + share * J / w.sum() / D)
-    assert totals.quantization_error == pytest.approx(J)
+    assert totals.error == pytest.approx(J)
 
 
 @pytest.mark.parametrize("decay", [0.7, 1.0])
@@ -59,9 +59,9 @@ def test_sums_of_a_mixture_move_towards_those_of_the_batch(family, decay):
         else Tied(model().centers, np.diag([1.0, 2, 3]))
     )
     counts = np.array([10.0, 20.0, 5.0, 30.0, 35.0])
-    rule = MixtureRule(1, 0.0, C)
-    new, seen, totals = mixture_step(start, counts, batch, rule, decay, KEY)
-    eta, found = min(1.0, w.sum() / (100 + w.sum()) ** decay), totals.statistics
+    stage = EM(MixtureSettings(1, 0.0, C))
+    new, seen, totals = mixture_step(start, counts, batch, stage, decay, KEY)
+    eta, found = min(1.0, w.sum() / (100 + w.sum()) ** decay), totals.moments
     old = counts / 100
     mixed = (1 - eta) * old + eta * found.counts / w.sum()
     means = ((1 - eta) * old[:, np.newaxis] * start.centers + eta * found.sums / w.sum()) / mixed[:, np.newaxis]
@@ -77,9 +77,9 @@ def test_sums_of_a_mixture_move_towards_those_of_the_batch(family, decay):
 
 def test_the_first_batch_is_a_step_of_em():
     batch, *_ = data(True)
-    rule = MixtureRule(1, 0.0, C)
-    new, seen, totals = mixture_step(model(), np.zeros(C), batch, rule, 0.7, KEY)
-    step = rule.judge(model(), rule.begin(model(), batch), totals, batch)
+    stage = EM(MixtureSettings(1, 0.0, C))
+    new, seen, totals = mixture_step(model(), np.zeros(C), batch, stage, 0.7, KEY)
+    step = stage.begun(model(), batch).judge(model(), totals, batch)
     np.testing.assert_allclose(new.centers, step.model.centers)
     assert new.variance == pytest.approx(step.model.variance)
-    np.testing.assert_allclose(seen, totals.statistics.counts)
+    np.testing.assert_allclose(seen, totals.moments.counts)

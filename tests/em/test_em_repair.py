@@ -1,12 +1,15 @@
 """Empty components are put on the farthest points, whose sums leave their winners."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from cprime.block import Block, Kept
-from cprime.em import EStep, Winners
+from cprime.em import Win
 from cprime.em.repair import Far, Farthest, relocate_empty
 from cprime.execution import local
+from cprime.kernels import as_rows
 from cprime.model import TiedSpherical
 from cprime.search import Full
 
@@ -21,22 +24,22 @@ def rows_of(far):
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 9])
 def test_the_farthest_come_first_and_equal_ones_by_row(n):
-    far = Farthest(n, 0.0, NONE)(Block(X, None, 100), KEPT)[1]
+    far = Farthest(n, 0.0, NONE)(Block(as_rows(X), None, 100), KEPT)[1]
     found = [[103, 106, 100, 102, 104], [0, 1, 0, 0, 1], [64, 9, 1, 1, 1]]
     assert rows_of(far) == tuple(column[:n] for column in found)
 
 
 def test_points_on_centers_without_weight_or_alone_are_no_place():
-    assert rows_of(Farthest(7, 1.0, NONE)(Block(X), KEPT)[1])[0] == [3, 6]
+    assert rows_of(Farthest(7, 1.0, NONE)(Block(as_rows(X)), KEPT)[1])[0] == [3, 6]
     weight = np.array([1.0, 1, 1, 0, 1, 1, 2])
-    assert rows_of(Farthest(2, 0.0, NONE)(Block(X, weight), KEPT)[1])[0] == [6, 0]
-    assert rows_of(Farthest(2, 0.0, np.array([True, False]))(Block(X), KEPT)[1])[0] == [6, 4]
+    assert rows_of(Farthest(2, 0.0, NONE)(Block(as_rows(X), weight), KEPT)[1])[0] == [6, 0]
+    assert rows_of(Farthest(2, 0.0, np.array([True, False]))(Block(as_rows(X)), KEPT)[1])[0] == [6, 4]
 
 
 def test_rows_in_another_order_keep_their_numbers():
     order = np.arange(7)[::-1].copy()
     turned = Kept(KEPT.ids[order], KEPT.costs[order])
-    far = Farthest(4, 0.0, NONE)(Block(X[order], None, 100, order), turned)[1]
+    far = Farthest(4, 0.0, NONE)(Block(as_rows(X[order]), None, 100, order), turned)[1]
     assert rows_of(far)[0] == [103, 106, 100, 102]
 
 
@@ -51,18 +54,17 @@ def test_what_parts_have_found_is_merged():
 def repaired(centers, x=X, weight=None, floor=1e-20):
     """What is true after a pass and the repair; J of the sums."""
     model, data = TiedSpherical(np.array(centers, dtype=float)[:, np.newaxis], 1.0, floor), local(x, weight)
-    look = Full().look(None, model.components(), None, None)
-    totals = data.each(EStep(model, look, 1, Winners()))
+    totals = data.each(Win(model, Full().look(None, model.components(), None)))
     data.commit()
-    members = totals.members.copy()
-    new, statistics, n = relocate_empty(data, model, totals.statistics, totals.members)
-    np.testing.assert_array_equal(totals.members, members)
-    return model, totals.statistics, new, statistics, n, data
+    wins, members = totals.moments, totals.moments.members.copy()
+    new, counts, sums, squares, n = relocate_empty(data, model, wins.counts, wins.sums, wins.error, wins.members)
+    np.testing.assert_array_equal(wins.members, members)
+    return model, wins, new, SimpleNamespace(counts=counts, sums=sums, squares=squares), n, data
 
 
 def test_nothing_is_done_where_no_component_is_empty():
     model, before, new, after, n, _ = repaired([1, 21])
-    assert (new is model, after is before, n) == (True, True, 0)
+    assert (new is model, after.counts is before.counts, after.sums is before.sums, n) == (True, True, True, 0)
 
 
 def test_empty_components_go_to_the_farthest_points():
@@ -71,7 +73,7 @@ def test_empty_components_go_to_the_farthest_points():
     np.testing.assert_array_equal(new.centers[:, 0], [1, 9, 21, 24])
     np.testing.assert_array_equal(after.counts, [3, 1, 2, 1])
     np.testing.assert_array_equal(after.sums[:, 0], [3, 9, 41, 24])
-    assert after.squares == pytest.approx(before.squares - 64 - 9, rel=1e-12)
+    assert after.squares == pytest.approx(before.error - 64 - 9, rel=1e-12)
     assert data.labels().tolist() == [0, 0, 0, 1, 2, 2, 3]
     assert before.counts.tolist() == [4, 0, 3, 0]
     kept = data.take(np.arange(7)).kept
@@ -83,7 +85,7 @@ def test_weights_leave_with_the_points():
     _, before, _, after, n, _ = repaired([1, 500, 21], weight=weight)
     np.testing.assert_allclose(after.counts, [3, 0.5, 4])
     np.testing.assert_allclose(after.sums[:, 0], [3, 4.5, 89])
-    assert (n, after.squares) == (1, pytest.approx(before.squares - 32))
+    assert (n, after.squares) == (1, pytest.approx(before.error - 32))
 
 
 def test_no_component_is_emptied_for_another():
@@ -94,7 +96,7 @@ def test_no_component_is_emptied_for_another():
     assert new.centers[:, 0].tolist() == [5, 0, 600, 700]
     assert data.labels().tolist() == [1, 0]
     model, before, new, after, n, _ = repaired([5, 500], x=np.array([[5.0], [5.0]]))
-    assert (new is model, after is before, n) == (True, True, 0)
+    assert (new is model, after.counts is before.counts, after.sums is before.sums, n) == (True, True, True, 0)
 
 
 def test_a_point_that_is_none_of_several_ends_no_search():
@@ -108,7 +110,7 @@ def test_a_point_that_is_none_of_several_ends_no_search():
 
 def test_the_farthest_of_many():
     costs = np.random.default_rng(0).permutation(200).astype(float)[:, np.newaxis]
-    block, kept = Block(np.zeros((200, 1))), Kept(np.zeros((200, 1), np.int32), costs)
+    block, kept = Block(as_rows(np.zeros((200, 1)))), Kept(np.zeros((200, 1), np.int32), costs)
     assert rows_of(Farthest(3, 0.0, NONE)(block, kept)[1])[2] == [199, 198, 197]
 
 

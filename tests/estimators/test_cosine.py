@@ -39,7 +39,7 @@ def test_centers_are_unit_and_labels_those_of_greatest_cosine(search, dtype):
 def test_bound_never_falls_and_agrees_with_plain_iterations(search):
     X = directions(dtype=np.float64)
     start = X[:20].copy()
-    value = Graph(exchange=False) if search == "graph" else search
+    value = search
     km = KMeans(20, metric="cosine", init=start, search=value, tol=0).fit(X)
     assert np.diff(km.lower_bounds_).min() > -1e-9
     if search == "full":
@@ -88,4 +88,4 @@ def test_what_has_no_direction_is_refused():
     with pytest.raises(ValueError, match="metric must be one of"):
         KMeans(2, metric="manhattan").fit(directions(100))
     with pytest.raises(ValueError, match="exchange=True needs epsilon=0 and metric='euclidean'"):
-        KMeans(2, metric="cosine", search=Graph(exchange=True)).fit(directions(100))
+        KMeans(2, metric="cosine", search=Graph(), exchange=True).fit(directions(100))

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 from estimator_data import DTYPES, MAKERS, centers_of, clustered, outcome, start_of
 
-from cprime import KMeans, kernels
+from cprime import KMeans
+from cprime.kernels import Dense
 from cprime.sources import base
 
 
@@ -131,13 +132,13 @@ def seen(monkeypatch):
 
     def watched(kernel):
         def call(X, *args, **kwargs):
-            matrices.append(X)
+            matrices.append(X.given())
             return kernel(X, *args, **kwargs)
 
         return call
 
     for name in ("nearest", "expect_all", "accumulate"):
-        monkeypatch.setattr(kernels, name, watched(getattr(kernels, name)))
+        monkeypatch.setattr(Dense, name, watched(getattr(Dense, name)))
     return matrices
 
 

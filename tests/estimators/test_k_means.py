@@ -142,7 +142,7 @@ def test_every_start_finds_clusters_that_are_plain_to_see(init):
         ({"search": "full"}, "k-means++"),
         ({"search": "bounded"}, "k-means++"),
         ({"epsilon": 0.1}, "k-means++"),
-        ({"search": Graph(exchange=False)}, "k-means++"),
+        ({"search": Graph(), "exchange": False}, "k-means++"),
         ({"n_clusters": 127}, "k-means++"),
     ],
 )

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from cprime import KMeans, load
 from cprime.estimators import kmeans
-from cprime.kernels import nearest
+from cprime.kernels import Dense, as_rows
 from cprime.neighbors import Walks
 
 C, D, N = 600, 8, 2000
@@ -63,7 +63,7 @@ def test_most_labels_are_those_of_the_nearest_centers():
     km = online(8)
     before, X = km.cluster_centers_.copy(), batch(50)
     km.partial_fit(X)
-    labels, squares = nearest(X, before)
+    labels, squares = Dense(X).nearest(before)
     assert np.mean(km.labels_ == labels[:, 0]) > 0.9
     assert km.inertia_ < 1.05 * squares.sum()
 
@@ -91,7 +91,7 @@ def test_it_is_kept_while_centers_stay_and_made_anew_when_they_drift(built):
     X = batch(14, 14 * 3.0)
     before = km.cluster_centers_.copy()
     km.partial_fit(X)
-    assert km.inertia_ < 1.05 * nearest(X, before)[1].sum()
+    assert km.inertia_ < 1.05 * Dense(X).nearest(before)[1].sum()
 
 
 def test_centers_are_where_the_structure_has_them():
@@ -99,9 +99,9 @@ def test_centers_are_where_the_structure_has_them():
     walks = km._walks
     assert walks.centers is km.cluster_centers_
     again = Walks.of(walks.as_dict(), km.cluster_centers_)
-    for found, expected in zip(walks.find(batch(9)), again.find(batch(9)), strict=True):
+    for found, expected in zip(walks.find(as_rows(batch(9))), again.find(as_rows(batch(9))), strict=True):
         np.testing.assert_array_equal(found, expected)
-    labels, squares, _ = walks.find(batch(9))
+    labels, squares, _ = walks.find(as_rows(batch(9)))
     np.testing.assert_allclose(squares, np.square(batch(9) - km.cluster_centers_[labels]).sum(axis=1), rtol=1e-4)
 
 

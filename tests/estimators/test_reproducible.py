@@ -71,17 +71,17 @@ def test_the_best_of_several_starts_is_kept(make, monkeypatch):
     alone, runs, run = make(12, **given).fit(X), [], em.run
     monkeypatch.setattr(em, "run", lambda *arguments: runs.append(run(*arguments)) or runs[-1])
     best = make(12, n_init=6, **given).fit(X)
-    quality = [-fit.quantization_error if isinstance(best, KMeans) else fit.lower_bound for fit in runs]
+    quality = [-fit.error if isinstance(best, KMeans) else fit.bound for fit in runs]
     assert len(quality) == 6
     assert len(set(quality)) > 2
     assert int(np.argmax(quality)) not in (0, 5)
     winner = runs[int(np.argmax(quality))]
     assert np.array_equal(centers_of(best), winner.model.centers)
     assert np.array_equal(best.labels_, best.predict(X))
-    assert best.lower_bound_ == winner.lower_bound
-    assert best.n_iter_ == winner.n_iter
+    assert best.lower_bound_ == winner.bound
+    assert best.n_iter_ == len(winner.rows)
     assert np.array_equal(centers_of(alone), runs[0].model.centers)
-    assert alone.lower_bound_ == runs[0].lower_bound
+    assert alone.lower_bound_ == runs[0].bound
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())

@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cprime.statistics import Movers, Statistics, merge
+from cprime.em.k_means import Movers
+from cprime.model.tied_spherical import SphericalMoments
+from cprime.statistics import merge
 
 
 class Noted:
@@ -73,12 +75,9 @@ def test_sums_of_numbers(values):
 
 def test_statistics_are_sums_of_fields():
     rng = np.random.default_rng(0)
-    parts = [
-        Statistics(rng.random(3), rng.random((3, 2)), rng.random(), rng.random((3, 2)), *rng.random(3))
-        for _ in range(5)
-    ]
+    parts = [SphericalMoments(rng.random(3), rng.random((3, 2)), *rng.random(3)) for _ in range(5)]
     total = merge(parts)
-    for name in Statistics.__dataclass_fields__:
+    for name in SphericalMoments.__dataclass_fields__:
         np.testing.assert_allclose(getattr(total, name), sum(getattr(part, name) for part in parts), rtol=1e-14)
         np.testing.assert_allclose(getattr(parts[0].scaled(3.0), name), 3 * np.asarray(getattr(parts[0], name)))
 

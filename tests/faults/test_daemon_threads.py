@@ -15,7 +15,7 @@ import warnings
 
 import numpy as np
 
-from cprime import kernels
+from cprime.kernels import Dense
 {imports}
 
 warnings.simplefilter("ignore")  # of fits that are short on purpose
@@ -42,7 +42,7 @@ else:
 """
 
 FITS = {
-    "a kernel": "kernels.nearest(X, centers, n_threads={n_threads})",
+    "a kernel": "Dense(X).nearest(centers, n_threads={n_threads})",
     "k-means": "KMeans(300, search='bounded', n_threads={n_threads}, random_state=seed, max_iter=3).fit(X[:3000])",
     "a mixture": "GaussianMixture(20, n_threads={n_threads}, random_state=seed, max_iter=3).fit(X[:3000])",
 }

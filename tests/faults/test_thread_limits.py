@@ -18,10 +18,10 @@ import threading
 
 import numpy as np
 
-from cprime import kernels
+from cprime.kernels import Dense
 
 X = np.random.default_rng(0).standard_normal((5000, 8))
-expected = kernels.nearest(X, X[:50], 3, n_threads=1)
+expected = Dense(X).nearest(X[:50], 3, n_threads=1)
 more = int(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_NPROC, (1 + more, 1 + more) if os.getuid() == 0 else (0, 0))
 if os.getuid() == 0:
@@ -44,7 +44,7 @@ def begun(n):
 
 assert not begun(more + 1), "the limit does not hold here"
 for _ in range(3):
-    found = kernels.nearest(X, X[:50], 3, n_threads=8)
+    found = Dense(X).nearest(X[:50], 3, n_threads=8)
     assert all(np.array_equal(a, b) for a, b in zip(expected, found))
 """
 

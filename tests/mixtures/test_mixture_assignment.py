@@ -1,5 +1,7 @@
 """Weights of points, the truncated path against the exact one, and components drawn from the posterior."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from mixture_data import (
@@ -18,12 +20,13 @@ from scipy.special import logsumexp
 
 from cprime import em, kernels, search
 from cprime._random import Key
-from cprime.block import Block
-from cprime.kernels.native import computing
-from cprime.model.base import ScatterOf
+from cprime.block import Block, Kept
+from cprime.kernels import as_rows, computing
+from cprime.model.base import Shares
 
 pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
 N, D, C = 240, 3, 5
+SECOND = dict.fromkeys(("spherical", "diag", "full"), "second") | {"tied_spherical": "squares", "tied": "error"}
 every_family = pytest.mark.parametrize("family", FAMILIES)
 every_weights = pytest.mark.parametrize("weights", WEIGHTS)
 
@@ -36,10 +39,11 @@ def model_of(X, family, weights):
 def expected(X, model, n_active, sample_weight=None, assignment="soft", iteration=0):
     """The statistics of one E-step in one thread."""
     key = Key(0, iteration=iteration)
-    look = search.Full().look(None, model.components(), None, key)
-    step = em.MixtureRule(1, 0.0, n_active, assignment).propose(model, None, look, key, False)
+    look = search.Full().look(None, model.components(), key)
+    step = em.EM(em.MixtureSettings(1, 0.0, n_active, assignment)).propose(model, look, key)
     with computing(1):
-        return step(Block(X, sample_weight), None)[1].statistics
+        totals = step(Block(as_rows(X), sample_weight), None)[1]
+    return SimpleNamespace(**(vars(totals.tally) | vars(totals.moments)))
 
 
 @every_family
@@ -48,15 +52,16 @@ def expected(X, model, n_active, sample_weight=None, assignment="soft", iteratio
 def test_keeping_all_by_the_truncated_path_is_exact_em(family, weights, weighted):
     X, w = clustered(N, D), random_weights(N) if weighted else None
     model = model_of(X, family, weights)
-    exact, block = expected(X, model, C, w), Block(X, w)
+    exact, block = expected(X, model, C, w), Block(as_rows(X), w)
     kept, costs = model.components().best(block.embedded(model.embed), C)
     posterior = kernels.posterior(costs, model.scale)
     cost = block.weighted_sum(posterior.mean)
-    counts, sums, squares = model.sums(block, kept, posterior.responsibilities, cost)
+    found = model.summarise(block, Kept(kept, costs), Shares(kept, posterior.responsibilities, cost))
+    counts, sums, squares = found.counts, found.sums, getattr(found, SECOND[family])
     np.testing.assert_allclose(counts, exact.counts, rtol=1e-10)
     np.testing.assert_allclose(sums, exact.sums, rtol=1e-9, atol=1e-9)
     if family != "tied":  # whose M-step takes the scatter of all points instead
-        np.testing.assert_allclose(squares, exact.squares, rtol=1e-9, atol=1e-8)
+        np.testing.assert_allclose(squares, getattr(exact, SECOND[family]), rtol=1e-9, atol=1e-8)
     assert block.weighted_sum(posterior.log_sum) == pytest.approx(exact.log_sum, rel=1e-11)
     joint = joint_of(mixture_of(model, family, weights), X)
     r = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
@@ -64,7 +69,7 @@ def test_keeping_all_by_the_truncated_path_is_exact_em(family, weights, weighted
     np.testing.assert_allclose(exact.counts, w @ r, rtol=1e-9)
     assert exact.entropy == pytest.approx(-(w[:, None] * r * np.log(np.maximum(r, 1e-300))).sum(), rel=1e-9)
     nearest = np.square(X - model.centers[joint.argmax(axis=1)]).sum(axis=1)
-    assert exact.quantization_error == pytest.approx(w @ nearest, rel=1e-10)
+    assert exact.error == pytest.approx(w @ nearest, rel=1e-10)
 
 
 def mixture_of(model, family, weights):
@@ -118,7 +123,7 @@ def test_draws_from_the_posterior_are_right_on_average(family, n_active):
     model = model_of(X, family, "free")
     soft, n_draws = expected(X, model, n_active, w), 400
     draws = [expected(X, model, n_active, w, "posterior", iteration) for iteration in range(n_draws)]
-    for name in ("counts", "sums", *(["squares"] if family != "tied" else [])):  # tied takes the scatter instead
+    for name in ("counts", "sums", *([SECOND[family]] if family != "tied" else [])):  # tied takes the scatter instead
         values = np.array([getattr(draw, name) for draw in draws])
         error = 5 * values.std(axis=0) / np.sqrt(n_draws) + 1e-9 * np.abs(getattr(soft, name)).max()
         assert (np.abs(values.mean(axis=0) - getattr(soft, name)) <= error).all(), name
@@ -126,10 +131,10 @@ def test_draws_from_the_posterior_are_right_on_average(family, n_active):
     for draw in draws[:5]:
         assert draw.log_sum == pytest.approx(soft.log_sum, rel=1e-10)
         assert draw.entropy == pytest.approx(soft.entropy, rel=1e-8)
-        assert draw.quantization_error == pytest.approx(soft.quantization_error, rel=1e-10)
+        assert draw.error == pytest.approx(soft.error, rel=1e-10)
         assert draw.counts.sum() == pytest.approx(w.sum())
-        shape = model.scatter_shape
-        new = model.maximise(draw, None if shape is None else ScatterOf(shape)(Block(X, w), None)[1])
+        prior = None if model.prior is None else model.prior(Block(as_rows(X), w), None)[1]
+        new = model.maximise(draw, prior)
         assert np.isfinite(new.centers).all()
         assert (np.linalg.eigvalsh(matrices(family, new.covariances, C, D)) > 0).all()
 

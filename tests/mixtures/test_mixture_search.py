@@ -5,7 +5,7 @@ import pytest
 from mixture_data import FAMILIES, WEIGHTS, best_sets, clustered, joint_of, mixture, start_of, truncated
 
 from cprime._random import Purpose
-from cprime.kernels.reference_local import gaussian_costs
+from cprime.kernels.measures import costs_of
 from cprime.model import Diag, Full, Spherical
 from cprime.neighbors import with_self
 from cprime.search import Graph, Papers
@@ -29,8 +29,8 @@ def model_of(family, C=12, D=3, seed=0, dtype=np.float64, weights="free"):
     return CLASSES[family]((2 * rng.standard_normal((C, D))).astype(dtype), covariances.copy(), 0.0, shares)
 
 
-def costs_of(model, X):
-    return gaussian_costs(X, *model.gaussians)
+def costs_of_model(model, X):
+    return costs_of(X, *model.gaussians)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -66,7 +66,7 @@ def test_lists_are_by_the_mean_cost_of_what_a_component_generates(family, weight
     state, n = np.random.RandomState(0), 40_000
     for c in range(C):
         label = np.full(n, c)
-        drawn = costs_of(model, model.centers[c] + model.noise(label, state.standard_normal((n, D))))
+        drawn = costs_of_model(model, model.centers[c] + model.noise(label, state.standard_normal((n, D))))
         mean, error = drawn.mean(axis=0)[lists[c]], drawn.std(axis=0)[lists[c]] / np.sqrt(n)
         assert c not in lists[c]
         assert (np.diff(mean) >= -5 * (error[1:] + error[:-1])).all()
@@ -104,7 +104,7 @@ def test_estimated_lists_are_by_the_mean_cost_of_the_points_won(family, n_kept):
     X, model = clustered(300, 3), model_of(family, C=15)
     components = model.components()
     passes = Passes(Papers("estimated", n_neighbors=5, n_explore=2, start="random"), X, components, n_kept)
-    cost = costs_of(model, X)
+    cost = costs_of_model(model, X)
     for _ in range(3):
         before, lists = passes.kept.ids, passes.lists()[:, 1:]
         kept = passes.find(components).kept.ids
@@ -130,7 +130,7 @@ def test_what_is_kept_never_gets_worse_and_costs_are_right(family, search):
     X, model = clustered(400, 3), model_of(family, C=30)
     components = model.components()
     passes = Passes(search, X, components, 3)
-    cost = costs_of(model, X)
+    cost = costs_of_model(model, X)
     np.testing.assert_array_equal(passes.lists()[:, 0], np.arange(30))
     last = np.take_along_axis(cost, passes.kept.ids, axis=1)
     for _ in range(4):

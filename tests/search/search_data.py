@@ -4,7 +4,7 @@ import numpy as np
 
 from cprime import GaussianMixture, KMeans
 from cprime._random import Key
-from cprime.kernels import native, native_local
+from cprime.kernels import Dense
 from cprime.search import Graph, Papers
 
 DTYPES = (np.float32, np.float64)
@@ -12,7 +12,7 @@ PARTIAL = ("graph", "exact", "estimated")
 THREADS = (1, 3, 8)
 KEY = Key(0)
 PAPERS = ("n_neighbors", "n_explore", "start", "n_warmup")
-OPTIONS = (*PAPERS, "exchange", "regroup")  # of searches
+OPTIONS = (*PAPERS, "regroup")  # of searches
 
 
 def clustered(n, D, dtype=np.float64, seed=0, n_clusters=20, spread=4.0):
@@ -30,7 +30,7 @@ def random_weights(n, seed=1):
 
 def search_of(name, options):
     """The search of a name with those of the options that it has, which are taken from `options`; else the name."""
-    own = {"graph": ("n_neighbors", "exchange", "regroup"), "exact": PAPERS, "estimated": PAPERS}.get(name, ())
+    own = {"graph": ("n_neighbors", "regroup"), "exact": PAPERS, "estimated": PAPERS}.get(name, ())
     given = {option: options.pop(option) for option in OPTIONS if option in options}
     given = {option: value for option, value in given.items() if option in own and value != "auto"}
     if not given:
@@ -41,6 +41,8 @@ def search_of(name, options):
 def kmeans(C, search, **changes):
     """A k-means by a search, as that has found it; options of other searches count for nothing."""
     changes = {"n_threads": 1, "random_state": 0, "final_assignment": "found"} | changes
+    if search != "graph":
+        changes.pop("exchange", None)
     return KMeans(C, search=search_of(search, changes), **changes)
 
 
@@ -88,9 +90,9 @@ class Counter:
     def __getattr__(self, name):
         return getattr(self.core, name)
 
-    def nearest(self, X, centers, *rest):
-        self.evaluations += len(X) * len(centers)
-        self.core.nearest(X, centers, *rest)
+    def nearest(self, X, measure, *rest):
+        self.evaluations += len(X) * len(measure[0])
+        self.core.nearest(X, measure, *rest)
 
     def distances(self, X, candidates, *rest):
         self.evaluations += len(X) * len(candidates)
@@ -104,8 +106,8 @@ class Counter:
         self.evaluations += int((1 + (lists >= 0).sum(axis=1))[labels].sum())
         self.core.reassign(X, centers, lists, inside, outside, share, active, labels, *rest)
 
-    def nearest_among(self, X, centers, lists, previous, extra, kept, distances, counts, *rest):
-        looked = self.core.nearest_among(X, centers, lists, previous, extra, kept, distances, counts, *rest)
+    def among(self, X, measure, lists, previous, extra, kept, costs, counts, *rest):
+        looked = self.core.among(X, measure, lists, previous, extra, kept, costs, counts, *rest)
         self.evaluations += int(counts.sum())
         return looked
 
@@ -121,8 +123,7 @@ class Counter:
 def counted(monkeypatch, action):
     """The evaluations that an action makes in all."""
     with monkeypatch.context() as patch:
-        counter = Counter(native._core)
-        for module in (native, native_local):
-            patch.setattr(module, "_core", counter)
+        counter = Counter(Dense.kernels)
+        patch.setattr(Dense, "kernels", counter)
         action()
     return counter.evaluations

@@ -6,7 +6,8 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 from cprime.block import Kept
-from cprime.model.components import Centers
+from cprime.components import Centers
+from cprime.kernels import as_rows
 from cprime.search.certificate import certify
 
 Z = norm.ppf(0.975)
@@ -31,7 +32,7 @@ def wilson(p, m):
 
 @pytest.mark.parametrize("wrong", [(), (0,), (1, 4, 6), range(8)])
 def test_agreement_and_its_wilson_interval(wrong):
-    found = certify(X, kept(wrong), Centers(CENTERS), None)
+    found = certify(as_rows(X), kept(wrong), Centers(CENTERS), None)
     assert (found["n_points"], found["agreement"]) == (8, 1 - len(wrong) / 8)
     np.testing.assert_allclose(found["agreement_interval"], wilson(1 - len(wrong) / 8, 8), atol=1e-8)
 
@@ -39,7 +40,7 @@ def test_agreement_and_its_wilson_interval(wrong):
 def test_as_good_as_the_nearest_counts():
     half = np.array([[5.0]])
     both = Kept(np.array([[1]], np.int32), np.array([[25.0]]))
-    assert certify(half, both, Centers(CENTERS), None)["agreement"] == 1.0
+    assert certify(as_rows(half), both, Centers(CENTERS), None)["agreement"] == 1.0
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e-3])
@@ -48,23 +49,23 @@ def test_the_excess_is_that_of_j_with_the_interval_of_a_ratio(unit):
     wrong = [1, 6]
     chosen, best = kept(wrong), SQUARES.min(axis=1)
     scaled = Kept(chosen.ids, np.square(X * unit - CENTERS[chosen.ids[:, 0]] * unit))
-    found = certify(X * unit, scaled, Centers(CENTERS * unit), None)
+    found = certify(as_rows(X * unit), scaled, Centers(CENTERS * unit), None)
     excess = np.where(np.isin(np.arange(8), wrong), np.sort(SQUARES, axis=1)[:, 1] - best, 0)
     ratio = excess.sum() / best.sum()
     error = np.sqrt(np.mean(np.square(excess - ratio * best)) / 8) / best.mean()
     assert found["relative_excess"] == pytest.approx(ratio)
     np.testing.assert_allclose(found["relative_excess_interval"], [max(ratio - Z * error, 0), ratio + Z * error])
     assert "shortfall" not in found
-    every = certify(X, kept(range(8)), Centers(CENTERS), None)
+    every = certify(as_rows(X), kept(range(8)), Centers(CENTERS), None)
     low, high = every["relative_excess_interval"]
     assert 0 < low < every["relative_excess"] < high
-    none = certify(X, kept(), Centers(CENTERS), None)
+    none = certify(as_rows(X), kept(), Centers(CENTERS), None)
     assert (none["relative_excess"], none["relative_excess_interval"]) == (0.0, [0.0, 0.0])
 
 
 def test_points_on_their_centers_have_no_excess():
     found = certify(
-        CENTERS, Kept(np.arange(3, dtype=np.int32)[:, np.newaxis], np.zeros((3, 1))), Centers(CENTERS), None
+        as_rows(CENTERS), Kept(np.arange(3, dtype=np.int32)[:, np.newaxis], np.zeros((3, 1))), Centers(CENTERS), None
     )
     assert (found["relative_excess"], found["relative_excess_interval"]) == (0.0, [0.0, 0.0])
 
@@ -72,7 +73,7 @@ def test_points_on_their_centers_have_no_excess():
 @pytest.mark.parametrize("n", [1, 2])
 def test_the_shortfall_is_that_of_f(n):
     scale, wrong = -0.02, [0, 5]
-    found = certify(X, kept(wrong, n), Centers(CENTERS), scale)
+    found = certify(as_rows(X), kept(wrong, n), Centers(CENTERS), scale)
     exact = logsumexp(scale * np.sort(SQUARES, axis=1)[:, :n], axis=1)
     short = exact - logsumexp(scale * kept(wrong, n).costs, axis=1)
     error = short.std() / np.sqrt(8)
@@ -81,4 +82,4 @@ def test_the_shortfall_is_that_of_f(n):
         found["shortfall_interval"], [max(short.mean() - Z * error, 0), short.mean() + Z * error], rtol=1e-10
     )
     assert "relative_excess" not in found
-    assert certify(X, kept((), n), Centers(CENTERS), scale)["shortfall"] == pytest.approx(0, abs=1e-15)
+    assert certify(as_rows(X), kept((), n), Centers(CENTERS), scale)["shortfall"] == pytest.approx(0, abs=1e-15)

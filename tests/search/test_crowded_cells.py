@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from crowded_data import KINDS, clump, coincident, mostly_coincident
 
-from cprime import kernels
+from cprime.kernels import Dense
 from cprime.neighbors import Cells, Near
 
 C = 4000
@@ -51,9 +51,9 @@ def test_what_is_found_is_near(kind):
     """As near as the nearest, up to a tenth, for most points: in the cells around, or where nearer ones may be."""
     centers = centers_of(kind)
     X = near_points(centers)
-    _, least = kernels.nearest(X, centers)
-    near = [values[:, 0] for values in Near(centers).find(X)]
-    for (labels, distances), share in ((Cells(centers).find(X), 0.7), (near, 0.9)):
+    _, least = Dense(X).nearest(centers)
+    near = [values[:, 0] for values in Near(centers).find(Dense(X))]
+    for (labels, distances), share in ((Cells(centers).find(Dense(X)), 0.7), (near, 0.9)):
         np.testing.assert_allclose(distances, np.square(X - centers[labels]).sum(axis=1), rtol=1e-4)
         assert (np.sqrt(distances) <= 1.1 * np.sqrt(least[:, 0]) + 1e-30).mean() > share
 

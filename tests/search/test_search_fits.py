@@ -20,7 +20,7 @@ from search_data import (
 import cprime
 from cprime import KMeans, em
 from cprime.estimators.validation import resolve_search
-from cprime.kernels import nearest
+from cprime.kernels import Dense
 from cprime.search import Full, Graph
 
 MAKERS = {
@@ -115,7 +115,7 @@ def test_the_best_of_several_starts_is_kept(make, search, monkeypatch):
 
     def recorded(data, model, plan, key, *rest):
         fit = run(data, model, plan, key, *rest)
-        singles.append((fit.lower_bound, fit.model.centers, data.labels(), plan.search.neighbors(fit.search)))
+        singles.append((fit.bound, fit.model.centers, data.labels(), plan.search.neighbors(fit.search)))
         return fit
 
     first = make(30, search, n_neighbors=5, n_explore=0).fit(X)
@@ -203,7 +203,7 @@ def test_nothing_is_of_order_c_squared_in_the_estimated_search(monkeypatch):
 @search_any
 def test_the_counts_of_the_history_are_those_of_the_kernels(make, search, monkeypatch):
     """The evaluations of iterations differ by what one more iteration asks of the kernels; lists are not among them."""
-    monkeypatch.setattr("cprime.search.graph._stirred", lambda *_: None)  # every component is visited
+    monkeypatch.setattr("cprime.search.graph._active", lambda *_: None)  # every component is visited
     X = clustered(900, 3)
     given = {"n_neighbors": 5, "tol": 0, "start": "random", "n_warmup": 0, "certificate": 0}
     given |= {start_of(make(30, search)): X[:30], **({"exchange": False} if make is kmeans else {})}
@@ -318,7 +318,9 @@ def test_the_certificate_of_a_mixture(search):
     certificate = fit.certificate_
     assert set(certificate) == {"n_points", "agreement", "agreement_interval", "shortfall", "shortfall_interval"}
     assert certificate["shortfall"] == pytest.approx(nearest_bound - fit.lower_bound_, abs=1e-8)
-    assert certificate["agreement"] == pytest.approx(np.mean(fit.labels_ == nearest(X, fit.means_)[0][:, 0]), abs=1e-12)
+    assert certificate["agreement"] == pytest.approx(
+        np.mean(fit.labels_ == Dense(X).nearest(fit.means_)[0][:, 0]), abs=1e-12
+    )
 
 
 @make_any

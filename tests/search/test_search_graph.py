@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from search_data import DTYPES, clustered, kmeans, mixture, random_weights, squared_distances
 
-from cprime import GaussianMixture, kernels
+from cprime import GaussianMixture
 from cprime.block import Kept
-from cprime.model.components import Centers
+from cprime.components import Centers
+from cprime.kernels import Dense, as_rows
 from cprime.neighbors import Cells, Near, exact_lists, with_self
 from cprime.search import Graph, graph
 from passes import Passes
@@ -36,7 +37,7 @@ def test_kept_sets_begin_with_the_nearest():
     X, centers = clustered(500, 2), clustered(40, 2, seed=1)
     for n_kept in (1, 4):
         kept = Passes(Graph(20), X, Centers(centers), n_kept).kept
-        np.testing.assert_array_equal(kept.ids, kernels.nearest(X, centers, n_kept)[0])
+        np.testing.assert_array_equal(kept.ids, Dense(X).nearest(centers, n_kept)[0])
 
 
 def test_lists_grow_where_the_audit_says_that_they_miss_much(monkeypatch):
@@ -65,7 +66,7 @@ def test_lists_grow_until_they_find_nearly_all_where_data_have_no_clusters():
 def test_an_audit_of_points_that_lie_on_their_centers():
     centers = clustered(40, 3)
     kept = Kept(np.arange(40, dtype=np.int32)[:, np.newaxis])
-    assert graph._audited(Centers(centers), exact_lists(centers, 5), centers, kept) == (1.0, 0.0)
+    assert graph._audited(Centers(centers), exact_lists(centers, 5), as_rows(centers), kept) == (1.0, 0.0)
 
 
 @pytest.mark.filterwarnings("ignore:The fit did not converge")
@@ -108,10 +109,10 @@ def test_a_near_center_is_nearer_than_that_of_the_own_cell_and_those_around(dtyp
     X = np.random.default_rng(0).standard_normal((2400, 12)).astype(dtype)
     X, centers = X[:1500], X[1500:]
     near = Near(centers)
-    labels, distances = (values[:, 0] for values in near.find(X))
-    _, by_cell = near.cells.find(X)
-    _, by_more_cells = Cells(centers).find(X)
-    _, truth = kernels.nearest(X, centers)
+    labels, distances = (values[:, 0] for values in near.find(as_rows(X)))
+    _, by_cell = near.cells.find(as_rows(X))
+    _, by_more_cells = Cells(centers).find(as_rows(X))
+    _, truth = Dense(X).nearest(centers)
     squared = squared_distances(X, centers)[np.arange(1500), labels]
     np.testing.assert_allclose(distances, squared, rtol=1e-4 if dtype == np.float32 else 1e-9)
     missed = [(d.astype(float) - truth[:, 0]).clip(0).sum() for d in (distances, by_cell, by_more_cells)]
@@ -122,9 +123,9 @@ def test_a_near_center_is_nearer_than_that_of_the_own_cell_and_those_around(dtyp
 def test_a_near_center_is_found_block_by_block(monkeypatch):
     X = np.random.default_rng(0).standard_normal((700, 12))
     near = Near(X[:300])
-    whole = near.find(X)
+    whole = near.find(as_rows(X))
     monkeypatch.setattr("cprime.neighbors.near._ROWS", 256)
-    for one, other in zip(near.find(X), whole, strict=True):
+    for one, other in zip(near.find(as_rows(X)), whole, strict=True):
         np.testing.assert_array_equal(one, other)
 
 

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 from search_data import DTYPES, KEY, clustered, squared_distances
 
-from cprime import kernels
 from cprime._random import Key, Purpose
-from cprime.kernels import reference
-from cprime.model.components import Centers
+from cprime.components import Centers
+from cprime.kernels import Dense, as_rows
+from cprime.kernels.reference import Reference
 from cprime.neighbors import (
     Cells,
-    choose_from,
     coarse_centers,
     exact_lists,
     nearest_of_few,
@@ -124,24 +123,11 @@ def test_table():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_choose_from_is_the_nearest_that_is_offered(dtype):
-    X, centers, origins = clustered(300, 3, dtype), clustered(40, 3, dtype, seed=1), clustered(5, 3, dtype, seed=2)
-    rng = np.random.default_rng(0)
-    group = rng.integers(5, size=300).astype(np.int32)
-    offered = np.array([rng.permutation(40)[:9] for _ in range(5)], dtype=np.int32)
-    offered[2, 4:] = -1
-    labels, distances = choose_from(X, group, origins, centers, offered)
-    truth = np.where(offered[group] < 0, np.inf, squared_distances(X, centers)[np.arange(300)[:, None], offered[group]])
-    np.testing.assert_array_equal(labels, offered[group, truth.argmin(axis=1)])
-    np.testing.assert_allclose(distances, truth.min(axis=1), rtol=1e-5 if dtype == np.float32 else 1e-12)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
 def test_rows_on_the_middle_of_their_group_are_no_exception(dtype):
     """The nearest of few is exact for all rows, those included which lie where products are taken from."""
     centers = np.array([[-3.0], [-1.0], [1.5], [2.5]], dtype=dtype)
     X = np.array([[0.0], [-3.0], [2.5], [1e-12]], dtype=dtype)  # the mean of the centers is 0
-    labels, distances = nearest_of_few(X, centers)
+    labels, distances = nearest_of_few(as_rows(X), centers)
     np.testing.assert_array_equal(labels, [1, 0, 3, 1])
     np.testing.assert_allclose(distances, [1, 0, 0, 1], rtol=1e-6)
 
@@ -153,19 +139,19 @@ def test_cells_find_a_near_component(C, dtype):
     cells = Cells(centers)
     members = cells.members[cells.members >= 0]
     np.testing.assert_array_equal(np.sort(members), np.arange(C))
-    labels, distances = cells.find(X)
+    labels, distances = cells.find(as_rows(X))
     assert labels.dtype == np.int32
     assert labels.min() >= 0
     assert labels.max() < C
     truth = squared_distances(X, centers)
     np.testing.assert_allclose(distances, truth[np.arange(1500), labels], rtol=1e-4 if dtype == np.float32 else 1e-9)
-    agreement = np.mean(labels == kernels.nearest(X, centers)[0][:, 0])
+    agreement = np.mean(labels == Dense(X).nearest(centers)[0][:, 0])
     assert agreement == 1 if C <= 64 else agreement > 0.95
     if C == 700:
         offered = (cells.offer.offered >= 0).sum(axis=1)
         assert len(cells.coarse) + offered.mean() < C / 2
     lists = cells.lists(min(C, 10))
-    expected = kernels.nearest(centers, centers, min(C, 10))[0]
+    expected = Dense(centers).nearest(centers, min(C, 10))[0]
     assert np.mean([len(set(a) & set(b)) / len(a) for a, b in zip(lists, expected, strict=True)]) > 0.9
 
 
@@ -173,7 +159,7 @@ def test_cells_find_a_near_component(C, dtype):
 def test_cells_over_duplicates(n_distinct):
     centers = np.repeat(clustered(n_distinct, 2), 10, axis=0)
     X = np.repeat(centers, 3, axis=0)
-    labels, distances = Cells(centers).find(X)
+    labels, distances = Cells(centers).find(as_rows(X))
     assert distances.max() == 0
     np.testing.assert_array_equal(centers[labels], X)
 
@@ -181,10 +167,10 @@ def test_cells_over_duplicates(n_distinct):
 def test_coarse_centers_lower_the_error_of_random_rows():
     X = clustered(2000, 4)
     rows = X[np.random.default_rng(0).permutation(2000)[:30]]
-    coarse = coarse_centers(X, 30, np.random.RandomState(0))
+    coarse = coarse_centers(as_rows(X), 30, np.random.RandomState(0))
     assert len(coarse) <= 30
-    assert kernels.nearest(X, coarse)[1].sum() < 0.8 * kernels.nearest(X, rows)[1].sum()
-    assert len(coarse_centers(np.ones((50, 2)), 7, np.random.RandomState(0))) == 1
+    assert Dense(X).nearest(coarse)[1].sum() < 0.8 * Dense(X).nearest(rows)[1].sum()
+    assert len(coarse_centers(as_rows(np.ones((50, 2))), 7, np.random.RandomState(0))) == 1
 
 
 def estimated_lists(distances, looked, winners, weights, G):
@@ -217,7 +203,7 @@ def test_estimated_lists_are_those_of_equation_8(dtype, n_kept, weighted):
     for iteration in (1, 2, 3):
         explore = numbers(300, key._replace(iteration=iteration), Purpose.EXPLORE)
         extra = np.column_stack([explore(column) * 25 for column in range(2)]).astype(np.int32)
-        reached = reference.nearest_among(X, centers, lists, previous, n_kept, extra)
+        reached = Reference(X).among(centers, lists, previous, n_kept, extra)
         found = passes.find(components)
         np.testing.assert_array_equal(found.kept.ids, reached.kept)
         assert found.n_distances == reached.counts.sum()

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from cprime import KMeans, kernels
+from cprime import KMeans
+from cprime.kernels import Dense
 from cprime.search import Graph, graph
 
 
@@ -16,9 +17,9 @@ def data(n=3000, D=3, n_groups=60, seed=0):
 @pytest.mark.parametrize("seed", range(4))
 def test_the_result_is_that_of_visiting_all(exchange, seed, monkeypatch):
     X = data(seed=seed)
-    settings = {"search": Graph(9, exchange=exchange), "tol": 0.0, "random_state": seed}
+    settings = {"search": Graph(9), "exchange": exchange, "tol": 0.0, "random_state": seed}
     skipping = KMeans(80, **settings).fit(X)
-    monkeypatch.setattr(graph, "_stirred", lambda *_: None)
+    monkeypatch.setattr(graph, "_active", lambda *_: None)
     visiting = KMeans(80, **settings).fit(X)
     np.testing.assert_array_equal(skipping.cluster_centers_, visiting.cluster_centers_)
     np.testing.assert_array_equal(skipping.labels_, visiting.labels_)
@@ -38,18 +39,18 @@ def test_late_iterations_visit_less():
 def test_points_of_inactive_components_keep_what_is_known(dtype):
     X = data(500).astype(dtype)
     centers = X[:12].copy()
-    lists = kernels.nearest(centers, centers, 5)[0][:, 1:].copy()
+    lists = Dense(centers).nearest(centers, 5)[0][:, 1:].copy()
     labels = np.arange(500, dtype=np.int32) % 12
     active = np.arange(12) % 3 == 0
     known = np.arange(500, dtype=dtype)
-    out, distances = kernels.reassign(X, centers, lists, labels, active=active, known=known)
-    every, measured = kernels.reassign(X, centers, lists, labels)
+    out, distances = Dense(X).reassign(centers, lists, labels, active=active, known=known)
+    every, measured = Dense(X).reassign(centers, lists, labels)
     visited = active[labels]
     np.testing.assert_array_equal(out[visited], every[visited])
     np.testing.assert_array_equal(distances[visited], measured[visited])
     np.testing.assert_array_equal(out[~visited], labels[~visited])
     np.testing.assert_array_equal(distances[~visited], known[~visited])
     with pytest.raises(ValueError, match="known must have shape"):
-        kernels.reassign(X, centers, lists, labels, active=active)
+        Dense(X).reassign(centers, lists, labels, active=active)
     with pytest.raises(ValueError, match="active must have shape"):
-        kernels.reassign(X, centers, lists, labels, active=active[1:], known=known)
+        Dense(X).reassign(centers, lists, labels, active=active[1:], known=known)

@@ -26,8 +26,6 @@ VALUES = (
     Graph(),
     Graph(33),
     Graph(n_neighbors=17),
-    Graph(17, exchange=False),
-    Graph(17, exchange=True),
     Graph(17, regroup=False),
     Papers("exact"),
     Papers("estimated"),
@@ -179,7 +177,7 @@ def test_a_grid_of_them():
     assert whole.fit(X).best_estimator_.search in (Full(), Graph(9), "estimated", Papers("exact"))
 
 
-@pytest.mark.parametrize("value", [v for v in VALUES if v != Graph(17, exchange=True)], ids=repr)
+@pytest.mark.parametrize("value", VALUES, ids=repr)
 @pytest.mark.parametrize("make", [kmeans, mixture])
 def test_fitted_estimators_in_files_and_pickles(make, value, tmp_path):
     given = {"n_active": 1} if make is mixture and value == Bounded() else {}
@@ -254,7 +252,7 @@ def test_a_search_has_its_own_options_only(make):
 
 @pytest.mark.parametrize(
     "name",
-    ["n_explore", "n_warmup", "init_sets", "regroup", "exchange", "certificate_size", "certificate_seed"],
+    ["n_explore", "n_warmup", "init_sets", "regroup", "certificate_size", "certificate_seed"],
 )
 @pytest.mark.parametrize("estimator", [KMeans, GaussianMixture])
 def test_options_of_searches_are_none_of_estimators(estimator, name):
@@ -281,21 +279,34 @@ def test_the_length_of_lists_is_said_once(make, given):
 
 @pytest.mark.parametrize("given", [{"epsilon": 0.1}, {"metric": "cosine"}], ids=str)
 def test_an_exchange_that_is_asked_for_where_there_is_none(given):
-    with pytest.raises(ValueError, match="exchange"):
-        kmeans(Graph(9, exchange=True), **given).fit(X)
-    for exchange in (None, False):
-        kmeans(Graph(9, exchange=exchange), **given).fit(X)
+    with pytest.raises(ValueError, match="exchange=True needs epsilon=0"):
+        kmeans(Graph(9), exchange=True, **given).fit(X)
+    for exchange in ("auto", False):
+        kmeans(Graph(9), exchange=exchange, **given).fit(X)
+    with pytest.raises(ValueError, match="exchange=True needs a graph search"):
+        kmeans(Full(), exchange=True).fit(X)
+    assert KMeans(1, search=Graph(9), exchange=True).fit(X).n_iter_ == 2  # one cluster exchanges none
 
 
-def test_a_mixture_has_no_exchange():
-    with pytest.raises(ValueError, match="exchange"):
-        mixture(Graph(9, exchange=True)).fit(X)
-    found = [outcome(mixture(Graph(9, exchange=exchange)).fit(X)) for exchange in (None, False)]
+@pytest.mark.parametrize(("value", "error"), [("perhaps", ValueError), (1, TypeError), (None, TypeError)])
+def test_exchange_is_auto_or_a_bool(value, error):
+    with pytest.raises(error, match="exchange"):
+        kmeans(Graph(9), exchange=value).fit(X)
+
+
+@pytest.mark.parametrize("exchange", [False, True])
+def test_what_graph_had_is_said_to_k_means(exchange):
+    with pytest.warns(FutureWarning, match=rf"say KMeans\(exchange={exchange}\)"):
+        before = Graph(9, exchange=exchange)
+    found = [outcome(fit.fit(X)) for fit in (kmeans(before), kmeans(Graph(9), exchange=exchange))]
     assert found[0] == found[1]
+    if exchange:
+        with pytest.raises(ValueError, match="exchange"):
+            mixture(before).fit(X)
 
 
 def test_what_the_options_do():
-    by_default, with_exchange, without = (kmeans(Graph(9, exchange=e), tol=0).fit(X) for e in (None, True, False))
+    by_default, with_exchange, without = (kmeans(Graph(9), exchange=e, tol=0).fit(X) for e in ("auto", True, False))
     assert outcome(by_default) == outcome(with_exchange)
     assert outcome(without) != outcome(with_exchange)
     warm = kmeans(Papers("exact", start="random", n_warmup=4)).fit(X)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cprime.kernels import nearest
+from cprime.kernels import Dense
 from cprime.seeding import afk_mc2, kmeans_plusplus, random_rows, two_level
 
 METHODS = {"random": random_rows, "k-means++": kmeans_plusplus, "afk-mc2": afk_mc2, "two-level": two_level}
@@ -19,7 +19,7 @@ def clustered(n, D, dtype=np.float64, n_clusters=60, seed=0):
 
 def error(X, centers):
     """J, the sum of squared distances to the nearest center."""
-    return nearest(X, np.ascontiguousarray(centers, dtype=X.dtype))[1].sum(dtype=np.float64)
+    return Dense(X).nearest(np.ascontiguousarray(centers, dtype=X.dtype))[1].sum(dtype=np.float64)
 
 
 def assert_frequencies(drawn, probabilities):

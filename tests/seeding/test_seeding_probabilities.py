@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from seeding_data import assert_frequencies, clustered
 
-from cprime.kernels import reference
+from cprime.kernels.reference import Reference
 from cprime.seeding import afk_mc2, kmeans_plusplus, random_rows
 from cprime.seeding.sampling import draw, draw_distinct
 
@@ -145,12 +145,12 @@ def test_afk_mc2_is_the_published_loop(n_clusters, use_weights):
     rng = np.random.RandomState(5)
     weight = np.ones(700) if w is None else w
     chosen = [rng.randint(700) if w is None else int(draw(np.cumsum(w), rng.uniform(size=1))[0])]
-    d1 = reference.min_distances(data, data[chosen])[0]
+    d1 = Reference(data).distances(data[chosen])[0]
     q = weight * (0.5 * d1 / (weight @ d1) + 0.5 / weight.sum())
     proposals = draw(np.cumsum(q), rng.uniform(size=(n_clusters, m)))
     u = rng.uniform(size=(n_clusters, m))
     for c in range(1, n_clusters):
-        d = weight * reference.min_distances(data, data[chosen]).min(axis=0)
+        d = weight * Reference(data).distances(data[chosen]).min(axis=0)
         x = proposals[c, 0]
         for j in range(1, m):
             y = proposals[c, j]

@@ -8,6 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 import cprime
 from cprime import GaussianMixture, KMeans
 from cprime.datasets import birch
+from cprime.kernels import as_rows
 from cprime.selection import GMeans, XMeans
 from cprime.selection.bisection import Cell, bisect, cells, principal, principal_halves, union
 from cprime.selection.criteria import share_gain
@@ -47,7 +48,7 @@ def test_clusters_that_were_cut_are_merged(make):
     X, labels = apart(5, 2, seed=5)
     fit = make(min_clusters=1).fit(X)
     many = KMeans(25, random_state=0).fit(X).cluster_centers_
-    data = Cell(X, np.ones(len(X)))
+    data = Cell(as_rows(X), np.ones(len(X)))
     for _ in range(10):
         joined = fit._join(data, many)
         if joined is None:
@@ -188,7 +189,7 @@ def test_a_higher_level_cuts_more():
 
 def test_bisection_cuts_across_the_principal_direction(rng):
     X = rng.standard_normal((400, 3)) * [1.0, 6.0, 2.0] + 5
-    cell = Cell(X, np.ones(400))
+    cell = Cell(as_rows(X), np.ones(400))
     mean, variance, direction = principal(cell)
     assert np.allclose(mean, X.mean(axis=0))
     assert variance == pytest.approx(np.linalg.eigvalsh(np.cov(X.T, bias=True))[-1])
@@ -201,18 +202,18 @@ def test_bisection_cuts_across_the_principal_direction(rng):
 
 def test_cells_hold_the_points_of_their_labels():
     X, w = np.arange(10.0).reshape(5, 2), np.arange(1.0, 6.0)
-    first, second, third = cells(X, w, np.array([2, 0, 2, 0, 0]), 3)
-    assert first.points.tolist() == X[[1, 3, 4]].tolist()
+    first, second, third = cells(as_rows(X), w, np.array([2, 0, 2, 0, 0]), 3)
+    assert first.points.given().tolist() == X[[1, 3, 4]].tolist()
     assert len(second.points) == 0
     assert third.weights.tolist() == [1.0, 3.0]
     assert np.allclose(first.mean, (2 * X[1] + 4 * X[3] + 5 * X[4]) / 11)
 
 
 def test_join_cost_is_what_j_gains(rng):
-    parts = [Cell(rng.standard_normal((n, 2)), rng.random(n)) for n in (5, 9)]
+    parts = [Cell(as_rows(rng.standard_normal((n, 2))), rng.random(n)) for n in (5, 9)]
 
     def scatter(cell):
-        return float((cell.weights * ((cell.points - cell.mean) ** 2).sum(axis=1)).sum())
+        return float((cell.weights * ((cell.points.given() - cell.mean) ** 2).sum(axis=1)).sum())
 
     expected = scatter(union(parts)) - sum(map(scatter, parts))
     assert join_cost(parts)[0, 1] == pytest.approx(expected)
@@ -227,6 +228,6 @@ def test_shares_gain_what_free_weights_give():
 
 def test_halves_do_not_tear_equal_points(rng):
     X = np.repeat(rng.standard_normal((30, 2)), rng.integers(1, 5, 30), axis=0)
-    first, second = in_halves(Cell(X, np.ones(len(X))))
-    assert {tuple(x) for x in first.points}.isdisjoint({tuple(x) for x in second.points})
+    first, second = in_halves(Cell(as_rows(X), np.ones(len(X))))
+    assert {tuple(x) for x in first.points.given()}.isdisjoint({tuple(x) for x in second.points.given()})
     assert len(first.points) + len(second.points) == len(X)

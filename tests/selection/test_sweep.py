@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from cprime import GaussianMixture, KMeans
 from cprime.datasets import birch
-from cprime.kernels.sparse import sparse
+from cprime.kernels import SparseRows, as_rows
 from cprime.selection import sweep
 from cprime.selection.starts import exchanged, extended
 from cprime.selection.sweep import Data, _divided
@@ -175,14 +175,14 @@ def test_wrong_arguments():
 
 def test_new_centers_are_put_where_points_are_far(rng):
     X = np.concatenate([rng.standard_normal((50, 2)) + place for place in ((0, 0), (100, 0), (0, 100))])
-    found = extended(X, np.zeros((1, 2)), 2, np.ones(150), np.random.RandomState(0), None)
+    found = extended(as_rows(X), np.zeros((1, 2)), 2, np.ones(150), np.random.RandomState(0), None)
     assert found.shape == (3, 2)
     assert sorted(np.round(found / 100).astype(int).tolist()) == [[0, 0], [0, 1], [1, 0]]
 
 
 def test_new_centers_where_every_point_has_one_already():
     X = np.repeat([[0.0], [1.0]], 3, axis=0)
-    found = extended(X, np.array([[0.0], [1.0]]), 2, np.ones(6), np.random.RandomState(0), None)
+    found = extended(as_rows(X), np.array([[0.0], [1.0]]), 2, np.ones(6), np.random.RandomState(0), None)
     assert found.shape == (4, 1)
 
 
@@ -191,10 +191,10 @@ def test_an_exchange_leaves_a_local_optimum(rng):
     X = np.repeat(places, 50, axis=0) + rng.standard_normal((150, 2))
     stuck = np.array([[-1.0, 0.0], [1.0, 0.0], [30.0, 0.0]])
     labels = np.where(X[:, 0] > 15, 2, np.where(X[:, 0] > 0, 1, 0))
-    found = exchanged(X, stuck, np.ones(150), labels)
+    found = exchanged(as_rows(X), stuck, np.ones(150), labels)
     assert np.allclose(found[np.argsort(found[:, 0])], places, atol=0.7)
     right = np.repeat([0, 1, 2], 50)
-    assert exchanged(X, places, np.ones(150), right) is None
+    assert exchanged(as_rows(X), places, np.ones(150), right) is None
 
 
 @pytest.mark.parametrize("form", ["csr_array", "csc_matrix", "coo_array"])
@@ -216,7 +216,7 @@ def test_an_exchange_of_sparse_rows_is_that_of_the_array():
     X[np.abs(X) < 0.5] = 0
     fit = KMeans(6, init="random", random_state=2, max_iter=1).fit(X)
     rest = fit.cluster_centers_, np.linspace(1, 2, len(X)), fit.labels_
-    changed = exchanged(X, *rest)
+    changed = exchanged(as_rows(X), *rest)
     assert changed is not None
-    of_sparse = exchanged(sparse(scipy.sparse.csr_array(X)), *rest)
+    of_sparse = exchanged(SparseRows.of(scipy.sparse.csr_array(X)), *rest)
     np.testing.assert_allclose(of_sparse, changed, rtol=1e-9)

@@ -14,10 +14,10 @@ import cprime
 # What rooms hand to each other and to those who write a search or a start, and what is documented elsewhere.
 NOT_HERE = {
     "cprime.callbacks": {"resolve", "shown"},
-    "cprime.search": {"Components", "Factors", "Found", "Look", "Sample", "Search", "Seen"},
+    "cprime.search": {"Look", "Lookup", "Sample", "Search", "SearchStats"},
     "cprime.selection": {"GMeans", "XMeans"},
     "cprime.seeding": {"Start", "is_given", "place", "seed", "start"},
-    "cprime.sources": {"SparseSource", "ahead", "is_source_like", "open_data", "reopened"},
+    "cprime.sources": {"SparseSource", "ahead", "is_source_like", "open_data", "reopened", "source_of"},
     "cprime.report": {"Light", "Names", "State", "report_of"},
 }
 NEEDED = {

@@ -89,7 +89,7 @@ def test_e_step_keeps_the_nearest_whatever_was_kept_before(dtype):
         before = np.argsort(np.random.default_rng(1).random((80, 9)), axis=1)[:, :n_active].astype(np.int32)
         kept, totals = e_step(X, model_of(centers, variance), n_active, before=Kept(before))
         assert np.array_equal(kept.ids, nearest_sets(X, centers, n_active))
-        assert totals.n_distances == 80 * 9
+        assert totals.tally.n_distances == 80 * 9
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -57,17 +57,16 @@ def test_proposition_4_before_convergence_has_one_term_more(dtype, n_active, var
     X = clustered(N, D, dtype, seed=7)
     weight = random_weights(N)
     model = model_of(X[:C], variance)
-    statistics = e_step(X, model, n_active, weight)[1].statistics
+    totals = e_step(X, model, n_active, weight)[1]
+    tally, statistics = totals.tally, totals.moments
     q = truncated_posterior(X, X[:C], variance, nearest_sets(X, X[:C], n_active))
     new = np.average((q * squared_distances(X, X[:C])).sum(axis=1), weights=weight) / D
     entropy = entropy_of(q, weight)
     assert statistics.squares / (D * statistics.weight) == pytest.approx(new, rel=RELATIVE[dtype])
-    assert statistics.entropy / statistics.weight == pytest.approx(
-        entropy, rel=RELATIVE[dtype], abs=1e-4 * RELATIVE[dtype]
-    )
+    assert tally.entropy / tally.weight == pytest.approx(entropy, rel=RELATIVE[dtype], abs=1e-4 * RELATIVE[dtype])
     extra = D / 2 * (1 - new / variance)
     assert abs(extra) > 0.05
-    ours = em.free_energy(model, statistics)
+    ours = em.free_energy(model, tally)
     assert ours == pytest.approx(of_20(variance, entropy) + extra, rel=RELATIVE[dtype])
 
 
@@ -76,8 +75,11 @@ def test_m_step_maximises_the_bound_of_fixed_posteriors(n_active):
     """Σ q log p + H(q) of an E-step's q is greatest at (6), where it is (20) with the new variance."""
     X = clustered(N, D, seed=8)
     model = model_of(X[:C], 1.5)
-    statistics = e_step(X, model, n_active)[1].statistics
-    new, (_, squares) = model.maximise(statistics), model.recentred(statistics)
+    statistics = e_step(X, model, n_active)[1].moments
+    new, (_, squares) = (
+        model.maximise(statistics),
+        model.recentred(statistics.counts, statistics.sums, statistics.squares),
+    )
     q = truncated_posterior(X, X[:C], 1.5, nearest_sets(X, X[:C], n_active))
 
     def expected(centers, variance):
@@ -87,7 +89,7 @@ def test_m_step_maximises_the_bound_of_fixed_posteriors(n_active):
     assert squares == pytest.approx((q * squared_distances(X, new.centers)).sum(), rel=1e-12)
     best = expected(new.centers, new.variance)
     assert best == pytest.approx(of_20(new.variance, entropy_of(q, None)), rel=1e-12)
-    assert em.free_energy(new, e_step(X, new, n_active)[1].statistics) > best
+    assert em.free_energy(new, e_step(X, new, n_active)[1].tally) > best
     for step in np.random.default_rng(0).standard_normal((5, C, D)):
         assert expected(new.centers + 1e-3 * step, new.variance) < best
     for factor in (0.9, 0.999, 1.001, 1.1):

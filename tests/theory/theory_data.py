@@ -1,6 +1,6 @@
 """Formulas of the papers in plain NumPy and float64, data to try them on, and E-steps on kept sets of one's choice."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import logsumexp
@@ -8,9 +8,9 @@ from scipy.special import logsumexp
 from cprime import em
 from cprime._random import Key
 from cprime.block import Block, Kept
-from cprime.kernels.native import computing
+from cprime.kernels import as_rows, computing
 from cprime.model import TiedSpherical
-from cprime.search import Found, Full, Seen
+from cprime.search import Full, Lookup, SearchStats
 
 DTYPES = (np.float32, np.float64)
 
@@ -103,11 +103,11 @@ class Given:
     ids: np.ndarray
 
     def __call__(self, block, points, kept, components, n_kept):
-        distances = np.take_along_axis(squared_distances(points, components.centers), self.ids, axis=1)
+        distances = np.take_along_axis(squared_distances(points.given(), components.centers), self.ids, axis=1)
         order = np.argsort(distances, axis=1, kind="stable")
         ids = np.take_along_axis(self.ids, order, axis=1).astype(np.int32)
         found = Kept(ids, np.take_along_axis(distances, order, axis=1).astype(points.dtype))
-        return Found(found, ids.size, Seen(len(points), block.count()))
+        return Lookup(found, ids.size, SearchStats(len(points), block.count()))
 
 
 def model_of(centers, variance):
@@ -115,13 +115,13 @@ def model_of(centers, variance):
     return TiedSpherical(np.asarray(centers), float(variance), 0.0)
 
 
-def e_step(X, model, n_active, weight=None, look=None, before=None, epsilon=0.0):
+def e_step(X, model, n_active, weight=None, look=None, before=None):
     """A soft E-step in one thread, by the full search unless a look is given: what points keep, and the totals."""
     key = Key(0)
-    look = look or Full().look(None, model.components(), None, key)
-    step = em.MixtureRule(1, 0.0, n_active).propose(model, None, look, key, False)
+    look = look or Full().look(None, model.components(), key)
+    step = em.EM(em.MixtureSettings(1, 0.0, n_active)).propose(model, look, key)
     with computing(1):
-        return (replace(step, epsilon=epsilon) if epsilon else step)(Block(X, weight), before)
+        return step(Block(as_rows(X), weight), before)
 
 
 def bound_of(X, model, n_active, kept=None, weight=None):
@@ -131,6 +131,6 @@ def bound_of(X, model, n_active, kept=None, weight=None):
     else:  # of any size, that of all components among them
         key = Key(0)
         _, totals = em.EStep(model, Given(np.asarray(kept)), n_active, em.assignment_of("soft", key))(
-            Block(X, weight), None
+            Block(as_rows(X), weight), None
         )
-    return em.free_energy(model, totals.statistics)
+    return em.free_energy(model, totals.tally)

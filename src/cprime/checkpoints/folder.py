@@ -22,15 +22,14 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from cprime._files import read_whole
+from cprime._storable import decode, encode, strict_json
 from cprime._threads import in_background
-from cprime.checkpoints.tree import decode, encode
-from cprime.em import Fit
-from cprime.encoding import strict_json
+from cprime.em import Run
 from cprime.execution import Data
 
 logger = logging.getLogger("cprime")
 
-FORMAT = 1
+FORMAT = 2
 FIT, MODEL = "fit.safetensors", "model.safetensors"
 _SHARE = 0.02  # of the time that may be spent on states
 _KEPT_STATES = 2
@@ -56,8 +55,8 @@ class Runs:
     """
 
     run: int = 0
-    fit: Fit | None = None
-    best: Fit | None = None
+    fit: Run | None = None
+    best: Run | None = None
     found: dict[str, Any] | None = None
 
 

@@ -76,9 +76,9 @@ def _of_checkpoint(path: Path) -> dict[str, object]:
         "ended": False,
         "n_states": n_states,
         "start": 1 if runs is None else min(runs.run + 1, params["n_init"]),
-        "n_iter": 0 if fit is None else fit.n_iter,
-        "quantization_error": None if fit is None else fit.quantization_error,
-        "free_energy": None if fit is None else fit.lower_bound,
+        "n_iter": 0 if fit is None else len(fit.rows),
+        "quantization_error": None if fit is None else fit.error,
+        "free_energy": None if fit is None else fit.bound,
     }
 
 

@@ -1,27 +1,39 @@
-"""Truncated variational EM: the loop, its rules and E-steps, and the state of a fit."""
+"""Truncated variational EM: the loop, its stages and E-steps."""
 
-from cprime.em.assignment import Drawn, Hard, Soft, Winners, assignment_of
-from cprime.em.expectation import EStep, ExactEStep, Totals
-from cprime.em.k_means_rule import KMeansRule
-from cprime.em.loop import Plan, assigned, begin, hard_start, proceed, run, sampler
-from cprime.em.mixture_rule import MixtureRule
+from cprime.em.assignment import Drawn, Hard, Soft, assignment_of
+from cprime.em.expectation import DrawFromAll, EStep, ExactEStep, Totals, Visit
+from cprime.em.k_means import Exchange, Lloyd, Settings, Win, hard_free_energy
+from cprime.em.loop import HISTORY, Plan, Run, assigned, begin, hard_start, history, proceed, run, sampler
+from cprime.em.mixture import EM, MixtureSettings, Momentum, free_energy
 from cprime.em.online import ALL, k_means_step, mixture_step
-from cprime.em.state import HISTORY, Fit, free_energy, hard_free_energy, history
+from cprime.em.stages import Accept, End, Final, Stage, Undo, Warmup
 
 __all__ = [
     "ALL",
+    "EM",
     "HISTORY",
+    "Accept",
+    "DrawFromAll",
     "Drawn",
     "EStep",
+    "End",
     "ExactEStep",
-    "Fit",
+    "Exchange",
+    "Final",
     "Hard",
-    "KMeansRule",
-    "MixtureRule",
+    "Lloyd",
+    "MixtureSettings",
+    "Momentum",
     "Plan",
+    "Run",
+    "Settings",
     "Soft",
+    "Stage",
     "Totals",
-    "Winners",
+    "Undo",
+    "Visit",
+    "Warmup",
+    "Win",
     "assigned",
     "assignment_of",
     "begin",

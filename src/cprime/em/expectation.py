@@ -1,102 +1,95 @@
-"""The E-step of a block as a job: K(n) by the search, q_nc by the assignment, and the sums of the M-step.
+"""The E-step of a block as a job: K(n) by the search, q_nc by the assignment, and the moments of the M-step.
 
 Pure: it is given a block and what its points keep, and returns what they keep from now on and additive totals.
 """
 
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime import kernels
 from cprime.block import Block, Kept
-from cprime.em.assignment import Assignment, Sums
-from cprime.kernels.native import Floats
+from cprime.em.assignment import Assignment, Drawn
+from cprime.kernels import Floats, changed
 from cprime.model import Model
-from cprime.model.base import winner_error
+from cprime.model.base import Shares
 from cprime.neighbors import Cells
-from cprime.search import Look, Seen
-from cprime.statistics import Movers, Statistics
+from cprime.search import Look, SearchStats
+from cprime.statistics import Sums, Tally
+
+_BLOCK = 2**20  # responsibilities at a time, where a component is drawn from all
 
 
 @dataclass(frozen=True)
-class Totals:
-    """What an E-step of all data gives; additive.
+class Totals(Sums):
+    """What an E-step of all data gives; moments: of the model's own type    stats: what the search learns"""
 
-    statistics: what an M-step needs    n_distances: point-to-centre evaluations
-    n_moved: points of positive weight whose kept set is not what it was    n_changed: all such points
-    seen: what the search learns
-    members (C,): points of positive weight by winner    movers: in place of sums in `statistics`, what moved since the
-    last pass; both for a k-means alone
-    """
-
-    statistics: Statistics
-    n_distances: int
-    n_moved: int
-    n_changed: int
-    seen: Seen
-    members: NDArray[np.int64] | None = None
-    movers: Movers | None = None
-
-    def __add__(self, other: "Totals") -> "Totals":
-        both = self.members is not None and other.members is not None
-        return Totals(
-            self.statistics + other.statistics,
-            self.n_distances + other.n_distances,
-            self.n_moved + other.n_moved,
-            self.n_changed + other.n_changed,
-            self.seen + other.seen,
-            self.members + other.members if both else None,  # type: ignore[operator]
-            None if self.movers is None or other.movers is None else self.movers + other.movers,
-        )
+    tally: Tally
+    moments: Any
+    stats: SearchStats
 
 
 @dataclass(frozen=True)
 class EStep:
-    """E-step by a search, which keeps C′ components of each point.
-
-    epsilon: laziness of lazy-k-means (21)
-    """
+    """E-step by a search, which keeps C′ components of each point."""
 
     model: Model
     look: Look
     n_kept: int
     assignment: Assignment
-    epsilon: float = 0.0
 
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = True
 
     def __call__(self, block: Block, before: Kept | None) -> tuple[Kept, Totals]:
-        model, components = self.model, self.model.components()
-        points = block.embedded(model.embed)
-        kept, n_distances, seen = self.look(block, points, before, components, self.n_kept)
-        if self.epsilon and before is not None:
-            kept = _lingering(block, model, kept, before, self.epsilon)
-        assert kept.costs is not None
-        moved = np.ones(len(block), dtype=bool) if before is None else _differ(kept.ids, before.ids)
-        J = model.quantization_error(block, kept)
-        sums: Sums = self.assignment.of_kept(block, model, kept, before, moved, J)
-        n_moved, n_changed = block.count(moved), int(np.count_nonzero(moved))
-        return replace(kept, squares=None), Totals(
-            sums.statistics, n_distances, n_moved, n_changed, seen, sums.members, sums.movers
+        model = self.model
+        kept, n_distances, stats = self.look(
+            block, block.embedded(model.embed), before, model.components(), self.n_kept
         )
+        shares, log_sum, entropy = self.assignment(block, model, kept)
+        moments = model.summarise(block, kept, shares)
+        return kept, Totals(tally_of(block, moved(kept, before), n_distances, log_sum, entropy), moments, stats)
 
 
 @dataclass(frozen=True)
 class ExactEStep:
-    """E-step over all components, of which points keep none."""
+    """E-step over all components, of which points keep none, by the model itself."""
 
     model: Model
-    assignment: Assignment
 
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = False
 
     def __call__(self, block: Block, before: Kept | None) -> tuple[None, Totals]:
-        statistics, n = self.assignment.of_all(block, self.model), len(block)
-        return None, Totals(statistics, n * len(self.model.centers), n, n, Seen(n, block.count()))
+        moments, log_sum, entropy = self.model.expect_all(block)
+        return None, _of_all(block, self.model, moments, log_sum, entropy)
+
+
+@dataclass(frozen=True)
+class DrawFromAll:
+    """E-step over all components, of which points keep none: all to one that is drawn."""
+
+    model: Model
+    drawn: Drawn
+
+    reads: ClassVar[bool] = True
+    keeps: ClassVar[bool] = False
+
+    def __call__(self, block: Block, before: Kept | None) -> tuple[None, Totals]:
+        model, n, C = self.model, len(block), self.model.n_components
+        winners, labels, entropies = np.empty(n, dtype=np.int32), np.empty((n, 1), dtype=np.int32), np.empty(n)
+        step = max(1, _BLOCK // C)
+        for begin in range(0, n, step):
+            rows = slice(begin, begin + step)
+            r = model.responsibilities(block.X[rows])
+            winners[rows], labels[rows] = r.argmax(axis=1), self.drawn.places(block, r, rows)
+            entropies[rows] = -(r * np.log(r, out=np.zeros_like(r), where=r > 0)).sum(axis=1)
+        points, no_lists = block.embedded(model.embed), np.empty((C, 0), dtype=np.int32)
+        cost = block.weighted_sum(model.components().among(points, no_lists, labels, 1).costs[:, 0])
+        moments = model.summarise(block, Kept(winners[:, np.newaxis]), Shares(labels, None, cost))
+        log_sum = block.weighted_sum(model.log_likelihood(block.X) - model.log_scale)
+        return None, _of_all(block, model, moments, log_sum, block.weighted_sum(entropies))
 
 
 @dataclass(frozen=True)
@@ -110,22 +103,20 @@ class Visit:
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = True
 
-    def __call__(self, block: Block, before: Kept | None) -> tuple[Kept, "Visited"]:
+    def __call__(self, block: Block, before: Kept | None) -> tuple[Kept, "CostTally"]:
         points = block.embedded(self.model.embed)
-        kept, _, seen = self.look(block, points, before, self.model.components(), self.n_kept)
-        return kept, Visited(0.0 if kept.costs is None else block.weighted_sum(kept.costs[:, 0]), block.weight, seen)
+        kept, _, stats = self.look(block, points, before, self.model.components(), self.n_kept)
+        cost = 0.0 if kept.costs is None else block.weighted_sum(kept.costs[:, 0])
+        return kept, CostTally(cost, block.weight, stats)
 
 
 @dataclass(frozen=True)
-class Visited:
+class CostTally(Sums):
     """Σ w_n of the least cost of n, Σ w_n, and what the search learns."""
 
     cost: float
     weight: float
-    seen: Seen
-
-    def __add__(self, other: "Visited") -> "Visited":
-        return Visited(self.cost + other.cost, self.weight + other.weight, self.seen + other.seen)
+    stats: SearchStats
 
 
 @dataclass(frozen=True)
@@ -140,42 +131,40 @@ class NearestStart:
 
     def __call__(self, block: Block, before: Kept | None) -> tuple[Kept, int]:
         if self.cells is None:
-            return Kept(kernels.nearest(block.X, self.centers)[0]), len(block)
+            return Kept(block.X.nearest(self.centers)[0]), len(block)
         return Kept(self.cells.find(block.X)[0][:, np.newaxis]), len(block)
 
 
 @dataclass(frozen=True)
-class HardSums:
-    """Statistics of what points keep, all of each to its winner: what a fit starts from."""
+class HardMoments:
+    """Moments of what points keep, all of each to its winner: what a fit starts from."""
 
     model: Model
 
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = False
 
-    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, Statistics]:
+    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, Any]:
         assert kept is not None
-        labels = kept.winners.copy()
-        J = winner_error(block, self.model.centers, labels)
-        counts, sums, squares = self.model.sums(block, labels[:, np.newaxis], None, J)
-        return None, Statistics(counts, sums, block.weight, squares, quantization_error=J)
+        labels = Kept(kept.ids[:, :1].copy())
+        return None, self.model.summarise(block, labels, Shares(labels.ids, None, None))
 
 
-def _differ(ids: NDArray, before: NDArray) -> NDArray[np.bool_]:
-    """Which rows differ anywhere: (n,)."""
-    if ids.shape != before.shape:
-        return np.ones(len(ids), dtype=bool)
-    return kernels.changed(ids, before)
+def moved(kept: Kept, before: Kept | None) -> NDArray[np.bool_]:
+    """Which points keep others than before: (n,)."""
+    if before is None or kept.ids.shape != before.ids.shape:
+        return np.ones(len(kept.ids), dtype=bool)
+    return changed(kept.ids, before.ids)
 
 
-def _lingering(block: Block, model: Model, kept: Kept, before: Kept, epsilon: float) -> Kept:
-    """lazy-k-means (21): a point leaves its component only if (1 + ε) ‖x − μ_new‖ < ‖x − μ_old‖."""
-    assert kept.costs is not None
-    movers = np.flatnonzero(kept.winners != before.winners)
-    old = before.winners[movers]
-    no_lists = np.empty((len(model.centers), 0), dtype=np.int32)
-    there = kernels.reassign(block.X[movers], model.centers, no_lists, old)[1]
-    stay = (1 + epsilon) ** 2 * kept.costs[movers, 0].astype(np.float64) >= there
-    ids, costs = kept.ids.copy(), kept.costs.copy()
-    ids[movers[stay], 0], costs[movers[stay], 0] = old[stay], there[stay]
-    return Kept(ids, costs, kept.bounds)
+def tally_of(
+    block: Block, moved: NDArray[np.bool_], n_distances: int, log_sum: float = 0.0, entropy: float = 0.0
+) -> Tally:
+    """What the loop sums itself."""
+    return Tally(block.weight, log_sum, entropy, n_distances, block.count(moved), int(np.count_nonzero(moved)))
+
+
+def _of_all(block: Block, model: Model, moments: Any, log_sum: float, entropy: float) -> Totals:
+    n = len(block)
+    tally = Tally(block.weight, log_sum, entropy, n * model.n_components, n, n)
+    return Totals(tally, moments, SearchStats(len(block), block.count()))

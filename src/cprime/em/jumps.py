@@ -14,13 +14,11 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime import kernels
 from cprime._random import Key, Purpose
 from cprime.block import Block, Kept
 from cprime.execution import Data
-from cprime.kernels.native import Floats
+from cprime.kernels import Floats
 from cprime.model import TiedSpherical
-from cprime.statistics import Statistics
 
 logger = logging.getLogger("cprime")
 
@@ -69,9 +67,9 @@ class Along:
             some = np.flatnonzero(block.rows(np.arange(len(block))) % self.step == 0)
             X, winners, w = X[some], winners[some], None if w is None else w[some]
         winners = np.ascontiguousarray(winners)
-        p = kernels.along(X, self.centers, self.directions, winners)
+        p = X.along(self.centers, self.directions, winners)
         p = (p > 0).astype(np.float64) if self.above else p / self.scale
-        sums = kernels.accumulate(X, winners[:, np.newaxis], p[:, np.newaxis], w, n_components=len(self.centers))
+        sums = X.accumulate(winners[:, np.newaxis], p[:, np.newaxis], w, n_components=len(self.centers))
         return None, np.column_stack(sums)
 
 
@@ -93,18 +91,25 @@ class Relabelled:
         after = self.onto[before]
         rows = np.flatnonzero(self.below[before] >= 0)
         inside = np.ascontiguousarray(before[rows])
-        under = kernels.along(block.X[rows], self.centers, self.directions, inside) <= 0
+        under = block.X[rows].along(self.centers, self.directions, inside) <= 0
         after[rows[under]] = self.below[inside[under]]
         return Kept(after[:, np.newaxis], kept.costs), int(np.count_nonzero(after != before))
 
 
-def jump(data: Data, model: TiedSpherical, lists: NDArray[np.int32], statistics: Statistics, key: Key) -> Jumped:
+def jump(
+    data: Data,
+    model: TiedSpherical,
+    lists: NDArray[np.int32],
+    counts: NDArray[np.float64],
+    sums: NDArray[np.float64],
+    key: Key,
+) -> Jumped:
     """Makes jumps that lower J, each of three clusters that take part in no other; the cheapest unions go first.
 
     model: centers are the means of what points keep    lists (C, G): neighbors, among which two may become one
-    statistics: of what points keep, with all sums
+    counts (C,), sums (C, D): Σ w_n and Σ w_n x_n of what points keep
     """
-    counts, sums, centers = statistics.counts, statistics.sums, model.centers
+    centers = model.centers
     directions = _widest(data, model, key)
     above = data.each(Along(centers, directions, 1.0, above=True))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is no number is no gain

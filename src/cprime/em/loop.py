@@ -2,30 +2,28 @@
 
     F(K, Θ) = 1/W Σ_n w_n log Σ_{c∈K(n)} p(c, x_n | Θ)                                                   (7)
 
-Owns the order of things: lists, pass, judgement, record. What k-means and mixtures do is the rule's, which components a
-point looks at the search's, where the points lie the data's.
+Owns the order of things: lists, pass, judgement, record. What k-means and mixtures do is the stage's, which components
+a point looks at the search's, where the points lie the data's.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cprime._random import Key
+from cprime._storable import storable
 from cprime.block import Kept
-from cprime.em.expectation import HardSums, NearestStart, Visit
-from cprime.em.jumps import jump
-from cprime.em.rules import Rule
-from cprime.em.state import HISTORY, Callback, Fit
+from cprime.em.expectation import HardMoments, NearestStart, Visit
+from cprime.em.stages import Accept, End, Final, Stage, Undo, Warmup
 from cprime.execution import Data
-from cprime.kernels.native import Floats
-from cprime.model import Model, TiedSpherical
-from cprime.model.base import ScatterOf
+from cprime.kernels import Rows
+from cprime.model import Model
 from cprime.neighbors import Cells
 from cprime.search import Full, Sample, Search
 
@@ -33,14 +31,64 @@ logger = logging.getLogger("cprime")
 
 _CHEAPER = 4  # by how much an evaluation among all components is faster than one along lists, at least
 
+HISTORY = np.dtype(
+    [
+        ("phase", "U6"),
+        ("lower_bound", np.float64),
+        ("quantization_error", np.float64),
+        ("n_distances", np.int64),
+        ("n_moved", np.int64),
+        ("seconds", np.float64),
+    ]
+)
+
+
+@storable
+@dataclass(frozen=True)
+class Run:
+    """Where a run stands.
+
+    key: the seed, which of the starts this is, and how many passes there have been    model: the parameters
+    stage: of the next pass, or of the last one    search: what it knows    rows: of the history, all passes that count
+    bound, error: F per unit of weight [nats] and J [data unit²] of the last pass    counts (C,): its Σ w_n q_nc
+    n_relocated: empty clusters that were given a point    end: why it has ended or is about to
+    over: whether the last pass has seen these parameters
+    """
+
+    key: Key
+    model: Any
+    stage: Any
+    search: Any
+    rows: tuple[tuple, ...] = ()
+    bound: float = -np.inf
+    error: float = np.inf
+    counts: NDArray[np.float64] | None = None
+    n_relocated: int = 0
+    end: str | None = None
+    over: bool = False
+
+    @property
+    def history(self) -> NDArray:
+        return history(self.rows)
+
+    @property
+    def standing(self) -> Any:
+        """The parameters to return if it ends here."""
+        return self.stage.standing(self.model)
+
+
+# Given the row of every iteration by names, and where the run stands; True asks for the end.
+Callback = Callable[[dict[str, Any], Run], bool]
+
 
 @dataclass(frozen=True)
 class Plan:
     """How a fit runs; none of it changes while it does.
 
     n_kept: C′, the components that a point keeps    search: which components a point looks at
-    rule: k-means or mixture
-    regroup: whether the points may be copied into the order of their components, for speed
+    stage: the first one, of the model and the data    regroup: whether the points may be copied into the order of their
+    components, for speed    finds_variance: whether the first σ² is that of points with the nearest start (14)
+    jumps: whether components jump, on the way, from where two share a cluster to where one has several
     callback: told of every iteration; it may ask for the end
     title: what the log calls it, before the number of the iteration
     final: "exact" for a last pass over all components after a partial search, "found" for none, "auto" for one if it
@@ -49,14 +97,16 @@ class Plan:
 
     n_kept: int
     search: Search
-    rule: Rule[Any, Any]
+    stage: Callable[[Any, Data], Stage]
     regroup: bool = False
+    finds_variance: bool = False
+    jumps: bool = False
     callback: Callback | None = None
     title: str = ""
     final: str = "found"
 
 
-def run(data: Data, model: Model, plan: Plan, key: Key, save: Callable[[Fit], None] | None = None) -> Fit:
+def run(data: Data, model: Model, plan: Plan, key: Key, save: Callable[[Run], None] | None = None) -> Run:
     """From the starting parameters to convergence or `max_iter`; ends on a pass that saw the returned parameters.
 
     save: called with where the run stands after every pass that counts
@@ -64,116 +114,109 @@ def run(data: Data, model: Model, plan: Plan, key: Key, save: Callable[[Fit], No
     return proceed(data, begin(data, model, plan, key), plan, save)
 
 
-def proceed(data: Data, fit: Fit, plan: Plan, save: Callable[[Fit], None] | None = None) -> Fit:
+def proceed(data: Data, run: Run, plan: Plan, save: Callable[[Run], None] | None = None) -> Run:
     """From where a run stands to its end."""
-    while not fit.ended:
-        fit = iterate(data, fit, plan)
+    while not run.over:
+        run = iterate(data, run, plan)
         if save is not None:
-            save(fit)
-    return fit
+            save(run)
+    return run
 
 
-def begin(data: Data, model: Model, plan: Plan, key: Key) -> Fit:
+def begin(data: Data, model: Model, plan: Plan, key: Key) -> Run:
     """First lists and kept sets, and the first σ² where it follows from these."""
     search, n_kept = plan.search, plan.n_kept
     data.begin(keep=search.keeps_winners and data.placed)
-    all_kept = n_kept == len(model.centers) > 1
-    state, look = None, None
+    all_kept = n_kept == model.n_components > 1 and model.exact
+    known, look = None, None
     if not all_kept:
-        state, look = search.begin(model.components(), n_kept, data.placed, key)
+        known, look = search.begin(model.components(), n_kept, data.placed, key)
     if look is not None:
         data.each(Visit(model, look, n_kept))
         data.commit()
     if plan.regroup:
-        data.regroup(len(model.centers))
-    if plan.rule.finds_variance:
+        data.regroup(model.n_components)
+    if plan.finds_variance:
         components = model.components()
-        look = search.look(state, components, None, key)
-        visited = data.each(Visit(model, look, 1 if all_kept else n_kept))
+        look = search.look(known, components, key)
+        found = data.each(Visit(model, look, 1 if all_kept else n_kept))
         data.commit()
         if all_kept:
             data.begin(keep=False)
         else:
-            state, _ = search.learn(state, look, components, visited.seen, sampler(data, model), key)
-        model = cast(TiedSpherical, model).with_variance(visited.cost / visited.weight)
-    return Fit(key, model, plan.rule.begin(model, data), state)
+            known, _ = search.learn(known, look, components, found.stats, sampler(data, model), key)
+        model = model.with_variance(found.cost / found.weight)  # type: ignore[attr-defined]
+    stage = plan.stage(model, data)
+    return Run(key, model, Warmup(search.warmup, stage) if search.warmup else stage, known)
 
 
-def iterate(data: Data, fit: Fit, plan: Plan) -> Fit:
+def iterate(data: Data, run: Run, plan: Plan) -> Run:
     """One pass: an iteration, an E-step before the first M-step, or the last one, which sees what is returned."""
-    start, key = perf_counter(), fit.key._replace(iteration=fit.key.iteration + 1)
-    rule, model, components = plan.rule, fit.model, fit.model.components()
-    warming = fit.n_iter < plan.search.warmup
-    search = plan.search.refresh(fit.search, components)
-    factors = None if fit.last else rule.factors(model, fit.rule)
-    look = plan.search.look(search, components, factors, key)
-    job = rule.propose(model, fit.rule, look, key, fit.last)
+    start, key = perf_counter(), run.key._replace(iteration=run.key.iteration + 1)
+    stage, components = run.stage, run.stage.components(run.model)
+    known = plan.search.refresh(run.search, components)
+    look = plan.search.look(known, components, key)
+    job = stage.propose(run.model, look, key)
     totals = data.each(job)
-    step = rule.warm(model, fit.rule, totals) if warming or fit.last else rule.judge(model, fit.rule, totals, data)
-    if not step.accept:
+    step = stage.judge(run.model, totals, data)
+    if isinstance(step, Undo):
         if job.keeps:
             data.rollback()
-        return replace(fit, key=key, model=step.model, search=search, rule=step.state, last=step.done)
+        return replace(run, key=key, model=step.model, stage=step.stage, search=known)
     data.commit()
-    if fit.last:
-        return replace(fit, key=key, model=step.model, statistics=step.statistics, ended=True)
-    search, extra = plan.search.learn(search, look, components, totals.seen, sampler(data, model), key)
-    if step.ripe:
-        lists = plan.search.neighbors(search)
-        assert lists is not None
-        jumped = jump(data, cast(TiedSpherical, step.model), lists, step.statistics, key)
-        step = rule.jumped(step, jumped)
-        search = plan.search.jumped(search, jumped.one, jumped.cut, jumped.n_relabelled / data.n_points)
-    row = (
-        "warmup" if warming else "em",
-        step.bound,
-        step.J,
-        totals.n_distances + extra,
-        totals.n_moved,
-        perf_counter() - start,
-    )
-    fit = replace(
-        fit,
+    if stage.phase is None:
+        return _after(run, step, key)
+    known, extra = plan.search.learn(known, look, components, totals.stats, sampler(data, run.model), key)
+    if step.then is not None:
+        step, known = step.then(data, step, plan.search, known, key)
+    n_distances, seconds = totals.tally.n_distances + extra, perf_counter() - start
+    row = (stage.phase, step.bound, step.error, n_distances, totals.tally.n_moved, seconds)
+    run = replace(_after(run, step, key), search=known, rows=(*run.rows, row))
+    if not report(run, plan, step.change) or run.end == End.CONVERGED:
+        return run
+    last = Final(run.stage.of if isinstance(run.stage, Final) else run.stage, End.STOPPED)
+    return replace(run, model=run.standing, stage=last, end=End.STOPPED.value)
+
+
+def _after(run: Run, step: Accept, key: Key) -> Run:
+    return replace(
+        run,
         key=key,
         model=step.model,
-        rule=step.state,
-        search=search,
-        rows=(*fit.rows, row),
-        converged=step.converged,
-        last=step.done and rule.needs_last(step),
-        ended=step.done and not rule.needs_last(step),
-        statistics=step.statistics,
+        stage=step.stage or run.stage,
+        bound=step.bound,
+        error=step.error,
+        counts=step.counts,
+        n_relocated=run.n_relocated + step.n_relocated,
+        end=run.end if step.end is None else End(step.end).value,
+        over=step.stage is None,
     )
-    if not report(fit, plan, step.change):
-        return fit
-    last = not fit.ended
-    return replace(fit, model=rule.settled(fit.model, fit.rule), last=last, stopped=True)
 
 
-def assigned(data: Data, fit: Fit, plan: Plan) -> tuple[Fit, bool]:
-    """The fit after its final assignment, and whether all points keep the best of all components now.
+def assigned(data: Data, run: Run, plan: Plan) -> tuple[Run, bool]:
+    """The run after its final assignment, and whether all points keep the best of all components now.
 
     "auto" is exact where this takes no more time than the fit has taken, by the count of evaluations: those of all
     components at once cost a quarter of those along lists, or less.
     """
     if plan.search.exact or not data.placed:
-        return fit, True
-    n_distances = sum(row[HISTORY.names.index("n_distances")] for row in fit.rows)  # type: ignore[union-attr]
-    cheap = data.n_points * len(fit.model.centers) <= _CHEAPER * n_distances
+        return run, True
+    n_distances = int(run.history["n_distances"].sum())
+    cheap = data.n_points * run.model.n_components <= _CHEAPER * n_distances
     if plan.final == "found" or (plan.final == "auto" and not cheap):
-        return fit, False
+        return run, False
     start = perf_counter()
-    look = Full().look(None, fit.model.components(), None, fit.key)
-    totals = data.each(plan.rule.propose(fit.model, fit.rule, look, fit.key, True))
+    look = Full().look(None, run.model.components(), run.key)
+    totals = data.each(run.stage.final(run.model, look, run.key))
     data.commit()
-    step = plan.rule.warm(fit.model, fit.rule, totals)
+    step = run.stage.measured(run.model, totals)
     logger.info(
         plan.title + "final assignment by all components: J %.6g, %d moved, %.3f s",
-        step.J,
-        totals.n_moved,
+        step.error,
+        totals.tally.n_moved,
         perf_counter() - start,
     )
-    return replace(fit, model=step.model, statistics=step.statistics), True
+    return replace(run, model=step.model, bound=step.bound, error=step.error, counts=step.counts), True
 
 
 def sampler(data: Data, model: Model) -> Sample:
@@ -181,28 +224,28 @@ def sampler(data: Data, model: Model) -> Sample:
     return partial(_sample, data, model)
 
 
-def _sample(data: Data, model: Model, rows: NDArray[np.int64]) -> tuple[Floats, Kept]:
+def _sample(data: Data, model: Model, rows: NDArray[np.int64]) -> tuple[Rows, Kept]:
     taken = data.take(rows)
     assert taken.kept is not None
     return model.embed(taken.X), taken.kept
 
 
-def report(fit: Fit, plan: Plan, change: float) -> bool:
+def report(run: Run, plan: Plan, change: float) -> bool:
     """The last row of the history, to the log and to the callback; says whether that asks for the end."""
-    row = dict(zip(HISTORY.names or (), fit.rows[-1], strict=True))
+    row, n_iter = dict(zip(HISTORY.names or (), run.rows[-1], strict=True)), len(run.rows)
     logger.info(
         plan.title + "iteration %d: F %.6f, J %.6g, %d moved, %.3f s",
-        fit.n_iter,
+        n_iter,
         row["lower_bound"],
         row["quantization_error"],
         row["n_moved"],
         row["seconds"],
-        extra={"iteration": fit.n_iter},
+        extra={"iteration": n_iter},
     )
     if plan.callback is None:
         return False
-    more = {"start": fit.key.run + 1, "change": change, "agreement": plan.search.agreement(fit.search)}
-    return plan.callback({"iteration": fit.n_iter, **row, **more}, fit)
+    more = {"start": run.key.run + 1, "change": change, "agreement": plan.search.agreement(run.search)}
+    return plan.callback({"iteration": n_iter, **row, **more}, run)
 
 
 def hard_start(data: Data, model: Model, exact: bool) -> Model:
@@ -214,6 +257,10 @@ def hard_start(data: Data, model: Model, exact: bool) -> Model:
     if not data.placed:
         data.each(NearestStart(model.centers, None if exact else Cells(model.centers)))
         data.commit()
-    shape = model.scatter_shape
-    scatter = None if shape is None else data.each(ScatterOf(shape))
-    return model.maximise(data.each(HardSums(model)), scatter)
+    prior = None if model.prior is None else data.each(model.prior)
+    return model.maximise(data.each(HardMoments(model)), prior)
+
+
+def history(rows: Sequence[tuple]) -> NDArray:
+    """The rows as a structured array, one row an iteration."""
+    return np.array(list(rows), dtype=HISTORY)

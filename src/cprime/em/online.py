@@ -11,16 +11,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime import kernels
 from cprime._random import Key
 from cprime.block import Block, Kept
 from cprime.em.expectation import Totals
-from cprime.em.mixture_rule import MixtureRule
+from cprime.em.mixture import EM
 from cprime.execution import Data
 from cprime.model import Model, TiedSpherical
 from cprime.search import Full, Look
 from cprime.search.full import LookAtAll
-from cprime.statistics import Statistics
 
 ALL = LookAtAll()
 
@@ -41,7 +39,7 @@ class Batch:
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = True
 
-    def __call__(self, block: Block, before: Kept | None) -> tuple[Kept, "Won"]:
+    def __call__(self, block: Block, before: Kept | None) -> tuple[Kept, "BatchWins"]:
         model = self.model
         kept, n_distances, _ = self.look(block, block.embedded(model.embed), before, model.components(), 1)
         C = len(model.centers)
@@ -49,42 +47,42 @@ class Batch:
         place = np.empty(C, dtype=np.int32)
         place[ids] = np.arange(len(ids), dtype=np.int32)
         weight, places = block.sample_weight, place[kept.ids[:, :1]]
-        counts, sums = kernels.accumulate(block.X, places, None, weight, n_components=len(ids))
-        J = model.quantization_error(block, kept)
-        return kept, Won(ids, counts, sums, block.weight, J, n_distances, block.count())
+        counts, sums = block.X.accumulate(places, None, weight, n_components=len(ids))
+        J = model.error_of(block, kept)
+        return kept, BatchWins(ids, counts, sums, block.weight, J, n_distances, block.count())
 
 
 @dataclass(frozen=True)
-class Won:
+class BatchWins:
     """What a batch gives to the centers that win any of it; additive.
 
     ids (m,) int32, rising    counts (m,): Σ w_n    sums (m, D): Σ w_n x_n [data units]
-    weight, quantization_error, n_distances, n_heavy: of all points of the batch
+    weight, error, n_distances, n_weighted: of all points of the batch
     """
 
     ids: NDArray[np.int32]
     counts: NDArray[np.float64]
     sums: NDArray[np.float64]
     weight: float
-    quantization_error: float
+    error: float
     n_distances: int
-    n_heavy: int
+    n_weighted: int
 
-    def __add__(self, other: "Won") -> "Won":
+    def __add__(self, other: "BatchWins") -> "BatchWins":
         ids = np.union1d(self.ids, other.ids).astype(np.int32)
         counts, sums = np.zeros(len(ids)), np.zeros((len(ids), self.sums.shape[1]))
         for part in (self, other):
             places = np.searchsorted(ids, part.ids)
             counts[places] += part.counts
             sums[places] += part.sums
-        J = self.quantization_error + other.quantization_error
-        n_distances, n_heavy = self.n_distances + other.n_distances, self.n_heavy + other.n_heavy
-        return Won(ids, counts, sums, self.weight + other.weight, J, n_distances, n_heavy)
+        J = self.error + other.error
+        n_distances, n_weighted = self.n_distances + other.n_distances, self.n_weighted + other.n_weighted
+        return BatchWins(ids, counts, sums, self.weight + other.weight, J, n_distances, n_weighted)
 
 
 def k_means_step(
     model: TiedSpherical, counts: NDArray[np.float64], data: Data, decay: float, look: Look = ALL
-) -> tuple[TiedSpherical, NDArray[np.float64], Won]:
+) -> tuple[TiedSpherical, NDArray[np.float64], BatchWins]:
     """Each center moves towards the mean of the batch's points that it wins, by a rate of its own: (9.5).
 
     counts (C,): weight that each center has won before. Returns the model, the new counts, and what the batch gave.
@@ -98,35 +96,34 @@ def k_means_step(
     before = few.centers.astype(np.float64)
     moved = before + rate(n, seen[ids], decay)[:, np.newaxis] * (sums / n[:, np.newaxis] - before)
     # a batch of points at these places has these means, whatever the model makes of means
-    there = Statistics(seen[ids], seen[ids][:, np.newaxis] * moved, float(seen[ids].sum()), 0.0)
+    there = few.recentred(seen[ids], seen[ids][:, np.newaxis] * moved, 0.0)[0].centers
     centers = model.centers.copy()
-    centers[ids] = few.recentred(there)[0].centers
+    centers[ids] = there
     share = float(rate(won.weight, seen.sum(), decay))
     mean_square = model.variance * model.n_features
-    mean_square += share * (won.quantization_error / won.weight - mean_square)
+    mean_square += share * (won.error / won.weight - mean_square)
     return replace(model, centers=centers).with_variance(mean_square), seen, won
 
 
 def mixture_step(
-    model: Model, counts: NDArray[np.float64], data: Data, rule: MixtureRule, decay: float, key: Key
+    model: Model, counts: NDArray[np.float64], data: Data, stage: EM, decay: float, key: Key
 ) -> tuple[Model, NDArray[np.float64], Totals]:
-    """Stepwise EM (Cappé & Moulines 2009): sufficient statistics move towards those of the batch, then the M-step.
+    """Stepwise EM (Cappé & Moulines 2009): moments move towards those of the batch, then the M-step.
 
     counts (C,): weight that each component has won before. Returns the model, the new counts, and the batch's totals.
     """
-    look = Full().look(None, model.components(), None, key)
-    state = rule.begin(model, data)
-    totals = data.each(rule.propose(model, state, look, key, False))
-    statistics, scatter = totals.statistics, state.scatter
-    seen = float(counts.sum())
-    share = float(rate(statistics.weight, seen + statistics.weight, decay)) if seen else 1.0
-    new = statistics.scaled(1 / statistics.weight)
-    if scatter is not None:
-        scatter = scatter.scaled(1 / statistics.weight)
+    look = Full().look(None, model.components(), key)
+    prior = stage.begun(model, data).prior
+    totals = data.each(stage.propose(model, look, key))
+    weight, seen = totals.tally.weight, float(counts.sum())
+    share = float(rate(weight, seen + weight, decay)) if seen else 1.0
+    new = totals.moments.scaled(1 / weight)
+    if prior is not None:
+        prior = prior.scaled(1 / weight)
     if share < 1:
-        old, old_scatter = model.remembered(counts / seen)
+        old, old_prior = model.remembered(counts / seen)
         new = old.scaled(1 - share) + new.scaled(share)
-        if scatter is not None and old_scatter is not None:
-            scatter = old_scatter.scaled(1 - share) + scatter.scaled(share)
-    counts = (seen + statistics.weight) * new.counts / new.counts.sum()
-    return model.maximise(new, scatter), counts, totals
+        if prior is not None and old_prior is not None:
+            prior = old_prior.scaled(1 - share) + prior.scaled(share)
+    counts = (seen + weight) * new.counts / new.counts.sum()
+    return model.maximise(new, prior), counts, totals

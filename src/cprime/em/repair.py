@@ -7,17 +7,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime import kernels
 from cprime.block import Block, Kept
 from cprime.execution import Data
-from cprime.kernels.native import Floats
-from cprime.kernels.sparse import dense
+from cprime.kernels import Floats
 from cprime.model import TiedSpherical
-from cprime.statistics import Statistics
 
 logger = logging.getLogger("cprime")
 
-_LOST = 2.0**-20  # share of a point's weight below which what stays behind is made anew
+_CANCELLED = 2.0**-20  # share of a point's weight below which what stays behind is made anew
 
 
 @dataclass(frozen=True)
@@ -75,49 +72,53 @@ class Accumulated:
     def __call__(self, block: Block, kept: Kept | None) -> tuple[None, NDArray[np.float64]]:
         assert kept is not None
         ids = kept.ids[:, :1]
-        sums = kernels.accumulate(block.X, ids, None, block.sample_weight, n_components=self.n_components)
+        sums = block.X.accumulate(ids, None, block.sample_weight, n_components=self.n_components)
         return None, np.column_stack(sums)
 
 
 def relocate_empty(
-    data: Data, model: TiedSpherical, statistics: Statistics, members: NDArray[np.int64]
-) -> tuple[TiedSpherical, Statistics, int]:
+    data: Data,
+    model: TiedSpherical,
+    counts: NDArray[np.float64],
+    sums: NDArray[np.float64],
+    error: float,
+    members: NDArray[np.int64],
+) -> tuple[TiedSpherical, NDArray[np.float64], NDArray[np.float64], float, int]:
     """Puts each empty component on a point of its own; returns what is then true and how many were moved.
 
     The point leaves its winner's sums and squares, so J falls. A component is never emptied for another's sake.
-    members (C,): points of positive weight by winner
+    counts (C,), sums (C, D), error: Σ w_n and Σ w_n x_n by winner, and J    members (C,): points of positive weight
     """
-    empty = np.flatnonzero(statistics.counts == 0)
+    empty = np.flatnonzero(counts == 0)
     if not len(empty):
-        return model, statistics, 0
+        return model, counts, sums, error, 0
     resolution = 4 * model.n_features * model.variance_floor  # a mean of equal points may be so far from them
     far = data.each(Farthest(len(empty), resolution, members == 1))
     taken = data.take(far.rows)
-    points = dense(taken.X)
-    centers, members = model.centers.copy(), members.copy()
-    counts, sums, squares = statistics.counts.copy(), statistics.sums.copy(), float(statistics.squares)
-    places, lost = [], False
+    points = taken.X.dense()
+    centers, members, squares = model.centers.copy(), members.copy(), error
+    after, moments = counts.copy(), sums.copy()
+    places, cancelled = [], False
     for component, i in zip(empty, range(len(far.rows)), strict=False):
         winner, weight = far.winners[i], 1.0 if taken.sample_weight is None else taken.sample_weight[i]
         if members[winner] == 1:
             continue
         members[winner] -= 1
         moment = weight * points[i].astype(np.float64)
-        sums[winner] -= moment
-        counts[winner] -= weight
-        lost |= bool(counts[winner] < _LOST * weight)
-        sums[component], counts[component], centers[component] = moment, weight, points[i]
+        moments[winner] -= moment
+        after[winner] -= weight
+        cancelled |= bool(after[winner] < _CANCELLED * weight)
+        moments[component], after[component], centers[component] = moment, weight, points[i]
         squares -= weight * float(far.distances[i])
         places.append((far.rows[i], component))
     if not places:
-        return model, statistics, 0
+        return model, counts, sums, error, 0
     rows, components = (np.array(column) for column in zip(*places, strict=True))
     data.edit(rows, components.astype(np.int32))
-    if lost:  # a point was so heavy that rounding is what it has left of the others
-        sums = data.each(Accumulated(len(counts)))
-        counts, sums = sums[:, 0].copy(), sums[:, 1:].copy()
+    if cancelled:  # a point was so heavy that rounding is what it has left of the others
+        anew = data.each(Accumulated(len(counts)))
+        after, moments = anew[:, 0].copy(), anew[:, 1:].copy()
     logger.info("%d empty cluster(s) moved to the farthest points", len(places))
-    rounding = 64 * float(np.finfo(np.float64).eps) * float(statistics.squares)
+    rounding = 64 * float(np.finfo(np.float64).eps) * error
     squares = max(squares, 0.0) + rounding  # J is not said to be less than it is
-    statistics = replace(statistics, counts=counts, sums=sums, squares=squares)
-    return replace(model, centers=centers), statistics, len(places)
+    return replace(model, centers=centers), after, moments, squares, len(places)

@@ -10,13 +10,13 @@ from cprime._random import Key, Purpose
 from cprime.block import Kept
 from cprime.estimators.validation import check_integer
 from cprime.execution import Data
-from cprime.kernels.native import Floats, computing
+from cprime.kernels import Rows, computing
 from cprime.model import Model
 from cprime.search.certificate import certify
 from cprime.search.nearby import Nearby
 
 
-def near_best(model: Model, nearby: Nearby, X: Floats) -> NDArray[np.int32]:
+def near_best(model: Model, nearby: Nearby, X: Rows) -> NDArray[np.int32]:
     """A good component of each row: (n,)."""
     return nearby.find(model.embed(X), 1)[0][:, 0]
 

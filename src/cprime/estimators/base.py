@@ -13,7 +13,6 @@ from cprime import __version__, checkpoints, em
 from cprime._random import Key, Purpose
 from cprime.block import Block, Kept
 from cprime.checkpoints import Checkpoint, Runs
-from cprime.em.expectation import Visit
 from cprime.estimators.approximate import Approximate
 from cprime.estimators.opening import opened
 from cprime.estimators.quality import certificate_text, remarks, warn_if_poor
@@ -21,8 +20,7 @@ from cprime.estimators.stored import Stored
 from cprime.estimators.validation import resolve_init
 from cprime.estimators.watching import CallbackSupportMixin, Watch, unfitted_copy
 from cprime.execution import Data
-from cprime.kernels import instruction_set
-from cprime.kernels.native import computing
+from cprime.kernels import computing, instruction_set
 from cprime.model import Model
 from cprime.search import Full, Search
 from cprime.search.certificate import certify
@@ -85,8 +83,8 @@ class Saver:
     run: int
     runs: Runs
 
-    def __call__(self, fit: em.Fit) -> None:
-        self.checkpoint.save(replace(self.runs, run=self.run, fit=fit))
+    def __call__(self, run: em.Run) -> None:
+        self.checkpoint.save(replace(self.runs, run=self.run, fit=run))
 
 
 @contextmanager
@@ -164,14 +162,14 @@ class Clusterer(Approximate, CallbackSupportMixin, Stored):
             raise ValueError(f"n_samples={data.n_points} should be >= {name}={self._n_components()}.")
         return data
 
-    def _set_run(self, fit: em.Fit, n_kept: int) -> None:
+    def _set_run(self, fit: em.Run, n_kept: int) -> None:
         """The fitted attributes that follow from where a run stands."""
         raise NotImplementedError
 
-    def _standing(self, fit: em.Fit, plan: em.Plan) -> Self:
+    def _standing(self, fit: em.Run, plan: em.Plan) -> Self:
         """A copy, fitted as far as a run has come."""
         view = unfitted_copy(self)
-        view._set_run(replace(fit, model=plan.rule.settled(fit.model, fit.rule)), plan.n_kept)
+        view._set_run(replace(fit, model=fit.standing), plan.n_kept)
         return view
 
     def _best_run(
@@ -182,19 +180,19 @@ class Clusterer(Approximate, CallbackSupportMixin, Stored):
         plan: em.Plan,
         key: Key,
         given: tuple[Any, Any, Any],
-    ) -> em.Fit:
+    ) -> em.Run:
         """Runs from `n_init` starts; keeps the one of greatest F (least J), what it found, and its certificate.
 
         first_model: makes the starting parameters of the data and the starting centers
         given: X, y and sample_weight, for callbacks of scikit-learn
         """
-        init = resolve_init(init, self._n_components(), data, plan.rule.jumps)
+        init = resolve_init(init, self._n_components(), data, plan.jumps)
         checkpoint, runs = self._checkpoint_of(data, key)
         if checkpoint is not None:
             key = key._replace(seed=checkpoint.description["seed"])
         n_runs = 1 if is_given(init) else self.n_init
         watch = Watch(self, given, lambda fit: self._standing(fit, plan))
-        plan = replace(plan, callback=lambda row, fit: watch(row, fit, fit.last or fit.ended))
+        plan = replace(plan, callback=lambda row, fit: watch(row, fit, fit.end is not None))
         with watch.fit(n_runs, self.max_iter + plan.search.warmup), _left(checkpoint):
             for run in range(runs.run, n_runs):
                 save = None if checkpoint is None else Saver(checkpoint, run, runs)
@@ -206,11 +204,11 @@ class Clusterer(Approximate, CallbackSupportMixin, Stored):
                         model = first_model(data, centers, plan.search.exact)
                         fit = em.run(data, model, plan, key._replace(run=run), save)
                     fit, found = self._found(data, fit, plan)
-                if runs.best is None or fit.lower_bound > runs.best.lower_bound:
+                if runs.best is None or fit.bound > runs.best.bound:
                     runs = Runs(run + 1, None, fit, found)
                 else:
                     runs = replace(runs, run=run + 1, fit=None)
-                if fit.stopped:
+                if watch.asked or fit.end == em.End.STOPPED:
                     break
             assert runs.best is not None
             assert runs.found is not None
@@ -221,16 +219,16 @@ class Clusterer(Approximate, CallbackSupportMixin, Stored):
         warn_if_poor(self, 5)  # where the user called fit
         return runs.best
 
-    def _log_end(self, fit: em.Fit) -> None:
+    def _log_end(self, fit: em.Run) -> None:
         """The last line of a fit."""
-        ended = "converged" if fit.converged else "stopped" if fit.stopped else "ended at max_iter"
+        ended = "ended at max_iter" if fit.end == em.End.MAX_ITER else fit.end
         text = certificate_text(self)
         logger.info(
             "%s after %d iterations: F %.6f, J %.6g%s",
             ended,
-            fit.n_iter,
-            fit.lower_bound,
-            fit.quantization_error,
+            len(fit.rows),
+            fit.bound,
+            fit.error,
             "" if text is None else f"; {text}",
         )
 
@@ -276,22 +274,23 @@ class Clusterer(Approximate, CallbackSupportMixin, Stored):
         """Where the centers start; points may then keep a near one."""
         return place(data, self._n_components(), init, key.random_state(Purpose.START))
 
-    def _found(self, data: Data, fit: em.Fit, plan: em.Plan) -> tuple[em.Fit, dict[str, Any]]:
+    def _found(self, data: Data, fit: em.Run, plan: em.Plan) -> tuple[em.Run, dict[str, Any]]:
         """A run that has ended after its final assignment, and what is to be remembered of it beside the parameters."""
         if not data.placed:
-            data.each(Visit(fit.model, Full().look(None, fit.model.components(), None, fit.key), 1))
+            data.each(em.Visit(fit.model, Full().look(None, fit.model.components(), fit.key), 1))
         found = {"neighbors": plan.search.neighbors(fit.search), "certificate": self._certified(data, fit, plan)}
         fit, exact = em.assigned(data, fit, plan)
         return fit, {**found, "labels": self._kept_labels(data), "final_assignment": "exact" if exact else "found"}
 
-    def _certified(self, data: Data, fit: em.Fit, plan: em.Plan) -> dict[str, Any] | None:
+    def _certified(self, data: Data, fit: em.Run, plan: em.Plan) -> dict[str, Any] | None:
         """The certificate of a partial search, before the final assignment."""
         if plan.search.exact or not self.certificate:
             return None
         m = min(self.certificate, data.n_points)
         rows = fit.key.generator(Purpose.CERTIFICATE).choice(data.n_points, m, replace=False)
         points, kept = em.sampler(data, fit.model)(np.sort(rows))
-        return certify(points, plan.rule.judged(kept), fit.model.components(), plan.rule.scale(fit.model))
+        kept, scale = fit.stage.certified(fit.model, kept)
+        return certify(points, kept, fit.model.components(), scale)
 
     def _kept_labels(self, data: Data) -> Any:
         """The labels as they are, lazy of Dask's data; those of a checkpoint in memory."""
@@ -320,11 +319,10 @@ class Clusterer(Approximate, CallbackSupportMixin, Stored):
         data = self._opened(X, sample_weight)
         model = self._parameters()
         with computing(self.n_threads):
-            rule = em.MixtureRule(1, 0.0, self._n_active())
-            look = Full().look(None, model.components(), None, _ANY)
-            statistics = data.each(rule.propose(model, None, look, _ANY, True)).statistics
+            stage = em.EM(em.MixtureSettings(1, 0.0, self._n_active()))
+            tally = data.each(stage.propose(model, Full().look(None, model.components(), _ANY), _ANY)).tally
             total, weight = data.each(LogLikelihood(model))
-            free_energy, log_likelihood = em.free_energy(model, statistics), total / weight
-            entropy = statistics.entropy / statistics.weight
+            free_energy, log_likelihood = em.free_energy(model, tally), total / weight
+            entropy = tally.entropy / tally.weight
             gap = float(log_likelihood - free_energy)
         return Bounds(float(free_energy), float(log_likelihood), gap, float(entropy))

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from cprime.kernels.native import Floats
+from cprime.kernels import Floats
 
 
 def kept_entries(kept: NDArray[np.int32], values: Floats, n_components: int, sparse: bool) -> Floats | csr_array:

@@ -17,7 +17,7 @@ from cprime.estimators.nearest_center import (
     euclidean_distances,
     nearest_with_squares,
 )
-from cprime.kernels.native import computing
+from cprime.kernels import Rows, computing
 from cprime.model import Model
 from cprime.search.nearby import Nearby
 
@@ -75,7 +75,7 @@ class FittedKMeans(NearestCenter):
         return found[:, 0].astype(np.int32), distances
 
     @property
-    def _distances_to(self) -> Callable[[NDArray, NDArray], NDArray]:
+    def _distances_to(self) -> Callable[[NDArray, Rows], NDArray]:
         return euclidean_distances if self.metric == "euclidean" else cosine_distances
 
     def transform(self, X: Any) -> NDArray:

@@ -14,37 +14,33 @@ from sklearn.mixture import GaussianMixture as SklearnMixture
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from cprime import kernels
 from cprime.estimators.approximate import near_best
 from cprime.estimators.base import Clusterer, LogLikelihood
 from cprime.estimators.entries import kept_entries
-from cprime.estimators.mixture_parameters import covariances_of_factors, in_double, mahalanobis, make, precisions
 from cprime.estimators.quality import say_truncated
 from cprime.estimators.validation import check_integer, resolve_n_active
 from cprime.execution import Data
-from cprime.kernels.native import computing
-from cprime.model import Model, TiedSpherical
+from cprime.kernels import Rows, computing, posterior
+from cprime.model import FAMILIES, Model
 from cprime.search.nearby import Nearby
 
 
-def best_of(model: Model, X: NDArray) -> NDArray[np.int32]:
+def best_of(model: Model, X: Rows) -> NDArray[np.int32]:
     """The best component of each row: (n,)."""
     return model.components().best(model.embed(X), 1)[0][:, 0]
 
 
-def _best_with_distances(
-    model: Model, distances: Callable[[NDArray, NDArray[np.int32]], NDArray[np.float64]], X: NDArray
-) -> NDArray[np.float64]:
+def _best_with_distances(model: Model, X: Rows) -> NDArray[np.float64]:
     """The best component of each row and the distance of its mean, side by side: (n, 2)."""
     labels = best_of(model, X)
-    return np.column_stack([labels.astype(np.float64), distances(X, labels)])
+    return np.column_stack([labels.astype(np.float64), model.distances(X, labels)])
 
 
-def _truncated(model: Model, nearby: Nearby | None, n_kept: int, sparse: bool, X: NDArray) -> NDArray | csr_array:
+def _truncated(model: Model, nearby: Nearby | None, n_kept: int, sparse: bool, X: Rows) -> NDArray | csr_array:
     """The truncated posterior of each row, of the best of all components or of those nearby: (n, C)."""
     points = model.embed(X)
     ids, costs = model.components().best(points, n_kept) if nearby is None else nearby.find(points, n_kept)
-    responsibilities = kernels.posterior(costs, model.scale).responsibilities
+    responsibilities = posterior(costs, model.scale).responsibilities
     return kept_entries(ids, responsibilities, len(model.centers), sparse)
 
 
@@ -83,11 +79,9 @@ class FittedMixture(DensityMixin, Clusterer):
     n_active_: int = _implied(lambda m: resolve_n_active(m.n_active, len(m.means_), m.assignment))
     means_: NDArray
     weights_: NDArray
-    covariances_: Any = _implied(
-        lambda m: covariances_of_factors(m.covariance_type_, m.precisions_cholesky_), "precisions_cholesky_"
-    )
-    precisions_: Any = _implied(lambda m: precisions(m.covariance_type_, m.covariances_)[0])
-    precisions_cholesky_: Any = _implied(lambda m: precisions(m.covariance_type_, m.covariances_)[1], "covariances_")
+    covariances_: Any = _implied(lambda m: m._parameters().attributes()["covariances_"], "precisions_cholesky_")
+    precisions_: Any = _implied(lambda m: m._parameters().attributes()["precisions_"])
+    precisions_cholesky_: Any = _implied(lambda m: m._parameters().attributes()["precisions_cholesky_"], "covariances_")
     covariance_type: str
     covariance_type_: str = _implied(lambda m: m.covariance_type)
     equal_weights_: bool = _implied(lambda m: m.weights == "equal" and len(set(m.weights_)) == 1, "weights_")
@@ -101,13 +95,10 @@ class FittedMixture(DensityMixin, Clusterer):
         self.equal_weights_ = model.weights is None
         self.means_ = model.centers
         self.weights_ = np.full(C, 1 / C, dtype) if model.weights is None else model.weights.astype(dtype)
-        found = model.covariances, *precisions(self.covariance_type, model.covariances)
-        self.covariances_, self.precisions_, self.precisions_cholesky_ = (
-            value if self.covariance_type == "tied_spherical" else value.astype(dtype) for value in found
-        )
-        self.__dict__.pop("variance_", None)  # of another family that was fitted before
-        if isinstance(model, TiedSpherical):
-            self.variance_ = model.variance
+        for family in FAMILIES.values():  # of another family that was fitted before
+            for name in family.attribute_names:
+                self.__dict__.pop(name, None)
+        self.__dict__.update(model.attributes())
         self.counts_ = counts
         self.n_active_ = 1 if self.assignment == "hard" else n_active
         self.history_ = history
@@ -118,8 +109,11 @@ class FittedMixture(DensityMixin, Clusterer):
         weights = None if self.equal_weights_ else np.asarray(self.weights_, dtype=np.float64)
         means = np.asarray(self.means_)
         means = np.ascontiguousarray(means, means.dtype if means.dtype in (np.float32, np.float64) else np.float64)
-        covariances = in_double(self.covariance_type_, self.covariances_, self.precisions_cholesky_)
-        return make(self.covariance_type_, means, covariances, reg_covar, weights)
+        family = FAMILIES[self.covariance_type_]
+        given = {name: vars(self)[name] for name in family.attribute_names if name in vars(self)}
+        if not given:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {family.attribute_names[0]!r}")
+        return family.of(given, means, weights, reg_covar)
 
     def _warn_not_converged(self) -> None:
         warnings.warn(
@@ -197,8 +191,7 @@ class FittedMixture(DensityMixin, Clusterer):
         data = self._opened(X)
         with computing(self.n_threads):
             model = self._parameters()
-            distances = partial(mahalanobis, self.covariance_type_, model.centers, self.precisions_cholesky_)
-            found = np.asarray(data.map(partial(_best_with_distances, model, distances), 2, np.float64))
+            found = np.asarray(data.map(partial(_best_with_distances, model), 2, np.float64))
         return found[:, 0].astype(np.int32), found[:, 1]
 
     def predict_proba(self, X: Any, sparse: bool = False, approximate: bool = False) -> NDArray | csr_array:

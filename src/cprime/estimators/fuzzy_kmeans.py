@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from cprime import fuzzy, kernels, storage
+from cprime import fuzzy, storage
 from cprime.block import Block
 from cprime.estimators.nearest_center import Arrays
 from cprime.estimators.prototypes import Graded
@@ -20,6 +20,7 @@ from cprime.estimators.validation import (
 )
 from cprime.estimators.watching import CallbackSupportMixin, Watch, unfitted_copy, with_callbacks
 from cprime.estimators.whole import whole
+from cprime.kernels import as_rows
 from cprime.seeding import is_given, start
 
 _LARGEST_EXPONENT = 700.0  # of e, in float64
@@ -181,6 +182,7 @@ class FuzzyKMeans(CallbackSupportMixin, Arrays, Graded):
         watch = Watch(self, (X, y, sample_weight), lambda fit: unfitted_copy(self)._set_run(fit, n_active))
         X = self._validated(X, reset=True)
         weights = check_weights(sample_weight, X)
+        X = as_rows(X)
         random_state = check_random_state(self.random_state)
         best, n_starts = None, 1 if is_given(self.init) else self.n_init
         with watch.fit(n_starts, self.max_iter):
@@ -210,7 +212,7 @@ class FuzzyKMeans(CallbackSupportMixin, Arrays, Graded):
                     break
         assert best is not None
         self._set_run(best, n_active)
-        labels, squared = kernels.nearest(X, best.centers, n_threads=self.n_threads)
+        labels, squared = X.nearest(best.centers, n_threads=self.n_threads)
         self.labels_ = labels[:, 0]
         self.inertia_ = Block(X, weights).weighted_sum(squared[:, 0])
         self.objective_ = best.objective
@@ -258,5 +260,5 @@ class FuzzyKMeans(CallbackSupportMixin, Arrays, Graded):
         """
         X = self._validated(X, reset=False)
         weights = check_weights(sample_weight, X)
-        found = fuzzy.expect(X, self.cluster_centers_, self._rule(), self.n_active_, weights, self.n_threads)
+        found = fuzzy.expect(as_rows(X), self.cluster_centers_, self._rule(), self.n_active_, weights, self.n_threads)
         return -found.objective

@@ -1,6 +1,7 @@
 """Gaussian mixtures: each point keeps its C′ best components, from k-means (C′ = 1) to exact EM (C′ = C)."""
 
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 from typing import Any, Self
 
@@ -15,7 +16,6 @@ from cprime.estimators.kmeans import KMeans
 from cprime.estimators.mixture_parameters import (
     Given,
     check_means_init,
-    check_precisions_init,
     check_weights_init,
 )
 from cprime.estimators.validation import (
@@ -31,8 +31,8 @@ from cprime.estimators.validation import (
 from cprime.estimators.watching import with_callbacks
 from cprime.estimators.whole import whole
 from cprime.execution import Data
-from cprime.kernels.native import computing
-from cprime.model import Model
+from cprime.kernels import computing
+from cprime.model import FAMILIES, Model
 from cprime.search import Full, Search
 
 _KMEANS_ITERATIONS = 30  # at most, of the k-means that a mixture starts from
@@ -268,7 +268,7 @@ class GaussianMixture(FittedMixture):
             plan, (init, given) = self._plan(data), self._start(data)
             fit = self._best_run(data, init, given.first_model, plan, key, (X, y, sample_weight))
             self._set_run(fit, plan.n_kept)
-        if not (fit.converged or fit.stopped or self.assignment == "posterior"):
+        if fit.end == em.End.MAX_ITER and self.assignment != "posterior":
             self._warn_not_converged()
         self._end_checkpoint()
         return self
@@ -279,16 +279,22 @@ class GaussianMixture(FittedMixture):
         search = resolve_search(self, self.n_components, n_active, data.n_points)
         refuse_exchange(search)
         finds_variance = (
-            self.covariance_type == "tied_spherical"
+            FAMILIES[self.covariance_type].finds_variance
             and self.weights == "equal"
             and self.precisions_init is None
             and not (self.warm_start and hasattr(self, "means_"))
         )
         momentum = resolve_momentum(self.momentum, self.n_components, self.assignment, search)
-        rule = em.MixtureRule(
-            self.max_iter, self.tol, n_active, self.assignment, finds_variance, momentum, self._bound_before()
+        settings = em.MixtureSettings(self.max_iter, self.tol, n_active, self.assignment)
+        stage = (em.Momentum if momentum else em.EM)(settings, last=self._bound_before())
+        return em.Plan(
+            n_active,
+            search,
+            stage.begun,
+            resolve_regroup(search, data),
+            finds_variance=finds_variance,
+            final=self.final_assignment,
         )
-        return em.Plan(n_active, search, rule, resolve_regroup(search, data), final=self.final_assignment)
 
     @whole
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -321,15 +327,14 @@ class GaussianMixture(FittedMixture):
         data = self._opened(X, sample_weight, reset=first)
         counts, rows = (np.zeros(C), em.history([])) if first else (self.counts_, self.history_)
         key = Key(int(check_random_state(self.random_state).randint(2**31)), iteration=len(rows))
-        rule = em.MixtureRule(1, 0.0, n_active, self.assignment)
+        stage = em.EM(em.MixtureSettings(1, 0.0, n_active, self.assignment))
         with computing(self.n_threads):
             model = self._first_batch(data, key) if first else self._parameters(self.reg_covar)
             self.labels_ = self._winners(data, model)
             data.begin(keep=False)
-            new, counts, totals = em.mixture_step(model, counts, data, rule, decay, key)
-            found = totals.statistics
-            bound = em.free_energy(model, found)
-        row = ("online", bound, found.quantization_error, totals.n_distances, totals.n_moved, perf_counter() - begin)
+            new, counts, totals = em.mixture_step(model, counts, data, stage, decay, key)
+            tally, bound = totals.tally, em.free_energy(model, totals.tally)
+        row = ("online", bound, totals.moments.error, tally.n_distances, tally.n_moved, perf_counter() - begin)
         self._set_parameters(new, counts, np.concatenate([rows, em.history([row])]), n_active)
         self.lower_bound_, self.converged_ = bound, False
         self.neighbors_ = self.certificate_ = None
@@ -355,23 +360,24 @@ class GaussianMixture(FittedMixture):
     def _start(self, data: Data) -> tuple[Any, Given]:
         """Where the means start, and what else is given."""
         C, D = self.n_components, data.n_features
-        covariance_type, reg_covar, free = self.covariance_type, self.reg_covar, self.weights == "free"
+        reg_covar, free = self.reg_covar, self.weights == "free"
         if self.warm_start and hasattr(self, "means_"):
             self._check_goes_on("warm_start")
             if self.means_.shape != (C, D):
                 raise ValueError(f"warm_start needs means_ of shape {(C, D)}, got {self.means_.shape}.")
-            fitted = self._parameters()
-            kept = fitted.weights if free else None
-            return self.means_, Given(covariance_type, reg_covar, True, kept, np.asarray(fitted.covariances), free)
+            return self.means_, Given.like(self._parameters(reg_covar))
         weights = check_weights_init(self.weights_init, self.weights, C)
-        covariances = check_precisions_init(self.precisions_init, covariance_type, C, D)
+        family, precisions = FAMILIES[self.covariance_type], self.precisions_init
+        if precisions is not None:
+            family.starting(np.zeros((C, D)), None, reg_covar, precisions)  # refused before anything is computed
         means = self.means_init is not None
         init = self.init_params
         if means:
             init = check_means_init(self.means_init, data, C)
         if isinstance(init, str) and init == "auto":
             init = "kmeans"
-        return init, Given(covariance_type, reg_covar, means, weights if free else None, covariances, free)
+        shaped = partial(family.starting, reg_covar=reg_covar, precisions=precisions)
+        return init, Given(shaped, means, weights if free else None, precisions is not None, free)
 
     def _centers(self, data: Data, init: Any, key: Key) -> NDArray:
         if not (isinstance(init, str) and init == "kmeans"):
@@ -379,14 +385,14 @@ class GaussianMixture(FittedMixture):
             return super()._centers(data, init, key)
         k_means = KMeans(self.n_components, max_iter=_KMEANS_ITERATIONS)
         plan = replace(k_means._plan(data), title="start, k-means: ")
-        init = resolve_init("auto", self.n_components, data, plan.rule.jumps)
+        init = resolve_init("auto", self.n_components, data, plan.jumps)
         model = k_means._first_model(data, super()._centers(data, init, key), False)
         centers = em.run(data, model, plan, key).model.centers
         data.begin(keep=True)
         return centers
 
-    def _set_run(self, fit: em.Fit, n_kept: int) -> None:
-        assert fit.statistics is not None
-        self._set_parameters(fit.model, fit.statistics.counts, em.history(fit.rows), n_kept)
-        self.lower_bound_ = fit.lower_bound
-        self.converged_ = fit.converged
+    def _set_run(self, fit: em.Run, n_kept: int) -> None:
+        assert fit.counts is not None
+        self._set_parameters(fit.model, fit.counts, fit.history, n_kept)
+        self.lower_bound_ = fit.bound
+        self.converged_ = fit.end == em.End.CONVERGED

@@ -27,13 +27,13 @@ from cprime.estimators.validation import (
 from cprime.estimators.watching import with_callbacks
 from cprime.estimators.whole import whole
 from cprime.execution import Data
-from cprime.kernels.native import Floats, computing
-from cprime.model import Model, TiedSpherical
+from cprime.kernels import Floats, as_rows, computing
+from cprime.model import TiedSpherical
 from cprime.model.tied_spherical import variance_floor
 from cprime.model.unit import UnitCenters, unit_rows
 from cprime.neighbors import Walks
 from cprime.search import Full, Graph, Search
-from cprime.search.walking import LookAlong
+from cprime.search.nearby import LookAlong
 
 WALKED = 16384  # clusters from which on walks of batches are several times faster than to look at all
 
@@ -54,7 +54,7 @@ class KMeans(FittedKMeans, Clusterer):
         "afk-mc2" (Metropolis chains), "two-level" (rows spread over coarse cells), centers of shape (n_clusters,
         n_features), those of a fitted estimator, or a function of (X, n_clusters, random_state). "k-means++",
         "afk-mc2" and functions need the data in memory. "auto" is "two-level" for data that are not in memory and,
-        where the search moves clusters across the data (`search.Graph.exchange`), from 128 clusters and 2²⁰ evaluations
+        where the search moves clusters across the data (`exchange`), from 128 clusters and 2²⁰ evaluations
         an iteration, with other searches from 4096; else "k-means++".
     n_init : int, default=1
         Number of starts; the one of least J is kept. From given centers there is one.
@@ -75,6 +75,11 @@ class KMeans(FittedKMeans, Clusterer):
     metric : {"euclidean", "cosine"}, default="euclidean"
         "cosine" is spherical k-means: rows are scaled to length 1 (a copy; rows of zeros are an error) and so are the
         centers. J is then 2 Σ_n w_n (1 − cos(x_n, μ)), and `transform` gives cosine distances.
+    exchange : bool or "auto", default="auto"
+        Whether the fit begins with exchange steps (Hartigan), which count on both centers following a point, and with
+        jumps of clusters, where two can be one and another should be two: they end in better optima, and plain steps
+        follow until convergence. "auto" is True where that is possible: in a graph search of Euclidean k-means with
+        epsilon=0.
     learning_decay : float, default=1.0
         κ of `partial_fit`, above 0.5 and at most 1: a point moves its center by the share n^−κ, n being the weight that
         the center has won so far. 1 gives running means, less forgets what was long ago.
@@ -174,6 +179,7 @@ class KMeans(FittedKMeans, Clusterer):
         tol: float = 1e-4,
         metric: str = "euclidean",
         epsilon: float = 0.0,
+        exchange: bool | str = "auto",
         learning_decay: float = 1.0,
         certificate: int = 1000,
         final_assignment: str = "auto",
@@ -192,6 +198,7 @@ class KMeans(FittedKMeans, Clusterer):
         self.tol = tol
         self.metric = metric
         self.epsilon = epsilon
+        self.exchange = exchange
         self.learning_decay = learning_decay
         self.certificate = certificate
         self.final_assignment = final_assignment
@@ -231,8 +238,7 @@ class KMeans(FittedKMeans, Clusterer):
         with computing(self.n_threads):
             fit = self._best_run(data, self.init, self._first_model, self._plan(data), key, (X, y, sample_weight))
             self._set_run(fit, 1)
-        assert fit.statistics is not None
-        C, n_found = self.n_clusters, int(np.count_nonzero(fit.statistics.counts))
+        C, n_found = self.n_clusters, int(np.count_nonzero(self.counts_))
         if n_found < C:
             warnings.warn(
                 f"Number of distinct clusters ({n_found}) found smaller than n_clusters ({C}). "
@@ -243,27 +249,28 @@ class KMeans(FittedKMeans, Clusterer):
         self._end_checkpoint()
         return self
 
-    def _set_run(self, fit: em.Fit, n_kept: int) -> None:
-        assert fit.statistics is not None
-        self._set_fitted(fit.model, fit.statistics.counts, em.history(fit.rows))
-        self.lower_bound_ = fit.lower_bound
-        self.inertia_ = fit.quantization_error
-        self.converged_ = fit.converged
-        self.n_relocated_ = fit.rule.n_relocated
+    def _set_run(self, fit: em.Run, n_kept: int) -> None:
+        assert fit.counts is not None
+        self._set_fitted(fit.model, fit.counts, fit.history)
+        self.lower_bound_ = fit.bound
+        self.inertia_ = fit.error
+        self.converged_ = fit.end == em.End.CONVERGED
+        self.n_relocated_ = fit.n_relocated
 
     def _plan(self, data: Data) -> em.Plan:
         """How such data are fitted."""
         epsilon = check_real(self.epsilon, "epsilon", 0.0)
         search = resolve_search(self, self.n_clusters, 1, data.n_points, data.n_features, data.sparse)
-        rule = em.KMeansRule(
-            self.max_iter,
-            self.tol,
-            epsilon,
-            exchange=resolve_exchange(search, epsilon, self.metric),
-            incremental=not isinstance(search, Full),
-            least_shift=self._least_shift,
+        exchange = resolve_exchange(self.exchange, search, self.n_clusters, epsilon, self.metric)
+        settings = em.Settings(self.max_iter, self.tol, epsilon, not isinstance(search, Full), self._least_shift)
+        return em.Plan(
+            1,
+            search,
+            lambda model, data: (em.Exchange if exchange else em.Lloyd)(settings),
+            resolve_regroup(search, data),
+            jumps=exchange,
+            final=self.final_assignment,
         )
-        return em.Plan(1, search, rule, resolve_regroup(search, data), final=self.final_assignment)
 
     @whole
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -309,17 +316,17 @@ class KMeans(FittedKMeans, Clusterer):
             walks = self._walks_of(model.centers) if self._is_walked(data) else None
             look = em.ALL if walks is None else LookAlong(walks)
             model, counts, won = em.k_means_step(model, counts, data, decay, look)
-            J, labels = won.quantization_error, data.labels()
+            J, labels = won.error, data.labels()
             assert labels is not None
             self.labels_, self.inertia_ = labels, J
             self.lower_bound_ = em.hard_free_energy(model, J, won.weight)
-        row = ("online", self.lower_bound_, J, won.n_distances, won.n_heavy, perf_counter() - begin)
+        row = ("online", self.lower_bound_, J, won.n_distances, won.n_weighted, perf_counter() - begin)
         self._set_fitted(model, counts, np.concatenate([rows, em.history([row])]))
         self.converged_, self.n_relocated_ = False, 0
         self.neighbors_ = self.certificate_ = None
         self.final_assignment_ = "exact" if walks is None else "found"
         if walks is not None:
-            self._walks = walks.following(won.ids, won.counts, won.n_heavy, model.centers)
+            self._walks = walks.following(won.ids, won.counts, won.n_weighted, model.centers)
             self.structure_ = self._walks.as_dict()
         return self
 
@@ -347,12 +354,12 @@ class KMeans(FittedKMeans, Clusterer):
     def _first_model(self, data: Data, centers: NDArray, exact: bool) -> TiedSpherical:
         """The starting centers; σ² follows from the first E-step."""
         if self.metric == "cosine":
-            centers = unit_rows(centers, "init")
+            centers = unit_rows(as_rows(centers), "init").dense()
         return self._model(centers, 1.0, variance_floor(centers))
 
-    def _set_fitted(self, model: Model, counts: NDArray[np.float64], history: NDArray) -> None:
+    def _set_fitted(self, model: TiedSpherical, counts: NDArray[np.float64], history: NDArray) -> None:
         self.cluster_centers_ = model.centers
-        self.variance_ = float(model.covariances)
+        self.variance_ = model.variance
         self.counts_ = counts
         self.history_ = history
         self.lower_bounds_ = history["lower_bound"].tolist()

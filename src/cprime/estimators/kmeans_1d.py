@@ -8,11 +8,12 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 
-from cprime import kernels, storage
+from cprime import storage
 from cprime._threads import resolve_threads
 from cprime.estimators.stored import Stored
 from cprime.estimators.validation import check_integer, check_weights, validated
 from cprime.estimators.whole import whole
+from cprime.kernels import cut_line
 
 LARGEST_RATIO = 2.0**64
 
@@ -120,7 +121,7 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             _check_ratio(weights)
         values, masses = _distinct(X[:, 0], weights)
         n_found = min(C, len(values))
-        starts = kernels.cut_line(values, masses, n_found, n_threads=self.n_threads)
+        starts = cut_line(values, masses, n_found, n_threads=self.n_threads)
         if n_found < C:
             warnings.warn(
                 f"Number of distinct clusters ({n_found}) found smaller than n_clusters ({C}). "
@@ -143,7 +144,7 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
     def _validated(self, X: Any, reset: bool) -> NDArray:
         """X as a column of float32 or float64."""
-        return self._column(validated(self, X, None if reset else lambda: self.cluster_centers_.dtype))
+        return self._column(validated(self, X, None if reset else lambda: self.cluster_centers_.dtype).dense())
 
     def _column(self, X: NDArray) -> NDArray:
         if X.shape[1] != 1:

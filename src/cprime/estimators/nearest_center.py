@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from cprime import kernels
 from cprime.block import Block, Kept
 from cprime.estimators.validation import check_weights
 from cprime.execution import Data, local
-from cprime.kernels.native import Floats, computing
+from cprime.kernels import Floats, Rows, as_rows, computing
 from cprime.model.unit import unit_rows
 from cprime.sources.optional import require
 
@@ -29,29 +28,29 @@ class Inertia:
     keeps: ClassVar[bool] = False
 
     def __call__(self, block: Block, kept: Kept | None) -> tuple[None, float]:
-        return None, block.weighted_sum(kernels.nearest(block.X, self.centers)[1][:, 0])
+        return None, block.weighted_sum(block.X.nearest(self.centers)[1][:, 0])
 
 
-def nearest_labels(centers: Floats, X: Floats) -> NDArray[np.int32]:
+def nearest_labels(centers: Floats, X: Rows) -> NDArray[np.int32]:
     """The nearest center of each row: (n,)."""
-    return kernels.nearest(X, centers)[0][:, 0]
+    return X.nearest(centers)[0][:, 0]
 
 
-def nearest_with_squares(centers: Floats, X: Floats) -> NDArray[np.float64]:
+def nearest_with_squares(centers: Floats, X: Rows) -> NDArray[np.float64]:
     """The nearest center of each row and its squared distance, side by side: (n, 2)."""
-    kept, squared = kernels.nearest(X, centers)
+    kept, squared = X.nearest(centers)
     return np.column_stack([kept[:, 0].astype(np.float64), squared[:, 0]])
 
 
-def euclidean_distances(centers: Floats, X: Floats) -> Floats:
+def euclidean_distances(centers: Floats, X: Rows) -> Floats:
     """Of each row to each center: (n, C)."""
-    squared = kernels.min_distances(X, centers)
+    squared = X.distances(centers)
     return np.sqrt(squared, out=squared).T
 
 
-def cosine_distances(centers: Floats, X: Floats) -> Floats:
+def cosine_distances(centers: Floats, X: Rows) -> Floats:
     """1 − cos of each row of length 1 to each center of length 1: (n, C)."""
-    squared = kernels.min_distances(X, centers)
+    squared = X.distances(centers)
     return np.multiply(squared, 0.5, out=squared).T
 
 
@@ -83,13 +82,13 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
     def _n_features_out(self) -> int:
         return len(self.cluster_centers_)
 
-    def _nearest(self, X: NDArray) -> tuple[NDArray[np.int32], NDArray]:
+    def _nearest(self, X: Rows) -> tuple[NDArray[np.int32], NDArray]:
         """The nearest center of each row (n,), and its squared distance (n,)."""
-        kept, distances = kernels.nearest(X, self.cluster_centers_)
+        kept, distances = X.nearest(self.cluster_centers_)
         return kept[:, 0], distances[:, 0]
 
     @property
-    def _distances_to(self) -> Callable[[NDArray, NDArray], NDArray]:
+    def _distances_to(self) -> Callable[[NDArray, Rows], NDArray]:
         return euclidean_distances
 
     def predict(self, X: Any) -> NDArray[np.int32]:
@@ -145,7 +144,7 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         faiss = require("faiss", "to_faiss")
         centers = np.ascontiguousarray(self.cluster_centers_, dtype=np.float32)
         if metric == "cosine":
-            centers = unit_rows(centers, "cluster_centers_")
+            centers = unit_rows(as_rows(centers), "cluster_centers_").dense()
         index = (faiss.IndexFlatIP if metric == "cosine" else faiss.IndexFlatL2)(centers.shape[1])
         index.add(centers)
         return index

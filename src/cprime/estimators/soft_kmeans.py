@@ -20,7 +20,7 @@ from cprime.estimators.validation import (
 from cprime.estimators.watching import with_callbacks
 from cprime.estimators.whole import whole
 from cprime.execution import Data
-from cprime.kernels.native import computing
+from cprime.kernels import computing
 from cprime.model.stiff import Stiff
 from cprime.model.tied_spherical import variance_floor
 from cprime.search import Search
@@ -195,8 +195,14 @@ class SoftKMeans(Graded, Clusterer):
         data = self._opened(X, sample_weight, reset=True)
         key = Key(int(check_random_state(self.random_state).randint(2**31)))
         search = resolve_search(self, C, n_active, data.n_points)
-        rule = em.MixtureRule(self.max_iter, self.tol, n_active, finds_variance=stiffness is None)
-        plan = em.Plan(n_active, search, rule, resolve_regroup(search, data), final=self.final_assignment)
+        plan = em.Plan(
+            n_active,
+            search,
+            em.EM(em.MixtureSettings(self.max_iter, self.tol, n_active)).begun,
+            resolve_regroup(search, data),
+            finds_variance=stiffness is None,
+            final=self.final_assignment,
+        )
 
         def first_model(data: Data, centers: NDArray, exact: bool) -> Stiff:
             return Stiff(centers, 1.0 if stiffness is None else 0.5 / stiffness, variance_floor(centers))
@@ -207,17 +213,17 @@ class SoftKMeans(Graded, Clusterer):
         self._end_checkpoint()
         return self
 
-    def _set_run(self, fit: em.Fit, n_kept: int) -> None:
-        self.lower_bound_ = fit.lower_bound
-        self.variance_ = float(fit.model.covariances)
+    def _set_run(self, fit: em.Run, n_kept: int) -> None:
+        self.lower_bound_ = fit.bound
+        self.variance_ = fit.model.variance
         self.stiffness_ = 0.5 / self.variance_
         self.cluster_centers_ = fit.model.centers
-        self.inertia_ = fit.quantization_error
+        self.inertia_ = fit.error
         self.n_active_ = n_kept
-        self.history_ = em.history(fit.rows)
+        self.history_ = fit.history
         self.lower_bounds_ = self.history_["lower_bound"].tolist()
-        self.converged_ = fit.converged
-        self.n_iter_ = fit.n_iter
+        self.converged_ = fit.end == em.End.CONVERGED
+        self.n_iter_ = len(fit.rows)
 
     def _parameters(self) -> Stiff:
         return Stiff(self.cluster_centers_, self.variance_, 0.0)

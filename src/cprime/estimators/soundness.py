@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cprime._range import check_largest
-from cprime.estimators.mixture_parameters import covariance_shape
 from cprime.model import FAMILIES
 
 _LOOP = ("n_iter_", "converged_", "history_", "n_active_")
@@ -20,8 +19,7 @@ NEEDED = {
     "SoftKMeans": (*_EM, "stiffness_", "inertia_"),
     "GaussianMixture": (
         *(name for name in _EM if name != "variance_"),
-        *("weights_", "covariances_", "precisions_", "precisions_cholesky_"),
-        *("covariance_type_", "equal_weights_", "counts_"),
+        *("weights_", "covariance_type_", "equal_weights_", "counts_"),
     ),
     "KMeans1D": ("boundaries_", "inertia_"),
     "KMedoids": ("medoid_indices_", "inertia_", "n_iter_", "converged_"),
@@ -45,24 +43,29 @@ class _Sizes(NamedTuple):
     covariance_type: str = "tied_spherical"
 
     @property
-    def covariances(self) -> tuple[int, ...]:
-        return covariance_shape(self.covariance_type, self.C, self.D)
+    def covariances(self) -> tuple[int, ...] | None:
+        return FAMILIES[self.covariance_type].shape(self.C, self.D)
 
 
 def check_fitted(estimator: Any) -> None:
     """Raise ValueError for the first attribute that is missing, or that no fit leaves so."""
     kind = next(base.__name__ for base in type(estimator).__mro__ if base.__name__ in NEEDED)
     found = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
-    missing = sorted({*NEEDED[kind], "n_features_in_", "labels_"} - found.keys())
-    if missing:
-        raise ValueError(f"it has no {missing[0]}")
+    _refuse_missing({*NEEDED[kind], "n_features_in_", "labels_"} - found.keys())
     sizes = _sizes(estimator, kind)
+    if kind == "GaussianMixture":
+        _refuse_missing(set(FAMILIES[sizes.covariance_type].attribute_names) - found.keys())
     for name, value in found.items():
         if name in _CHECKS and not _CHECKS[name](value, sizes):
             raise ValueError(f"{name} is not what a fit of {sizes.C} components in {sizes.D} dimensions leaves")
     columns = _COLUMNS.get(kind)
     if columns is not None and (found["history_"].dtype.names != columns or len(found["history_"]) < 1):
         raise ValueError(f"history_ must have the columns {', '.join(columns)}, and a row")
+
+
+def _refuse_missing(names: set[str]) -> None:
+    if names:
+        raise ValueError(f"it has no {min(names)}")
 
 
 def _sizes(estimator: Any, kind: str) -> _Sizes:
@@ -115,18 +118,20 @@ def _positive(value: Any) -> bool:
 
 def _covariances(value: Any, sizes: _Sizes) -> bool:
     """Variances, or symmetric matrices with variances on the diagonal."""
-    if not _matrices(value, sizes) or sizes.covariance_type not in ("tied", "full"):
+    if not _matrices(value, sizes) or not FAMILIES[sizes.covariance_type].has_matrices:
         return bool(_matrices(value, sizes) and np.all(value >= 0))
     return bool((value.diagonal(0, -2, -1) >= 0).all() and np.allclose(value, value.swapaxes(-2, -1)))
 
 
 def _matrices(value: Any, sizes: _Sizes) -> bool:
+    if sizes.covariances is None:
+        return True
     return _positive(value) if sizes.covariances == () else _numbers(value, "f", sizes.covariances)
 
 
 def _factors(value: Any, sizes: _Sizes) -> bool:
     """Roots of precisions, or upper triangular matrices with such roots on the diagonal."""
-    if not _matrices(value, sizes) or sizes.covariance_type not in ("tied", "full"):
+    if not _matrices(value, sizes) or not FAMILIES[sizes.covariance_type].has_matrices:
         return bool(_matrices(value, sizes) and np.all(value > 0))
     return bool((value.diagonal(0, -2, -1) > 0).all() and (np.triu(value) == value).all())
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from sklearn.utils import get_tags
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -19,15 +18,14 @@ from sklearn.utils.validation import (
 from cprime._range import check_largest, check_spread, check_total_weight
 from cprime._threads import resolve_threads
 from cprime.execution import Data
-from cprime.kernels import extent
-from cprime.kernels.sparse import Sparse, sparse
+from cprime.kernels import Rows, as_rows
+from cprime.model import FAMILIES
 from cprime.search import Bounded, Full, Graph, Papers, Search
 from cprime.sources.foreign import plain
 from cprime.sources.kinds import kind_of, precision
 from cprime.sources.tables import kinds
 
 MIXTURE_STARTS = ("auto", "kmeans", "k-means++", "random", "random_from_data", "afk-mc2", "two-level")
-COVARIANCE_TYPES = ("tied_spherical", "spherical", "diag", "tied", "full")
 # With n_active="auto", mixtures of at most EXACT_AUTO components are fitted by exact EM, larger ones keep KEPT_AUTO.
 EXACT_AUTO, KEPT_AUTO = 16, 5
 # With search="auto", the exact search is left at so many components and so many evaluations an iteration.
@@ -40,7 +38,7 @@ LARGEST_COPY = 4 * 2**30  # bytes of data that are regrouped by default
 SEARCHES = ("auto", "full", "bounded", "exact", "estimated", "graph")
 
 
-def validated(estimator: Any, X: Any, dtype: Callable[[], Any] | None = None) -> NDArray:
+def validated(estimator: Any, X: Any, dtype: Callable[[], Any] | None = None) -> Rows:
     """Data as the estimators take them: rows of finite numbers in C order, or sparse ones where the tags say so.
 
     dtype: what a fitted estimator's data are turned into; None where it is being fitted: they become float32 then if
@@ -56,14 +54,14 @@ def validated(estimator: Any, X: Any, dtype: Callable[[], Any] | None = None) ->
         else:
             X = validate_data(estimator, X, dtype=_precision_of(X), **checks)
             X = X.astype(precision([X.dtype]), copy=False)
-        X = sparse(X) if issparse(X) else X
-        largest, spread = extent(X, n_threads=getattr(estimator, "n_threads", None))
+        rows = as_rows(X)
+        largest, spread = rows.extent(n_threads=getattr(estimator, "n_threads", None))
         if not np.isfinite(largest):
-            _refuse_not_finite(estimator, X)
-    check_largest(largest, X.dtype, X.shape[1], "X")
+            _refuse_not_finite(estimator, rows)
+    check_largest(largest, rows.dtype, rows.shape[1], "X")
     if dtype is None:
-        check_spread(spread, X.dtype, "X")
-    return X
+        check_spread(spread, rows.dtype, "X")
+    return rows
 
 
 def _precision_of(X: Any) -> Any:
@@ -77,18 +75,17 @@ def _precision_of(X: Any) -> Any:
     return "numeric" if any(isinstance(kind, str) for kind in found) else precision(found)
 
 
-def _refuse_not_finite(estimator: Any, X: NDArray | Sparse) -> None:
+def _refuse_not_finite(estimator: Any, X: Rows) -> None:
     """Raise ValueError as scikit-learn does, and name the first value."""
-    values = X.entries[0] if isinstance(X, Sparse) else X
+    found = X.not_finite()
+    assert found is not None
+    row, column, value = found
     try:
-        assert_all_finite(values, estimator_name=type(estimator).__name__, input_name="X")
+        assert_all_finite(np.array([value]), estimator_name=type(estimator).__name__, input_name="X")
     except ValueError as error:
-        if isinstance(X, Sparse):
-            raise
-        row, column = np.argwhere(~np.isfinite(X))[0].tolist()
         names = getattr(estimator, "feature_names_in_", None)
         where = column if names is None else repr(names[column])
-        raise ValueError(f"{error}\nThe first is {X[row, column]} in row {row}, column {where}.") from None
+        raise ValueError(f"{error}\nThe first is {value} in row {row}, column {where}.") from None
 
 
 def _formats(estimator: Any) -> str | bool:
@@ -182,7 +179,7 @@ def check_mixture(estimator: Any) -> None:
     check_real(estimator.reg_covar, "reg_covar", 0.0)
     if isinstance(estimator.init_params, str):
         check_choice(estimator.init_params, "init_params", MIXTURE_STARTS)
-    check_choice(estimator.covariance_type, "covariance_type", COVARIANCE_TYPES)
+    check_choice(estimator.covariance_type, "covariance_type", tuple(FAMILIES))
     check_choice(estimator.weights, "weights", ("equal", "free"))
     check_choice(estimator.assignment, "assignment", ("soft", "hard", "posterior"))
     resolve_n_active(estimator.n_active, C, estimator.assignment)
@@ -289,14 +286,23 @@ def are_many(n_components: int, n_points: int) -> bool:
     return n_components >= PARTIAL_COMPONENTS and n_components * n_points >= PARTIAL_EVALUATIONS
 
 
-def resolve_exchange(search: Search, epsilon: float, metric: str) -> bool:
-    """Whether a k-means fit begins with exchange steps, whose factors are those of means."""
-    if not isinstance(search, Graph):
-        return False
+def resolve_exchange(exchange: bool | str, search: Search, n_clusters: int, epsilon: float, metric: str) -> bool:
+    """Whether a k-means fit begins with exchange steps, whose factors are those of means; one cluster has none."""
+    if isinstance(exchange, str):
+        check_choice(exchange, "exchange", ("auto",))
+    elif not isinstance(exchange, bool | np.bool_):
+        raise TypeError(f'exchange must be "auto" or a bool, got {exchange!r}.')
+    wanted: bool | None = None if isinstance(exchange, str) else bool(exchange)
+    if isinstance(search, Graph) and search.exchange is not None:  # as it was said before
+        wanted = bool(search.exchange)
     possible = epsilon == 0 and metric == "euclidean"
-    if search.exchange and not possible:
+    if wanted and not possible:
         raise ValueError(f"exchange=True needs epsilon=0 and metric='euclidean', got {epsilon} and {metric!r}.")
-    return possible if search.exchange is None else bool(search.exchange)
+    if n_clusters == 1:
+        return False
+    if wanted and not isinstance(search, Graph):
+        raise ValueError(f"exchange=True needs a graph search, got search={search!r}.")
+    return isinstance(search, Graph) and possible if wanted is None else wanted
 
 
 def refuse_exchange(search: Search) -> None:

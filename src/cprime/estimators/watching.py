@@ -49,6 +49,7 @@ class Watch:
             told += resolve(ProgressBar())
         self._estimator, self._given, self._standing, self._told = estimator, given, standing, told
         self._tasks: _Tasks | None = None
+        self.asked = False  # whether a callback has asked for the end
 
     @contextmanager
     def fit(self, n_starts: int, max_iter: int) -> Iterator[None]:
@@ -92,7 +93,8 @@ class Watch:
             stops.append(self._tasks.end_iteration(estimator))
             if not (any(stops) or over):
                 self._tasks.begin_iteration()
-        return any(stops)
+        self.asked = any(stops)
+        return self.asked
 
 
 class _Tasks:

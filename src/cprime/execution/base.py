@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cprime.block import Block, Kept
 from cprime.execution.chunk import Chunk
-from cprime.kernels.native import Floats
+from cprime.kernels import Rows
 from cprime.statistics import Additive
 
 P_co = TypeVar("P_co", bound=Additive, covariant=True)
@@ -38,7 +38,7 @@ class Job(Protocol[P_co]):
 class Taken(NamedTuple):
     """A few rows of the data, in the order asked for: X (m, D), weights (m,) or None, and what they keep."""
 
-    X: Floats
+    X: Rows
     sample_weight: NDArray[np.float64] | None
     kept: Kept | None
 
@@ -101,7 +101,7 @@ class Data(Protocol):
         """The winners, in the order in which the points came: (N,) int32; None where nothing is kept."""
         ...
 
-    def map(self, function: Callable[[Floats], Any], width: int | None, dtype: Any) -> Any:
+    def map(self, function: Callable[[Rows], Any], width: int | None, dtype: Any) -> Any:
         """What a function makes of every block of rows, as one array of `dtype` (N,) or (N, width)."""
         ...
 
@@ -121,6 +121,6 @@ class Data(Protocol):
         """The arrays that another process could not open again: "data" and "weights"."""
         ...
 
-    def whole(self) -> tuple[Floats, NDArray[np.float64] | None] | None:
+    def whole(self) -> tuple[Rows, NDArray[np.float64] | None] | None:
         """X and the weights, where all are one chunk in memory; else None."""
         ...

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime import kernels
+from cprime._storable import storable
 from cprime.block import Block, Kept
-from cprime.kernels.native import Floats
+from cprime.kernels import Rows, grouped_order
 
 
+@storable
 @dataclass(frozen=True)
 class Chunk:
     """kept: in the order of the block's rows    order (n,) int32, or int64: which row each is, None as they come"""
@@ -19,12 +20,12 @@ class Chunk:
     kept: Kept | None = None
     order: NDArray[np.int32] | NDArray[np.int64] | None = None
 
-    def block(self, X: Floats, sample_weight: NDArray[np.float64] | None, first: int) -> Block:
+    def block(self, X: Rows, sample_weight: NDArray[np.float64] | None, first: int) -> Block:
         """The rows of the chunk, given as they come, in its order; first: the number of the first among all."""
         if self.order is None:
             return Block(X, sample_weight, first)
         order = self.order.astype(np.int64)
-        X = kernels.gather(X, order) if X.shape[1] else X
+        X = X[order] if X.shape[1] else X
         return Block(X, None if sample_weight is None else sample_weight[order], first, order)
 
     def begun(self, n: int, keep: bool) -> Chunk:
@@ -36,7 +37,7 @@ class Chunk:
     def regrouped(self, n_components: int) -> Chunk:
         """In the order of the winners."""
         assert self.kept is not None
-        places = kernels.grouped_order(np.ascontiguousarray(self.kept.winners), n_components)
+        places = grouped_order(np.ascontiguousarray(self.kept.winners), n_components)
         order = places if self.order is None else self.order[places]
         order = order.astype(np.int32) if len(order) < 2**31 else order.astype(np.int64)
         return Chunk(self.kept.at(places), order)

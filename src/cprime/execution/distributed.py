@@ -28,7 +28,7 @@ from cprime.execution.base import Job, P, Taken
 from cprime.execution.chunk import Chunk, by_chunk, taken
 from cprime.execution.local import Prepare
 from cprime.execution.tasks import Held
-from cprime.kernels.native import Floats
+from cprime.kernels import Dense, Rows
 from cprime.statistics import merge
 
 logger = logging.getLogger("cprime")
@@ -139,7 +139,7 @@ class Distributed:
                 weights[mine] = w
             if k is not None:
                 kept.append((mine, k))
-        return Taken(X, weights, taken(kept, len(rows)))
+        return Taken(Dense(X), weights, taken(kept, len(rows)))
 
     def edit(self, rows: NDArray[np.int64], components: NDArray[np.int32]) -> None:
         assert self._kept is not None
@@ -163,7 +163,7 @@ class Distributed:
         ]
         return self.client.persist(da.concatenate(chunks))
 
-    def map(self, function: Callable[[Floats], Any], width: int | None, dtype: Any) -> Any:
+    def map(self, function: Callable[[Rows], Any], width: int | None, dtype: Any) -> Any:
         """What a function makes of every block of rows, as a Dask array that is computed when it is asked for."""
         drop, chunks = (1, None) if width is None else (None, (self._X.chunks[0], (width,)))
         return self._X.map_blocks(

@@ -15,15 +15,11 @@ from cprime._range import MOST, check_largest, check_spread
 from cprime.block import Block
 from cprime.execution.base import Job, P, Taken
 from cprime.execution.chunk import Chunk, by_chunk, taken
-from cprime.kernels import extent
-from cprime.kernels.native import Floats
-from cprime.kernels.sparse import Sparse
-from cprime.sources import Source, SparseSource, ahead, open_data
+from cprime.kernels import Dense, Floats, Rows, as_rows
+from cprime.sources import Source, ahead, source_of
 from cprime.statistics import merge
 
-Prepare = Callable[
-    [Floats, str], Floats
-]  # rows as the model has them, of rows as they come and of what these are called
+Prepare = Callable[[Rows, str], Rows]  # rows as the model has them, of rows as they come and of what these are called
 
 
 class Local:
@@ -106,8 +102,8 @@ class Local:
                 weights[mine] = self.source.weights(*self._range(i))[inside]  # type: ignore[index]
             if self._chunks[i].kept is not None:
                 kept.append((mine, self._chunks[i].at(inside)))
-        X = self.source.take(rows)
-        if not all(self._checked) and len(X) and not extent(X)[0] <= MOST[self.dtype]:
+        X = as_rows(self.source.take(rows))
+        if not all(self._checked) and len(X) and not X.extent()[0] <= MOST[self.dtype]:
             for _ in self._each_block(True):  # one of them is refused
                 pass
         return Taken(
@@ -121,13 +117,13 @@ class Local:
     def labels(self) -> NDArray[np.int32] | None:
         return np.concatenate([chunk.labels() for chunk in self._chunks]) if self.placed else None
 
-    def whole(self) -> tuple[Floats, NDArray[np.float64] | None] | None:
+    def whole(self) -> tuple[Rows, NDArray[np.float64] | None] | None:
         if not self.in_memory:
             return None
         (block,) = self._each_block(True)
         return block.X, block.sample_weight
 
-    def map(self, function: Callable[[Floats], Any], width: int | None, dtype: Any) -> Any:
+    def map(self, function: Callable[[Rows], Any], width: int | None, dtype: Any) -> Any:
         """What a function makes of every block of rows, in their order, as one array: dense, or sparse rows."""
         with np.errstate(under="ignore"):  # what the type does not hold is 0
             parts = [function(block.X).astype(dtype, copy=False) for block in self._each_block(True)]
@@ -176,7 +172,7 @@ class Local:
             for i, (begin, end) in enumerate(ranges):
                 block = self._blocks.get(i)
                 if block is None:
-                    X = self._read(i, next(arriving)) if reads else np.empty((end - begin, 0), dtype=self.dtype)
+                    X = self._read(i, next(arriving)) if reads else Dense(np.empty((end - begin, 0), dtype=self.dtype))
                     block = self._chunks[i].block(X, self.source.weights(begin, end), begin)
                     if reads and (self.source.in_memory or len(ranges) == 1):
                         self._blocks[i] = block
@@ -184,8 +180,9 @@ class Local:
         if missing:
             self.source.verify()
 
-    def _read(self, i: int, X: Floats) -> Floats:
+    def _read(self, i: int, read: Any) -> Rows:
         """Rows as they have arrived, checked once, and prepared."""
+        X = as_rows(read)
         if not self._checked[i]:
             self._check(X, self._range(i)[0])
             self._checked[i] = True
@@ -193,18 +190,17 @@ class Local:
                 check_spread(self._spread, self.dtype, self.source.name)
         return X if self._prepare is None else self._prepare(X, self.source.name)
 
-    def _check(self, X: Floats, begin: int) -> None:
+    def _check(self, X: Rows, begin: int) -> None:
         """Raise unless the rows from `begin` on are finite, and of numbers whose squares their type holds."""
         if self._origin is None:
-            self._origin = X[0].copy()
-        largest, spread = extent(X, self._origin)
+            self._origin = X[:1].dense()[0].copy()
+        largest, spread = X.extent(self._origin)
         if not np.isfinite(largest):
-            self.source.check_finite(X, begin)
+            self.source.check_finite(X.given(), begin)
         check_largest(largest, self.dtype, self.n_features, self.source.name)
         self._spread = max(self._spread, spread)
 
 
-def local(X: Floats, sample_weight: NDArray[np.float64] | None = None) -> Local:
-    """Checked rows of either kind as one chunk in memory."""
-    source = SparseSource(X) if isinstance(X, Sparse) else open_data(X)
-    return Local(source.with_weights(sample_weight), checked=True)
+def local(X: Any, sample_weight: NDArray[np.float64] | None = None) -> Local:
+    """Checked rows, or what they are made of, as one chunk in memory."""
+    return Local(source_of(as_rows(X)).with_weights(sample_weight), checked=True)

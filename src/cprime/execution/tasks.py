@@ -15,8 +15,7 @@ from cprime.execution import chunk as chunk_of
 from cprime.execution.base import Job, P
 from cprime.execution.chunk import Chunk
 from cprime.execution.local import Prepare
-from cprime.kernels import Bounds, extent
-from cprime.kernels.native import Floats, computing
+from cprime.kernels import Bounds, Dense, Rows, computing
 from cprime.statistics import merge
 
 
@@ -43,20 +42,20 @@ def _(chunk: Chunk) -> int:
 class Mapped:
     """A function of checked, prepared rows, for blocks of any dtype, with results of the type `out`."""
 
-    def __init__(self, function: Callable[[Floats], Any], dtype: np.dtype, prepare: Prepare | None, out: Any):
+    def __init__(self, function: Callable[[Rows], Any], dtype: np.dtype, prepare: Prepare | None, out: Any):
         self.function, self.dtype, self.prepare, self.out = function, dtype, prepare, out
 
     def __call__(self, X: Any, block_info: Any = None) -> Any:
         first = block_info[0]["array-location"][0][0] if block_info else 0
         with computing(1):
-            return self.function(as_rows(X, self.dtype, self.prepare, "X", first)).astype(self.out, copy=False)
+            return self.function(checked(X, self.dtype, self.prepare, "X", first)).astype(self.out, copy=False)
 
 
-def as_rows(X: Any, dtype: np.dtype, prepare: Prepare | None, name: str, first: int) -> Floats:
-    X = np.ascontiguousarray(X, dtype=dtype)
-    largest, _ = extent(X)
+def checked(array: Any, dtype: np.dtype, prepare: Prepare | None, name: str, first: int) -> Rows:
+    X = Dense(np.ascontiguousarray(array, dtype=dtype))
+    largest, _ = X.extent()
     if not np.isfinite(largest):
-        row = int(np.flatnonzero(~np.isfinite(X).all(axis=1))[0])
+        row, _, _ = X.not_finite() or (0, 0, 0)
         raise ValueError(f"X: row {first + row} holds NaN or infinity; values must be finite.")
     check_largest(largest, dtype, X.shape[1], "X")
     return X if prepare is None else prepare(X, name)
@@ -70,7 +69,7 @@ def made(
         w = None if weights is None else np.ascontiguousarray(weights[i], dtype=np.float64)
         if w is not None and not (np.isfinite(w) & (w >= 0)).all():
             raise ValueError(f"sample_weight must be finite and not negative, got others from row {first} on.")
-        blocks.append(Block(as_rows(X, dtype, prepare, "X", first), w, first))
+        blocks.append(Block(checked(X, dtype, prepare, "X", first), w, first))
         first += len(X)
     return blocks
 
@@ -118,7 +117,7 @@ def in_order(blocks: list[Block], held: Held) -> list[Block]:
 
 def taken(blocks: list[Block], held: Held | None, inside: list[tuple[int, NDArray]]) -> Any:
     """Rows by chunk and their numbers there: X, weights and what they keep."""
-    X = np.concatenate([blocks[i].X[rows] for i, rows in inside])
+    X = np.concatenate([blocks[i].X[rows].dense() for i, rows in inside])
     weights = None
     if blocks[0].sample_weight is not None:
         weights = np.concatenate([blocks[i].sample_weight[rows] for i, rows in inside])  # type: ignore[index]

@@ -1,94 +1,47 @@
-"""The hot loops, compiled, each beside a NumPy twin in `reference*.py` that a contract suite holds it to.
+"""The hot loops, compiled, each beside a NumPy twin that a contract suite holds it to; and the rows that they read.
 
-Rows, which come first, may be sparse ones (`sparse.Sparse`) wherever squared distances to centers are meant.
+`Rows` are the verbs; `Dense` and `SparseRows` are those of arrays and of rows that are mostly zeros, `Reference` those
+that the twins serve. What needs no rows is a function here.
 """
 
-from cprime.kernels import native, native_bounds, native_local, native_sparse
-from cprime.kernels.native import (
-    accumulate,
-    along,
-    expect_all,
-    instruction_set,
-    means,
-    min_distances,
-    nearest,
-    posterior,
-    potentials,
-    spread_out,
-)
-from cprime.kernels.native_bounds import Bounds, Moves
-from cprime.kernels.native_gaussians import (
-    Gaussians,
-    Responses,
-    best,
-    best_among,
-    keep_best,
-    moments,
-    products,
-    respond,
-    responsibilities,
-)
-from cprime.kernels.native_line import cut_line
-from cprime.kernels.native_local import (
-    CenterCells,
-    Evidence,
-    Found,
-    Walked,
-    changed,
-    grouped_order,
-    keep_nearest,
-    nearest_among,
-    reassign,
-    thin,
-    walk,
-)
-from cprime.kernels.sparse import of_rows
-
-extent = of_rows(native.extent, native_sparse.extent)
-gather = of_rows(native_local.gather, native_sparse.gather)
-log_sum_exp = of_rows(native.log_sum_exp, native_sparse.log_sum_exp)
-nearest_bounded = of_rows(native_bounds.nearest_bounded, native_sparse.nearest_bounded)
-projected = of_rows(native.projected, native_sparse.projected)
-squares = of_rows(native.squares, native_sparse.squares)
+from cprime.kernels.among import Evidence, Found
+from cprime.kernels.bounds import Bounds, Moves
+from cprime.kernels.compute import as_rows, computing, instruction_set
+from cprime.kernels.exact import Posterior, Responses, posterior
+from cprime.kernels.line import cut_line
+from cprime.kernels.measures import Floats, Gaussians, Measure
+from cprime.kernels.offers import Offer
+from cprime.kernels.order import changed, grouped_order
+from cprime.kernels.rows import Dense, Rows
+from cprime.kernels.sampling import potentials
+from cprime.kernels.sparse import SparseRows
+from cprime.kernels.sums import means
+from cprime.kernels.walks import CenterCells, Walked, thin
 
 __all__ = [
     "Bounds",
     "CenterCells",
+    "Dense",
     "Evidence",
+    "Floats",
     "Found",
     "Gaussians",
+    "Measure",
     "Moves",
+    "Offer",
+    "Posterior",
     "Responses",
+    "Rows",
+    "SparseRows",
     "Walked",
-    "accumulate",
-    "along",
-    "best",
-    "best_among",
+    "as_rows",
     "changed",
+    "computing",
     "cut_line",
-    "expect_all",
-    "extent",
-    "gather",
     "grouped_order",
     "instruction_set",
-    "keep_best",
-    "keep_nearest",
-    "log_sum_exp",
     "means",
-    "min_distances",
-    "moments",
-    "nearest",
-    "nearest_among",
-    "nearest_bounded",
     "posterior",
     "potentials",
-    "products",
-    "projected",
-    "reassign",
-    "respond",
-    "responsibilities",
-    "spread_out",
-    "squares",
     "thin",
-    "walk",
 ]

@@ -1,15 +1,49 @@
 """What the kernels, compiled or not, ask of their arguments; errors say which, what came and what is expected."""
 
 import math
-from typing import Any
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from cprime._range import MOST_COLUMNS
-from cprime.kernels.sparse import Sparse
+from cprime.kernels.measures import Floats, Gaussians, Measure
 
-Floats = NDArray[np.floating]
+
+class CoreRows(Protocol):
+    """n rows of D numbers as kernels see them, and what the functions beside these ask for."""
+
+    @property
+    def core(self) -> Any:
+        """What the kernels take for these rows."""
+        ...
+
+    @property
+    def kernels(self) -> Any:
+        """The compiled kernels, or what has the functions of their names."""
+        ...
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Of results and of centers: float32 or float64."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: slice | NDArray, /) -> Self:
+        """Some of the rows, in the order asked for: by slice, by numbers from 0 on, or by a mask."""
+        ...
+
+    def dense(self) -> Floats:
+        """A few rows as an array without gaps: (n, D)."""
+        ...
+
+    def times(self, factors: Floats) -> Self:
+        """Every column multiplied by its factor (D,), in the same dtype."""
+        ...
 
 
 def contiguous(array: NDArray, dtype: DTypeLike | None = None) -> NDArray:
@@ -20,7 +54,7 @@ def contiguous(array: NDArray, dtype: DTypeLike | None = None) -> NDArray:
     return np.require(array, dtype, ["C_CONTIGUOUS", "ALIGNED"])
 
 
-def matrix(array: Floats, name: str, like: Floats | None = None) -> Floats:
+def matrix(array: Floats, name: str, like: CoreRows | Floats | None = None) -> Floats:
     """The array with contiguous rows, after checking that it is a float matrix (of the columns and dtype of `like`)."""
     if not isinstance(array, np.ndarray) or array.dtype not in (np.float32, np.float64):
         raise TypeError(
@@ -43,22 +77,36 @@ def matrix(array: Floats, name: str, like: Floats | None = None) -> Floats:
     return array
 
 
-def rows(X: Floats, name: str) -> Floats:
-    """As `matrix`; sparse rows, which stand for an array where annotations ask for one, as they are."""
-    return X if isinstance(X, Sparse) else matrix(X, name)
-
-
-def core(X: Floats) -> Any:
-    """Checked rows of either kind as the core takes them."""
-    return (X.values, X.columns, X.begins, X.shape[1]) if isinstance(X, Sparse) else X
-
-
-def centers(array: Floats, X: Floats) -> Floats:
-    """The array as `_matrix`, after checking that there is at least one centre."""
+def centers(array: Floats, X: CoreRows | Floats) -> Floats:
+    """The array as `matrix`, after checking that there is at least one centre."""
     array = matrix(array, "centers", X)
     if not len(array):
         raise ValueError("centers must have at least one row, got none")
     return array
+
+
+def gaussians(components: Gaussians, X: CoreRows | Floats) -> Gaussians:
+    """The components after checking that they are of one number of features, with a factor and an offset each."""
+    means = matrix(components.means, "means", X)
+    C, D = means.shape
+    if not C:
+        raise ValueError("means must have at least one row, got none")
+    factors = contiguous(components.factors, X.dtype)
+    if factors.shape not in ((C, D), (C, D, D)):
+        raise ValueError(f"factors must have shape ({C}, {D}) or ({C}, {D}, {D}), got {factors.shape}")
+    offsets = contiguous(components.offsets, X.dtype)
+    if offsets.shape != (C,):
+        raise ValueError(f"offsets must have shape ({C},), got {offsets.shape}")
+    return Gaussians(means, factors, offsets)
+
+
+def measure(components: Measure, X: CoreRows) -> tuple[Floats, ...]:
+    """Components as the core takes them: (centers,), or (means, factors, offsets)."""
+    if not isinstance(components, Gaussians):
+        return (centers(components, X),)
+    if not isinstance(X.core, np.ndarray):
+        raise TypeError(f"{X!r} are compared with centers alone, by squared distances, got Gaussians")
+    return tuple(gaussians(components, X))
 
 
 def weights(sample_weight: Floats | None, n: int) -> NDArray[np.float64] | None:
@@ -83,7 +131,7 @@ def vector(array: Floats, name: str, n: int) -> NDArray[np.float64]:
     return out
 
 
-def sums(array: NDArray[np.float64], name: str, n_components: int, like: Floats) -> NDArray[np.float64]:
+def sums(array: NDArray[np.float64], name: str, n_components: int, like: CoreRows | Floats) -> NDArray[np.float64]:
     shape = (n_components, like.shape[1])
     if array.dtype != np.float64 or array.shape != shape or not array.flags.carray:
         raise ValueError(
@@ -99,6 +147,13 @@ def kept(kept: NDArray[np.int32], name: str, shape: tuple[int, ...]) -> NDArray[
     if kept.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, got {kept.shape}")
     return kept
+
+
+def responsibilities(q: NDArray[np.float64], kept: NDArray[np.int32]) -> NDArray[np.float64]:
+    q = contiguous(q, np.float64)
+    if q.shape != kept.shape:
+        raise ValueError(f"responsibilities must have shape {kept.shape}, got {q.shape}")
+    return q
 
 
 def positions(rows: NDArray[np.int64], name: str) -> NDArray[np.int64]:
@@ -124,7 +179,7 @@ def width(ids: NDArray[np.int32], name: str) -> int:
     return int(np.shape(ids)[1])
 
 
-def factor(factor: Floats, name: str, like: Floats, n: int) -> Floats:
+def factor(factor: Floats, name: str, like: CoreRows | Floats, n: int) -> Floats:
     factor = contiguous(factor, like.dtype)
     if factor.shape != (n,):
         raise ValueError(f"{name} must have shape ({n},), got {factor.shape}")
@@ -133,13 +188,28 @@ def factor(factor: Floats, name: str, like: Floats, n: int) -> Floats:
     return factor
 
 
-def refuse_components(n_components: int, least: int, **ids: NDArray[np.int32]) -> None:
-    """Names the argument in which the core has met a component outside [least, n_components)."""
-    for name, array in ids.items():
-        if array.size and (array.min() < least or array.max() >= n_components):
-            raise ValueError(
-                f"{name} must have components from {least} to {n_components - 1}, got {array.min()} to {array.max()}"
-            )
+class naming:
+    """While a kernel runs: where it has met a component outside its range, the error names the argument and the range.
+
+    ids: by name, an array and the least that it may have
+    """
+
+    def __init__(self, n_components: int, **ids: tuple[NDArray[np.int32], int]):
+        self.n_components = n_components
+        self.ids = ids
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type | None, error: object, trace: object) -> None:
+        if kind is not ValueError:
+            return
+        for name, (array, least) in self.ids.items():
+            if array.size and (array.min() < least or array.max() >= self.n_components):
+                raise ValueError(
+                    f"{name} must have components from {least} to {self.n_components - 1}, "
+                    f"got {array.min()} to {array.max()}"
+                )
 
 
 def variance(variance: float) -> float:
@@ -148,15 +218,7 @@ def variance(variance: float) -> float:
     return float(variance)
 
 
-def line(values: Floats, weights: Floats, n_clusters: int) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
-    """Sorted distinct values with positive weights, both contiguous float64, and how many runs to cut them into."""
-    values = vector(values, "values", np.size(values))
-    weights = vector(weights, "weights", len(values))
-    if not (np.isfinite(values).all() and (values[1:] > values[:-1]).all()):
-        raise ValueError("values must be finite and rise strictly")
-    if not (np.isfinite(weights) & (weights > 0)).all():
-        raise ValueError("weights must be > 0 and finite")
-    n_clusters = count(n_clusters, "n_clusters")
-    if n_clusters > len(values):
-        raise ValueError(f"n_clusters must be at most the number of values, {len(values)}, got {n_clusters}")
-    return values, weights, n_clusters
+def inside(ids: NDArray, least: int, end: int) -> None:
+    """Require integers in [least, end), as the compiled kernels do."""
+    if ids.size and not (ids.min() >= least and ids.max() < end):
+        raise ValueError(f"expected {least} to {end - 1}, got {ids.min()} to {ids.max()}")

@@ -1,52 +1,72 @@
-"""Rows that are mostly zeros, as a value that stands wherever the rows of an array do.
+"""Rows that are mostly zeros, and what kernels do with them: those of squared distances, all of them.
 
-`Sparse` has what is asked of rows everywhere: their number, shape and dtype, some of them by slice or number; and the
-kernels, each of which serves both kinds (`of_rows`). Nothing makes an array of all rows by accident: NumPy gets none.
+Nothing makes an array of all rows by accident: NumPy gets none. What a verb means is what the twins make of `dense()`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, NoReturn, ParamSpec, TypeVar, cast
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import csr_array
+from scipy.sparse.linalg import LinearOperator, eigsh
 
 from cprime._range import MOST_COLUMNS
+from cprime.kernels import arguments as check
+from cprime.kernels.bounds import nearest_bounded_by_tables
+from cprime.kernels.compiled import _core
+from cprime.kernels.exact import posterior
+from cprime.kernels.measures import Floats
+from cprime.kernels.offers import OfferedCells
+from cprime.kernels.rows import CoreTable
 
-Floats = NDArray[np.floating]
-P = ParamSpec("P")
-R = TypeVar("R")
+_VALUES = 2**22  # numbers of a table at a time
 
 
-class Sparse:
+def _not_of_sparse(name: str) -> Any:
+    def refuse(self: SparseRows, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TypeError(f"{name} needs rows of an array, got {self!r}: sparse ones are compared by squared distances.")
+
+    return refuse
+
+
+class SparseRows(CoreTable):
     """n rows of D numbers, of which those that are not zero are stored.
 
     values (m,) float32 or float64, columns (m,) int32: of row i the entries begins[i] … begins[i + 1] − 1, each row's
     columns rising; begins (n + 1,) int64. The arrays are not to be changed.
     """
 
+    kernels: ClassVar[Any] = _core
+    Cells: ClassVar[Any] = OfferedCells
+    ndim = 2
+
     def __init__(self, values: Floats, columns: NDArray[np.int32], begins: NDArray[np.int64], n_columns: int):
         if values.dtype not in (np.float32, np.float64):
             raise TypeError(f"values must be float32 or float64, got {values.dtype}")
         if n_columns > MOST_COLUMNS:
             raise ValueError(f"X must have at most {MOST_COLUMNS} columns, got {n_columns}")
-        self.values = _contiguous(values, values.dtype)
-        self.columns = _contiguous(columns, np.int32)
-        self.begins = _contiguous(begins, np.int64)
+        self.values = check.contiguous(values, values.dtype)
+        self.columns = check.contiguous(columns, np.int32)
+        self.begins = check.contiguous(begins, np.int64)
         self.shape = len(begins) - 1, int(n_columns)
 
-    ndim = 2
+    @classmethod
+    def of(cls, X: Any) -> SparseRows:
+        """Those of SciPy's CSR array or matrix; they share its memory where columns rise and none comes twice."""
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        return cls(X.data, X.indices, X.indptr, X.shape[1])
+
+    @property
+    def core(self) -> Any:
+        return self.values, self.columns, self.begins, self.shape[1]
 
     @property
     def dtype(self) -> np.dtype:
         return self.values.dtype
-
-    @property
-    def itemsize(self) -> int:
-        return self.values.itemsize
 
     @property
     def nbytes(self) -> int:
@@ -56,25 +76,23 @@ class Sparse:
         return self.shape[0]
 
     def __repr__(self) -> str:
-        return f"<Sparse {self.shape[0]} x {self.shape[1]}, {self.values.size} entries, {self.dtype}>"
+        return f"<SparseRows {self.shape[0]} x {self.shape[1]}, {self.values.size} entries, {self.dtype}>"
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError(f"{self!r} is no array: `dense` makes one of a few rows")
 
-    def __getitem__(self, rows: slice | NDArray[np.integer] | NDArray[np.bool_]) -> Sparse:
+    def __getitem__(self, rows: slice | NDArray, /) -> SparseRows:
         """Some of the rows, in the order asked for; those of a slice share memory with these."""
         if isinstance(rows, slice):
             begin, end, step = rows.indices(len(self))
             if step == 1:
-                return Sparse(self.values, self.columns, self.begins[begin : max(begin, end) + 1], self.shape[1])
+                return SparseRows(self.values, self.columns, self.begins[begin : max(begin, end) + 1], self.shape[1])
             rows = np.arange(begin, end, step)
-        rows = np.asarray(rows)
-        if rows.dtype == bool:
-            rows = np.flatnonzero(rows)
+        rows = np.flatnonzero(rows) if rows.dtype == bool else check.positions(rows, "order")
         lengths = np.diff(self.begins)[rows]
         begins = np.concatenate([[0], np.cumsum(lengths)])
         entries = np.arange(begins[-1]) + np.repeat(self.begins[:-1][rows] - begins[:-1], lengths)
-        return Sparse(self.values[entries], self.columns[entries], begins, self.shape[1])
+        return SparseRows(self.values[entries], self.columns[entries], begins, self.shape[1])
 
     @property
     def entries(self) -> tuple[Floats, NDArray[np.int32]]:
@@ -87,66 +105,86 @@ class Sparse:
         """The row of each of these entries."""
         return np.repeat(np.arange(len(self)), np.diff(self.begins))
 
-    def as_type(self, dtype: DTypeLike) -> Sparse:
+    def as_type(self, dtype: DTypeLike) -> SparseRows:
         """The same rows in float32 or float64."""
         if self.dtype == dtype:
             return self
-        return Sparse(self.values.astype(dtype), self.columns, self.begins, self.shape[1])
+        return SparseRows(self.values.astype(dtype), self.columns, self.begins, self.shape[1])
 
     def dense(self) -> Floats:
-        """The rows as an array of their own: (n, D)."""
-        return self.as_scipy().toarray()
+        return self.given().toarray()
 
-    def as_scipy(self) -> csr_array:
+    def given(self) -> csr_array:
         """The same rows as SciPy has them, without a copy."""
         return csr_array((*self.entries, self.begins - self.begins[0]), shape=self.shape)
 
-    def scaled(self, factors: NDArray) -> Sparse:
-        """Every row times its factor (n,), in the same dtype."""
+    def not_finite(self) -> tuple[int, int, Any] | None:
+        bad = ~np.isfinite(self.entries[0])
+        if not bad.any():
+            return None
+        first = int(bad.argmax())
+        return int(self.owners[first]), int(self.entries[1][first]), self.entries[0][first]
+
+    def divided(self, lengths: NDArray[np.float64]) -> SparseRows:
         values, columns = self.entries
-        values = (values * np.repeat(factors, np.diff(self.begins))).astype(self.dtype)
-        return Sparse(values, columns, self.begins - self.begins[0], self.shape[1])
+        values = (values * np.repeat(1 / lengths, np.diff(self.begins))).astype(self.dtype)
+        return SparseRows(values, columns, self.begins - self.begins[0], self.shape[1])
 
+    def times(self, factors: Floats) -> SparseRows:
+        return SparseRows(self.values * factors[self.columns], self.columns, self.begins, self.shape[1])
 
-def _contiguous(array: NDArray, dtype: DTypeLike) -> NDArray:
-    return np.require(array, dtype, ["C_CONTIGUOUS", "ALIGNED"])
+    def widened(self) -> SparseRows:
+        return SparseRows(self.values, self.columns, self.begins, self.shape[1] + 1)
 
+    def squares(self) -> NDArray[np.float64]:
+        squared = np.square(self.entries[0], dtype=np.float64)
+        return np.bincount(self.owners, squared, len(self)).astype(np.float64, copy=False)
 
-def sparse(X: Any) -> Sparse:
-    """The rows of SciPy's CSR array or matrix; shares its memory where columns rise and none comes twice."""
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return Sparse(X.data, X.indices, X.indptr, X.shape[1])
+    def projected(self, direction: NDArray[np.float64], origin: NDArray[np.float64] | None = None) -> NDArray:
+        values, columns = self.entries
+        found = np.bincount(self.owners, values * direction[columns], len(self)).astype(np.float64, copy=False)
+        return found if origin is None else found - origin @ direction
 
+    def principal(self, weights: NDArray[np.float64], mean: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        """Without a D×D matrix: S v = Σ w x (x − m)·v / W."""
+        rows, D = self.given().astype(np.float64), len(mean)
 
-def as_rows(X: Sparse) -> Floats:
-    """For annotations: what is written for rows of arrays serves sparse ones."""
-    return cast(Floats, X)
+        def times(v: NDArray) -> NDArray:
+            return rows.T @ (weights * (rows @ v - mean @ v)) / weights.sum()
 
+        if D == 1:
+            return float(times(np.ones(1))[0]), np.ones(1)
+        start = np.random.RandomState(0).standard_normal(D)
+        operator = LinearOperator((D, D), matvec=times, dtype=np.float64)
+        variances, directions = eigsh(operator, 1, v0=start, which="LA")
+        return float(variances[0]), directions[:, 0]
 
-def as_given(rows: Floats) -> Any:
-    """Rows of either kind as users know them."""
-    return rows.as_scipy() if isinstance(rows, Sparse) else rows
+    def extent(self, origin: Floats | None = None, *, n_threads: int | None = None) -> tuple[float, float]:
+        if not len(self) or not self.shape[1]:
+            return 0.0, 0.0
+        origin = self[:1].dense()[0] if origin is None else origin
+        values, columns = self.entries
+        with np.errstate(invalid="ignore", over="ignore"):
+            largest = float(np.abs(values).max(initial=0))
+            spread = float(np.abs(values - origin[columns]).max(initial=0))
+        zeros = np.bincount(columns, minlength=self.shape[1]) < len(self)  # columns in which a row has none
+        return largest, max(spread, float(np.abs(origin[zeros]).max(initial=0)))
 
+    nearest_bounded = nearest_bounded_by_tables
 
-def dense(rows: Floats) -> Floats:
-    """A few rows of either kind as an array, without gaps: (n, D)."""
-    return rows.dense() if isinstance(rows, Sparse) else np.ascontiguousarray(rows)
+    def log_sum_exp(self, centers: Floats, variance: float, *, n_threads: int | None = None) -> NDArray[np.float64]:
+        centers = check.centers(centers, self)
+        scale = -0.5 / check.variance(variance)
+        out, step = np.empty(len(self)), max(1, _VALUES // len(centers))
+        for begin in range(0, len(self), step):
+            rows = slice(begin, begin + step)
+            squared = self[rows].distances(centers, n_threads=n_threads)
+            out[rows] = posterior(np.ascontiguousarray(squared.T), scale, n_threads=n_threads).log_sum
+        return out
 
-
-def unit(rows: Floats, lengths: NDArray[np.float64]) -> Floats:
-    """Rows of either kind divided by their lengths, in their dtype."""
-    if isinstance(rows, Sparse):
-        return as_rows(rows.scaled(1 / lengths))
-    return np.divide(rows, lengths[:, np.newaxis], dtype=rows.dtype, casting="same_kind")
-
-
-def of_rows(dense: Callable[P, R], sparse: Callable[..., R]) -> Callable[P, R]:
-    """A kernel for rows of both kinds, its first argument."""
-
-    @wraps(dense)
-    def kernel(*args: P.args, **kwargs: P.kwargs) -> R:
-        return (sparse if args and isinstance(args[0], Sparse) else dense)(*args, **kwargs)
-
-    return kernel
+    keep = _not_of_sparse("keep")
+    moments = _not_of_sparse("moments")
+    products = _not_of_sparse("products")
+    expect_all = _not_of_sparse("expect_all")
+    respond = _not_of_sparse("respond")
+    responsibilities = _not_of_sparse("responsibilities")

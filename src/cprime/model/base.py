@@ -1,29 +1,274 @@
-"""What every mixture model offers to the EM loop, and what the models share: weights and the exact E-step.
+"""What a family of mixtures is, and what families share: weights, scatter, and the exact E-step of Gaussians.
 
-A further family (factor analysers, Student-t) is one more file here: its parameters as a frozen dataclass with the
-members of `Model`, and its name in `FAMILIES`. Everything above asks for these members only.
+A further family is one more file here, a frozen dataclass of its parameters with the members of `Model`, that is
+`register`ed under a name. `Family` gives what follows from the rest, slowly; kernels of its own make it fast. What is
+above asks for these members only.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime import kernels
+from cprime._storable import storable
 from cprime.block import Block, Kept
-from cprime.kernels.native import Floats
-from cprime.model.components import Centers, GaussianCosts
-from cprime.model.covariance import scaled_beyond
-from cprime.statistics import Statistics
+from cprime.components import Components
+from cprime.kernels import Floats, Gaussians, Responses, Rows, posterior
+from cprime.model.covariance import scaled_along
 
 logger = logging.getLogger("cprime")
 
 Weights = NDArray[np.float64] | None  # π (C,), or None for 1/C each
+_BLOCK = 2**20  # numbers of a table at a time
 
 
+class Shares(NamedTuple):
+    """What points give to components: q_nc of those in ids (n, H), None for all to the only one.
+
+    cost: Σ_n w_n Σ_c q_nc cost_nc, None where costs are not known
+    """
+
+    ids: NDArray[np.int32]
+    responsibilities: NDArray[np.float64] | None
+    cost: float | None
+
+
+class Expected(NamedTuple):
+    """What an exact E-step finds: moments, Σ w_n log Σ_c p(c, x_n) less log_scale, and −Σ w_n r_nc log r_nc [nats]."""
+
+    moments: Any
+    log_sum: float
+    entropy: float
+
+
+class Model(Protocol):
+    """Parameters Θ of a mixture; replaced, never changed.
+
+    log p(c, x) = log_scale + scale · cost, where the cost is what `components` find for `embed`ded points. M, the type
+    of its moments, is the family's own: additive, with `scaled`, `counts` (C,) = Σ w_n q_nc, and `error`, J of the
+    points with the best of what they keep [data unit²], NaN where the family has none.
+    """
+
+    covariance_type: ClassVar[str]  # the family's name
+    exact: ClassVar[bool]  # whether it has an exact E-step of its own, `expect_all`
+    accelerates: ClassVar[bool]  # whether it can be extrapolated
+    scale_free: ClassVar[bool]  # whether the unit of a column makes no difference
+    has_matrices: ClassVar[bool]  # whether `covariances_` are matrices
+    full: ClassVar[bool]  # whether a cost takes D² products, not D
+    finds_variance: ClassVar[bool]  # whether with equal weights a first σ² follows from the costs: `with_variance` (14)
+    attribute_names: ClassVar[tuple[str, ...]]  # of what `attributes` gives
+
+    @property
+    def centers(self) -> Floats:
+        """μ_c (C, D) [data units]."""
+        ...
+
+    @property
+    def weights(self) -> Weights:
+        """π_c (C,), None for 1/C each."""
+        ...
+
+    @property
+    def n_components(self) -> int: ...
+    @property
+    def n_features(self) -> int: ...
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters."""
+        ...
+
+    @property
+    def scale(self) -> float:
+        """What a cost is multiplied by to be a log-probability."""
+        ...
+
+    @property
+    def log_scale(self) -> float:
+        """What is the same for every component and point [nats]."""
+        ...
+
+    @property
+    def least_variances(self) -> NDArray[np.float64] | None:
+        """The least variance of each component, the other coordinates being known: (C,) [data unit²]; None where they
+        share one.
+        """
+        ...
+
+    def embed(self, X: Rows, before: Rows | None = None) -> Rows:
+        """X as the components are compared with it; `before` is what the last call gave for this X."""
+        ...
+
+    def components(self) -> Components:
+        """What a search looks at."""
+        ...
+
+    def summarise(self, block: Block, kept: Kept, shares: Shares) -> Any:
+        """The moments of what points give to components; kept: what they keep, best first, and its costs."""
+        ...
+
+    def expect_all(self, block: Block) -> Expected:
+        """The exact E-step over all components, where the family is `exact`."""
+        ...
+
+    @property
+    def prior(self) -> Any:
+        """A job over the data whose part the M-step is given, None where it needs none."""
+        ...
+
+    def maximise(self, moments: Any, prior: Any = None) -> Self:
+        """The M-step."""
+        ...
+
+    def extrapolated(self, before: Self, share: float) -> Self:
+        """Further along the step that led here from `before`, by a share of it below 1: what momentum makes of an
+        M-step. Means move in data units, weights and variances by their logarithms.
+        """
+        ...
+
+    def remembered(self, shares: NDArray[np.float64]) -> tuple[Any, Any]:
+        """Moments of weight 1, and a prior, whose M-step gives these parameters; shares (C,): of each component."""
+        ...
+
+    def log_likelihood(self, X: Rows) -> NDArray[np.float64]:
+        """log Σ_c p(c, x) of every row over all components [nats]: (n,)."""
+        ...
+
+    def responsibilities(self, X: Rows) -> NDArray[np.float64]:
+        """p(c | x) over all components: (n, C)."""
+        ...
+
+    def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
+        """x − μ of points drawn from components `labels` (n,), made of standard normal numbers (n, D)."""
+        ...
+
+    def attributes(self) -> dict[str, Any]:
+        """The fitted attributes that hold the covariances or what there is in their place, by name, in the dtype of the
+        centers and in scikit-learn's shapes.
+        """
+        ...
+
+    @classmethod
+    def of(cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0) -> Self:
+        """The parameters with these centers and weights that such attributes hold, some of which may be missing."""
+        ...
+
+    @classmethod
+    def shape(cls, C: int, D: int) -> tuple[int, ...] | None:
+        """The shape of `covariances_` and precisions, None where there are none."""
+        ...
+
+    @classmethod
+    def starting(cls, centers: Floats, weights: Weights, reg_covar: float, precisions: Any = None) -> Self:
+        """Parameters with these centers, and with precisions as users give them or any where there are none.
+
+        ValueError that names `precisions_init` where these are none.
+        """
+        ...
+
+    def distances(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
+        """How far each row is from the component of its label, in standard deviations of that: (n,)."""
+        ...
+
+    def covariances_along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """P Σ_c Pᵀ of every component (C, k, k) for directions P (k, D) [data unit²]."""
+        ...
+
+
+FAMILIES: dict[str, Any] = {}  # by name
+F = TypeVar("F", bound=type)
+
+
+def register(cls: F) -> F:
+    """Makes a family known under its `covariance_type`; usable as a decorator."""
+    FAMILIES[cls.covariance_type] = storable(cls)  # type: ignore[attr-defined]
+    return cls
+
+
+class Family:
+    """Base of families: what follows from the other members."""
+
+    covariance_type: ClassVar[str]
+    exact: ClassVar[bool] = False
+    accelerates: ClassVar[bool] = False
+    scale_free: ClassVar[bool] = False
+    has_matrices: ClassVar[bool] = False
+    full: ClassVar[bool] = False
+    finds_variance: ClassVar[bool] = False
+    attribute_names: ClassVar[tuple[str, ...]] = ("covariances_", "precisions_", "precisions_cholesky_")
+    prior: ClassVar[Any] = None
+    centers: Floats
+    weights: Weights
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The parameters, without what has been made of them."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+
+    @property
+    def n_components(self) -> int:
+        return self.centers.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        return self.centers.shape[1]
+
+    @property
+    def scale(self) -> float:
+        return -0.5
+
+    @property
+    def log_scale(self) -> float:
+        return 0.0
+
+    @property
+    def least_variances(self) -> NDArray[np.float64] | None:
+        return None
+
+    @classmethod
+    def shape(cls, C: int, D: int) -> tuple[int, ...] | None:
+        return None
+
+    def embed(self, X: Rows, before: Rows | None = None) -> Rows:
+        return X
+
+    def components(self) -> Components:
+        raise TypeError(f"{type(self).__name__} must say what its components are.")
+
+    def log_likelihood(self, X: Rows) -> NDArray[np.float64]:
+        return self.log_scale + posterior(self._costs(X)[1], self.scale).log_sum
+
+    def responsibilities(self, X: Rows) -> NDArray[np.float64]:
+        ids, costs = self._costs(X)
+        out = np.empty(costs.shape)
+        np.put_along_axis(out, ids.astype(np.intp), posterior(costs, self.scale).responsibilities, axis=1)
+        return out
+
+    def _costs(self, X: Rows) -> tuple[NDArray[np.int32], Floats]:
+        return self.components().best(self.embed(X), self.n_components)
+
+
+class Gaussian(Family):
+    """Base of the families of Gaussians."""
+
+    exact = True
+    accelerates = True
+
+    def _moved(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
+        """x − μ of every row and the component of its label: (n, D)."""
+        return np.subtract(X.dense(), self.centers[labels], dtype=np.float64)
+
+    def _means_extrapolated(self, before: Self, share: float) -> dict[str, Any]:
+        """Centers and weights of `extrapolated`, for `replace`."""
+        centers = self.centers + self.centers.dtype.type(share) * (self.centers - before.centers)
+        if self.weights is None or before.weights is None:
+            return {"centers": centers}
+        weights = scaled_along(self.weights, before.weights, share)
+        return {"centers": centers, "weights": weights / weights.sum()}
+
+
+@storable
 @dataclass(frozen=True)
 class Scatter:
     """Σ_n w_n (x_n − mean)(x_n − mean)ᵀ of points of some weight (D, D), or its trace [data unit²]; mean (D,)."""
@@ -48,147 +293,25 @@ class Scatter:
 
 @dataclass(frozen=True)
 class ScatterOf:
-    """The scatter of all points about their weighted mean, its "trace" or the "matrix": a pass over the data."""
+    """The scatter of all points about their weighted mean, its trace or the whole matrix: a pass over the data."""
 
-    shape: str
+    full: bool
 
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = False
 
     def __call__(self, block: Block, kept: Kept | None) -> tuple[None, Scatter]:
-        X, weight, full = block.X, block.sample_weight, self.shape == "matrix"
+        X, weight, full = block.X, block.sample_weight, self.full
         group = np.zeros((len(X), 1), dtype=np.int32)
-        counts, sums = kernels.accumulate(X, group, None, weight, n_components=1)
+        counts, sums = X.accumulate(group, None, weight, n_components=1)
         # about the mean as X's dtype has it, corrected for what that has lost
         mean = sums / np.maximum(counts, np.finfo(np.float64).tiny)
         near = mean.astype(X.dtype)
-        _, _, second = kernels.moments(X, near, group, None, weight, full=full)
+        _, _, second = X.moments(near, group, None, weight, full=full)
         lost = (mean - near)[0]
         if full:
             return None, Scatter(mean[0], second[0] - counts[0] * np.outer(lost, lost), counts[0])
         return None, Scatter(mean[0], float(second.sum() - counts[0] * np.square(lost).sum()), counts[0])
-
-
-class Model(Protocol):
-    """Parameters Θ of a mixture; replaced, never changed.
-
-    log p(c, x) = log_scale + scale · cost, where the cost is what `components` find for `embed`ded points.
-    """
-
-    @property
-    def centers(self) -> Floats:
-        """μ_c (C, D) [data units]."""
-        ...
-
-    @property
-    def weights(self) -> Weights:
-        """π_c (C,), None for 1/C each."""
-        ...
-
-    @property
-    def covariances(self) -> Any:
-        """As scikit-learn has them for the family [data unit²]."""
-        ...
-
-    @property
-    def n_parameters(self) -> int:
-        """Free parameters."""
-        ...
-
-    @property
-    def scale(self) -> float:
-        """What a cost is multiplied by to be a log-probability."""
-        ...
-
-    @property
-    def log_scale(self) -> float:
-        """What is the same for every component and point [nats]."""
-        ...
-
-    @property
-    def scatter_shape(self) -> str | None:
-        """Which total scatter of the data the M-step asks for: "trace", "matrix" or None."""
-        ...
-
-    def embed(self, X: Floats, before: Floats | None = None) -> Floats:
-        """X as the components are compared with it; `before` is what the last call gave for this X."""
-        ...
-
-    def components(self) -> Centers | GaussianCosts:
-        """What a search looks at."""
-        ...
-
-    def expect_all(self, block: Block) -> Statistics:
-        """The exact E-step over all components of embedded points."""
-        ...
-
-    def sums(
-        self, block: Block, kept: NDArray, q: NDArray | None, cost: float
-    ) -> tuple[NDArray, NDArray, NDArray | float]:
-        """counts, sums and squares of `Statistics`; cost: Σ w q cost of what is kept."""
-        ...
-
-    def quantization_error(self, block: Block, kept: Kept) -> float:
-        """J of points with the best of what they keep [data unit²]."""
-        ...
-
-    def maximise(self, statistics: Statistics, scatter: Scatter | None = None) -> Self:
-        """The M-step."""
-        ...
-
-    def beyond(self, before: Self, share: float) -> Self:
-        """Further along the step that led here from `before`, by a share of it below 1: what momentum makes of an
-        M-step. Means move in data units, weights and variances by their logarithms.
-        """
-        ...
-
-    def remembered(self, shares: NDArray[np.float64]) -> tuple[Statistics, Scatter | None]:
-        """The sums, of weight 1, whose M-step gives these parameters; shares (C,): Σ w q by component, of sum 1."""
-        ...
-
-    def log_likelihood(self, X: Floats) -> NDArray[np.float64]:
-        """log Σ_c p(c, x) of every row over all components [nats]: (n,)."""
-        ...
-
-    def responsibilities(self, X: Floats) -> NDArray[np.float64]:
-        """p(c | x) over all components: (n, C)."""
-        ...
-
-    def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
-        """x − μ of points drawn from components `labels` (n,), made of standard normal numbers (n, D)."""
-        ...
-
-
-class Means:
-    """Base of models that have a mean for every component."""
-
-    centers: Floats
-    weights: Weights
-
-    def quantization_error(self, block: Block, kept: Kept) -> float:
-        if kept.squares is not None:
-            return block.weighted_sum(kept.squares)
-        return winner_error(block, self.centers, kept.winners.copy())
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The parameters, without what has been made of them."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
-
-    @property
-    def n_components(self) -> int:
-        return self.centers.shape[0]
-
-    @property
-    def n_features(self) -> int:
-        return self.centers.shape[1]
-
-    def _means_beyond(self, before: Self, share: float) -> dict[str, Any]:
-        """Centers and weights of `beyond`, for `replace`."""
-        centers = self.centers + self.centers.dtype.type(share) * (self.centers - before.centers)
-        if self.weights is None or before.weights is None:
-            return {"centers": centers}
-        weights = scaled_beyond(self.weights, before.weights, share)
-        return {"centers": centers, "weights": weights / weights.sum()}
 
 
 def log_weights(weights: Weights, n_components: int) -> NDArray[np.float64]:
@@ -198,9 +321,9 @@ def log_weights(weights: Weights, n_components: int) -> NDArray[np.float64]:
     return np.log(np.maximum(weights, np.finfo(np.float64).tiny))
 
 
-def new_weights(weights: Weights, statistics: Statistics) -> Weights:
+def new_weights(weights: Weights, counts: NDArray[np.float64]) -> Weights:
     """π_c = N_c / N where weights are free [E]; equal ones stay."""
-    return None if weights is None else statistics.counts / statistics.counts.sum()
+    return None if weights is None else counts / counts.sum()
 
 
 def n_weights(weights: Weights) -> int:
@@ -210,41 +333,43 @@ def n_weights(weights: Weights) -> int:
 
 def winner_error(block: Block, centers: Floats, labels: NDArray[np.int32]) -> float:
     """J = Σ_n w_n ‖x_n − μ_label(n)‖² [data unit²]."""
-    no_lists = np.empty((len(centers), 0), dtype=np.int32)
-    return block.weighted_sum(kernels.reassign(block.X, centers, no_lists, labels)[1])
+    return block.weighted_sum(block.X.own_distances(centers, labels))
 
 
 def expect_gaussians(
     block: Block,
-    points: Floats,
-    gaussians: kernels.Gaussians,
+    points: Rows,
+    gaussians: Gaussians,
     centers: Floats,
-    sums: Callable[[kernels.Responses], tuple[NDArray, NDArray | float]],
-) -> Statistics:
-    """The exact E-step by `kernels.respond`; sums: from its moments to the sums and squares of `Statistics`."""
-    found = kernels.respond(points, gaussians, block.sample_weight)
+    moments: Callable[[Responses, float], Any],
+) -> Expected:
+    """The exact E-step by `Rows.respond`; moments: of what that finds, and of J."""
+    found = points.respond(gaussians, block.sample_weight)
     log_sum, cost = block.weighted_sum(found.log_sum), block.weighted_sum(found.mean)
-    total, squares = sums(found)
-    return Statistics(
-        counts=found.counts,
-        sums=total,
-        weight=block.weight,
-        squares=squares,
-        log_sum=log_sum,
-        entropy=log_sum + 0.5 * cost,
-        quantization_error=winner_error(block, centers, found.labels),
-    )
+    return Expected(moments(found, winner_error(block, centers, found.labels)), log_sum, log_sum + 0.5 * cost)
 
 
-def statistics_of(shares: NDArray[np.float64], centers: Floats, squares: NDArray[np.float64] | float) -> Statistics:
-    """Sums of weight 1 with these means and squares about them."""
-    sums = shares[:, np.newaxis] * centers.astype(np.float64)
-    return Statistics(shares, sums, 1.0, squares)
-
-
-def means_of(statistics: Statistics, centers: Floats) -> NDArray[np.float64]:
+def means_of(counts: NDArray[np.float64], sums: NDArray[np.float64], centers: Floats) -> NDArray[np.float64]:
     """S_c / N_c (C, D) in float64; the old mean where there are no points."""
-    counts = statistics.counts[:, np.newaxis]
     with np.errstate(divide="ignore", invalid="ignore"):
-        means = statistics.sums / counts
-    return np.where((counts > 0) & np.isfinite(means), means, centers.astype(np.float64))
+        means = sums / counts[:, np.newaxis]
+    return np.where((counts[:, np.newaxis] > 0) & np.isfinite(means), means, centers.astype(np.float64))
+
+
+def checked_precisions(precisions_init: Any, shape: tuple[int, ...], covariance_type: str) -> NDArray[np.float64]:
+    """Precisions as users give them, finite and of a shape."""
+    precisions = np.asarray(precisions_init, dtype=np.float64)
+    if precisions.shape != shape:
+        raise ValueError(
+            f"precisions_init must have shape {shape} for covariance_type={covariance_type!r}, got {precisions.shape}."
+        )
+    if not np.isfinite(precisions).all():
+        raise ValueError("precisions_init must be finite, got entries that are not.")
+    return precisions
+
+
+def inverted(precisions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Covariances of matrices (…, D, D) that users give as precisions."""
+    if not np.allclose(precisions, np.swapaxes(precisions, -1, -2)) or np.linalg.eigvalsh(precisions).min() <= 0:
+        raise ValueError("precisions_init must be symmetric and positive definite, got matrices that are not.")
+    return np.linalg.inv(precisions).astype(np.float64, copy=False)

@@ -71,19 +71,30 @@ def inverses(lower: NDArray[np.float64]) -> NDArray[np.float64]:
     return out
 
 
-def scaled_beyond(now: NDArray[np.float64], before: NDArray[np.float64], share: float) -> NDArray[np.float64]:
+def scaled_along(now: NDArray[np.float64], before: NDArray[np.float64], share: float) -> NDArray[np.float64]:
     """now · (now / before)^share for numbers ≥ 0, each at most e times as large or as small as now."""
     with np.errstate(divide="ignore", invalid="ignore"):
         step = np.nan_to_num(share * (np.log(now) - np.log(before)), nan=0.0)
     return now * np.exp(np.clip(step, -1, 1))
 
 
-def factors_beyond(lower: NDArray[np.float64], before: NDArray[np.float64], share: float) -> NDArray[np.float64]:
+def factors_along(lower: NDArray[np.float64], before: NDArray[np.float64], share: float) -> NDArray[np.float64]:
     """Covariances (C, D, D) whose factors L are further along the step from those before; diagonals by logarithms."""
     out = lower + share * (lower - before)
     i = np.arange(lower.shape[-1])
-    out[:, i, i] = scaled_beyond(lower[:, i, i], before[:, i, i], share)
+    out[:, i, i] = scaled_along(lower[:, i, i], before[:, i, i], share)
     return np.matmul(out, out.transpose(0, 2, 1))
+
+
+def factors_of_precisions(lower: NDArray[np.float64]) -> NDArray[np.float64]:
+    """P (C, D, D) upper triangular, P Pᵀ = Σ⁻¹, of covariances Σ = L Lᵀ."""
+    return inverses(lower).transpose(0, 2, 1).copy()
+
+
+def covariances_of_precisions(factors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Σ (C, D, D) of what `factors_of_precisions` gives."""
+    lower = inverses(np.ascontiguousarray(factors.transpose(0, 2, 1)))
+    return lower @ lower.transpose(0, 2, 1)
 
 
 def positive(variances: NDArray[np.float64], dtype: DTypeLike) -> NDArray[np.float64]:

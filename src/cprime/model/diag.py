@@ -2,38 +2,51 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.model.covariance import of_empty, positive, scaled_beyond
+from cprime.kernels import Rows
+from cprime.model.base import register
+from cprime.model.covariance import of_empty, positive, scaled_along
 from cprime.model.own_covariance import OwnCovariance
 
 
+@register
 @dataclass(frozen=True)
 class Diag(OwnCovariance):
     """covariances (C, D): variances [data unit²]."""
 
-    full = False
+    covariance_type: ClassVar[str] = "diag"
+    full: ClassVar[bool] = False
+    scale_free: ClassVar[bool] = True
 
     @property
-    def _n_covariance_parameters(self) -> int:
-        return self.centers.size
+    def n_covariance_parameters(self) -> int:
+        return self.covariances.size
 
     @cached_property
-    def _factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        factors = 1 / np.sqrt(self._spread())
+    def factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        factors = 1 / np.sqrt(self.spread)
         return factors, np.log(factors).sum(axis=1)
 
-    def _spread(self) -> NDArray[np.float64]:
+    @property
+    def spread(self) -> NDArray[np.float64]:
         return self.covariances
 
-    def _covariances_beyond(self, before: Self, share: float) -> NDArray[np.float64]:
-        return positive(scaled_beyond(self.covariances, before.covariances, share), self.centers.dtype)
+    def _covariances_along(self, before: Self, share: float) -> NDArray[np.float64]:
+        return positive(scaled_along(self.covariances, before.covariances, share), self.centers.dtype)
 
     def _shaped(self, counts: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
         return positive(of_empty(counts, np.maximum(second, 0) + self.reg_covar), self.centers.dtype)
 
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
-        return normal * np.sqrt(self._spread()[labels])
+        return normal * np.sqrt(self.spread[labels])
+
+    def distances(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
+        scaled = self._moved(X, labels) * self.factors[0][labels]
+        return np.sqrt(np.einsum("nd,nd->n", scaled, scaled))
+
+    def covariances_along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.einsum("id,cd,jd->cij", directions, self.spread, directions)

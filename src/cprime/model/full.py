@@ -2,23 +2,36 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.model.covariance import factors_beyond, inverses, of_empty, repaired
+from cprime.kernels import Dense, Rows
+from cprime.model.base import register
+from cprime.model.covariance import (
+    covariances_of_precisions,
+    factors_along,
+    factors_of_precisions,
+    inverses,
+    of_empty,
+    repaired,
+)
 from cprime.model.own_covariance import OwnCovariance
 
 
+@register
 @dataclass(frozen=True)
 class Full(OwnCovariance):
     """covariances (C, D, D) [data unit²]."""
 
-    full = True
+    covariance_type: ClassVar[str] = "full"
+    full: ClassVar[bool] = True
+    scale_free: ClassVar[bool] = True
+    has_matrices: ClassVar[bool] = True
 
     @property
-    def _n_covariance_parameters(self) -> int:
+    def n_covariance_parameters(self) -> int:
         return self.centers.size * (self.n_features + 1) // 2
 
     @cached_property
@@ -26,15 +39,16 @@ class Full(OwnCovariance):
         return repaired(self.covariances)[1]
 
     @cached_property
-    def _factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         factors = inverses(self._lower)
         return factors, np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)
 
-    def _spread(self) -> NDArray[np.float64]:
+    @property
+    def spread(self) -> NDArray[np.float64]:
         return self.covariances
 
-    def _covariances_beyond(self, before: Self, share: float) -> NDArray[np.float64]:
-        return factors_beyond(self._lower, before._lower, share)
+    def _covariances_along(self, before: Self, share: float) -> NDArray[np.float64]:
+        return factors_along(self._lower, before._lower, share)
 
     def _shaped(self, counts: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
         covariances = of_empty(counts, second)
@@ -42,8 +56,28 @@ class Full(OwnCovariance):
         covariances[:, np.arange(D), np.arange(D)] += self.reg_covar
         return repaired(covariances, self.centers.dtype)[0]
 
+    def _precisions(self) -> dict[str, NDArray[np.float64]]:
+        factors = factors_of_precisions(self._lower)
+        return {"precisions_": factors @ factors.transpose(0, 2, 1), "precisions_cholesky_": factors}
+
+    @classmethod
+    def _covariances_of(cls, factors: NDArray[np.float64]) -> NDArray[np.float64]:
+        return covariances_of_precisions(factors)
+
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
         out = np.empty_like(normal)
         for c in np.unique(labels):
             out[labels == c] = normal[labels == c] @ self._lower[c].T
         return out
+
+    def distances(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
+        scaled = self._moved(X, labels)
+        order = np.argsort(labels, kind="stable")
+        bounds = np.searchsorted(labels[order], np.arange(self.n_components + 1))
+        for c in np.flatnonzero(np.diff(bounds)):
+            rows = order[bounds[c] : bounds[c + 1]]
+            scaled[rows] = Dense(scaled[rows]).products(self.factors[0][c])
+        return np.sqrt(np.einsum("nd,nd->n", scaled, scaled))
+
+    def covariances_along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+        return directions @ self.covariances @ directions.T

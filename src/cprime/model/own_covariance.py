@@ -1,33 +1,58 @@
 """What mixtures whose components have covariances of their own share [E; L eq. 28-31]: everything but their shape."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime import kernels
-from cprime.block import Block
-from cprime.kernels.native import Floats
+from cprime.block import Block, Kept
+from cprime.components import GaussianCosts
+from cprime.kernels import Floats, Gaussians, Responses, Rows
 from cprime.model.base import (
-    Means,
-    Scatter,
+    Expected,
+    Gaussian,
+    Shares,
     Weights,
+    checked_precisions,
     expect_gaussians,
+    inverted,
     log_weights,
     means_of,
     n_weights,
     new_weights,
-    statistics_of,
+    winner_error,
 )
-from cprime.model.components import GaussianCosts
-from cprime.statistics import Statistics
+from cprime.statistics import Sums
 
 
 @dataclass(frozen=True)
-class OwnCovariance(Means):
+class OwnMoments(Sums):
+    """counts (C,): N_c    sums (C, D): Σ w_n q_nc x_n    error: J
+
+    second: Σ w_n q_nc (x_n − μ_c)(x_n − μ_c)ᵀ, (C, D, D), or its diagonals (C, D)
+    """
+
+    counts: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    second: NDArray[np.float64]
+    error: float
+
+
+class _Shape(Gaussian):
+    """What a subclass says of the shape of covariances."""
+
+    full: ClassVar[bool]
+    n_covariance_parameters: Any
+    factors: Any  # A_c, as `Gaussians` has it, and log |A_c| (C,)
+    spread: Any  # covariances as the search wants them: (C, D) or (C, D, D)
+
+
+@dataclass(frozen=True)
+class OwnCovariance(_Shape):
     """Parameters Θ; a subclass says how covariances follow from second moments and what their factors are.
 
     centers (C, D) data units, of the data's dtype    covariances: as the subclass has them [data unit²], float64
@@ -39,41 +64,24 @@ class OwnCovariance(Means):
     reg_covar: float = 0.0
     weights: Weights = None
 
-    scatter_shape = None
-    scale = -0.5
-    full: ClassVar[bool]
-
     @property
     def n_parameters(self) -> int:
         """Free parameters: C·D coordinates, the covariances, and C − 1 weights where these are free."""
-        return self.centers.size + self._n_covariance_parameters + n_weights(self.weights)
+        return self.centers.size + self.n_covariance_parameters + n_weights(self.weights)
 
-    @property
-    def _n_covariance_parameters(self) -> int:
-        raise NotImplementedError
-
-    @property
-    def _factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """A_c, as `kernels.Gaussians` has it, and log |A_c| (C,)."""
-        raise NotImplementedError
-
-    def _spread(self) -> NDArray[np.float64]:
-        """Covariances as the search wants them: (C, D) or (C, D, D)."""
-        raise NotImplementedError
-
-    def _covariances_beyond(self, before: Self, share: float) -> NDArray[np.float64]:
-        """Those of `beyond`."""
-        raise NotImplementedError
+    def _covariances_along(self, before: Self, share: float) -> NDArray[np.float64]:
+        """Those of `extrapolated`."""
+        raise TypeError(f"{type(self).__name__} must say how covariances are extrapolated.")
 
     def _shaped(self, counts: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
         """Covariances from mean second moments about the new means, before anything is added."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} must say how covariances follow from moments.")
 
     @cached_property
     def _offsets(self) -> NDArray[np.float64]:
         """log |2πΣ_c| − 2 log π_c: (C,)."""
         constant = self.n_features * math.log(2 * math.pi)
-        return constant - 2 * self._factors[1] - 2 * log_weights(self.weights, self.n_components)
+        return constant - 2 * self.factors[1] - 2 * log_weights(self.weights, self.n_components)
 
     @property
     def log_scale(self) -> float:
@@ -81,65 +89,110 @@ class OwnCovariance(Means):
         return -0.5 * float(self._offsets.min())
 
     @cached_property
-    def gaussians(self) -> kernels.Gaussians:
+    def gaussians(self) -> Gaussians:
         """Costs −2 log p(c, x), less what all have in common."""
         dtype = self.centers.dtype
         offsets, most = self._offsets - self._offsets.min(), np.finfo(dtype).max
-        factors, offsets = (np.clip(values, -most, most).astype(dtype) for values in (self._factors[0], offsets))
-        return kernels.Gaussians(self.centers, factors, offsets)
+        factors, offsets = (np.clip(values, -most, most).astype(dtype) for values in (self.factors[0], offsets))
+        return Gaussians(self.centers, factors, offsets)
 
-    def embed(self, X: Floats, before: Floats | None = None) -> Floats:
-        return X
+    @property
+    def least_variances(self) -> NDArray[np.float64]:
+        precisions = np.asarray(self._precisions()["precisions_"])
+        if self.full:
+            precisions = np.diagonal(precisions, axis1=1, axis2=2)
+        least: NDArray[np.float64] = 1 / precisions.reshape(len(precisions), -1).max(axis=1)
+        return least
 
     def components(self) -> GaussianCosts:
-        return GaussianCosts(self.gaussians, self._spread())
+        return GaussianCosts(self.gaussians, self.spread)
 
-    def expect_all(self, block: Block) -> Statistics:
-        return expect_gaussians(
-            block,
-            block.embedded(self.embed),
-            self.gaussians,
-            self.centers,
-            lambda found: (found.first + found.counts[:, np.newaxis] * self.centers, found.second),
+    def expect_all(self, block: Block) -> Expected:
+        def moments(found: Responses, error: float) -> OwnMoments:
+            sums = found.first + found.counts[:, np.newaxis] * self.centers
+            return OwnMoments(found.counts, sums, np.asarray(found.second), error)
+
+        return expect_gaussians(block, block.X, self.gaussians, self.centers, moments)
+
+    def summarise(self, block: Block, kept: Kept, shares: Shares) -> OwnMoments:
+        counts, first, second = block.X.moments(
+            self.centers, shares.ids, shares.responsibilities, block.sample_weight, full=self.full
         )
+        error = winner_error(block, self.centers, kept.winners.copy())
+        return OwnMoments(counts, first + counts[:, np.newaxis] * self.centers, second, error)
 
-    def sums(
-        self, block: Block, kept: NDArray, q: NDArray | None, cost: float
-    ) -> tuple[NDArray, NDArray, NDArray | float]:
-        counts, first, second = kernels.moments(block.X, self.centers, kept, q, block.sample_weight, full=self.full)
-        return counts, first + counts[:, np.newaxis] * self.centers, second
-
-    def maximise(self, statistics: Statistics, scatter: Scatter | None = None) -> Self:
+    def maximise(self, moments: OwnMoments, prior: None = None) -> Self:
         """M-step: μ_c, Σ_c weighted moments, π_c = N_c / N. A component without points keeps its mean.
 
         `reg_covar` is added to the variances, as scikit-learn does: an iteration then gains at least
         reg_covar/2 Σ_c π_c (tr Σ_c,new⁻¹ − tr Σ_c,old⁻¹) of F, π being the new shares N_c / N, which may be below 0.
         """
-        means = means_of(statistics, self.centers)
+        means = means_of(moments.counts, moments.sums, self.centers)
         shift = means - self.centers
-        counts = np.maximum(statistics.counts, np.finfo(np.float64).tiny)
-        second = np.asarray(statistics.squares) / counts.reshape(-1, *[1] * (2 if self.full else 1))
+        counts = np.maximum(moments.counts, np.finfo(np.float64).tiny)
+        second = moments.second / counts.reshape(-1, *[1] * (2 if self.full else 1))
         second -= shift[:, :, np.newaxis] * shift[:, np.newaxis] if self.full else np.square(shift)
         return replace(
             self,
             centers=means.astype(self.centers.dtype),
-            covariances=self._shaped(statistics.counts, second),
-            weights=new_weights(self.weights, statistics),
+            covariances=self._shaped(moments.counts, second),
+            weights=new_weights(self.weights, moments.counts),
         )
 
-    def beyond(self, before: Self, share: float) -> Self:
-        covariances = self._covariances_beyond(before, share)
-        return replace(self, covariances=covariances, **self._means_beyond(before, share))
+    def extrapolated(self, before: Self, share: float) -> Self:
+        covariances = self._covariances_along(before, share)
+        return replace(self, covariances=covariances, **self._means_extrapolated(before, share))
 
-    def remembered(self, shares: NDArray[np.float64]) -> tuple[Statistics, None]:
-        extent = self._spread().copy()
+    def remembered(self, shares: NDArray[np.float64]) -> tuple[OwnMoments, None]:
+        extent = self.spread.copy()
         diagonal = np.einsum("cii->ci", extent) if self.full else extent
         diagonal -= self.reg_covar
-        squares = shares.reshape(-1, *[1] * (extent.ndim - 1)) * extent
-        return statistics_of(shares, self.centers, squares), None
+        second = shares.reshape(-1, *[1] * (extent.ndim - 1)) * extent
+        return OwnMoments(shares, shares[:, np.newaxis] * self.centers.astype(np.float64), second, 0.0), None
 
-    def log_likelihood(self, X: Floats) -> NDArray[np.float64]:
-        return self.log_scale + kernels.respond(X, self.gaussians, moments=False).log_sum
+    def log_likelihood(self, X: Rows) -> NDArray[np.float64]:
+        return self.log_scale + X.respond(self.gaussians, moments=False).log_sum
 
-    def responsibilities(self, X: Floats) -> NDArray[np.float64]:
-        return kernels.responsibilities(X, self.gaussians)
+    def responsibilities(self, X: Rows) -> NDArray[np.float64]:
+        return X.responsibilities(self.gaussians)
+
+    def attributes(self) -> dict[str, Any]:
+        found = {"covariances_": self.covariances, **self._precisions()}
+        return {name: value.astype(self.centers.dtype) for name, value in found.items()}
+
+    def _precisions(self) -> dict[str, NDArray[np.float64]]:
+        """precisions_ and precisions_cholesky_."""
+        return {"precisions_": 1 / self.covariances, "precisions_cholesky_": 1 / np.sqrt(self.covariances)}
+
+    @classmethod
+    def of(cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0) -> Self:
+        """Covariances of single precision may be indefinite; their factors have lost less, and come first."""
+        covariances, factors = attributes.get("covariances_"), attributes.get("precisions_cholesky_")
+        if factors is not None and (covariances is None or np.asarray(covariances).dtype == np.float32):
+            covariances = cls._covariances_of(np.asarray(factors, dtype=np.float64))
+        return cls(centers, np.asarray(covariances, dtype=np.float64), reg_covar, weights)
+
+    @classmethod
+    def _covariances_of(cls, factors: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Of precisions_cholesky_."""
+        return 1 / np.square(factors)
+
+    @classmethod
+    def starting(cls, centers: Floats, weights: Weights, reg_covar: float, precisions: Any = None) -> Self:
+        shape = cls.shape(*centers.shape)
+        if precisions is None:
+            covariances = np.broadcast_to(np.eye(shape[-1]), shape).copy() if cls.full else np.ones(shape)
+        else:
+            precisions = checked_precisions(precisions, shape, cls.covariance_type)
+            if cls.full:
+                covariances = inverted(precisions)
+            elif (precisions > 0).all():
+                covariances = 1 / precisions
+            else:
+                raise ValueError("precisions_init must be > 0, got entries that are not.")
+        return cls(centers, covariances, reg_covar, weights)
+
+    @classmethod
+    def shape(cls, C: int, D: int) -> tuple[int, ...]:
+        """Of covariances and precisions."""
+        return (C, D, D) if cls.full else (C, D)

@@ -8,11 +8,12 @@ Owns only that σ² stays; all else is `TiedSpherical`.
 from dataclasses import dataclass
 from typing import Self
 
+from cprime._storable import storable
 from cprime.model.base import Scatter
-from cprime.model.tied_spherical import TiedSpherical
-from cprime.statistics import Statistics
+from cprime.model.tied_spherical import SphericalMoments, TiedSpherical
 
 
+@storable
 @dataclass(frozen=True)
 class Stiff(TiedSpherical):
     """Parameters Θ, of which M-steps change the centers alone."""
@@ -22,5 +23,5 @@ class Stiff(TiedSpherical):
         """Free parameters: C·D coordinates."""
         return self.centers.size
 
-    def maximise(self, statistics: Statistics, scatter: Scatter | None = None) -> Self:
-        return self.recentred(statistics, scatter)[0]
+    def maximise(self, moments: SphericalMoments, prior: Scatter | None = None) -> Self:
+        return self.recentred(moments.counts, moments.sums, moments.squares, prior)[0]

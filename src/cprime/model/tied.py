@@ -5,31 +5,53 @@ and every search for squared distances serves.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime import kernels
-from cprime.block import Block
-from cprime.kernels.native import Floats
+from cprime.block import Block, Kept
+from cprime.kernels import Dense, Floats, Responses, Rows
 from cprime.model.base import (
+    Expected,
     Scatter,
+    ScatterOf,
+    Shares,
     Weights,
+    checked_precisions,
     expect_gaussians,
+    inverted,
     log_weights,
     means_of,
     n_weights,
     new_weights,
-    statistics_of,
+    register,
 )
-from cprime.model.covariance import factors_beyond, inverses, repaired
+from cprime.model.covariance import (
+    covariances_of_precisions,
+    factors_along,
+    factors_of_precisions,
+    inverses,
+    repaired,
+)
 from cprime.model.embedded import Embedded
-from cprime.statistics import Statistics
+from cprime.statistics import Sums
 
 
+@dataclass(frozen=True)
+class TiedMoments(Sums):
+    """counts (C,): N_c    sums (C, D): Σ w_n q_nc x_n    weight: Σ w_n    error: J"""
+
+    counts: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    weight: float
+    error: float
+
+
+@register
 @dataclass(frozen=True)
 class Tied(Embedded):
     """Parameters Θ.
@@ -43,9 +65,11 @@ class Tied(Embedded):
     reg_covar: float = 0.0
     weights: Weights = None
 
-    scatter_shape = "matrix"
-    scale = -0.5
-    _steady = False
+    covariance_type: ClassVar[str] = "tied"
+    scale_free: ClassVar[bool] = True
+    has_matrices: ClassVar[bool] = True
+    prior: ClassVar[Any] = ScatterOf(full=True)
+    steady: ClassVar[bool] = False
 
     @property
     def n_parameters(self) -> int:
@@ -57,10 +81,13 @@ class Tied(Embedded):
         return repaired(self.covariances[np.newaxis])[1][0]
 
     @cached_property
+    def _inverse(self) -> NDArray[np.float64]:
+        return inverses(self._lower[np.newaxis])[0]
+
+    @cached_property
     def _whitening(self) -> NDArray[np.float64]:
         """L⁻¹, below it a row of zeros where weights are free."""
-        inverse = inverses(self._lower[np.newaxis])[0]
-        return inverse if self.weights is None else np.vstack([inverse, np.zeros(self.n_features)])
+        return self._inverse if self.weights is None else np.vstack([self._inverse, np.zeros(self.n_features)])
 
     @cached_property
     def _origin(self) -> NDArray[np.float64]:
@@ -68,7 +95,7 @@ class Tied(Embedded):
         return self.centers.mean(axis=0, dtype=np.float64).astype(self.centers.dtype).astype(np.float64)
 
     @cached_property
-    def _embedded(self) -> Floats:
+    def embedded_centers(self) -> Floats:
         centers = (self.centers - self._origin) @ self._whitening.T
         if self._handicap is not None:
             centers[:, -1] = self._handicap
@@ -82,49 +109,85 @@ class Tied(Embedded):
             self.n_features * math.log(2 * math.pi) + log_determinant
         )
 
-    def embed(self, X: Floats, before: Floats | None = None) -> Floats:
+    def embed(self, X: Rows, before: Rows | None = None) -> Rows:
         dtype = self.centers.dtype
-        return kernels.products(X, self._whitening.astype(dtype), self._origin.astype(dtype))
+        return Dense(X.products(self._whitening.astype(dtype), self._origin.astype(dtype)))
 
-    def expect_all(self, block: Block) -> Statistics:
-        D = self.n_features
-        return expect_gaussians(
-            block,
-            block.embedded(self.embed),
-            self._gaussians,
-            self.centers,
-            lambda found: (
-                found.first[:, :D] @ self._lower.T + found.counts[:, np.newaxis] * self.centers,
-                float(found.second[:, :D].sum()),
-            ),
+    def expect_all(self, block: Block) -> Expected:
+        def moments(found: Responses, error: float) -> TiedMoments:
+            first = found.first[:, : self.n_features] @ self._lower.T
+            return TiedMoments(found.counts, first + found.counts[:, np.newaxis] * self.centers, block.weight, error)
+
+        return expect_gaussians(block, block.embedded(self.embed), self._gaussians, self.centers, moments)
+
+    def summarise(self, block: Block, kept: Kept, shares: Shares) -> TiedMoments:
+        counts, sums = block.X.accumulate(
+            shares.ids, shares.responsibilities, block.sample_weight, n_components=self.n_components
         )
+        return TiedMoments(counts, sums, block.weight, self.error_of(block, kept))
 
-    def maximise(self, statistics: Statistics, scatter: Scatter | None = None) -> Self:
+    def maximise(self, moments: TiedMoments, prior: Scatter | None = None) -> Self:
         """M-step: means, π_c = N_c / N, and Σ = (T − Σ_c N_c (μ_c − m)(μ_c − m)ᵀ) / W, T being the scatter about m."""
-        assert scatter is not None
-        means = means_of(statistics, self.centers)
-        shift = means - scatter.mean
-        between = (statistics.counts[:, np.newaxis] * shift).T @ shift
-        covariance = (np.asarray(scatter.squares) - between) / statistics.weight
+        assert prior is not None
+        means = means_of(moments.counts, moments.sums, self.centers)
+        shift = means - prior.mean
+        between = (moments.counts[:, np.newaxis] * shift).T @ shift
+        covariance = (np.asarray(prior.squares) - between) / moments.weight
         covariance[np.diag_indices(self.n_features)] += self.reg_covar
         covariance = (covariance + covariance.T) / 2
         return replace(
             self,
             centers=means.astype(self.centers.dtype),
             covariances=repaired(covariance[np.newaxis], self.centers.dtype)[0][0],
-            weights=new_weights(self.weights, statistics),
+            weights=new_weights(self.weights, moments.counts),
         )
 
-    def beyond(self, before: Self, share: float) -> Self:
-        covariances = factors_beyond(self._lower[np.newaxis], before._lower[np.newaxis], share)[0]
-        return replace(self, covariances=covariances, **self._means_beyond(before, share))
+    def extrapolated(self, before: Self, share: float) -> Self:
+        covariances = factors_along(self._lower[np.newaxis], before._lower[np.newaxis], share)[0]
+        return replace(self, covariances=covariances, **self._means_extrapolated(before, share))
 
-    def remembered(self, shares: NDArray[np.float64]) -> tuple[Statistics, Scatter]:
+    def remembered(self, shares: NDArray[np.float64]) -> tuple[TiedMoments, Scatter]:
         mean = shares @ self.centers
         shift = self.centers - mean
         within = self.covariances - self.reg_covar * np.eye(self.n_features)
         scatter = Scatter(mean, within + (shares[:, np.newaxis] * shift).T @ shift, 1.0)
-        return statistics_of(shares, self.centers, 0.0), scatter
+        return TiedMoments(shares, shares[:, np.newaxis] * self.centers.astype(np.float64), 1.0, 0.0), scatter
 
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
         return normal @ self._lower.T
+
+    def attributes(self) -> dict[str, Any]:
+        factors = factors_of_precisions(self._lower[np.newaxis])
+        found = {
+            "covariances_": self.covariances,
+            "precisions_": (factors @ factors.transpose(0, 2, 1))[0],
+            "precisions_cholesky_": factors[0],
+        }
+        return {name: value.astype(self.centers.dtype) for name, value in found.items()}
+
+    @classmethod
+    def of(cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0) -> Self:
+        """Covariances of single precision may be indefinite; their factors have lost less, and come first."""
+        covariances, factors = attributes.get("covariances_"), attributes.get("precisions_cholesky_")
+        if factors is not None and (covariances is None or np.asarray(covariances).dtype == np.float32):
+            covariances = covariances_of_precisions(np.asarray(factors, dtype=np.float64)[np.newaxis])[0]
+        return cls(centers, np.asarray(covariances, dtype=np.float64), reg_covar, weights)
+
+    @classmethod
+    def shape(cls, C: int, D: int) -> tuple[int, ...]:
+        return (D, D)
+
+    @classmethod
+    def starting(cls, centers: Floats, weights: Weights, reg_covar: float, precisions: Any = None) -> Self:
+        D = centers.shape[1]
+        if precisions is None:
+            return cls(centers, np.eye(D), reg_covar, weights)
+        return cls(centers, inverted(checked_precisions(precisions, (D, D), cls.covariance_type)), reg_covar, weights)
+
+    def distances(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
+        scaled = Dense(self._moved(X, labels)).products(self._inverse)
+        return np.sqrt(np.einsum("nd,nd->n", scaled, scaled))
+
+    def covariances_along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+        one = directions @ self.covariances @ directions.T
+        return np.broadcast_to(one, (self.n_components, *one.shape))

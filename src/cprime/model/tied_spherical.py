@@ -6,30 +6,50 @@ With equal weights and C′ = 1 it is k-means (Prop. 2).
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from numbers import Real
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_scalar
 
-from cprime import kernels
-from cprime.block import Block
-from cprime.kernels.native import Floats
+from cprime.block import Block, Kept
+from cprime.kernels import Floats, Responses, Rows, means
 from cprime.model.base import (
+    Expected,
     Scatter,
+    ScatterOf,
+    Shares,
     Weights,
     expect_gaussians,
     log_weights,
     n_weights,
     new_weights,
-    statistics_of,
+    register,
 )
-from cprime.model.covariance import scaled_beyond
+from cprime.model.covariance import scaled_along
 from cprime.model.embedded import Embedded
-from cprime.statistics import Statistics
+from cprime.statistics import Sums
 
 
+@dataclass(frozen=True)
+class SphericalMoments(Sums):
+    """counts (C,): N_c    sums (C, D): Σ w_n q_nc x_n    weight: Σ w_n    error: J
+
+    squares: Σ w_n q_nc ‖x_n − μ_c‖² [data unit²]
+    """
+
+    counts: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    weight: float
+    squares: float
+    error: float
+
+
+@register
 @dataclass(frozen=True)
 class TiedSpherical(Embedded):
     """Parameters Θ.
@@ -43,7 +63,10 @@ class TiedSpherical(Embedded):
     variance_floor: float
     weights: Weights = None
 
-    scatter_shape = "trace"
+    covariance_type: ClassVar[str] = "tied_spherical"
+    finds_variance: ClassVar[bool] = True
+    attribute_names: ClassVar[tuple[str, ...]] = ("covariances_", "precisions_", "precisions_cholesky_", "variance_")
+    prior: ClassVar[Any] = ScatterOf(full=False)
 
     @property
     def n_parameters(self) -> int:
@@ -67,73 +90,124 @@ class TiedSpherical(Embedded):
         return self.variance
 
     @cached_property
-    def _embedded(self) -> Floats:
+    def embedded_centers(self) -> Floats:
         if self._handicap is None:
             return self.centers
         return np.column_stack([self.centers, self._handicap.astype(self.centers.dtype)])
 
-    def embed(self, X: Floats, before: Floats | None = None) -> Floats:
+    def embed(self, X: Rows, before: Rows | None = None) -> Rows:
         if self._handicap is None:
             return X
         if before is not None and before.shape[1] == self.n_features + 1:
             return before
-        return np.column_stack([X, np.zeros(len(X), dtype=X.dtype)])
+        return X.widened()
 
-    def expect_all(self, block: Block) -> Statistics:
-        if self._handicap is not None:
+    def expect_all(self, block: Block) -> Expected:
+        if self._handicap is None:
+            found = block.X.expect_all(self.centers, self.variance, block.sample_weight)
+            moments = SphericalMoments(found.counts, found.sums, block.weight, found.squares, found.quantization_error)
+            return Expected(moments, found.log_sum, found.entropy)
+
+        def moments_of(found: Responses, error: float) -> SphericalMoments:
             D = self.n_features
-            return expect_gaussians(
-                block,
-                block.embedded(self.embed),
-                self._gaussians,
-                self.centers,
-                lambda found: (
-                    found.first[:, :D] + found.counts[:, np.newaxis] * self.centers,
-                    float(found.second[:, :D].sum()),
-                ),
-            )
-        exact = kernels.expect_all(block.X, self.centers, self.variance, block.sample_weight)
-        return Statistics(**exact._asdict(), weight=block.weight)
+            sums = found.first[:, :D] + found.counts[:, np.newaxis] * self.centers
+            squares = float(np.asarray(found.second)[:, :D].sum())
+            return SphericalMoments(found.counts, sums, block.weight, squares, error)
+
+        return expect_gaussians(block, block.embedded(self.embed), self._gaussians, self.centers, moments_of)
+
+    def summarise(self, block: Block, kept: Kept, shares: Shares) -> SphericalMoments:
+        counts, sums = block.X.accumulate(
+            shares.ids, shares.responsibilities, block.sample_weight, n_components=self.n_components
+        )
+        error = self.error_of(block, kept)
+        squares = error if shares.cost is None else shares.cost
+        if self._handicap is not None:
+            squares -= float((counts * np.square(self._handicap)).sum())
+        return SphericalMoments(counts, sums, block.weight, squares, error)
 
     def with_variance(self, mean_square: float) -> Self:
         """The same centres with σ² = mean_square / D, `mean_square` being a mean of squared distances (14)."""
         return replace(self, variance=max(float(mean_square) / self.n_features, self.variance_floor))
 
-    def maximise(self, statistics: Statistics, scatter: Scatter | None = None) -> Self:
+    def maximise(self, moments: SphericalMoments, prior: Scatter | None = None) -> Self:
         """M-step (6): μ_c = S_c / N_c, σ² = 1/(DW) Σ_nc w_n q_nc ‖x_n − μ_c^new‖²; a component without points stays."""
-        model, squares = self.recentred(statistics, scatter)
-        return replace(model.with_variance(squares / statistics.weight), weights=new_weights(self.weights, statistics))
+        model, squares = self.recentred(moments.counts, moments.sums, moments.squares, prior)
+        weights = new_weights(self.weights, moments.counts)
+        return replace(model.with_variance(squares / moments.weight), weights=weights)
 
-    def recentred(self, statistics: Statistics, scatter: Scatter | None = None) -> tuple[Self, float]:
+    def recentred(
+        self, counts: NDArray[np.float64], sums: NDArray[np.float64], squares: float, prior: Scatter | None = None
+    ) -> tuple[Self, float]:
         """The new means, and the sum of squares about them [data unit²].
 
-        That is the one about the old centres less Σ_c N_c ‖μ_c^new − μ_c‖², or, where that cancels, the scatter less
+        That is the one about the old centres less Σ_c N_c ‖μ_c^new − μ_c‖² or, where that cancels, the scatter less
         Σ_c N_c ‖μ_c^new − mean‖²; of a difference that is rounding, the most that it may be.
         """
-        origin, squares = None, float(statistics.squares)
-        if scatter is not None and float(scatter.squares) < squares:
-            origin, squares = scatter.mean, float(scatter.squares)
-        centers, shift = kernels.means(statistics.counts, statistics.sums, self.centers, origin)
+        origin = None
+        if prior is not None and float(prior.squares) < squares:
+            origin, squares = prior.mean, float(prior.squares)
+        centers, shift = means(counts, sums, self.centers, origin)
         own, double = (64 * float(np.finfo(dtype).eps) * squares for dtype in (self.centers.dtype, np.float64))
-        rest = squares - float((statistics.counts * shift).sum()) + double
+        rest = squares - float((counts * shift).sum()) + double
         return replace(self, centers=centers), max(rest, own)
 
-    def beyond(self, before: Self, share: float) -> Self:
-        variance = float(scaled_beyond(np.array(self.variance), np.array(before.variance), share))
-        return replace(self, variance=max(variance, self.variance_floor), **self._means_beyond(before, share))
+    def extrapolated(self, before: Self, share: float) -> Self:
+        variance = float(scaled_along(np.array(self.variance), np.array(before.variance), share))
+        return replace(self, variance=max(variance, self.variance_floor), **self._means_extrapolated(before, share))
 
-    def remembered(self, shares: NDArray[np.float64]) -> tuple[Statistics, Scatter]:
+    def remembered(self, shares: NDArray[np.float64]) -> tuple[SphericalMoments, Scatter]:
         mean, within = shares @ self.centers, self.n_features * self.variance
         between = float((shares * np.square(self.centers - mean).sum(axis=1)).sum())
-        return statistics_of(shares, self.centers, within), Scatter(mean, within + between, 1.0)
+        sums = shares[:, np.newaxis] * self.centers.astype(np.float64)
+        return SphericalMoments(shares, sums, 1.0, within, 0.0), Scatter(mean, within + between, 1.0)
 
-    def log_likelihood(self, X: Floats) -> NDArray[np.float64]:
+    def log_likelihood(self, X: Rows) -> NDArray[np.float64]:
         if self._handicap is None:
-            return self.log_scale + kernels.log_sum_exp(X, self.centers, self.variance)
+            return self.log_scale + X.log_sum_exp(self.centers, self.variance)
         return super().log_likelihood(X)
 
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
         return normal * math.sqrt(self.variance)
+
+    def attributes(self) -> dict[str, Any]:
+        return {
+            "covariances_": self.variance,
+            "precisions_": 1 / self.variance,
+            "precisions_cholesky_": 1 / np.sqrt(self.variance),
+            "variance_": self.variance,
+        }
+
+    @classmethod
+    def of(cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0) -> Self:
+        variance = attributes.get("covariances_")
+        if variance is None:
+            variance = 1 / np.square(np.asarray(attributes["precisions_cholesky_"], dtype=np.float64))
+        return cls(centers, float(variance), max(reg_covar, variance_floor(centers)), weights)
+
+    @classmethod
+    def shape(cls, C: int, D: int) -> tuple[int, ...]:
+        return ()
+
+    @classmethod
+    def starting(cls, centers: Floats, weights: Weights, reg_covar: float, precisions: Any = None) -> Self:
+        floor = max(reg_covar, variance_floor(centers))
+        if precisions is None:
+            return cls(centers, 1.0, floor, weights)
+        value = precisions.item() if isinstance(precisions, np.ndarray | np.generic) else precisions
+        value = float(check_scalar(value, "precisions_init", Real, min_val=np.nextafter(0, 1)))
+        if not math.isfinite(value):
+            raise ValueError(f"precisions_init must be finite, got {value}.")
+        variance = 1 / value
+        return cls(centers, max(variance, reg_covar) if weights is None else variance, floor, weights)
+
+    def distances(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
+        scaled = self._moved(X, labels) * (1 / np.sqrt(self.variance))
+        return np.sqrt(np.einsum("nd,nd->n", scaled, scaled))
+
+    def covariances_along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+        one = self.variance * (directions @ directions.T)
+        return np.broadcast_to(one, (self.n_components, *one.shape))
 
 
 def variance_floor(centers: Floats) -> float:

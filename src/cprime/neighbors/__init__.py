@@ -1,6 +1,6 @@
 """Who is near whom among components: lists of neighbours, and cells over centres that nothing is known of."""
 
-from cprime.neighbors.cells import SAMPLE_PER_CELL, Cells, choose_from, coarse_centers, nearest_of_few, table
+from cprime.neighbors.cells import SAMPLE_PER_CELL, Cells, coarse_centers, nearest_of_few, table
 from cprime.neighbors.lists import (
     both_ways,
     exact_lists,
@@ -20,7 +20,6 @@ __all__ = [
     "Near",
     "Walks",
     "both_ways",
-    "choose_from",
     "coarse_centers",
     "exact_lists",
     "least_lists",

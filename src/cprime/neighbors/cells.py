@@ -5,14 +5,11 @@ known of. Owns cells and what is found through them; knows nothing of iterations
 """
 
 import math
-from copy import copy
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.kernels import accumulate, nearest, nearest_among, reassign
-from cprime.kernels.native import Floats
-from cprime.kernels.sparse import dense
+from cprime.kernels import Dense, Floats, Offer, Rows
 
 SAMPLE_PER_CELL = 128
 _ITERATIONS = 6
@@ -21,69 +18,22 @@ _NEAR = 8  # cells around its own that a point is searched in
 _NEAR_OF_LISTS = 32  # cells around its own that a component's neighbours are searched in, as a rule
 
 
-def coarse_centers(sample: Floats, n_cells: int, rng: np.random.RandomState) -> Floats:
+def coarse_centers(sample: Rows, n_cells: int, rng: np.random.RandomState) -> Floats:
     """Centres of at most `n_cells` cells: a few iterations of k-means on a sample of rows, empty ones dropped."""
-    centers = dense(sample[rng.choice(len(sample), min(n_cells, len(sample)), replace=False)])
+    centers = sample[rng.choice(len(sample), min(n_cells, len(sample)), replace=False)].dense()
     for _ in range(_ITERATIONS):
-        kept, _ = nearest(sample, centers)
-        counts, sums = accumulate(sample, kept, n_components=len(centers))
+        kept, _ = sample.nearest(centers)
+        counts, sums = sample.accumulate(kept, n_components=len(centers))
         held = counts > 0
         centers = (sums[held] / counts[held, np.newaxis]).astype(sample.dtype)
     return centers
 
 
-def nearest_of_few(X: Floats, centers: Floats) -> tuple[NDArray[np.int32], Floats]:
+def nearest_of_few(X: Rows, centers: Floats) -> tuple[NDArray[np.int32], Floats]:
     """The nearest of a few centres for every row (n,), and its squared distance (n,)."""
     everywhere = np.zeros(len(X), dtype=np.int32)
     offered = np.arange(len(centers), dtype=np.int32)[np.newaxis]
-    return choose_from(X, everywhere, centers.mean(axis=0, keepdims=True), centers, offered)
-
-
-def choose_from(
-    X: Floats,
-    group: NDArray[np.int32],
-    origins: Floats,
-    centers: Floats,
-    offered: NDArray[np.int32],
-) -> tuple[NDArray[np.int32], Floats]:
-    """For every row the nearest of the centres that its group is offered.
-
-    group (n,): each row's group    origins (g, D): a point amid each group, for precision
-    offered (g, m): ids of centres, −1 behind the last, at least one in each  ->  ids (n,), squared distances (n,)
-    """
-    return Offer(origins, centers, offered).choose(X, group)
-
-
-class Offer:
-    """Centres (C, D) of which each of g groups is offered some; origins (g, D), offered (g, m) as `choose_from` has."""
-
-    def __init__(self, origins: Floats, centers: Floats, offered: NDArray[np.int32]):
-        self.n_groups = len(origins)
-        self.offered = offered
-        self.places = np.concatenate([origins, centers])
-        self.lists = np.where(offered < 0, np.int32(-1), offered + np.int32(self.n_groups))
-        self.inside = np.ones(len(self.places), dtype=centers.dtype)
-        self.inside[: self.n_groups] = np.finfo(centers.dtype).max ** 0.5  # nobody stays at an origin
-
-    def moved(self, ids: NDArray[np.int32], centers: Floats) -> "Offer":
-        """The same where some of the centers are elsewhere."""
-        offer = copy(self)
-        offer.places = self.places.copy()
-        offer.places[self.n_groups + ids] = centers
-        return offer
-
-    def choose(self, X: Floats, group: NDArray[np.int32]) -> tuple[NDArray[np.int32], Floats]:
-        """For every row the nearest of the centres that its group is offered: ids (n,), squared distances (n,)."""
-        n_groups, centers = self.n_groups, self.places[self.n_groups :]
-        labels, distances = reassign(X, self.places, self.lists, group, self.inside, share=1.0)
-        stayed = labels < n_groups  # a row that lies on its origin goes where the origin would
-        if stayed.any():
-            used, place = np.unique(group[stayed], return_inverse=True)
-            no_lists = np.empty((len(centers), 0), dtype=np.int32)
-            found = nearest_among(self.places[used], centers, no_lists, self.offered[used], 1)
-            labels[stayed] = n_groups + found.kept[place, 0]
-            distances[stayed] = reassign(X[stayed], centers, no_lists, labels[stayed] - np.int32(n_groups))[1]
-        return labels - np.int32(n_groups), distances
+    return Offer(centers.mean(axis=0, keepdims=True), centers, offered).choose(X, everywhere)
 
 
 def table(groups: NDArray, n_groups: int) -> NDArray[np.int32]:
@@ -109,13 +59,13 @@ class Cells:
         C, n_cells = len(centers), math.isqrt(len(centers) - 1) + 1
         few = n_cells * SAMPLE_PER_CELL < C
         sample = centers[np.sort(rng.choice(C, n_cells * SAMPLE_PER_CELL, replace=False))] if few else centers
-        self.coarse = coarse_centers(sample, n_cells, rng)
+        self.coarse = coarse_centers(Dense(sample), n_cells, rng)
         self.clumped = False
         self.first = np.arange(C, dtype=np.int32)  # of those that coincide with each
-        cell, most = self._cell(centers), _MOST * -(-C // n_cells)
+        cell, most = self._cell(Dense(centers)), _MOST * -(-C // n_cells)
         if np.bincount(cell).max() > most:
             self.clumped = True
-            cell = self._cut(self._cell(centers), most)
+            cell = self._cut(self._cell(Dense(centers)), most)
         used, places = np.unique(cell, return_inverse=True)
         self.coarse = self.coarse[used]
         standing = np.flatnonzero(self.first == np.arange(C)).astype(np.int32)
@@ -123,9 +73,9 @@ class Cells:
         self.members = np.where(members < 0, np.int32(-1), standing[members])
         self.offer = Offer(self.coarse, centers, self._offered(n_near))
 
-    def _cell(self, X: Floats) -> NDArray[np.int32]:
+    def _cell(self, X: Rows) -> NDArray[np.int32]:
         """The nearest cell of every row (n,); in a clump only exact distances tell one from another."""
-        return nearest(X, self.coarse)[0][:, 0] if self.clumped else nearest_of_few(X, self.coarse)[0]
+        return X.nearest(self.coarse)[0][:, 0] if self.clumped else nearest_of_few(X, self.coarse)[0]
 
     def _cut(self, cell: NDArray[np.int32], most: int) -> NDArray[np.int32]:
         """The cell of each component (C,) when those of more than `most` are cut; adds the pieces' centres."""
@@ -144,7 +94,7 @@ class Cells:
 
     def _near(self, n_near: int) -> NDArray[np.int32]:
         """The cells nearest to each, itself first: (n_cells, ≤ n_near)."""
-        return nearest(self.coarse, self.coarse, min(n_near, len(self.coarse)))[0]
+        return Dense(self.coarse).nearest(self.coarse, min(n_near, len(self.coarse)))[0]
 
     def _offered(self, n_near: int) -> NDArray[np.int32]:
         """The components of the cells nearest to each: (n_cells, the most of them), −1 behind the last."""
@@ -159,7 +109,7 @@ class Cells:
         members = self.members[cells]
         return members[members >= 0]
 
-    def find(self, X: Floats) -> tuple[NDArray[np.int32], Floats]:
+    def find(self, X: Rows) -> tuple[NDArray[np.int32], Floats]:
         """For every row the nearest component of its cell and the cells near that: ids (n,), squared distances (n,)."""
         return self.offer.choose(X, self._cell(X))
 
@@ -180,7 +130,7 @@ class Cells:
                 begin, end = np.searchsorted(of, [first, first + 1])
                 offered = np.append(offered, copies[begin : min(end, begin + n_neighbors)])
             n = min(n_neighbors, len(offered))
-            kept, _ = nearest(self.centers[members], self.centers[offered], n)
+            kept, _ = Dense(self.centers[members]).nearest(self.centers[offered], n)
             out[members, :n] = offered[kept]
         out[copies] = out[of]
         absent = np.flatnonzero((out != np.arange(C, dtype=np.int32)[:, np.newaxis]).all(axis=1)).astype(np.int32)

@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime import kernels
 from cprime._random import Key, Purpose
-from cprime.kernels.native import Floats
+from cprime.kernels import Dense, Floats, grouped_order
 
 _BLOCK = 65536  # rows at a time
 _BLOCK_VALUES = 2**24  # values at a time
@@ -44,7 +43,7 @@ def both_ways(lists: NDArray[np.int32], length: int) -> NDArray[np.int32]:
     for begin, end in _blocks(len(whose)):
         back[begin:end] = (lists[listed[begin:end]] != whose[begin:end, np.newaxis]).all(axis=1)
     whose, listed = whose[back], listed[back]
-    order = kernels.grouped_order(listed, C)
+    order = grouped_order(listed, C)
     whose, listed = whose[order], listed[order]
     counts = np.bincount(listed, minlength=C)
     place = (lists >= 0).sum(axis=1)[listed] + np.arange(len(listed)) - (np.cumsum(counts) - counts)[listed]
@@ -69,7 +68,7 @@ def exact_lists(centers: Floats, n_neighbors: int, previous: NDArray[np.int32] |
     H = _FIRST if n == C > 8 * _FIRST else n
     given = previous is not None and previous.shape[1] == n - 1 and not (previous < 0).any()
     hint = with_self(previous[:, : H - 1]) if given and previous is not None else None
-    kept = kernels.nearest(centers, centers, H, hint=hint)[0]
+    kept = Dense(centers).nearest(centers, H, hint=hint)[0]
     if n > H:
         others = np.ones((C, C), dtype=bool)
         np.put_along_axis(others, kept, False, axis=1)
@@ -85,7 +84,7 @@ def refined_lists(centers: Floats, lists: NDArray[np.int32], n_neighbors: int) -
     for begin, end in _blocks(len(lists)):
         near = np.column_stack([np.arange(begin, end, dtype=np.int32), expanded[begin:end]])
         rest = np.ascontiguousarray(lists[begin:end, _EXPANDED:])
-        found = kernels.nearest_among(centers[begin:end], centers, expanded, near, n, rest)
+        found = Dense(centers[begin:end]).among(centers, expanded, near, n, rest)
         out[begin:end] = without_self(found.kept, begin)
     return out
 

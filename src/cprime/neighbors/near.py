@@ -1,14 +1,12 @@
 """A near center for points that no fit has seen: the best one of the cells that may hold a nearer one."""
 
 import math
-from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime import kernels
-from cprime.kernels.native import Floats
-from cprime.kernels.sparse import Sparse
+from cprime.kernels import Dense, Floats, Rows
 from cprime.neighbors.cells import Cells
 
 _MOST_CELLS = 16  # that a row is searched in
@@ -30,24 +28,20 @@ class Near:
         coarse = self.cells.coarse
         self.n_cells = min(_MOST_CELLS, len(coarse))
         self.reach = min(1.0, _SPREAD / math.sqrt(centers.shape[1]))
-        self.apart = np.sqrt(kernels.min_distances(coarse, coarse))
+        self.apart = np.sqrt(Dense(coarse).distances(coarse))
         members = self.cells.members >= 0
         self.order = self.cells.members[members]
         self.begins = np.append(0, np.cumsum(members.sum(axis=1)))
+        self._packed: dict[type, Any] = {}
 
-    @cached_property
-    def packed(self) -> kernels.CenterCells:
-        """The centers cell by cell, for rows of arrays."""
-        return kernels.CenterCells(self.cells.centers[self.order], self.begins)
+    def _cells_for(self, X: Rows) -> Any:
+        """The centers cell by cell, packed for rows of this kind."""
+        kind = type(X)
+        if kind not in self._packed:
+            self._packed[kind] = kind.Cells(self.cells.centers[self.order], self.begins)
+        return self._packed[kind]
 
-    @cached_property
-    def place(self) -> NDArray[np.int32]:
-        """Where each center stands among them: (C,); of those that coincide, only the first."""
-        place = np.empty(len(self.cells.centers), dtype=np.int32)
-        place[self.order] = np.arange(len(self.order), dtype=np.int32)
-        return place
-
-    def find(self, X: Floats, n_kept: int = 1) -> tuple[NDArray[np.int32], Floats]:
+    def find(self, X: Rows, n_kept: int = 1) -> tuple[NDArray[np.int32], Floats]:
         """Near components of every row, nearest first, and their squared distances: (n, n_kept) each.
 
         O(N √C D) for each of the cells looked at; −1 at an infinite distance where they have fewer.
@@ -59,23 +53,13 @@ class Near:
             self._find(X[some], kept[some], squares[some])
         return np.where(kept < 0, np.int32(-1), self.order[kept]), squares
 
-    def _find(self, X: Floats, kept: NDArray[np.int32], squares: Floats) -> None:
+    def _find(self, X: Rows, kept: NDArray[np.int32], squares: Floats) -> None:
         """The same for some of the rows: numbers among the centers cell by cell, and squares, written to."""
-        cells, to_cells = kernels.nearest(X, self.cells.coarse, self.n_cells)
+        cells, to_cells = X.nearest(self.cells.coarse, self.n_cells)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is no number leaves nothing out
             least = (to_cells - to_cells[:, :1]) / (2 * self.reach * self.apart[cells[:, :1], cells])
         if self.cells.clumped:
             least[:] = 0
-        improve = self._improve_sparse if isinstance(X, Sparse) else self.packed.improve
+        packed = self._cells_for(X)
         for cell, distance in zip(np.ascontiguousarray(cells.T), np.ascontiguousarray(least.T), strict=True):
-            improve(X, cell, distance, kept, squares)
-
-    def _improve_sparse(
-        self, X: Floats, cell: NDArray[np.int32], least: Floats, kept: NDArray[np.int32], squares: Floats
-    ) -> None:
-        """What `packed.improve` does, for sparse rows that keep one: each cell's components are packed as needed."""
-        rows = np.flatnonzero(~(least > np.sqrt(squares[:, 0])))
-        if len(rows):
-            there, squared = self.cells.offer.choose(X[rows], cell[rows])
-            nearer = squared < squares[rows, 0]
-            kept[rows[nearer], 0], squares[rows[nearer], 0] = self.place[there[nearer]], squared[nearer]
+            packed.improve(X, cell, distance, kept, squares)

@@ -9,9 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime import kernels
-from cprime.kernels.native import Floats
-from cprime.neighbors.cells import Cells, Offer
+from cprime.kernels import Floats, Offer, Rows, thin
+from cprime.neighbors.cells import Cells
 from cprime.neighbors.lists import both_ways, without_self
 
 _CELLS = 3  # nearest to a row, of which it looks at some centers
@@ -46,7 +45,7 @@ class Walks:
         room = _room(centers[ids], lists)
         ends = np.cumsum((cells.members >= 0).sum(axis=1))
         starts = _starts(np.concatenate([[0], ends]))
-        lists = both_ways(kernels.thin(centers[ids], lists, _SPREAD), _LENGTH)
+        lists = both_ways(thin(centers[ids], lists, _SPREAD), _LENGTH)
         self._set(centers, cells.coarse, ids, starts, lists, room, np.zeros(C), 0.0, 0.0, 0)
 
     def _set(
@@ -88,16 +87,16 @@ class Walks:
         """The centers in the order of the cells: (C, D)."""
         return self._offer.places[self._offer.n_groups :]
 
-    def find(self, X: Floats) -> tuple[NDArray[np.int32], Floats, int]:
+    def find(self, X: Rows) -> tuple[NDArray[np.int32], Floats, int]:
         """A near component of every row, its squared distance, and how many were looked at in all."""
         labels, squares = np.empty(len(X), dtype=np.int32), np.empty(len(X), dtype=X.dtype)
         n_cells, n = min(_CELLS, len(self.coarse)), 0
         for begin in range(0, len(X), _ROWS):
             some = slice(begin, begin + _ROWS)
             rows = X[some]
-            cells = kernels.nearest(rows, self.coarse, n_cells)[0]
+            cells = rows.nearest(self.coarse, n_cells)[0]
             starts = [self._offer.choose(rows, np.ascontiguousarray(cells[:, i]))[0] for i in range(n_cells)]
-            found = kernels.walk(rows, self._places, self.lists, np.column_stack(starts), _WIDTH)
+            found = rows.walk(self._places, self.lists, np.column_stack(starts), _WIDTH)
             labels[some], squares[some] = self.ids[found.labels], found.distances
             n += int(found.counts.sum()) + len(rows) * len(self.coarse)
             n += int((self.starts >= 0).sum(axis=1)[cells].sum())

@@ -71,7 +71,8 @@ def standing(estimator: Any, model: Model, X: NDArray, sample_weight: Any = None
         least = np.finfo(np.float64).tiny
         view.variance_ = max(-view.score(X, sample_weight=sample_weight) / (weight * X.shape[1]), least)
         return view
-    view.means_, view.covariances_ = model.centers, model.covariances
+    view.means_ = model.centers
+    vars(view).update(model.attributes())
     view.weights_ = np.full(len(model.centers), 1 / len(model.centers)) if model.weights is None else model.weights
     return view
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.spatial import Voronoi
 
 from cprime.estimators.fitted import centers_of, feature_names
+from cprime.model import FAMILIES
 from cprime.plots.style import GREY, MANY
 
 _SAME_SCALE = 3  # times that the ranges of two axes of one scale may differ
@@ -37,15 +38,8 @@ class Projection:
             if not hasattr(estimator, "variance_"):
                 return None
             return np.broadcast_to(estimator.variance_ * (P @ P.T), (C, 2, 2))
-        given = np.asarray(estimator.covariances_, dtype=np.float64)
-        kind = estimator.covariance_type
-        if kind == "full":
-            return P @ given @ P.T
-        if kind == "tied":
-            return np.broadcast_to(P @ given @ P.T, (C, 2, 2))
-        if kind == "diag":
-            return (P * given[:, np.newaxis]) @ P.T
-        return np.broadcast_to(given, C)[:, np.newaxis, np.newaxis] * (P @ P.T)
+        means, given = centers_of(estimator), {"covariances_": estimator.covariances_}
+        return FAMILIES[estimator.covariance_type].of(given, means, None).covariances_along(P)
 
 
 def project(projection: Any, X: NDArray, estimator: Any) -> Projection:

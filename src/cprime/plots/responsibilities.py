@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cprime._style import BLUE, VERMILION, frame
 from cprime.estimators.validation import check_integer
+from cprime.kernels import as_rows
 from cprime.plots.fitted import check_fitted, check_point
 from cprime.plots.style import COLUMN, GREY, TEXT, panels
 
@@ -87,7 +88,7 @@ class ResponsibilitiesDisplay:
         check_fitted(estimator)
         model = estimator._parameters()
         row = np.ascontiguousarray(check_point(x, estimator), dtype=model.centers.dtype)
-        exact = model.responsibilities(row)[0]
+        exact = model.responsibilities(as_rows(row))[0]
         return cls(exact, estimator.n_active_ if n_active is None else n_active).plot(ax, **kw)
 
     def plot(self, ax: Any = None) -> Self:

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from cprime._style import BLACK, BLUE, GREEN, frame
 from cprime.estimators.fitted import centers_of
 from cprime.estimators.validation import check_integer
+from cprime.kernels import as_rows
 from cprime.plots.fitted import check_fitted, check_point
 from cprime.plots.plane import project
 from cprime.plots.style import COLUMN, GREY, TEXT, bare, panels
@@ -124,7 +125,7 @@ class SearchSpaceDisplay:
         centers = centers_of(estimator)
         row = np.ascontiguousarray(check_point(x, estimator), dtype=model.centers.dtype)
         lists = _lists(estimator, neighbors, len(centers))
-        found, ordered = model.components().best(model.embed(row), len(centers))
+        found, ordered = model.components().best(model.embed(as_rows(row)), len(centers))
         costs = np.empty(len(centers))
         costs[found[0]] = ordered[0]
         start = found[0, : estimator.n_active_] if kept is None else _components(kept, len(centers), "kept")

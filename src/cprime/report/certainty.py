@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime import kernels
+from cprime.kernels import posterior
 from cprime.report.evidence import Evidence
 
 _BINS = 20
@@ -41,7 +41,7 @@ def certainty(evidence: Evidence) -> Certainty | None:
     if evidence.best is None or evidence.best.ids.shape[1] < 2 or not graded:
         return None
     ids = evidence.best.ids
-    q = kernels.posterior(evidence.best.log_joint).responsibilities
+    q = posterior(evidence.best.log_joint).responsibilities
     greatest = q[:, 0]
     counts, _ = np.histogram(greatest, _BINS, (0, 1), weights=evidence.weight)
     least = np.argsort(greatest, kind="stable")[:_LEAST_CERTAIN]

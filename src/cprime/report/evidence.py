@@ -11,20 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from cprime import kernels
 from cprime.estimators.fitted import centers_of, feature_names
 from cprime.estimators.validation import check_integer, check_weights
 from cprime.execution import Data, local
-from cprime.kernels.native import Floats, computing
-from cprime.kernels.sparse import dense
-from cprime.model import Model
+from cprime.kernels import Floats, as_rows, computing, posterior
+from cprime.model import FAMILIES, Model
 
 _PRODUCTS = 2 * 10**10  # multiplications that rows are compared with all components by
 _VALUES = 2**26  # values of the rows that are held in memory
 _LEAST_ROWS = 10_000
 _LONGEST = 80  # letters of a name on the page
 _MORE = 2  # components beyond C′ that are looked at
-_SCALE_FREE = ("full", "tied", "diag")
 
 
 @dataclass(frozen=True)
@@ -86,7 +83,8 @@ class Evidence:
     @property
     def scale_free(self) -> bool:
         """Whether the unit of a column makes no difference to the model: each has variances of its own."""
-        return getattr(self.estimator, "covariance_type_", None) in _SCALE_FREE
+        family = FAMILIES.get(getattr(self.estimator, "covariance_type_", ""))
+        return family is not None and family.scale_free
 
     @cached_property
     def unit(self) -> NDArray[np.float64]:
@@ -136,7 +134,7 @@ def gather(estimator: Any, X: Any, sample_weight: Any = None, max_rows: Any = "a
     data = _opened(estimator, X, sample_weight)
     rows = _chosen(data, max_rows, _products(estimator, centers))
     taken = data.take(rows)
-    X = dense(taken.X)
+    X = taken.X.dense()
     weight = np.ones(len(rows)) if taken.sample_weight is None else taken.sample_weight
     if not weight.sum() > 0:
         raise ValueError(f"sample_weight must have a positive sum, that of the {len(rows)} rows looked at is 0.")
@@ -152,13 +150,13 @@ def gather(estimator: Any, X: Any, sample_weight: Any = None, max_rows: Any = "a
 
 
 def _best(model: Model, X: Floats, n_kept: int) -> Best:
-    ids, costs = model.components().best(model.embed(X), min(n_kept, len(model.centers)))
+    ids, costs = model.components().best(model.embed(as_rows(X)), min(n_kept, len(model.centers)))
     return Best(ids, model.log_scale + model.scale * costs.astype(np.float64))
 
 
 def log_sum(log_joint: NDArray[np.float64]) -> NDArray[np.float64]:
     """log Σ_c p(c, x) over the columns: (n,)."""
-    return kernels.posterior(np.ascontiguousarray(log_joint)).log_sum
+    return posterior(np.ascontiguousarray(log_joint)).log_sum
 
 
 def _opened(estimator: Any, X: Any, sample_weight: Any) -> Data:
@@ -171,7 +169,8 @@ def _opened(estimator: Any, X: Any, sample_weight: Any) -> Data:
 def _products(estimator: Any, centers: NDArray) -> int:
     """Multiplications that a row costs."""
     C, D = centers.shape
-    return C * D * (D if getattr(estimator, "covariance_type_", None) == "full" else 1)
+    family = FAMILIES.get(getattr(estimator, "covariance_type_", ""))
+    return C * D * (D if family is not None and family.full else 1)
 
 
 def _chosen(data: Data, max_rows: Any, products: int) -> NDArray[np.int64]:

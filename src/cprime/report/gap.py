@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.kernels.native import computing
+from cprime.kernels import as_rows, computing
 from cprime.report.evidence import Evidence, log_sum
 
 _EXPONENTIALS = 10**8  # rows times components that L is computed of
@@ -41,12 +41,12 @@ def gap(evidence: Evidence) -> Gap | None:
     H, C = evidence.n_active if evidence.best is not None else 0, evidence.n_clusters
     if evidence.best is None or evidence.model is None or H >= C:
         return None
-    products = C * evidence.X.shape[1] * (evidence.X.shape[1] if np.ndim(evidence.model.covariances) == 3 else 1)
+    products = C * evidence.X.shape[1] * (evidence.X.shape[1] if evidence.model.full else 1)
     n = max(min(_EXPONENTIALS // C, _PRODUCTS // products), 1_000)
     chosen = np.unique(np.linspace(0, len(evidence.X) - 1, min(n, len(evidence.X))).astype(np.intp))
     joint, weight = evidence.best.log_joint[chosen], evidence.weight[chosen]
     with computing(evidence.estimator.n_threads):
-        total = evidence.model.log_likelihood(np.ascontiguousarray(evidence.X[chosen]))
+        total = evidence.model.log_likelihood(as_rows(evidence.X[chosen]))
         kept, more = log_sum(joint[:, :H]), log_sum(joint)
     return Gap(
         H,

@@ -182,14 +182,10 @@ def _columns(evidence: Evidence) -> Light | None:
 
 def _collapsed(evidence: Evidence) -> Light | None:
     """Components whose variance is what reg_covar has left them."""
-    estimator = evidence.estimator
-    kind, floor = getattr(estimator, "covariance_type_", None), getattr(estimator, "reg_covar", 0.0)
-    if kind not in ("full", "diag", "spherical") or floor <= 0:
+    floor = getattr(evidence.estimator, "reg_covar", 0.0)
+    least = None if evidence.model is None else evidence.model.least_variances
+    if least is None or floor <= 0:
         return None
-    precisions = np.asarray(estimator.precisions_)
-    if kind == "full":
-        precisions = np.diagonal(precisions, axis1=1, axis2=2)
-    least = 1 / precisions.reshape(len(precisions), -1).max(axis=1)
     n = int(np.count_nonzero(least <= 2 * floor))
     if n == 0:
         return Light("Collapsed components", State.GOOD, "None: every variance is far above its floor.")

@@ -10,7 +10,7 @@ from sklearn.preprocessing import scale
 
 from cprime.datasets import old_faithful
 from cprime.estimators import KMeans
-from cprime.kernels import nearest
+from cprime.kernels import as_rows
 from cprime.reproduction.base import Context
 
 # The text has no coordinates of the start. Ours has one center at the upper left and one at the lower right, so that
@@ -52,7 +52,7 @@ def half_steps(X: NDArray[np.float64], start: NDArray[np.float64], context: Cont
 
     KMeans(len(start), init=start, search="full", tol=0.0, callbacks=watch, n_threads=context.n_threads).fit(X)
     before, after = visited[:-1], visited[1:]
-    labels = np.array([nearest(X, centers, n_threads=context.n_threads)[0][:, 0] for centers in before])
+    labels = np.array([as_rows(X).nearest(centers, n_threads=context.n_threads)[0][:, 0] for centers in before])
     errors = [
         [float(np.square(X - centers[assigned]).sum()) for centers in pair]
         for *pair, assigned in zip(before, after, labels, strict=True)
@@ -65,7 +65,7 @@ def steps_by_start(X: NDArray[np.float64], context: Context) -> dict[str, int]:
     counts: dict[int, int] = {}
     for pair in combinations(product(range(-2, 3), repeat=2), 2):
         start = np.array(pair, dtype=np.float64)
-        assigned = nearest(X, start, n_threads=context.n_threads)[0]
+        assigned = as_rows(X).nearest(start, n_threads=context.n_threads)[0]
         if len(np.unique(assigned)) == len(start):
             steps = half_steps(X, start, context).n_steps
             counts[steps] = counts.get(steps, 0) + 1

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from cprime._random import Key
 from cprime.estimators import GaussianMixture, KMeans, KMeans1D
 from cprime.execution import local
+from cprime.kernels import as_rows
 from cprime.reproduction import slides
 from cprime.reproduction.base import TOO_FEW, Context, Entry, Result, Row
 from cprime.reproduction.bishop import START, HalfSteps, half_steps, record, standardised
@@ -219,7 +220,7 @@ def _agreement(X: Floats, runs: list[Both], context: Context) -> list[Row]:
     sums, gammas, weights, means, covariances, totals = ([0.0] for _ in range(6))
     for run in runs:
         for ours, gamma in zip(run.models, run.formulas.responsibilities, strict=False):
-            q = ours.responsibilities(X)
+            q = ours.responsibilities(as_rows(X))
             sums.append(np.abs(q.sum(axis=1) - 1).max())
             gammas.append(np.abs(q - gamma).max())
         for ours, theirs in zip(run.models, run.formulas.parameters, strict=True):
@@ -227,7 +228,7 @@ def _agreement(X: Floats, runs: list[Both], context: Context) -> list[Row]:
             totals.append(abs(ours.weights.sum() - 1) if (ours.weights >= 0).all() else np.inf)
             weights.append(np.abs(ours.weights - theirs.weights).max())
             means.append(np.abs(ours.centers - theirs.means).max())
-            covariances.append(np.abs(ours.covariances - theirs.covariances).max())
+            covariances.append(np.abs(ours.attributes()["covariances_"] - theirs.covariances).max())
     differences = {
         "E-step: γ, largest difference of GaussianMixture from the formula": gammas,
         "M-step: π, largest difference": weights,
@@ -329,7 +330,8 @@ def _record(run: Both) -> dict[str, Any]:
         "responsibilities": {str(t): run.formulas.responsibilities[t - 1].round(4) for t in _SHOWN},
         "formulas": [at._asdict() for at in run.formulas.parameters],
         "library": [
-            {"weights": model.weights, "means": model.centers, "covariances": model.covariances} for model in run.models
+            {"weights": model.weights, "means": model.centers, "covariances": model.attributes()["covariances_"]}
+            for model in run.models
         ],
         "bounds": run.formulas.bounds,
         "library_bounds": run.bounds,

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from cprime import GaussianMixture, KMeans, datasets, kernels, seeding
+from cprime import GaussianMixture, KMeans, datasets, seeding
+from cprime.kernels import as_rows
 from cprime.model import TiedSpherical
 from cprime.reproduction.base import Context
 from cprime.reproduction.data import load
@@ -177,7 +178,7 @@ def _fitted(setting: Setting, run: int, random_state: int, n_threads: int | None
     passed.append((estimator.n_iter_, final, estimator.variance_))
     errors, likelihoods, labels = [], [], None
     for iteration, centers, variance in passed if setting.watched else passed[-1:]:
-        labels, distances = kernels.nearest(X, centers, hint=labels, n_threads=n_threads)
+        labels, distances = as_rows(X).nearest(centers, hint=labels, n_threads=n_threads)
         errors.append(float(distances.sum(dtype=np.float64)))
         if "likelihood" in setting.watched and iteration > 0:
             if not setting.soft and iteration < len(history):  # σ² of the E-step that saw these centers (L 14)
@@ -225,7 +226,7 @@ def _search(setting: Setting) -> Full | Papers:
 
 def _log_likelihood(X: NDArray, centers: NDArray, variance: float, n_threads: int | None) -> float:
     """L per point [nats]."""
-    log_sums = kernels.log_sum_exp(X, centers, variance, n_threads=n_threads)
+    log_sums = as_rows(X).log_sum_exp(centers, variance, n_threads=n_threads)
     return TiedSpherical(centers, variance, 0.0).log_scale + float(log_sums.mean())
 
 

@@ -19,9 +19,9 @@ from scipy.spatial.distance import cdist, pdist
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch, check_random_state
 
-from cprime import kernels
 from cprime.datasets import birch, birch_random
 from cprime.estimators import GaussianMixture, KMeans
+from cprime.kernels import as_rows
 from cprime.model import TiedSpherical
 from cprime.reproduction import data
 from cprime.reproduction.base import Context, standard_error
@@ -98,13 +98,13 @@ def centers(model: KMeans | GaussianMixture) -> NDArray:
 
 def nearest(X: NDArray, centers: NDArray, context: Context) -> tuple[NDArray[np.int32], float]:
     """The nearest center of every point (n,), and the quantization error [data unit²]."""
-    kept, distances = kernels.nearest(X, centers, n_threads=context.n_threads)[:2]
+    kept, distances = as_rows(X).nearest(centers, n_threads=context.n_threads)[:2]
     return kept[:, 0], float(distances.sum(dtype=np.float64))
 
 
 def log_likelihood(X: NDArray, centers: NDArray, variance: float, context: Context) -> float:
     """L (3) of centers (C, D) and σ² [data unit²], in nats a point."""
-    log_sums = kernels.log_sum_exp(X, np.ascontiguousarray(centers, X.dtype), variance, n_threads=context.n_threads)
+    log_sums = as_rows(X).log_sum_exp(np.ascontiguousarray(centers, X.dtype), variance, n_threads=context.n_threads)
     return TiedSpherical(centers, variance, 0.0).log_scale + float(log_sums.mean())
 
 

@@ -3,7 +3,7 @@
 `Full`, `Bounded`, `Graph` and `Papers` are values that estimators take as `search`; strings are their shorthands.
 """
 
-from cprime.search.base import Components, Factors, Found, Look, Sample, Search, Seen
+from cprime.search.base import Look, Lookup, Sample, Search, SearchStats
 from cprime.search.bounded import Bounded
 from cprime.search.full import Full
 from cprime.search.graph import Graph
@@ -11,14 +11,12 @@ from cprime.search.papers import Papers
 
 __all__ = [
     "Bounded",
-    "Components",
-    "Factors",
-    "Found",
     "Full",
     "Graph",
     "Look",
+    "Lookup",
     "Papers",
     "Sample",
     "Search",
-    "Seen",
+    "SearchStats",
 ]

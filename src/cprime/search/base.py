@@ -15,131 +15,55 @@ from scipy.sparse import csr_array
 
 from cprime._random import Key
 from cprime.block import Block, Kept
-from cprime.kernels import Found as Among
-from cprime.kernels.native import Floats
-
-
-class Factors(NamedTuple):
-    """What a squared distance is multiplied by before components are compared; both (C,) and >= 0.
-
-    inside: for the component that a point is in    outside: for any other
-    """
-
-    inside: NDArray
-    outside: NDArray
-
-
-class Components(Protocol):
-    """C components and the verbs of a search; costs are any numbers of which the least is the best."""
-
-    @property
-    def centers(self) -> Floats:
-        """Where components lie among the points: (C, D)."""
-        ...
-
-    @property
-    def squared_distances(self) -> bool:
-        """Whether costs are those of points to centres."""
-        ...
-
-    @property
-    def steady(self) -> bool:
-        """Whether these points are moreover those of before, whatever an M-step has done."""
-        ...
-
-    def best(self, points: Floats, n_kept: int, hint: NDArray[np.int32] | None = None) -> tuple[NDArray, Floats]:
-        """The n_kept best of all for every point, by (cost, id): (n, H) int32, and their costs."""
-        ...
-
-    def reassign(
-        self,
-        points: Floats,
-        lists: NDArray[np.int32],
-        winners: NDArray[np.int32],
-        factors: tuple[NDArray, NDArray] | None = None,
-        active: NDArray[np.bool_] | None = None,
-        known: Floats | None = None,
-    ) -> tuple[NDArray[np.int32], Floats]:
-        """The best of the winner and its list for every point: (n,), and its cost; see `kernels.reassign`."""
-        ...
-
-    def keep(
-        self, points: Floats, lists: NDArray[np.int32], previous: NDArray[np.int32], n_kept: int
-    ) -> tuple[NDArray, Floats]:
-        """The n_kept best of K(n) and of the list of the first in K(n)."""
-        ...
-
-    def among(
-        self,
-        points: Floats,
-        lists: NDArray[np.int32],
-        previous: NDArray[np.int32],
-        n_kept: int,
-        extra: NDArray[np.int32] | None = None,
-        evidence: bool = False,
-        sample_weight: NDArray[np.float64] | None = None,
-    ) -> Among:
-        """The n_kept best of K(n), of the lists of all in K(n), and of extra ones; on request what (8) averages."""
-        ...
-
-    def lists(self, n_neighbors: int, previous: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
-        """The neighbours of every component, itself left out: (C, min(n_neighbors, C) − 1)."""
-        ...
-
-    def changed(self, before: Floats) -> NDArray[np.bool_]:
-        """Which components may give other costs than when these were the centers: (C,)."""
-        ...
-
-    def scale_of(self, costs: Floats) -> float:
-        """What an excess over the least possible costs (n,) is compared with: their sum, or what it would be."""
-        ...
+from cprime.components import Components
+from cprime.kernels import Rows
 
 
 @dataclass(frozen=True)
-class Seen:
+class SearchStats:
     """What a pass over the data tells the search; additive.
 
-    n_points    n_heavy: those of positive weight    n_gone: of these, those whose winner is another one
-    touched (m,): components that have won or lost, rising
+    n_points    n_weighted: those of positive weight    n_moved: of these, those whose winner is another one
+    touched (m,): components that have won or lost points, rising
     evidence (C, C): Σ w_n of what (8) averages in the real part, Σ w_n in the imaginary, by (c_o, c̃)
-    around: whether points have looked at anything that they did not keep
+    explored: whether points have looked at anything that they did not keep
     """
 
     n_points: int
-    n_heavy: int
-    n_gone: int = 0
+    n_weighted: int
+    n_moved: int = 0
     touched: NDArray[np.int32] | None = None
     evidence: csr_array | None = None
-    around: bool = True
+    explored: bool = True
 
-    def __add__(self, other: "Seen") -> "Seen":
+    def __add__(self, other: "SearchStats") -> "SearchStats":
         touched, evidence = self.touched, self.evidence
         if touched is not None and other.touched is not None:
             touched = np.union1d(touched, other.touched)
         if evidence is not None and other.evidence is not None:
             evidence = evidence + other.evidence
-        n_points, n_heavy = self.n_points + other.n_points, self.n_heavy + other.n_heavy
-        around = self.around and other.around
-        return Seen(n_points, n_heavy, self.n_gone + other.n_gone, touched, evidence, around)
+        n_points, n_weighted = self.n_points + other.n_points, self.n_weighted + other.n_weighted
+        explored = self.explored and other.explored
+        return SearchStats(n_points, n_weighted, self.n_moved + other.n_moved, touched, evidence, explored)
 
 
-class Found(NamedTuple):
+class Lookup(NamedTuple):
     """What a look finds for the points of a block."""
 
     kept: Kept
     n_distances: int
-    seen: Seen
+    stats: SearchStats
 
 
 class Look(Protocol):
     """What travels to a chunk: finds K(n) for its points."""
 
     def __call__(
-        self, block: Block, points: Floats, kept: Kept | None, components: Components, n_kept: int
-    ) -> Found: ...
+        self, block: Block, points: Rows, kept: Kept | None, components: Components, n_kept: int
+    ) -> Lookup: ...
 
 
-Sample = Callable[[NDArray[np.int64]], tuple[Floats, Kept]]  # a few rows as points, and what they keep
+Sample = Callable[[NDArray[np.int64]], tuple[Rows, Kept]]  # a few rows as points, and what they keep
 
 State = Any  # what a search knows: a frozen value that it alone understands, of arrays, numbers and the like
 
@@ -174,12 +98,12 @@ class Search(Protocol):
         """Before a pass over the data: brings the neighbour lists up to date."""
         ...
 
-    def look(self, state: State, components: Components, factors: Factors | None, key: Key) -> Look:
+    def look(self, state: State, components: Components, key: Key) -> Look:
         """For one pass over the data."""
         ...
 
     def learn(
-        self, state: State, look: Any, components: Components, seen: Seen, sample: Sample, key: Key
+        self, state: State, look: Any, components: Components, stats: SearchStats, sample: Sample, key: Key
     ) -> tuple[State, int]:
         """After a pass that counts; says too how many evaluations a look at a sample has taken."""
         ...
@@ -221,7 +145,11 @@ class Value:
                 raise ValueError(f"Invalid parameter {name!r} for {self!r}. Valid parameters are: {list(names)}.")
         return type(self)(**{**names, **params})
 
-    def agreement(self, state: Any) -> float | None:
+    def jumped(self, state: State, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> State:
+        """A search whose knowledge is made anew before each pass."""
+        return state
+
+    def agreement(self, state: State) -> float | None:
         """A search without audits."""
         return None
 

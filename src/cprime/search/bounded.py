@@ -13,17 +13,17 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime import kernels
 from cprime._random import Key
+from cprime._storable import storable
 from cprime.block import Block, Kept
-from cprime.kernels import Bounds, Moves
-from cprime.kernels.native import Floats
+from cprime.components import Components
+from cprime.kernels import Bounds, Dense, Floats, Moves, Rows
 from cprime.neighbors import without_self
-from cprime.search.base import Components, Factors, Found, Look, Sample, Seen, Value
+from cprime.search.base import Look, Lookup, Sample, SearchStats, Value
 from cprime.search.full import LookAtAll
 
 _OTHERS = 3  # centers of a point that have a bound of their own
-_CALM = 0.15  # share of points that may move in an iteration for bounds to be worth beginning
+_FEW_MOVE = 0.15  # share of points that may move in an iteration for bounds to be worth beginning
 _FEW, _MANY = 15, 63  # nearest centers that are looked up for each, in low dimension and in others
 _LOW = 4  # dimensions in which few centers are near one
 _UP = 1 + 1e-6  # more than the rounding of a sum of squares in double
@@ -33,12 +33,11 @@ _UP = 1 + 1e-6  # more than the rounding of a sum of squares in double
 class LookAndCompare:
     """A look at all that says how many points have moved, by which bounds begin."""
 
-    def __call__(self, block: Block, points: Floats, kept: Kept | None, components: Components, n_kept: int) -> Found:
+    def __call__(self, block: Block, points: Rows, kept: Kept | None, components: Components, n_kept: int) -> Lookup:
         found = LookAtAll()(block, points, kept, components, n_kept)
-        n = len(points)
-        heavy = block.count()
-        gone = heavy if kept is None else block.count(found.kept.winners != kept.winners)
-        return found._replace(seen=Seen(n, heavy, gone))
+        n, weighted = len(points), block.count()
+        moved = weighted if kept is None else block.count(found.kept.winners != kept.winners)
+        return found._replace(stats=SearchStats(n, weighted, moved))
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class LookWithinBounds:
     moves: Moves
     others: NDArray[np.int32] | None
 
-    def __call__(self, block: Block, points: Floats, kept: Kept | None, components: Components, n_kept: int) -> Found:
+    def __call__(self, block: Block, points: Rows, kept: Kept | None, components: Components, n_kept: int) -> Lookup:
         assert kept is not None
         if kept.bounds is None:
             assert self.others is not None
@@ -57,19 +56,20 @@ class LookWithinBounds:
             bounds = Bounds(kept.winners.copy(), others, *nothing)
         else:
             bounds = kept.bounds  # renewed in place: they hold whatever becomes of the pass
-        distances, n_distances = kernels.nearest_bounded(points, components.centers, bounds, self.moves)
+        distances, n_distances = points.nearest_bounded(components.centers, bounds, self.moves)
         after = Kept(bounds.labels[:, np.newaxis].copy(), distances[:, np.newaxis], bounds)
-        return Found(after, n_distances, Seen(len(points), block.count()))
+        return Lookup(after, n_distances, SearchStats(len(points), block.count()))
 
 
+@storable
 @dataclass(frozen=True)
 class BoundedState:
-    """calm: whether bounds have begun    centers (C, D), neighbors (C, G): of the last pass, the nearest of each
+    """bounding: whether bounds have begun    centers (C, D), neighbors (C, G): of the last pass, the nearest of each
 
     others (C, 3): what points without bounds begin with, in the first pass by bounds
     """
 
-    calm: bool = False
+    bounding: bool = False
     n_points: int = 0
     centers: Floats | None = None
     neighbors: NDArray[np.int32] | None = None
@@ -77,6 +77,7 @@ class BoundedState:
     others: NDArray[np.int32] | None = None
 
 
+@storable
 @dataclass(frozen=True)
 class Bounded(Value):
     """The exact search by bounds. The first iterations, in which many points move, look at all C.
@@ -100,7 +101,7 @@ class Bounded(Value):
         return BoundedState(), None
 
     def refresh(self, state: BoundedState, components: Components) -> BoundedState:
-        if not state.calm:
+        if not state.bounding:
             return state
         assert state.centers is not None
         centers = components.centers
@@ -110,19 +111,19 @@ class Bounded(Value):
         others = np.ascontiguousarray(without_self(lists)[:, :_OTHERS]) if state.moves is None else None
         return replace(state, neighbors=lists, moves=moves, others=others)
 
-    def look(self, state: BoundedState, components: Components, factors: Factors | None, key: Key) -> Look:
+    def look(self, state: BoundedState, components: Components, key: Key) -> Look:
         if state.moves is None:
             return LookAndCompare() if components.steady else LookAtAll()
         return LookWithinBounds(state.moves, state.others)
 
     def learn(
-        self, state: BoundedState, look: Look, components: Components, seen: Seen, sample: Sample, key: Key
+        self, state: BoundedState, look: Look, components: Components, stats: SearchStats, sample: Sample, key: Key
     ) -> tuple[BoundedState, int]:
-        calm = components.steady and len(components.centers) > 1 and seen.n_gone <= _CALM * seen.n_heavy
-        return replace(state, calm=calm, n_points=seen.n_points, centers=components.centers), 0
+        bounding = components.steady and len(components.centers) > 1 and stats.n_moved <= _FEW_MOVE * stats.n_weighted
+        return replace(state, bounding=bounding, n_points=stats.n_points, centers=components.centers), 0
 
     def jumped(self, state: BoundedState, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> BoundedState:
-        raise NotImplementedError("no step by this search is ripe for jumps")
+        return BoundedState()  # bounds of centers that have gone elsewhere say nothing
 
     def neighbors(self, state: BoundedState) -> None:
         return None
@@ -136,11 +137,11 @@ def _neighbors(centers: Floats, n_points: int, before: NDArray[np.int32] | None)
     C, D = centers.shape
     G = min(_FEW if D <= _LOW else _MANY, C)
     if G == C or (D > _LOW and n_points > C * C):
-        squared = kernels.min_distances(centers, centers)
+        squared = Dense(centers).distances(centers)
         order = np.argsort(squared, axis=1)
         return order.astype(np.int32), np.take_along_axis(squared, order, axis=1)
     hint = before if before is not None and before.shape[1] == G else None
-    return kernels.nearest(centers, centers, G, hint=hint)
+    return Dense(centers).nearest(centers, G, hint=hint)
 
 
 def _moves(centers: Floats, lists: NDArray[np.int32], squared: Floats, drift: Floats) -> Moves:

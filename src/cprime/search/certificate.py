@@ -4,15 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from cprime import kernels
 from cprime.block import Kept
-from cprime.kernels.native import Floats
-from cprime.search.base import Components
+from cprime.components import Components
+from cprime.kernels import Rows, posterior
 
 _Z = 1.959963984540054  # of a 95 % interval
 
 
-def certify(points: Floats, kept: Kept, components: Components, scale: float | None) -> dict[str, Any]:
+def certify(points: Rows, kept: Kept, components: Components, scale: float | None) -> dict[str, Any]:
     """Compares what was found for a sample of the points with the truth.
 
     points (m, D), and what each keeps    scale: what makes a cost a log-probability, None for k-means
@@ -40,8 +39,8 @@ def certify(points: Floats, kept: Kept, components: Components, scale: float | N
         spread = np.std(excess - ratio * best) / (best.mean() * np.sqrt(m)) if best.sum() > 0 else 0.0
         name, value = "relative_excess", ratio
     else:
-        exact = kernels.posterior(truth, scale).log_sum
-        partial = kernels.posterior(seen, scale).log_sum
+        exact = posterior(truth, scale).log_sum
+        partial = posterior(seen, scale).log_sum
         short = np.maximum(exact - partial, 0)
         most = float(short.max()) or 1.0  # in whose units squares are numbers
         name, value, spread = "shortfall", float(short.mean()), most * np.std(short / most) / np.sqrt(m)

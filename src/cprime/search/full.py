@@ -3,25 +3,25 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from cprime._random import Key
+from cprime._storable import storable
 from cprime.block import Block, Kept
-from cprime.kernels.native import Floats
-from cprime.search.base import Components, Factors, Found, Look, Sample, Seen, Value
+from cprime.components import Components
+from cprime.kernels import Rows
+from cprime.search.base import Look, Lookup, Sample, SearchStats, Value
 
 
 @dataclass(frozen=True)
 class LookAtAll:
     """N·C evaluations; what was found before only makes them faster."""
 
-    def __call__(self, block: Block, points: Floats, kept: Kept | None, components: Components, n_kept: int) -> Found:
+    def __call__(self, block: Block, points: Rows, kept: Kept | None, components: Components, n_kept: int) -> Lookup:
         hint = None if kept is None or kept.ids.shape[1] != n_kept else kept.ids
         found = components.best(points, n_kept, hint=hint)
-        return Found(Kept(*found), len(points) * len(components.centers), Seen(len(points), block.count()))
+        return Lookup(Kept(*found), len(points) * len(components.centers), SearchStats(len(points), block.count()))
 
 
+@storable
 @dataclass(frozen=True)
 class Full(Value):
     """The exact search over all components: Lloyd's algorithm where a point keeps one.
@@ -44,16 +44,13 @@ class Full(Value):
     def refresh(self, state: None, components: Components) -> None:
         return None
 
-    def look(self, state: None, components: Components, factors: Factors | None, key: Key) -> Look:
+    def look(self, state: None, components: Components, key: Key) -> Look:
         return LookAtAll()
 
     def learn(
-        self, state: None, look: Look, components: Components, seen: Seen, sample: Sample, key: Key
+        self, state: None, look: Look, components: Components, stats: SearchStats, sample: Sample, key: Key
     ) -> tuple[None, int]:
         return None, 0
-
-    def jumped(self, state: None, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> None:
-        raise NotImplementedError("no step by this search is ripe for jumps")
 
     def neighbors(self, state: None) -> None:
         return None

@@ -1,7 +1,7 @@
 """The library's own search: cluster-major, on lists of neighbours, renewed only where points move.
 
 Every point compares the component it is in with that one's neighbours; the points of a component share their
-candidates, which makes the E-step a few dense tiles (`kernels.reassign`, `keep_nearest`, `keep_best`). A point that
+candidates, which makes the E-step a few dense tiles (`Rows.reassign`, `Rows.keep`). A point that
 keeps several components looks at the neighbours of the best, and every other time at those of another; after a few
 passes most only measure again what it keeps, and every third looks around. Lists come from
 all C² pairs while these are few beside N, from neighbours of neighbours beyond. Audits search a sample of points
@@ -9,18 +9,20 @@ exactly, and double the lists where these find too few of the best components.
 """
 
 import logging
+import warnings
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime import kernels
 from cprime._random import Key, Purpose
+from cprime._storable import storable
 from cprime.block import Block, Kept
-from cprime.kernels.native import Floats
+from cprime.components import Components
+from cprime.kernels import Rows, changed
 from cprime.neighbors import Cells, refined_lists, with_self, without_self
-from cprime.search.base import Components, Factors, Found, Look, Sample, Seen, Value, checked_count
+from cprime.search.base import Look, Lookup, Sample, SearchStats, Value, checked_count
 from cprime.search.full import LookAtAll
 
 logger = logging.getLogger("cprime")
@@ -36,7 +38,10 @@ _FIRST_NEIGHBORS, _FIRST_OF_MIXTURES = 33, 65  # the component itself, and one o
 _NEAR = 8  # nearest neighbors that hear at once of a component that has jumped
 _MOST_OF_MANY = 65  # neighbors where lists come from lists
 _MOST_SHARE, _MOST_OF_FEW = 4, 129  # lists grow no longer than one in so many of the components, or this
-_RESTLESS, _PERIOD = 6, 3  # of points that keep several: passes that all look around, and which of those that follow do
+_EXPLORING, _PERIOD = (
+    6,
+    3,
+)  # of points that keep several: passes that all look around, and which of those that follow do
 _FEW = 2048  # components that are all looked at where a mixture begins
 
 
@@ -47,13 +52,13 @@ class LookInCells:
     cells: Cells | None
     lists: NDArray[np.int32]
 
-    def __call__(self, block: Block, points: Floats, kept: Kept | None, components: Components, n_kept: int) -> Found:
+    def __call__(self, block: Block, points: Rows, kept: Kept | None, components: Components, n_kept: int) -> Lookup:
         if kept is None:
             assert self.cells is not None
             kept = Kept(self.cells.find(points)[0][:, np.newaxis])
         if n_kept > 1:
             kept = Kept(components.keep(points, self.lists, kept.ids, n_kept)[0])
-        return Found(kept, 0, Seen(len(points), block.count()))
+        return Lookup(kept, 0, SearchStats(len(points), block.count()))
 
 
 @dataclass(frozen=True)
@@ -65,18 +70,17 @@ class LookAround:
     """
 
     lists: NDArray[np.int32]
-    factors: Factors | None
     active: NDArray[np.bool_] | None
     turn: int
     cells: Cells | None = None
 
-    def __call__(self, block: Block, points: Floats, kept: Kept | None, components: Components, n_kept: int) -> Found:
+    def __call__(self, block: Block, points: Rows, kept: Kept | None, components: Components, n_kept: int) -> Lookup:
         assert kept is not None
         before, C = kept.winners, len(components.centers)
-        looked_at, calm = 1 + (self.lists >= 0).sum(axis=1), not self.lists.shape[1]
-        if n_kept > 1 and calm:
+        looked_at, explores = 1 + (self.lists >= 0).sum(axis=1), self.lists.shape[1] > 0
+        if n_kept > 1 and not explores:
             found = components.among(points, self.lists, kept.ids, n_kept)
-            after = Kept(found.kept, found.distances, squares=found.squares)
+            after = Kept(found.kept, found.costs)
             evaluations = len(before) * (n_kept - 1)
         elif n_kept > 1:
             after = Kept(*components.keep(points, self.lists, self._led(kept.ids), n_kept))
@@ -85,42 +89,17 @@ class LookAround:
             active = self.active if kept.costs is not None else None
             known = None if active is None or kept.costs is None else kept.costs[:, 0]
             begin = before if self.cells is None else _nearer(components, points, before, self.cells)
-            labels, costs = self._reassigned(block, points, begin, components, active, known)
+            labels, costs = components.reassign(points, self.lists, begin, block.sample_weight, active, known)
             after, evaluations = Kept(labels[:, np.newaxis], costs[:, np.newaxis]), 0
             if active is not None:
                 looked_at *= active
-        gone = kernels.changed(after.ids, kept.ids, 1)
+        moved = changed(after.ids, kept.ids, 1)
         touched = np.zeros(C, dtype=bool)
-        touched[before[gone]] = touched[after.winners[gone]] = True
+        touched[before[moved]] = touched[after.winners[moved]] = True
         evaluations += int(np.bincount(before, minlength=C) @ looked_at)
-        seen = Seen(
-            len(before),
-            block.count(),
-            block.count(gone),
-            np.flatnonzero(touched).astype(np.int32),
-            around=not calm,
-        )
-        return Found(after, evaluations, seen)
-
-    def _reassigned(
-        self,
-        block: Block,
-        points: Floats,
-        before: NDArray[np.int32],
-        components: Components,
-        active: NDArray[np.bool_] | None,
-        known: Floats | None,
-    ) -> tuple[NDArray[np.int32], Floats]:
-        """The winners; rows of weight 0 count for nothing in the share of points that an exchange may take away."""
-        weight = block.sample_weight
-        if self.factors is None or weight is None or block.count() == len(block):
-            return components.reassign(points, self.lists, before, self.factors, active, known)
-        heavy = weight > 0
-        labels, costs = components.reassign(points, self.lists, before)
-        labels[heavy], costs[heavy] = components.reassign(
-            points[heavy], self.lists, before[heavy], self.factors, active, None if known is None else known[heavy]
-        )
-        return labels, costs
+        ids = np.flatnonzero(touched).astype(np.int32)
+        stats = SearchStats(len(before), block.count(), block.count(moved), ids, explored=explores)
+        return Lookup(after, evaluations, stats)
 
     def _led(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
         """K(n) with the component first whose neighbours are looked at: the best one, and every other time another."""
@@ -135,37 +114,40 @@ class LookAround:
         return led
 
 
+@storable
 @dataclass(frozen=True)
-class Last:
-    """What a pass saw, centers (C, D) and factors, and the components that have won or lost by it, (m,)."""
+class LastPass:
+    """The snapshot of the components that a pass has compared, and those that have won or lost points by it, (m,)."""
 
-    centers: Floats
-    factors: Factors | None
+    snapshot: tuple[NDArray, ...]
     touched: NDArray[np.int32]
 
 
+@storable
 @dataclass(frozen=True)
 class GraphState:
     """What the search knows.
 
-    n_neighbors, first: G, and what it was at first    lists (C, G − 1)
-    lost: whether points are far from where their lists reach    several: whether points keep more than one component
-    found: the share of points that the last audit found right
+    n_neighbors, first_n_neighbors: G, and what it was at first    lists (C, G − 1)
     moved: share of the points that have changed their winner since the lists were made
-    iteration: passes so far    last: what the last pass with these lists saw and did
+    iteration: passes so far    last: the last pass with these lists
+    in_cells: whether the next pass searches the points in cells too, since lists miss too much
+    agreement: the share of points whose component the last audit confirmed
+    several: whether points keep more than one component
     """
 
     n_neighbors: int
-    first: int
+    first_n_neighbors: int
     lists: NDArray[np.int32]
     moved: float = 0.0
     iteration: int = 0
-    last: Last | None = None
-    lost: bool = False
-    found: float | None = None
+    last: LastPass | None = None
+    in_cells: bool = False
+    agreement: float | None = None
     several: bool = False
 
 
+@storable
 @dataclass(frozen=True)
 class Graph(Value):
     """Neighbours of the winner, and what is kept already: O(N G D) an iteration.
@@ -177,10 +159,7 @@ class Graph(Value):
         points keep several, and doubles them, to at most C / 4 or 129, while an exact search of some points shows that
         they are too short: see `docs/searches.md`.
     exchange : bool or None, default=None
-        Whether k-means begins with exchange steps (Hartigan), which count on both centers following a point, and with
-        jumps of clusters, where two can be one and another should be two: they end in better optima, and plain steps
-        follow until convergence. None is True where that is possible: Euclidean
-        k-means with epsilon=0.
+        Deprecated: the same as `exchange` of `KMeans`, to which None leaves it.
     regroup : bool or None, default=None
         Whether the fit works on a copy of each chunk in which the points of a component lie together: faster, for twice
         the memory. None is True for data of one chunk of at most 4 GiB. The data are never changed.
@@ -210,6 +189,10 @@ class Graph(Value):
         for name in ("exchange", "regroup"):
             if not isinstance(getattr(self, name), bool | np.bool_ | None):
                 raise TypeError(f"{name} must be a bool or None, got {getattr(self, name)!r}.")
+        if self.exchange is not None:
+            warnings.warn(
+                f"Graph(exchange=…) will go: say KMeans(exchange={bool(self.exchange)}).", FutureWarning, stacklevel=3
+            )
 
     def begin(self, components: Components, n_kept: int, placed: bool, key: Key) -> tuple[GraphState, Look | None]:
         C = len(components.centers)
@@ -237,44 +220,46 @@ class Graph(Value):
             lists = refined_lists(components.centers, state.lists, state.n_neighbors)
         return replace(state, lists=lists, moved=0.0, last=None)
 
-    def look(self, state: GraphState, components: Components, factors: Factors | None, key: Key) -> LookAround:
-        if state.lost:
-            return LookAround(state.lists, factors, None, state.iteration, Cells(components.centers))
+    def look(self, state: GraphState, components: Components, key: Key) -> LookAround:
+        if state.in_cells:
+            return LookAround(state.lists, None, state.iteration, Cells(components.centers))
         turn = state.iteration
-        if state.several and turn >= _RESTLESS and state.n_neighbors < len(components.centers):
-            turn, calm = divmod(turn - _RESTLESS, _PERIOD)
-            if calm:
-                return LookAround(state.lists[:, :0], factors, None, 0)
-        return LookAround(state.lists, factors, _stirred(state, components, factors), turn)
+        if state.several and turn >= _EXPLORING and state.n_neighbors < len(components.centers):
+            turn, rest = divmod(turn - _EXPLORING, _PERIOD)
+            if rest:
+                return LookAround(state.lists[:, :0], None, 0)
+        return LookAround(state.lists, _active(state, components), turn)
 
     def learn(
-        self, state: GraphState, look: LookAround, components: Components, seen: Seen, sample: Sample, key: Key
+        self, state: GraphState, look: LookAround, components: Components, stats: SearchStats, sample: Sample, key: Key
     ) -> tuple[GraphState, int]:
-        assert seen.touched is not None
+        assert stats.touched is not None
         state = replace(
             state,
-            moved=state.moved + seen.n_gone / seen.n_heavy,
+            moved=state.moved + stats.n_moved / stats.n_weighted,
             iteration=state.iteration + 1,
-            last=Last(components.centers, look.factors, seen.touched),
-            lost=False,
+            last=LastPass(components.snapshot, stats.touched),
+            in_cells=False,
         )
-        C, longer = len(components.centers), state.n_neighbors > state.first
-        most = max(state.first, _MOST_OF_MANY if C > _EXACT_LISTS else max(min(C, _MOST_OF_FEW), C // _MOST_SHARE))
+        C, longer = len(components.centers), state.n_neighbors > state.first_n_neighbors
+        most = max(
+            state.first_n_neighbors, _MOST_OF_MANY if C > _EXACT_LISTS else max(min(C, _MOST_OF_FEW), C // _MOST_SHARE)
+        )
         if state.iteration not in _AUDITS or self.n_neighbors is not None or state.n_neighbors >= C:
             return state, 0
-        m = min(_AUDIT_POINTS, seen.n_points)
-        rows = np.sort(key.generator(Purpose.AUDIT).choice(seen.n_points, m, replace=False))
-        found, missed = _audited(components, state.lists, *sample(rows))
-        state = replace(state, found=found)
-        short = found < (_FOUND_BY_LONGER if longer else _FOUND)
+        m = min(_AUDIT_POINTS, stats.n_points)
+        rows = np.sort(key.generator(Purpose.AUDIT).choice(stats.n_points, m, replace=False))
+        agreement, missed = _audited(components, state.lists, *sample(rows))
+        state = replace(state, agreement=agreement)
+        short = agreement < (_FOUND_BY_LONGER if longer else _FOUND)
         much = missed > _MISSED and state.iteration >= _LATE
         if longer and components.steady and (much or (short and state.n_neighbors >= most)):
-            state = replace(state, lost=True)
+            state = replace(state, in_cells=True)
         if (short or (much and not longer)) and state.n_neighbors < most:
             state = replace(state, n_neighbors=min(2 * state.n_neighbors - 1, most), moved=1.0)
             logger.info(
                 "audit: lists find the best of %.3f of the points and miss %.4f of J, now %d neighbours",
-                found,
+                agreement,
                 missed,
                 state.n_neighbors,
             )
@@ -295,31 +280,28 @@ class Graph(Value):
         return replace(state, lists=lists, moved=state.moved + share, last=last)
 
     def agreement(self, state: GraphState) -> float | None:
-        return state.found
+        return state.agreement
 
     def neighbors(self, state: GraphState) -> NDArray[np.int32]:
         return with_self(state.lists)
 
 
-def _stirred(state: GraphState, components: Components, factors: Factors | None) -> NDArray[np.bool_] | None:
+def _active(state: GraphState, components: Components) -> NDArray[np.bool_] | None:
     """Components whose points have anything new to look at, None for all.
 
-    A point stays where it is as long as its component, that one's neighbours, their factors and the list are those
-    of the last pass, and the component has won and lost nothing since.
+    A point stays where it is as long as its component, that one's neighbours and the list are those of the last pass,
+    and the component has won and lost nothing since.
     """
-    last = state.last
-    if last is None or (last.factors is None) != (factors is None):
+    if state.last is None:
         return None
-    changed = components.changed(last.centers)
-    changed[last.touched] = True
-    if factors is not None and last.factors is not None:
-        changed |= (factors.inside != last.factors.inside) | (factors.outside != last.factors.outside)
-    if changed.all():
+    active = components.changed(state.last.snapshot)
+    active[state.last.touched] = True
+    if active.all():
         return None
-    return changed | np.append(changed, False)[state.lists].any(axis=1)  # −1 is the one appended
+    return active | np.append(active, False)[state.lists].any(axis=1)  # −1 is the one appended
 
 
-def _nearer(components: Components, points: Floats, before: NDArray[np.int32], cells: Cells) -> NDArray[np.int32]:
+def _nearer(components: Components, points: Rows, before: NDArray[np.int32], cells: Cells) -> NDArray[np.int32]:
     """Of what each point keeps and what cells offer the nearer: (n,)."""
     both = np.column_stack([before, cells.find(points)[0]])
     no_lists = np.empty((len(components.centers), 0), dtype=np.int32)
@@ -333,11 +315,11 @@ def _put_first(lists: NDArray[np.int32], rows: NDArray, ids: NDArray[np.int32]) 
     lists[rows] = np.column_stack([ids[new][first], lists[rows, :-1]])
 
 
-def _audited(components: Components, lists: NDArray[np.int32], points: Floats, kept: Kept) -> tuple[float, float]:
+def _audited(components: Components, lists: NDArray[np.int32], points: Rows, kept: Kept) -> tuple[float, float]:
     """The share of the points whose best component is among the neighbours of what they keep; of J, what is missed."""
     found = components.among(points, lists, np.ascontiguousarray(kept.ids[:, :1]), 1)
     best, costs = components.best(points, 1, hint=found.kept)
-    excess = float((found.distances.astype(np.float64) - costs).sum())
-    right = (found.kept == best) | (found.distances <= costs)
+    excess = float((found.costs.astype(np.float64) - costs).sum())
+    right = (found.kept == best) | (found.costs <= costs)
     scale = components.scale_of(costs)
     return float(right.mean()), excess / scale if scale > 0 else 0.0

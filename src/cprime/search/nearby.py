@@ -1,11 +1,15 @@
-"""Near components of rows that no fit has seen: those of the cells near a row, and from there along lists."""
+"""Near components of rows that come once: those of the cells near a row, and from there along lists."""
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.kernels.native import Floats
-from cprime.neighbors import Near
-from cprime.search.base import Components
+from cprime.block import Block, Kept
+from cprime.components import Components
+from cprime.kernels import Floats, Rows
+from cprime.neighbors import Near, Walks
+from cprime.search.base import Lookup, SearchStats
 
 _FEW = 16384  # components that are all looked at: as fast, or nearly
 _NEIGHBORS = 65  # of lists, the component itself among them
@@ -29,7 +33,7 @@ class Nearby:
             self.near = Near(components.centers)
             self.lists = None if components.squared_distances else components.lists(_NEIGHBORS)
 
-    def find(self, points: Floats, n_kept: int) -> tuple[NDArray[np.int32], Floats]:
+    def find(self, points: Rows, n_kept: int) -> tuple[NDArray[np.int32], Floats]:
         """Good components of every row, best first, and their costs: (n, n_kept) each."""
         if self.few:
             return self.components.best(points, n_kept)
@@ -46,7 +50,7 @@ class Nearby:
             kept[short], costs[short] = self.components.best(points[short], n_kept)
         return kept, costs
 
-    def _walked(self, points: Floats, lists: NDArray[np.int32], width: int) -> tuple[NDArray[np.int32], Floats]:
+    def _walked(self, points: Rows, lists: NDArray[np.int32], width: int) -> tuple[NDArray[np.int32], Floats]:
         """The best that rows have met on their walks, and their costs: (n, width) each."""
         met = self.near.find(points, width)[0]
         met[met[:, 0] < 0, 0] = 0
@@ -64,3 +68,16 @@ class Nearby:
             after, costs[rows] = self.components.keep(points[rows], lists, before, width)
             met[rows], asked[rows] = after, (after[:, :, np.newaxis] == known[:, np.newaxis]).any(axis=2)
         return met, costs
+
+
+@dataclass(frozen=True)
+class LookAlong:
+    """For points of a batch: what walks find among the components, which are where these have them."""
+
+    walks: Walks
+
+    def __call__(self, block: Block, points: Rows, kept: Kept | None, components: Components, n_kept: int) -> Lookup:
+        labels, costs, n_distances = self.walks.find(points)
+        return Lookup(
+            Kept(labels[:, np.newaxis], costs[:, np.newaxis]), n_distances, SearchStats(len(points), block.count())
+        )

@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from cprime import kernels
 from cprime._random import Key, Purpose
+from cprime._storable import storable
 from cprime.block import Block, Kept
-from cprime.kernels.native import Floats
+from cprime.components import Components
+from cprime.kernels import Evidence, Rows
 from cprime.neighbors import Cells, random_lists, random_sets, with_self, without_self
-from cprime.search.base import Components, Factors, Found, Look, Sample, Seen, Value, checked_count
+from cprime.search.base import Look, Lookup, Sample, SearchStats, Value, checked_count
 
 _VALUES = 2**22  # means of which the least are sought at a time
 _RANDOM_WARMUP = 25  # E-steps that random sets need to find their places
@@ -30,10 +31,10 @@ class LookInSets:
 
     key: Key
 
-    def __call__(self, block: Block, points: Floats, kept: Kept | None, components: Components, n_kept: int) -> Found:
+    def __call__(self, block: Block, points: Rows, kept: Kept | None, components: Components, n_kept: int) -> Lookup:
         C = len(components.centers)
         ids = random_sets(len(points), C, n_kept, lambda i: block.uniform(self.key, Purpose.SETS, i))
-        return Found(Kept(ids), 0, Seen(len(points), block.count()))
+        return Lookup(Kept(ids), 0, SearchStats(len(points), block.count()))
 
 
 @dataclass(frozen=True)
@@ -43,14 +44,14 @@ class LookInCells:
     cells: Cells
     lists: NDArray[np.int32]
 
-    def __call__(self, block: Block, points: Floats, kept: Kept | None, components: Components, n_kept: int) -> Found:
+    def __call__(self, block: Block, points: Rows, kept: Kept | None, components: Components, n_kept: int) -> Lookup:
         ids = self.cells.find(points)[0][:, np.newaxis] if kept is None else kept.ids[:, :1]
         if n_kept > 1:
             ids = components.among(points, self.lists, ids, n_kept).kept
             short = np.flatnonzero(ids[:, -1] < 0)  # where there are fewer than n_kept in the cells around
             if len(short):
                 ids[short] = components.best(points[short], n_kept)[0]
-        return Found(Kept(ids), 0, Seen(len(points), block.count()))
+        return Lookup(Kept(ids), 0, SearchStats(len(points), block.count()))
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class LookAmong:
     key: Key
     evidence: bool
 
-    def __call__(self, block: Block, points: Floats, kept: Kept | None, components: Components, n_kept: int) -> Found:
+    def __call__(self, block: Block, points: Rows, kept: Kept | None, components: Components, n_kept: int) -> Lookup:
         assert kept is not None
         n, C = len(points), len(components.centers)
         extra = np.empty((n, self.n_explore), dtype=np.int32)
@@ -70,11 +71,11 @@ class LookAmong:
             extra[:, i] = block.uniform(self.key, Purpose.EXPLORE, i) * C
         found = components.among(points, self.lists, kept.ids, n_kept, extra, self.evidence, block.sample_weight)
         evidence = None if found.evidence is None else _matrix(found.evidence)
-        after = Kept(found.kept, found.distances, squares=found.squares)
-        return Found(after, int(found.counts.sum(dtype=np.int64)), Seen(n, block.count(), evidence=evidence))
+        after = Kept(found.kept, found.costs)
+        return Lookup(after, int(found.counts.sum(dtype=np.int64)), SearchStats(n, block.count(), evidence=evidence))
 
 
-def _matrix(evidence: kernels.Evidence) -> csr_array:
+def _matrix(evidence: Evidence) -> csr_array:
     """As `Seen` has it."""
     both = np.empty(len(evidence.sums), dtype=np.complex128)
     both.real, both.imag = evidence.sums, evidence.weights
@@ -82,14 +83,16 @@ def _matrix(evidence: kernels.Evidence) -> csr_array:
     return csr_array((both, evidence.indices, evidence.indptr), shape=(C, C))
 
 
+@storable
 @dataclass(frozen=True)
 class PapersState:
-    """lists (C, G − 1)    evidence: of the last pass, as `Seen` has it"""
+    """lists (C, G − 1)    evidence: of the last pass, as `SearchStats` has it"""
 
     lists: NDArray[np.int32]
     evidence: csr_array | None = None
 
 
+@storable
 @dataclass(frozen=True)
 class Papers(Value):
     """var-GMM-X and -S, with C′ = 1 var-k-means-X and -S, of Forster & Lücke.
@@ -158,16 +161,13 @@ class Papers(Value):
             return state
         return PapersState(_estimated_lists(state.evidence, self.n_neighbors))
 
-    def look(self, state: PapersState, components: Components, factors: Factors | None, key: Key) -> Look:
+    def look(self, state: PapersState, components: Components, key: Key) -> Look:
         return LookAmong(state.lists, self.n_explore, key, evidence=self.lists == "estimated")
 
     def learn(
-        self, state: PapersState, look: Look, components: Components, seen: Seen, sample: Sample, key: Key
+        self, state: PapersState, look: Look, components: Components, stats: SearchStats, sample: Sample, key: Key
     ) -> tuple[PapersState, int]:
-        return replace(state, evidence=seen.evidence), 0
-
-    def jumped(self, state: PapersState, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> PapersState:
-        raise NotImplementedError("no step by this search is ripe for jumps")
+        return replace(state, evidence=stats.evidence), 0
 
     def neighbors(self, state: PapersState) -> NDArray[np.int32]:
         return with_self(state.lists)

@@ -16,14 +16,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from cprime.execution import Data, local
-from cprime.kernels.native import computing
-from cprime.kernels.sparse import dense
+from cprime.kernels import computing
 from cprime.seeding.afk_mc2 import afk_mc2, choose_by_afk_mc2
 from cprime.seeding.given import ACCEPTED, METHODS, given_centers, in_memory, is_given
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus, kmeans_plusplus
 from cprime.seeding.parallel import choose_in_parallel
 from cprime.seeding.random_rows import draw_rows, random_rows
-from cprime.seeding.sampling import gather
 from cprime.seeding.two_level import choose_by_two_levels, two_level
 
 __all__ = ["Start", "afk_mc2", "is_given", "kmeans_plusplus", "place", "random_rows", "seed", "start", "two_level"]
@@ -126,14 +124,14 @@ def place(
     if init not in METHODS:
         raise ValueError(f"init should be {ACCEPTED}, got {init!r} instead.")
     if init == "two-level":
-        return dense(data.take(choose_by_two_levels(data, n_clusters, rng)).X)
+        return data.take(choose_by_two_levels(data, n_clusters, rng)).X.dense()
     if init == "random":
-        return dense(data.take(draw_rows(data, n_clusters, rng)).X)
+        return data.take(draw_rows(data, n_clusters, rng)).X.dense()
     if init == "k-means||":
-        centers = dense(data.take(choose_in_parallel(data, n_clusters, rng)).X)
+        centers = data.take(choose_in_parallel(data, n_clusters, rng)).X.dense()
         data.begin(keep=False)
         return centers
     X, weights = in_memory(data, f"init={init!r}")
     if init == "k-means++":
-        return gather(X, choose_by_kmeans_plusplus(X, n_clusters, weights, rng))
-    return gather(X, choose_by_afk_mc2(X, n_clusters, weights, rng, chain_length))
+        return X[choose_by_kmeans_plusplus(X, n_clusters, weights, rng)].dense()
+    return X[choose_by_afk_mc2(X, n_clusters, weights, rng, chain_length)].dense()

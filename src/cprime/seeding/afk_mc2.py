@@ -16,9 +16,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cprime import kernels
+from cprime.kernels import Rows
 from cprime.seeding.kmeans_plusplus import cumulative_mass
-from cprime.seeding.sampling import complete, draw, draw_first, gather, with_contiguous_rows
+from cprime.seeding.sampling import complete, draw, draw_first
 from cprime.seeding.validation import check_count, check_data, warn_of_duplicates
 
 BLOCK = 64  # centers whose proposals are scored together
@@ -96,13 +96,13 @@ def afk_mc2(
     data, weights, rng = check_data(X, n_clusters, sample_weight, random_state)
     check_count("chain_length", chain_length)
     indices = choose_by_afk_mc2(data, n_clusters, weights, rng, chain_length, n_threads)
-    centers = gather(data, indices)
+    centers = data[indices].dense()
     warn_of_duplicates(centers)
     return centers, indices
 
 
 def choose_by_afk_mc2(
-    X: NDArray,
+    X: Rows,
     n_clusters: int,
     sample_weight: NDArray | None,
     rng: np.random.RandomState,
@@ -113,11 +113,10 @@ def choose_by_afk_mc2(
 
     X (n, D) float32 or float64; sample_weight (n,) float64 or None
     """
-    X = with_contiguous_rows(X)
     indices = np.empty(n_clusters, dtype=np.int64)
     indices[0] = draw_first(len(X), sample_weight, rng)
     centers = np.empty((n_clusters, X.shape[1]), dtype=X.dtype)
-    centers[0] = gather(X, indices[:1])[0]
+    centers[0] = X[indices[:1]].dense()[0]
     exact = _ExactDraw(X, centers, sample_weight, n_threads)
     density = _proposal_density(exact.closest, sample_weight)
     proposal = np.cumsum(density if sample_weight is None else density * sample_weight)
@@ -128,7 +127,7 @@ def choose_by_afk_mc2(
     for start in range(1, n_clusters, BLOCK):
         stop = min(start + BLOCK, n_clusters)
         points = X[rows[start:stop].ravel()]
-        closest = kernels.nearest(points, centers[:start], n_threads=n_threads)[1][:, 0]
+        closest = points.nearest(centers[:start], n_threads=n_threads)[1][:, 0]
         for c in range(start, stop):
             position = _walk(closest[:chain_length], density[rows[c]], thresholds[c])
             if position is None:
@@ -138,11 +137,11 @@ def choose_by_afk_mc2(
             else:
                 row = int(rows[c, position])
             indices[c] = row
-            centers[c] = gather(X, indices[c : c + 1])[0]
+            centers[c] = X[indices[c : c + 1]].dense()[0]
             points = points[chain_length:]
             closest = closest[chain_length:]
             if len(points):
-                closest = kernels.min_distances(points, centers[c : c + 1], closest, n_threads=1)[0]
+                closest = points.distances(centers[c : c + 1], closest, n_threads=1)[0]
     return indices
 
 
@@ -175,12 +174,12 @@ class _ExactDraw:
     closest (n,) T: squared distance of each row to the first n_seen centers, updated only when needed.
     """
 
-    def __init__(self, X: NDArray, centers: NDArray, sample_weight: NDArray | None, n_threads: int | None) -> None:
+    def __init__(self, X: Rows, centers: NDArray, sample_weight: NDArray | None, n_threads: int | None) -> None:
         self.X = X
         self.centers = centers
         self.sample_weight = sample_weight
         self.n_threads = n_threads
-        self.closest = kernels.min_distances(X, centers[:1], n_threads=n_threads)[0]
+        self.closest = X.distances(centers[:1], n_threads=n_threads)[0]
         self.n_seen = 1
 
     def row(self, n_centers: int, rng: np.random.RandomState) -> int | None:
@@ -189,7 +188,7 @@ class _ExactDraw:
             new = self.centers[self.n_seen : n_centers]
             np.minimum(
                 self.closest,
-                kernels.nearest(self.X, new, n_threads=self.n_threads)[1][:, 0],
+                self.X.nearest(new, n_threads=self.n_threads)[1][:, 0],
                 out=self.closest,
             )
             self.n_seen = n_centers

@@ -13,9 +13,7 @@ from sklearn.utils.validation import _is_arraylike_not_scalar, check_array
 
 from cprime._range import check_largest
 from cprime.execution import Data
-from cprime.kernels import extent
-from cprime.kernels.native import Floats
-from cprime.kernels.sparse import as_given
+from cprime.kernels import Dense, Rows
 
 
 def is_given(init: Any) -> bool:
@@ -23,7 +21,7 @@ def is_given(init: Any) -> bool:
     return _is_estimator(init) or _is_arraylike_not_scalar(init)
 
 
-def in_memory(data: Data, what: str) -> tuple[Floats, NDArray[np.float64] | None]:
+def in_memory(data: Data, what: str) -> tuple[Rows, NDArray[np.float64] | None]:
     """X and the weights, for what needs them as one array in memory; else ValueError."""
     whole = data.whole()
     if whole is None:
@@ -51,7 +49,7 @@ def given_centers(
     elif _is_arraylike_not_scalar(init):
         centers = init
     elif callable(init):
-        centers = init(as_given(in_memory(data, "init as a callable")[0]), n_clusters, random_state=random_state)
+        centers = init(in_memory(data, "init as a callable")[0].given(), n_clusters, random_state=random_state)
     else:
         raise TypeError(f"init should be {ACCEPTED}, got {init!r} of type {type(init).__name__} instead.")
     centers = copied(centers, data, "init")
@@ -64,7 +62,7 @@ def given_centers(
             f"The shape of the initial centers {centers.shape} does not match the number of features of "
             f"the data {data.n_features}."
         )
-    check_largest(extent(centers)[0], data.dtype, data.n_features, "init")
+    check_largest(Dense(centers).extent()[0], data.dtype, data.n_features, "init")
     return centers
 
 

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cprime import kernels
-from cprime.seeding.sampling import complete, draw, gather, with_contiguous_rows
+from cprime.kernels import Rows
+from cprime.seeding.sampling import complete, draw
 from cprime.seeding.validation import check_count, check_data, warn_of_duplicates
 
 _MOST_STEPS = 8  # centers for which candidates are proposed at a time
@@ -89,13 +90,13 @@ def kmeans_plusplus(
     if n_local_trials is not None:
         check_count("n_local_trials", n_local_trials)
     indices = choose_by_kmeans_plusplus(data, n_clusters, weights, rng, n_local_trials, n_threads)
-    centers = gather(data, indices)
+    centers = data[indices].dense()
     warn_of_duplicates(centers)
     return centers, indices
 
 
 def choose_by_kmeans_plusplus(
-    X: NDArray,
+    X: Rows,
     n_clusters: int,
     sample_weight: NDArray | None,
     rng: np.random.RandomState,
@@ -111,24 +112,23 @@ def choose_by_kmeans_plusplus(
     """
     if n_local_trials is None:
         n_local_trials = 2 + int(math.log(n_clusters))
-    X = with_contiguous_rows(X)
     order = order_of_values(X)  # what is drawn depends on the points, not on where they stand
     indices = np.empty(n_clusters, dtype=np.int64)
     masses = np.ones(len(X)) if sample_weight is None else sample_weight
     indices[0] = order[draw(np.cumsum(masses[order]), rng.uniform(size=1))[0]]
-    closest = kernels.min_distances(X, gather(X, indices[:1]), n_threads=n_threads)[0]
+    closest = X.distances(X[indices[:1]].dense(), n_threads=n_threads)[0]
     c, room = 1, np.empty((0, len(X)), dtype=X.dtype)
     while c < n_clusters:
         cumulative = cumulative_mass(closest, sample_weight, order)
         if not cumulative[-1] > 0:
             return complete(indices[:c], len(X), n_clusters, sample_weight, rng)
-        steps = _steps_ahead(c, n_local_trials * X.itemsize * len(X))
+        steps = _steps_ahead(c, n_local_trials * X.dtype.itemsize * len(X))
         n_proposed = n_local_trials * steps + (n_local_trials * steps // _SPARE if steps > 1 else 0)
         proposed = order[draw(cumulative, rng.uniform(size=n_proposed))]
         bars = rng.uniform(size=n_proposed) * closest[proposed]
         if n_proposed > len(room):
             room = np.empty((n_proposed, len(X)), dtype=X.dtype)
-        distances = kernels.min_distances(X, gather(X, proposed), closest, out=room[:n_proposed], n_threads=n_threads)
+        distances = X.distances(X[proposed].dense(), closest, out=room[:n_proposed], n_threads=n_threads)
         places = iter(range(n_proposed))
         while c < n_clusters:
             candidates: list[int] = []
@@ -157,13 +157,13 @@ def _steps_ahead(n_chosen: int, n_bytes: int) -> int:
     return max(1, min(_MOST_STEPS, n_chosen // _CENTERS_PER_STEP, _MOST_BYTES // n_bytes))
 
 
-def order_of_values(X: NDArray) -> NDArray:
+def order_of_values(X: Rows) -> NDArray:
     """An order of the rows that follows from their values, so that a weight of 2 is drawn as the point twice: (n,).
 
     By a fixed random projection; only different rows of equal projection could swap places.
     """
     direction = np.random.RandomState(0).standard_normal((X.shape[1],))
-    return np.argsort(kernels.projected(X, direction), kind="stable")
+    return np.argsort(X.projected(direction), kind="stable")
 
 
 def cumulative_mass(distances: NDArray, sample_weight: NDArray | None, order: NDArray | slice = slice(None)) -> NDArray:

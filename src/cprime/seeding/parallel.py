@@ -13,12 +13,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime import kernels
 from cprime._random import Key, Purpose
 from cprime.block import Block, Kept
 from cprime.execution import Data
-from cprime.kernels.native import Floats
-from cprime.kernels.sparse import dense
+from cprime.kernels import Floats
 from cprime.seeding.keys import SmallestKeys
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
 from cprime.seeding.sampling import complete
@@ -41,7 +39,7 @@ class Closest:
     keeps: ClassVar[bool] = True
 
     def __call__(self, block: Block, kept: Kept | None) -> tuple[Kept, NDArray[np.float64]]:
-        ids, costs = kernels.nearest(block.X, self.more)
+        ids, costs = block.X.nearest(self.more)
         ids += np.int32(self.first)
         if kept is not None:
             assert kept.costs is not None
@@ -87,7 +85,7 @@ def choose_in_parallel(data: Data, n_clusters: int, rng: np.random.RandomState) 
     """Distinct rows to start from, by k-means||: (C,) int64."""
     key = Key(int(rng.randint(2**31)))
     rows = data.each(SmallestKeys(key, 1)).rows
-    found = data.each(Closest(dense(data.take(rows).X), 0))
+    found = data.each(Closest(data.take(rows).X.dense(), 0))
     for column in range(1, _ROUNDS + 1):
         data.commit()
         if not found[0] > 0:
@@ -95,7 +93,7 @@ def choose_in_parallel(data: Data, n_clusters: int, rng: np.random.RandomState) 
         more = data.each(Draw(key, column, _OVERSAMPLING * n_clusters / found[0])).rows
         if len(more):
             rows = np.concatenate([rows, more])
-            found = data.each(Closest(dense(data.take(more).X), len(rows) - len(more)))
+            found = data.each(Closest(data.take(more).X.dense(), len(rows) - len(more)))
     data.commit()
     if len(rows) <= n_clusters:
         return complete(rows, data.n_points, n_clusters, None, rng)

@@ -7,8 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from cprime._random import Key
 from cprime.execution import Data, local
+from cprime.kernels import Rows
 from cprime.seeding.keys import SmallestKeys
-from cprime.seeding.sampling import draw_distinct, gather
+from cprime.seeding.sampling import draw_distinct
 from cprime.seeding.validation import check_data, warn_of_duplicates
 
 
@@ -67,7 +68,7 @@ def random_rows(
     """
     data, weights, rng = check_data(X, n_clusters, sample_weight, random_state)
     indices = draw_rows(local(data, weights), n_clusters, rng)
-    centers = gather(data, indices)
+    centers = data[indices].dense()
     warn_of_duplicates(centers)
     return centers, indices
 
@@ -79,8 +80,6 @@ def draw_rows(data: Data, n_rows: int, rng: np.random.RandomState) -> NDArray[np
     return draw_distinct(data.n_points, n_rows, None, rng)
 
 
-def choose_random_rows(
-    X: NDArray, n_clusters: int, sample_weight: NDArray | None, rng: np.random.RandomState
-) -> NDArray:
+def choose_random_rows(X: Rows, n_clusters: int, sample_weight: NDArray | None, rng: np.random.RandomState) -> NDArray:
     """Choose distinct rows with probability proportional to weight; returns indices (C,) int64."""
     return draw_rows(local(X, sample_weight), n_clusters, rng)

@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.random import sample_without_replacement
 
-from cprime.kernels.sparse import Sparse, dense
-
 
 def draw(cumulative: NDArray, uniform: NDArray) -> NDArray:
     """Turn uniform numbers in [0, 1) into indices drawn with the probabilities whose running sum is given.
@@ -62,13 +60,3 @@ def complete(
     free = np.delete(np.arange(n_rows), chosen)
     weight = None if sample_weight is None else sample_weight[free]
     return np.concatenate([chosen, free[draw_distinct(len(free), n_clusters - len(chosen), weight, rng)]])
-
-
-def gather(X: NDArray, indices: NDArray) -> NDArray:
-    """Copy rows of X, (len(indices), D), C-contiguous and in memory."""
-    return dense(X[indices])
-
-
-def with_contiguous_rows(X: NDArray) -> NDArray:
-    """X itself where each row is contiguous, else a copy, which spares the kernels one at every step."""
-    return X if isinstance(X, Sparse) or X.strides[1] == X.itemsize else np.ascontiguousarray(X)

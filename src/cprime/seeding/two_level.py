@@ -18,12 +18,10 @@ from numpy.typing import ArrayLike, NDArray
 from cprime._random import Key, Purpose
 from cprime.block import Block, Kept
 from cprime.execution import Data, local
-from cprime.kernels import accumulate, grouped_order, min_distances, spread_out
-from cprime.kernels.native import Floats, computing
-from cprime.kernels.sparse import dense
-from cprime.neighbors import SAMPLE_PER_CELL, Cells, choose_from, coarse_centers, nearest_of_few, table
+from cprime.kernels import Floats, Offer, Rows, computing, grouped_order
+from cprime.neighbors import SAMPLE_PER_CELL, Cells, coarse_centers, nearest_of_few, table
 from cprime.seeding.keys import Heavy, SmallestKeys
-from cprime.seeding.sampling import complete, gather
+from cprime.seeding.sampling import complete
 from cprime.seeding.validation import check_data, warn_of_duplicates
 
 _CANDIDATES = 4  # rows drawn for each center, of which one is taken
@@ -86,7 +84,7 @@ def two_level(
     data, weights, rng = check_data(X, n_clusters, sample_weight, random_state)
     with computing(n_threads):
         indices = choose_by_two_levels(local(data, weights), n_clusters, rng)
-    centers = gather(data, indices)
+    centers = data[indices].dense()
     warn_of_duplicates(centers)
     return centers, indices
 
@@ -100,7 +98,7 @@ def choose_by_two_levels(data: Data, n_clusters: int, rng: np.random.RandomState
     heavy = data.each(Heavy(n_clusters)) if data.weighted else None
     if heavy is not None and heavy.n < n_clusters:  # all rows of weight, and then some of the others
         indices = complete(heavy.rows, data.n_points, n_clusters, None, rng)
-        centers = dense(data.take(indices).X)
+        centers = data.take(indices).X.dense()
         _label(data, np.zeros((1, data.n_features), dtype=data.dtype), centers, np.zeros(n_clusters, int))
         return indices
     n_cells = math.isqrt(n_clusters - 1) + 1
@@ -123,12 +121,12 @@ def choose_by_two_levels(data: Data, n_clusters: int, rng: np.random.RandomState
     offsets = np.cumsum([0] + [len(rows) for rows in groups])
     candidates = data.take(drawn.rows).X
     uniform = rng.uniform(size=(n_clusters, _TRIALS))
-    chosen = np.repeat(offsets[:-1], n_chosen) + spread_out(
-        candidates, offsets, drawn.ratios, np.array(n_chosen), uniform
+    chosen = np.repeat(offsets[:-1], n_chosen) + candidates.spread_out(
+        offsets, drawn.ratios, np.array(n_chosen), uniform
     )
     owner = np.repeat(np.arange(len(cells)), drawn.counts)
     chosen = chosen[np.lexsort((drawn.rows[chosen], owner[chosen]))]
-    _label(data, cells, dense(candidates[chosen]), owner[chosen])
+    _label(data, cells, candidates[chosen].dense(), owner[chosen])
     return drawn.rows[chosen]
 
 
@@ -262,21 +260,21 @@ class Labelled:
 
     def __call__(self, block: Block, kept: Kept | None) -> tuple[Kept, int]:
         cell = np.zeros(len(block), dtype=np.int32) if kept is None else np.ascontiguousarray(kept.winners)
-        labels, _ = choose_from(block.X, cell, self.cells, self.centers, self.offered)
+        labels, _ = Offer(self.cells, self.centers, self.offered).choose(block.X, cell)
         for crowded, (ids, inner) in self.crowds.items():
             rows = np.flatnonzero(cell == crowded)
             labels[rows] = ids[inner.find(block.X[rows])[0]]
         return Kept(labels[:, np.newaxis]), len(block)
 
 
-def _spread(X: Floats, weights: NDArray) -> float:
+def _spread(X: Rows, weights: NDArray) -> float:
     """Σ_n w_n ‖x_n − mean‖² [data unit²], from some ten thousand rows: it only has to show a rate."""
     step = -(-len(X) // 10_000)
     rows, w = X[::step], weights[::step]
     if not w.any():
         return 0.0
-    counts, sums = accumulate(rows, np.zeros((len(rows), 1), dtype=np.int32), None, w, n_components=1)
-    squared = min_distances(rows, (sums / counts[:, np.newaxis]).astype(rows.dtype))[0]
+    counts, sums = rows.accumulate(np.zeros((len(rows), 1), dtype=np.int32), None, w, n_components=1)
+    squared = rows.distances((sums / counts[:, np.newaxis]).astype(rows.dtype))[0]
     return float((w * squared).sum() * weights.sum() / w.sum())
 
 

@@ -11,12 +11,11 @@ from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_array
 
-from cprime.kernels.sparse import as_rows, sparse
+from cprime.kernels import Rows, as_rows
 from cprime.sources.foreign import plain
 
 
@@ -25,18 +24,16 @@ def check_data(
     n_clusters: int,
     sample_weight: ArrayLike | None,
     random_state: int | np.random.RandomState | None,
-) -> tuple[NDArray, NDArray | None, np.random.RandomState]:
+) -> tuple[Rows, NDArray | None, np.random.RandomState]:
     """Check the arguments which all methods have; X becomes float32 or float64, weights float64 or None."""
-    data = check_array(plain(X), accept_sparse="csr", dtype=[np.float64, np.float32])
-    if issparse(data):
-        data = as_rows(sparse(data))
+    data = as_rows(check_array(plain(X), accept_sparse="csr", dtype=[np.float64, np.float32]))
     check_count("n_clusters", n_clusters)
     if len(data) < n_clusters:
         raise ValueError(f"n_samples={len(data)} should be >= n_clusters={n_clusters}.")
     rng = check_random_state(random_state)
     if sample_weight is None:
         return data, None, rng
-    weights = _check_sample_weight(sample_weight, data, dtype=np.float64)
+    weights = _check_sample_weight(sample_weight, data.given(), dtype=np.float64)
     if (weights < 0).any():
         raise ValueError("Negative values in data passed to `sample_weight`.")
     if not weights.any():

@@ -7,19 +7,16 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
-from scipy.sparse.linalg import LinearOperator, eigsh
 
-from cprime import kernels
 from cprime._range import LEAST
 from cprime.estimators import KMeans
-from cprime.kernels.sparse import Sparse
+from cprime.kernels import Dense, Rows
 
 
 class Cell(NamedTuple):
-    """Points (n, D), an array or sparse rows, with their weights, all positive, (n,) float64."""
+    """Points (n, D) with their weights, all positive, (n,) float64."""
 
-    points: NDArray
+    points: Rows
     weights: NDArray[np.float64]
 
     @property
@@ -30,18 +27,18 @@ class Cell(NamedTuple):
     def mean(self) -> NDArray[np.float64]:
         """(D,) data units."""
         one = np.zeros((len(self.points), 1), dtype=np.int32)
-        return kernels.accumulate(self.points, one, None, self.weights, n_components=1)[1][0] / self.weight
+        return self.points.accumulate(one, None, self.weights, n_components=1)[1][0] / self.weight
 
     @property
     def is_one(self) -> bool:
         """Whether its points are one, as far as squares of their type can tell."""
-        return kernels.extent(self.points)[1] < LEAST[self.points.dtype]
+        return self.points.extent()[1] < LEAST[self.points.dtype]
 
     def part(self, rows: NDArray) -> Self:
         return type(self)(self.points[rows], self.weights[rows])
 
 
-def cells(X: NDArray, weights: NDArray[np.float64], labels: NDArray, n_clusters: int) -> list[Cell]:
+def cells(X: Rows, weights: NDArray[np.float64], labels: NDArray, n_clusters: int) -> list[Cell]:
     """The points of every cluster, in their order; labels (n,) in 0 … n_clusters − 1."""
     order = np.argsort(labels, kind="stable")
     bounds = np.searchsorted(labels[order], np.arange(n_clusters + 1))
@@ -50,51 +47,30 @@ def cells(X: NDArray, weights: NDArray[np.float64], labels: NDArray, n_clusters:
 
 def union(parts: Sequence[Cell]) -> Cell:
     """The points of all parts."""
-    return Cell(np.concatenate([part.points for part in parts]), np.concatenate([part.weights for part in parts]))
+    return Cell(
+        Dense(np.concatenate([part.points.dense() for part in parts])), np.concatenate([part.weights for part in parts])
+    )
 
 
 def principal(cell: Cell) -> tuple[NDArray[np.float64], float, NDArray[np.float64]]:
     """The mean m (D,), and the largest eigenvalue λ of the covariance with its direction v (D,)."""
     mean = cell.mean
-    if isinstance(cell.points, Sparse):
-        variances, directions = _principal_of_sparse(cell, mean)
-    else:
-        centered = cell.points - mean
-        covariance = np.einsum("n,nd,ne->de", cell.weights, centered, centered, optimize=True) / cell.weight
-        last = covariance.shape[0] - 1
-        variances, directions = eigh(covariance, subset_by_index=[last, last])
-    direction = directions[:, 0]
-    direction *= np.copysign(1.0, direction[np.abs(direction).argmax()])  # either sign is an eigenvector
-    return mean, max(float(variances[0]), 0.0), direction
-
-
-def _principal_of_sparse(cell: Cell, mean: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The largest eigenvalue (1,) and its direction (D, 1), without a D×D matrix: S v = Σ w x (x − m)·v / W."""
-    rows, D = cell.points.as_scipy().astype(np.float64), len(mean)  # type: ignore[attr-defined]
-
-    def times(v: NDArray) -> NDArray:
-        return rows.T @ (cell.weights * (rows @ v - mean @ v)) / cell.weight
-
-    if D == 1:
-        return times(np.ones(1)), np.ones((1, 1))
-    start = np.random.RandomState(0).standard_normal(D)
-    return eigsh(LinearOperator((D, D), matvec=times, dtype=np.float64), 1, v0=start, which="LA")
+    variance, direction = cell.points.principal(cell.weights, mean)
+    direction = direction * np.copysign(1.0, direction[np.abs(direction).argmax()])  # either sign is an eigenvector
+    return mean, max(variance, 0.0), direction
 
 
 def principal_halves(cell: Cell) -> tuple[Cell, Cell] | None:
     """The cell cut through its mean across its principal direction; None where one side has no points."""
     mean, _, direction = principal(cell)
-    if isinstance(cell.points, Sparse):
-        above = cell.points.as_scipy() @ direction > mean @ direction
-    else:
-        above = np.einsum("nd,d->n", cell.points - mean, direction) > 0
+    above = cell.points.projected(direction, mean) > 0
     return None if above.all() or not above.any() else (cell.part(~above), cell.part(above))
 
 
 def distinct(cell: Cell) -> NDArray[np.intp]:
     """The rank of every point (n,) along a fixed direction, the same for equal points: 0 … distinct points − 1."""
     direction = np.random.RandomState(0).standard_normal(cell.points.shape[1])
-    return np.unique(np.einsum("nd,d->n", cell.points, direction), return_inverse=True)[1]
+    return np.unique(cell.points.projected(direction), return_inverse=True)[1]
 
 
 def bisect(cell: Cell, n_threads: int | None) -> list[Cell]:
@@ -110,6 +86,8 @@ def bisect(cell: Cell, n_threads: int | None) -> list[Cell]:
     start = np.array([mean - reach, mean + reach], dtype=cell.points.dtype)
     if (start[0] == start[1]).all():
         return [cell]
-    labels = KMeans(2, init=start, search="full", n_threads=n_threads).fit(cell.points, None, cell.weights).labels_
+    labels = (
+        KMeans(2, init=start, search="full", n_threads=n_threads).fit(cell.points.given(), None, cell.weights).labels_
+    )
     halves = [cell.part(labels == label) for label in (0, 1)]
     return halves if all(len(half.points) for half in halves) else [cell]

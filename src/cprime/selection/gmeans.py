@@ -148,7 +148,7 @@ class GMeans(Splitter):
             if len(parts) == 1 or held_out.weight < LEAST_WEIGHT:
                 continue
             direction = parts[1].mean - parts[0].mean
-            projected = np.einsum("nd,d->n", held_out.points, direction)
+            projected = held_out.points.projected(direction)
             if np.ptp(projected) > 0:
                 tested.append(anderson_darling(projected, held_out.weights)[1])
         return min(1.0, len(tested) * min(tested, default=1.0))

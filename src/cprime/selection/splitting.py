@@ -13,7 +13,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime import kernels
 from cprime._threads import resolve_threads
 from cprime.block import Block
 from cprime.estimators import GaussianMixture, KMeans
@@ -22,7 +21,7 @@ from cprime.estimators.nearest_center import NearestCenter
 from cprime.estimators.validation import check_integer, check_real, check_weights, validated
 from cprime.estimators.watching import Watch, unfitted_copy, with_callbacks
 from cprime.estimators.whole import whole
-from cprime.kernels.native import computing
+from cprime.kernels import computing
 from cprime.model import TiedSpherical
 from cprime.selection.bisection import Cell, cells, union
 from cprime.selection.criteria import bic, share_gain
@@ -102,7 +101,7 @@ class Splitter(NearestCenter, Clusterer):
         """Rounds until one ends where one has ended before, or, if it `_descends`, does not lower the criterion."""
         n_start = min(self.min_clusters, len(data.points))
         start = KMeans(n_start, n_init=self.n_init, random_state=self.random_state, n_threads=self.n_threads)
-        fit = self._refit(data, start.fit(data.points, None, data.weights).cluster_centers_)
+        fit = self._refit(data, start.fit(data.points.given(), None, data.weights).cluster_centers_)
         rows = [(len(centers_of(fit)), self._criterion(data, fit))]
         converged = stopped = False
         while not converged and not stopped and len(rows) <= self.max_rounds:
@@ -147,7 +146,7 @@ class Splitter(NearestCenter, Clusterer):
             "certificate": 0,
         } | changes
         if self.n_active == 1 or C == 1:
-            return KMeans(C, init=centers, **common).fit(data.points, None, data.weights)
+            return KMeans(C, init=centers, **common).fit(data.points.given(), None, data.weights)
         mixture = GaussianMixture(
             C,
             covariance_type="tied_spherical",
@@ -157,7 +156,7 @@ class Splitter(NearestCenter, Clusterer):
             reg_covar=0.0,
             **common,
         )
-        return mixture.fit(data.points, None, data.weights)
+        return mixture.fit(data.points.given(), None, data.weights)
 
     def _criterion(self, data: Cell, fit: Mixture) -> float:
         """BIC of the isotropic mixture with its shares as weights, F in place of L; C·D + 1 + C − 1 parameters."""
@@ -165,11 +164,11 @@ class Splitter(NearestCenter, Clusterer):
         if isinstance(fit, KMeans):
             counts: NDArray = np.bincount(fit.labels_, weights=data.weights, minlength=C)
         else:
-            counts = fit.predict_proba(data.points, sparse=True).T @ data.weights
+            counts = fit.predict_proba(data.points.given(), sparse=True).T @ data.weights
         return bic(fit.lower_bound_ + share_gain(counts), data.weight, C * (D + 1))
 
     def _clusters(self, data: Cell, centers: NDArray) -> list[Cell]:
-        labels = kernels.nearest(data.points, centers, n_threads=self.n_threads)[0][:, 0]
+        labels = data.points.nearest(centers, n_threads=self.n_threads)[0][:, 0]
         return cells(data.points, data.weights, labels, len(centers))
 
     def _cut(self, data: Cell, centers: NDArray) -> NDArray | None:
@@ -200,7 +199,7 @@ class Splitter(NearestCenter, Clusterer):
         pairs = set()
         for c, cell in enumerate(clusters):
             if len(cell.points):
-                kept = kernels.nearest(cell.points, centers, 2, n_threads=self.n_threads)[0]
+                kept = cell.points.nearest(centers, 2, n_threads=self.n_threads)[0]
                 other = kept.sum(axis=1) - c
                 neighbor = int(np.bincount(other, weights=cell.weights, minlength=C).argmax())
                 pairs.add((min(c, neighbor), max(c, neighbor)))

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime import kernels
+from cprime.kernels import Dense, Rows, potentials
 from cprime.seeding.kmeans_plusplus import cumulative_mass
 from cprime.seeding.random_rows import choose_random_rows
-from cprime.seeding.sampling import draw, gather
+from cprime.seeding.sampling import draw
 from cprime.selection.bisection import Cell, cells, principal_halves
 
 
 def extended(
-    X: NDArray,
+    X: Rows,
     centers: NDArray,
     n_more: int,
     weights: NDArray[np.float64],
@@ -26,22 +26,22 @@ def extended(
     As k-means++ goes on (Arthur & Vassilvitskii 2007), only not from nothing.
     X (n, D), an array or sparse rows, centers (C, D) -> (C + n_more, D)
     """
-    closest = kernels.nearest(X, centers, n_threads=n_threads)[1][:, 0]
+    closest = X.nearest(centers, n_threads=n_threads)[1][:, 0]
     added = [centers]
     for left in range(n_more, 0, -1):
         cumulative = cumulative_mass(closest, weights)
         if not cumulative[-1] > 0:
-            return np.concatenate([*added, gather(X, choose_random_rows(X, left, weights, rng))])
+            return np.concatenate([*added, X[choose_random_rows(X, left, weights, rng)].dense()])
         drawn = draw(cumulative, rng.uniform(size=2 + int(math.log(len(centers) + n_more))))
-        candidates = gather(X, drawn)
-        distances = kernels.min_distances(X, candidates, closest, n_threads=n_threads)
-        best = int(kernels.potentials(distances, closest, weights, n_threads=n_threads).argmin())
+        candidates = X[drawn].dense()
+        distances = X.distances(candidates, closest, n_threads=n_threads)
+        best = int(potentials(distances, closest, weights, n_threads=n_threads).argmin())
         added.append(candidates[best : best + 1])
         closest = distances[best].copy()
     return np.concatenate(added)
 
 
-def exchanged(X: NDArray, centers: NDArray, weights: NDArray[np.float64], labels: NDArray) -> NDArray | None:
+def exchanged(X: Rows, centers: NDArray, weights: NDArray[np.float64], labels: NDArray) -> NDArray | None:
     """The centers after the pair that loses least becomes one and the cluster that gains most two; None if J rises.
 
     What leaves a local optimum with one cluster shared by two centers and two clusters sharing one (Ueda et al. 2000;
@@ -77,4 +77,4 @@ def join_cost(clusters: Sequence[Cell]) -> NDArray[np.float64]:
     )
     totals = counts[:, None] + counts
     shrunk = np.divide(counts[:, None] * counts, totals, out=np.zeros(totals.shape), where=totals > 0)
-    return shrunk * kernels.min_distances(means, means, n_threads=1)
+    return shrunk * Dense(means).distances(means, n_threads=1)

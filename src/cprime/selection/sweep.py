@@ -15,6 +15,7 @@ from sklearn.utils.validation import _num_samples
 from cprime.estimators import GaussianMixture, KMeans
 from cprime.estimators.nearest_center import Inertia
 from cprime.estimators.validation import check_choice, check_integer, check_real, check_weights
+from cprime.kernels import Rows
 from cprime.seeding import is_given
 from cprime.selection.criteria import aic, bic
 from cprime.selection.fits import Mixture, centers_of, size_of, start_from
@@ -185,7 +186,7 @@ def _best_fit(
 
 def _in_memory(
     fit: Mixture, data: Data, rng: np.random.RandomState
-) -> tuple[NDArray, NDArray[np.float64], Callable[[Mixture], NDArray]]:
+) -> tuple[Rows, NDArray[np.float64], Callable[[Mixture], NDArray]]:
     """Rows from which better starts are made, their weights, and what gives their labels by a fit.
 
     All of what is in memory; of data that are read, at most 2¹⁷ rows at random.

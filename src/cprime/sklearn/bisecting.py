@@ -7,11 +7,11 @@ import sklearn.cluster
 from numpy.typing import NDArray
 
 import cprime
-from cprime import em, kernels
+from cprime import em
 from cprime._random import Key
 from cprime.estimators.nearest_center import nearest_labels
-from cprime.kernels.native import computing
-from cprime.sklearn.nearest import Distances, as_computed, weighted
+from cprime.kernels import as_rows, computing
+from cprime.sklearn.nearest import Distances, weighted
 
 
 class BisectingKMeans(Distances, sklearn.cluster.BisectingKMeans):
@@ -72,14 +72,14 @@ class BisectingKMeans(Distances, sklearn.cluster.BisectingKMeans):
                 )
                 data.begin(keep=False)
                 fit = em.run(data, core._first_model(data, np.ascontiguousarray(start), True), plan, Key(0))
-                if best is None or fit.quantization_error < best[0] * (1 - 1e-6):
+                if best is None or fit.error < best[0] * (1 - 1e-6):
                     labels = data.labels()
                     assert labels is not None
-                    best = fit.quantization_error, labels, fit.model.centers
+                    best = fit.error, labels, fit.model.centers
         assert best is not None
         _, labels, centers = best
         if self.bisecting_strategy == "biggest_inertia":
-            squares = np.where(labels == 0, *kernels.min_distances(as_computed(X), centers))
+            squares = np.where(labels == 0, *as_rows(X).distances(centers))
             scores = np.bincount(labels, weights * squares, minlength=2)
         else:
             scores = np.bincount(labels, minlength=2)
@@ -92,7 +92,7 @@ class BisectingKMeans(Distances, sklearn.cluster.BisectingKMeans):
         centers = np.vstack([cluster_node.left.center, cluster_node.right.center])
         if hasattr(self, "_X_mean"):
             centers += self._X_mean
-        right = nearest_labels(centers.astype(X.dtype, copy=False), as_computed(X)) == 1
+        right = nearest_labels(centers.astype(X.dtype, copy=False), as_rows(X)) == 1
         labels = np.empty(X.shape[0], dtype=np.int32)
         for rows, node in ((~right, cluster_node.left), (right, cluster_node.right)):
             labels[rows] = self._predict_recursive(X[rows], sample_weight[rows], node)

@@ -12,16 +12,16 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import row_norms
 
-from cprime import em, kernels
+from cprime import em
 from cprime._threads import resolve_threads
 from cprime.block import Block
 from cprime.estimators.nearest_center import Inertia
 from cprime.estimators.validation import check_weights
-from cprime.kernels.native import computing
+from cprime.kernels import as_rows, computing
 from cprime.model import TiedSpherical
 from cprime.model.tied_spherical import variance_floor
 from cprime.sklearn.kmeans import are_centers, given_centers
-from cprime.sklearn.nearest import Nearest, as_computed, squared, weighted
+from cprime.sklearn.nearest import Nearest, squared, weighted
 
 
 class MiniBatchKMeans(Nearest, sklearn.cluster.MiniBatchKMeans):
@@ -107,7 +107,7 @@ class MiniBatchKMeans(Nearest, sklearn.cluster.MiniBatchKMeans):
         """
         first = not hasattr(self, "cluster_centers_")
         X, sample_weight = self._training_data(X, sample_weight, reset=first)
-        squared(as_computed(X))
+        squared(X)
         weights = np.ones(X.shape[0], dtype=X.dtype) if sample_weight is None else sample_weight
         self._random_state = getattr(self, "_random_state", check_random_state(self.random_state))
         with computing(None):
@@ -169,7 +169,7 @@ class MiniBatchKMeans(Nearest, sklearn.cluster.MiniBatchKMeans):
         self._counts = counts
         if self._random_reassign() and self.reassignment_ratio > 0:
             model = self._reassigned(model, X, random_state)
-        return model, won.quantization_error
+        return model, won.error
 
     def _reassigned(self, model: TiedSpherical, X: Any, random_state: np.random.RandomState) -> TiedSpherical:
         """Centers that have won less than `reassignment_ratio` of the most go to rows of the batch, half of it at most.
@@ -194,8 +194,8 @@ class MiniBatchKMeans(Nearest, sklearn.cluster.MiniBatchKMeans):
         self.cluster_centers_, self._n_features_out = model.centers, len(model.centers)
 
     def _label(self, X: Any, sample_weight: NDArray | None) -> None:
-        rows = as_computed(X)
-        ids, costs = kernels.nearest(rows, self.cluster_centers_)
+        rows = as_rows(X)
+        ids, costs = rows.nearest(self.cluster_centers_)
         self.labels_, self.inertia_ = ids[:, 0], Block(rows, sample_weight).weighted_sum(costs[:, 0])
 
 

@@ -21,10 +21,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 import cprime
 from cprime._documentation import Documented
 from cprime.estimators.fitted_mixture import best_of
-from cprime.estimators.mixture_parameters import Given, covariances_of_factors, make
+from cprime.estimators.mixture_parameters import Given
 from cprime.execution import Data, local
-from cprime.kernels.native import computing
-from cprime.model import Model
+from cprime.kernels import computing
+from cprime.model import FAMILIES, Model
 from cprime.sklearn.kmeans import KMeans, is_small
 from cprime.sklearn.nearest import hand_over, squared
 
@@ -57,8 +57,7 @@ class _OneStart(cprime.GaussianMixture):
     def _start(self, data: Data) -> tuple[Any, Given]:
         if self._from is None:
             return super()._start(data)
-        start, kind = self._from, self.covariance_type
-        return start.centers, Given(kind, self.reg_covar, True, start.weights, start.covariances, True)
+        return self._from.centers, Given.like(self._from)
 
     def _warn_not_converged(self) -> None:
         pass
@@ -187,7 +186,7 @@ class GaussianMixture(Documented, sklearn.mixture.GaussianMixture):
             self._start_as_there(X, random_state)
         else:
             return core
-        core._from = self._model()
+        core._from = self._model(self.reg_covar)
         return core
 
     def _start_as_there(self, X: NDArray, random_state: np.random.RandomState) -> None:
@@ -201,11 +200,13 @@ class GaussianMixture(Documented, sklearn.mixture.GaussianMixture):
         responsibilities[np.arange(len(X)), labels] = 1
         self._initialize(X, responsibilities)
 
-    def _model(self) -> Model:
+    def _model(self, reg_covar: float = 0.0) -> Model:
         """The parameters as they stand in the attributes."""
-        covariances = covariances_of_factors(self.covariance_type, self.precisions_cholesky_)
-        weights = np.asarray(self.weights_, dtype=np.float64)
-        return make(self.covariance_type, np.ascontiguousarray(self.means_), covariances, 0.0, weights)
+        weights, factors = (
+            np.asarray(self.weights_, dtype=np.float64),
+            {"precisions_cholesky_": self.precisions_cholesky_},
+        )
+        return FAMILIES[self.covariance_type].of(factors, np.ascontiguousarray(self.means_), weights, reg_covar)
 
     def _rows(self, X: Any) -> tuple[Data, Model] | None:
         """Rows to predict, and the parameters; None for what scikit-learn serves."""

@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -15,9 +14,7 @@ from cprime._range import check_largest
 from cprime.estimators.nearest_center import Inertia, euclidean_distances, nearest_labels
 from cprime.estimators.validation import check_weights
 from cprime.execution import Data, local
-from cprime.kernels import extent
-from cprime.kernels.native import Floats, computing
-from cprime.kernels.sparse import as_rows, sparse
+from cprime.kernels import Rows, as_rows, computing
 
 logger = logging.getLogger("cprime")
 
@@ -27,20 +24,16 @@ def hand_over(estimator: Any, why: str) -> None:
     logger.info("%s: %s; scikit-learn's own code runs", type(estimator).__name__, why)
 
 
-def squared(X: Floats) -> Floats:
-    """X, whose squares its type holds, or an error that says what came."""
-    check_largest(extent(X)[0], X.dtype, X.shape[1], "X")
+def squared(X: Any) -> Rows:
+    """Rows whose squares their type holds, or an error that says what came."""
+    X = as_rows(X)
+    check_largest(X.extent()[0], X.dtype, X.shape[1], "X")
     return X
-
-
-def as_computed(X: Any) -> Floats:
-    """Checked rows, or sparse ones of SciPy, as kernels take them."""
-    return as_rows(sparse(X)) if sp.issparse(X) else X
 
 
 def weighted(X: Any, sample_weight: Any) -> Data:
     """Checked rows of either kind with weights that are not negative, or None."""
-    return local(as_computed(X), check_weights(sample_weight, X))
+    return local(X, check_weights(sample_weight, X))
 
 
 class Distances(Documented, TransformerMixin):
@@ -60,7 +53,7 @@ class Distances(Documented, TransformerMixin):
 
     def _check_params_vs_input(self, X: Any, *args: Any, **kwargs: Any) -> None:
         """What every fit asks first, and whether squares can be held."""
-        squared(as_computed(X))
+        squared(X)
         super()._check_params_vs_input(X, *args, **kwargs)
 
     def _rows(self, X: Any) -> tuple[Any, NDArray]:
@@ -69,7 +62,7 @@ class Distances(Documented, TransformerMixin):
         X = self._check_test_data(X)
         dtype = np.result_type(X.dtype, self.cluster_centers_)
         X = X.astype(dtype, copy=False)
-        squared(as_computed(X))
+        squared(X)
         return X, np.ascontiguousarray(self.cluster_centers_, dtype=dtype)
 
     def transform(self, X: Any) -> Any:

@@ -59,7 +59,7 @@ class Source(ABC):
 
     in_memory = False
     preparation: Any = None  # what has been done to the rows that are read, for a model to do it too
-    sparse = False  # whether rows are `kernels.sparse.Sparse`
+    sparse = False  # whether rows are `kernels.SparseRows`
     _open_files: Any = None
     _watch: Callable[[int, int], None] | None = None
 

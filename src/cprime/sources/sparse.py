@@ -7,18 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cprime.kernels.sparse import Sparse, as_rows
+from cprime.kernels import Rows, SparseRows
 from cprime.sources.base import Source
 from cprime.sources.kinds import kinds_of
+from cprime.sources.opening import open_data
 
 
 class SparseSource(Source):
-    """Rows that are mostly zeros: one chunk, whose rows are `Sparse` too, all columns."""
+    """Rows that are mostly zeros: one chunk, whose rows are `SparseRows` too, all columns."""
 
     in_memory = True
     sparse = True
 
-    def __init__(self, rows: Sparse, name: str = "X") -> None:
+    def __init__(self, rows: SparseRows, name: str = "X") -> None:
         super().__init__(name, len(rows), kinds_of(name, rows.dtype, rows.shape[1]))
         self._rows = rows
 
@@ -30,12 +31,12 @@ class SparseSource(Source):
     def n_bytes_read(self) -> int:
         return self._rows.nbytes
 
-    def read(self, begin: int, end: int) -> NDArray:
+    def read(self, begin: int, end: int) -> Any:
         self._check_range(begin, end)
-        return as_rows(self._rows[begin:end].as_type(self.dtype))
+        return self._rows[begin:end].as_type(self.dtype)
 
-    def take(self, rows: ArrayLike) -> NDArray:
-        return as_rows(self._rows[np.asarray(rows, dtype=np.int64)].as_type(self.dtype))
+    def take(self, rows: ArrayLike) -> Any:
+        return self._rows[np.asarray(rows, dtype=np.int64)].as_type(self.dtype)
 
     def subset(self, rows: NDArray[np.int64]) -> Source:
         part = SparseSource(self._rows[np.asarray(rows, dtype=np.int64)], f"{len(rows)} rows of {self.name}")
@@ -48,11 +49,10 @@ class SparseSource(Source):
         return self
 
     def check_finite(self, X: Any, begin: int) -> None:
-        bad = ~np.isfinite(X.entries[0])
-        if bad.any():
-            first = int(bad.argmax())
-            value, column, row = X.entries[0][first], X.entries[1][first], X.owners[first]
-            raise ValueError(f"{self._where(begin + int(row))}, column {column}: {value}; values must be finite")
+        found = SparseRows.of(X).not_finite()
+        if found is not None:
+            row, column, value = found
+            raise ValueError(f"{self._where(begin + row)}, column {column}: {value}; values must be finite")
 
     def _fill(self, begin: int, end: int, out: NDArray) -> None:
         out[...] = self._rows[begin:end].dense()
@@ -65,3 +65,8 @@ class SparseSource(Source):
         for array in (*self._rows.entries, np.diff(self._rows.begins)):
             found.update(zlib.crc32(memoryview(np.ascontiguousarray(array)).cast("B")).to_bytes(4, "little"))
         return b"sparse" + found.digest()
+
+
+def source_of(rows: Rows) -> Source:
+    """Rows in memory as a source."""
+    return SparseSource(rows) if isinstance(rows, SparseRows) else open_data(rows.given())

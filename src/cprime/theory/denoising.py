@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cprime import kernels
 from cprime.estimators import GaussianMixture
+from cprime.kernels import as_rows, posterior
 from cprime.model import FAMILIES
 from cprime.theory.mixtures import Gaussians
 
@@ -61,8 +61,8 @@ def posterior_mean(
     means, noisy = mixture.means, mixture.covariances + variance * np.eye(mixture.n_features)
     gains = np.linalg.solve(noisy, mixture.covariances)  # Σ (Σ + s² I)⁻¹ transposed: the two commute
     model = FAMILIES["full"](means, noisy, 0.0, mixture.weights)
-    kept, costs = model.components().best(model.embed(Y), n_active or mixture.n_components)
-    shares = kernels.posterior(costs, model.scale).responsibilities
+    kept, costs = model.components().best(model.embed(as_rows(Y)), n_active or mixture.n_components)
+    shares = posterior(costs, model.scale).responsibilities
     found = np.zeros_like(Y)
     for c, (mean, gain) in enumerate(zip(means, gains, strict=True)):
         rows, places = np.nonzero(kept == c)

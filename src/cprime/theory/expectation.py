@@ -14,7 +14,7 @@ from scipy.spatial import cKDTree
 from scipy.special import digamma, gammaln
 from scipy.stats import norm
 
-from cprime import kernels
+from cprime.kernels import Dense
 from cprime.theory.mixtures import Floats, Mixture, log_mixture_density
 
 _CONFIDENCE = 0.95
@@ -116,7 +116,7 @@ def log_density_by_neighbors(X: Floats, n_neighbors: int) -> Floats:
     if D <= _TREE:
         radius = cKDTree(X).query(X, [n_neighbors + 1])[0][:, 0]
     else:
-        radius = np.sqrt(kernels.nearest(X, X, n_neighbors + 1)[1].max(axis=1))
+        radius = np.sqrt(Dense(X).nearest(X, n_neighbors + 1)[1].max(axis=1))
     if not radius.all():
         raise ValueError(f"Q has more than n_neighbors={n_neighbors} equal rows: such data have no density.")
     log_volume = D / 2 * np.log(np.pi) - gammaln(D / 2 + 1)

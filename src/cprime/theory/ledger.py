@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cprime.estimators import GaussianMixture, KMeans
 from cprime.estimators.validation import check_weights
+from cprime.model import TiedSpherical
 from cprime.sources.foreign import plain
 from cprime.theory.mixtures import Floats, Gaussians, log_weights
 
@@ -288,8 +289,9 @@ def _model_of(estimator: KMeans | GaussianMixture) -> _Model:
     if isinstance(estimator, KMeans):
         return _Model(estimator.cluster_centers_, float(estimator.variance_), 1)
     n_active = estimator.n_active_
-    if estimator.covariance_type == "tied_spherical" and estimator.weights == "equal":
-        return _Model(estimator.means_, float(estimator.covariances_), n_active)
+    model = estimator._parameters()
+    if isinstance(model, TiedSpherical) and model.weights is None:
+        return _Model(model.centers, model.variance, n_active)
     return _Model(estimator.means_, None, n_active, Gaussians.from_estimator(estimator))
 
 

@@ -158,15 +158,9 @@ class Gaussians:
         check_is_fitted(estimator)
         if isinstance(estimator, KMeans):
             return cls.spherical(estimator.cluster_centers_, np.sqrt(estimator.variance_))
-        C, D = estimator.means_.shape
-        given = np.asarray(estimator.covariances_, dtype=np.float64)
-        kind = estimator.covariance_type
-        if kind in ("tied_spherical", "spherical"):
-            given = given.reshape(-1, 1, 1) * np.eye(D)
-        elif kind == "diag":
-            given = given[:, :, np.newaxis] * np.eye(D)
         means = np.asarray(estimator.means_, dtype=np.float64)
-        return cls(means, np.broadcast_to(given, (C, D, D)), estimator.weights_)
+        covariances = estimator._parameters().covariances_along(np.eye(means.shape[1]))
+        return cls(means, covariances, estimator.weights_)
 
     @property
     def n_components(self) -> int:

@@ -1,0 +1,201 @@
+"""Values as JSON and tensors, and back, without pickle: what model files and checkpoints are made of.
+
+A value is stored as it is where JSON has it; else as an object with one key that says what it is: ``tensor``,
+``complex`` and ``numpy_scalar`` (the name of a tensor, which no other value has), ``strings`` (an array of text),
+``record`` (a structured array, field by field), ``csr`` (a sparse array), ``float`` (nan or an infinity), ``list``,
+``tuple``, ``dict``, and ``object``: a frozen value of a class that is `storable`, by its name. A file can name no other
+class. What comes back is at most a small multiple of what was read.
+"""
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from numbers import Integral, Real
+from typing import Any, TypeVar
+
+import numpy as np
+from scipy.sparse import csr_array
+
+_WIDTH = 64  # characters that an item of text may have room for beyond what it has
+_classes: dict[str, Any] = {}
+
+T = TypeVar("T", bound=type)
+Tensors = dict[str, np.ndarray]
+
+
+def storable(cls: T) -> T:
+    """Lets values of a frozen class, a dataclass or a named tuple, be stored; usable as a decorator."""
+    _classes[_name_of(cls)] = cls
+    return cls
+
+
+def _name_of(cls: type) -> str:
+    """Room and name: `Full` is a covariance and a search."""
+    return f"{cls.__module__.split('.')[1]}.{cls.__name__}"
+
+
+def strict_json(text: str | bytes) -> Any:
+    """What JSON text says; ValueError where a key comes twice, a number is none of JSON, or it is nested too deep."""
+    try:
+        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
+    except RecursionError as error:
+        raise ValueError("its JSON is nested too deep") from error
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key comes twice in its JSON")
+    return found
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is no number of JSON")
+
+
+def gathered(value: Any) -> Any:
+    """A Dask array as the array that it stands for, anything else as it is."""
+    return np.asarray(value) if type(value).__module__.partition(".")[0] == "dask" else value
+
+
+def encode(value: Any, name: str, tensors: Tensors) -> Any:
+    """One value as JSON; its arrays go to `tensors` under `name` or names that begin with it.
+
+    TypeError for what cannot be stored.
+    """
+    if value is None or isinstance(value, bool | str):
+        return value
+    value = gathered(value)
+    if isinstance(value, np.ndarray):
+        return _encode_array(value, name, tensors)
+    if isinstance(value, np.generic) and value.dtype.kind in "biuf":
+        tensors[name] = np.asarray(value)
+        return {"numpy_scalar": name}
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        number = float(value)
+        return number if math.isfinite(number) else {"float": repr(number)}
+    if isinstance(value, csr_array):
+        parts = {
+            part: encode(getattr(value, part), f"{name}.{part}", tensors) for part in ("data", "indices", "indptr")
+        }
+        return {"csr": {**parts, "shape": list(value.shape)}}
+    if _classes.get(_name_of(type(value)) if type(value).__module__.startswith("cprime.") else "") is type(value):
+        own = [field.name for field in fields(value)] if is_dataclass(value) else value._fields
+        items = {key: encode(getattr(value, key), f"{name}.{key}", tensors) for key in own}
+        return {"object": {"class": _name_of(type(value)), "fields": items}}
+    if isinstance(value, list | tuple):
+        each = [encode(item, f"{name}.{i}", tensors) for i, item in enumerate(value)]
+        return {"list" if isinstance(value, list) else "tuple": each}
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {"dict": {key: encode(item, f"{name}.{key}", tensors) for key, item in value.items()}}
+    raise TypeError(f"{name} has a type that a file cannot hold: {type(value)!r}")
+
+
+def _encode_array(array: np.ndarray, name: str, tensors: Tensors) -> Any:
+    if array.dtype.names is not None:
+        return {
+            "record": {field: _encode_array(array[field], f"{name}.{field}", tensors) for field in array.dtype.names}
+        }
+    if array.dtype.char == "g":  # longer than what fits compute in
+        array = array.astype(np.float64)
+    if array.dtype.kind in "biuf":
+        tensors[name] = np.require(array, array.dtype.newbyteorder("="), "C")
+        return {"tensor": name}
+    if array.dtype.kind == "c":
+        tensors[name] = np.ascontiguousarray(array, dtype=np.complex128).view(np.float64)
+        return {"complex": name}
+    items = array.ravel().tolist()
+    if array.dtype.kind in "UO" and all(isinstance(item, str) for item in items):
+        return {"strings": {"dtype": array.dtype.str, "shape": list(array.shape), "items": items}}
+    raise TypeError(f"{name} has a type that a file cannot hold: an array of {array.dtype}")
+
+
+def decode(node: Any, tensors: Tensors, room: str = "") -> Any:
+    """The value that `encode` stored as `node`; room: the only one whose classes may be named, "" for all.
+
+    ValueError, or what Python raises for what is not there, where it is no such value.
+    """
+    if not isinstance(node, dict):
+        return node
+    if len(node) != 1:
+        raise ValueError(f"a value must be an object of one key, got {len(node)} keys")
+    ((kind, content),) = node.items()
+    if kind not in _DECODERS:
+        raise ValueError(f"there is no kind of value {kind!r}")
+    return _DECODERS[kind](content, tensors, room)
+
+
+def _tensor(name: str, tensors: Tensors, room: str) -> np.ndarray:
+    if name not in tensors:
+        raise ValueError(f"there is no tensor {name!r}, or two values refer to it")
+    return tensors.pop(name)
+
+
+def _scalar(name: str, tensors: Tensors, room: str) -> Any:
+    found = _tensor(name, tensors, room)
+    if found.shape != ():
+        raise ValueError(f"{name} must be one number, it has the shape {found.shape}")
+    return found[()]
+
+
+def _strings(content: Any, tensors: Tensors, room: str) -> np.ndarray:
+    dtype, items = np.dtype(content["dtype"]), content["items"]
+    if dtype.kind not in "UO":
+        raise ValueError(f"an array of text cannot have the dtype {dtype}")
+    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+        raise ValueError("an array of text must have text for items")
+    if dtype.itemsize > np.dtype(f"U{max(_WIDTH, *map(len, items), 0)}").itemsize:
+        raise ValueError(f"an array of text cannot have the dtype {dtype}, its items are much shorter")
+    return np.array(items, dtype=dtype).reshape(content["shape"])
+
+
+def _record(content: Any, tensors: Tensors, room: str) -> np.ndarray:
+    columns = {field: decode(node, tensors, room) for field, node in content.items()}
+    shapes = {values.shape for values in columns.values()}
+    if len(shapes) != 1:
+        raise ValueError(f"the fields of a structured array must have one shape, got {sorted(shapes)}")
+    (shape,) = shapes
+    record = np.empty(shape, dtype=[(field, values.dtype) for field, values in columns.items()])
+    for field, values in columns.items():
+        record[field] = values
+    return record
+
+
+def _csr(content: Any, tensors: Tensors, room: str) -> csr_array:
+    parts = [decode(content[part], tensors, room) for part in ("data", "indices", "indptr")]
+    found = csr_array(tuple(parts), shape=tuple(content["shape"]))
+    found.check_format(full_check=True)  # indices out of range would be read
+    return found
+
+
+def _object(content: Any, tensors: Tensors, room: str) -> Any:
+    name = content["class"]
+    if name not in _classes or not name.startswith(f"{room}." if room else ""):
+        raise ValueError(f"there is no {name!r} that can be stored here")
+    return _classes[name](**{key: decode(item, tensors, room) for key, item in content["fields"].items()})
+
+
+def _search(content: Any, tensors: Tensors, room: str) -> Any:
+    """As files of the formats 1 and 2 have a search."""
+    options = {"dict": content["options"]}
+    return _object({"class": f"search.{content['class']}", "fields": decode(options, tensors, room)}, tensors, room)
+
+
+_DECODERS: dict[str, Callable[[Any, Tensors, str], Any]] = {
+    "tensor": _tensor,
+    "complex": lambda name, tensors, room: _tensor(name, tensors, room).view(np.complex128),
+    "numpy_scalar": _scalar,
+    "float": lambda text, tensors, room: float(text),
+    "strings": _strings,
+    "record": _record,
+    "csr": _csr,
+    "object": _object,
+    "search": _search,
+    "list": lambda items, tensors, room: [decode(item, tensors, room) for item in items],
+    "tuple": lambda items, tensors, room: tuple(decode(item, tensors, room) for item in items),
+    "dict": lambda items, tensors, room: {key: decode(item, tensors, room) for key, item in items.items()},
+}

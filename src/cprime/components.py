@@ -1,0 +1,269 @@
+"""What a search compares points with: C components, of whose costs the least is the best.
+
+A family of components that gives no more than the costs of rows and candidates gets every search from `Components`;
+centers and Gaussians have kernels of their own. Knows no model and no search.
+"""
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.kernels import Dense, Evidence, Floats, Found, Gaussians, Measure, Rows
+from cprime.neighbors import exact_lists, least_lists, refined_lists
+
+_CLOSED_FORM = 32768  # most components whose lists come from all C² values
+_VALUES = 2**20  # costs at a time
+
+Ids = NDArray[np.int32]
+
+
+class Components:
+    """Base of components, each at a place among the points: centers (C, D). A subclass gives `costs`.
+
+    squared_distances: whether costs are the squared distances of points to centers
+    steady: whether the points that they are compared with are moreover those of before, whatever an M-step has done
+    """
+
+    squared_distances: ClassVar[bool] = False
+    steady: bool = False
+    centers: Floats
+
+    def costs(self, points: Rows, ids: Ids) -> Floats:
+        """What components ids (n, m) cost each of the points: (n, m) of their dtype."""
+        raise TypeError(f"{type(self).__name__} must say what components cost points.")
+
+    def best(self, points: Rows, n_kept: int, hint: Ids | None = None) -> tuple[Ids, Floats]:
+        """The n_kept best of all for every point, by (cost, id): (n, H) int32, and their costs.
+
+        hint (n, H): components believed to be good, which may make it faster
+        """
+        every = np.arange(len(self.centers), dtype=np.int32)
+        return self._least(points, np.broadcast_to(every, (len(points), len(every))), n_kept)[:2]
+
+    def reassign(
+        self,
+        points: Rows,
+        lists: Ids,
+        winners: Ids,
+        sample_weight: NDArray[np.float64] | None = None,
+        active: NDArray[np.bool_] | None = None,
+        known: Floats | None = None,
+    ) -> tuple[Ids, Floats]:
+        """The best of the winner (n,) and its list for every point, and its cost: (n,) each.
+
+        active (C,): only points of these components are looked at, the others stay, at `known` (n,) costs
+        """
+        kept, costs = self.keep(points, lists, winners[:, np.newaxis], 1)
+        return kept[:, 0], costs[:, 0]
+
+    def keep(self, points: Rows, lists: Ids, previous: Ids, n_kept: int) -> tuple[Ids, Floats]:
+        """The n_kept best of K(n) and of the list of the first in K(n)."""
+        listed = np.where(np.minimum.accumulate(lists >= 0, axis=1), lists, np.int32(-1))[previous[:, 0]]
+        return self._least(points, np.column_stack([previous, listed]), n_kept)[:2]
+
+    def among(
+        self,
+        points: Rows,
+        lists: Ids,
+        previous: Ids,
+        n_kept: int,
+        extra: Ids | None = None,
+        evidence: bool = False,
+        sample_weight: NDArray[np.float64] | None = None,
+    ) -> Found:
+        """The n_kept best of K(n), of the lists of all in K(n), and of extra ones; on request what (8) averages."""
+        listed = np.where(previous[:, :, np.newaxis] >= 0, lists[previous], np.int32(-1)).reshape(len(previous), -1)
+        offered = np.column_stack([previous, listed] + ([] if extra is None else [extra]))
+        kept, costs, ids, every = self._least(points, offered, n_kept)
+        looked = _evidence(kept[:, 0], ids, every, sample_weight, len(self.centers)) if evidence else None
+        return Found(kept, costs, (ids >= 0).sum(axis=1, dtype=np.int32), looked)
+
+    def lists(self, n_neighbors: int, previous: Ids | None = None) -> Ids:
+        """The neighbours of every component, itself left out: (C, min(n_neighbors, C) − 1); here the nearest ones."""
+        return exact_lists(self.centers, n_neighbors)
+
+    @property
+    def snapshot(self) -> tuple[NDArray, ...]:
+        """What `changed` compares with in a later pass."""
+        return ()
+
+    def changed(self, before: tuple[NDArray, ...]) -> NDArray[np.bool_]:
+        """Which components may give other costs than when `before` was their snapshot: (C,)."""
+        return np.ones(len(self.centers), dtype=bool)
+
+    def scale_of(self, costs: Floats) -> float:
+        """What an excess over the least possible costs (n,) is compared with: their sum, or what it would be."""
+        return float(costs.size * self.centers.shape[1])
+
+    def _least(self, points: Rows, offered: Ids, n_kept: int) -> tuple[Ids, Floats, Ids, Floats]:
+        """The n_kept best of what is offered (n, m), −1 and repetitions aside; and all that was measured, by id."""
+        ids = np.sort(offered, axis=1)
+        ids[:, 1:][ids[:, 1:] == ids[:, :-1]] = -1
+        costs = np.empty(ids.shape, dtype=points.dtype)
+        step = max(1, _VALUES // max(1, ids.shape[1]))
+        for begin in range(0, len(points), step):
+            some = slice(begin, begin + step)
+            costs[some] = self.costs(points[some], np.maximum(ids[some], 0))
+        costs[ids < 0] = np.inf
+        order = np.argsort(np.where(costs == costs, costs, np.inf), axis=1, kind="stable")[:, :n_kept]
+        kept, least = (np.take_along_axis(array, order, axis=1) for array in (ids, costs))
+        missing = n_kept - kept.shape[1]
+        if missing > 0:
+            kept = np.pad(kept, ((0, 0), (0, missing)), constant_values=-1)
+            least = np.pad(least, ((0, 0), (0, missing)), constant_values=np.inf)
+        return kept, least, ids, costs
+
+
+def _evidence(
+    winners: Ids, looked: Ids, costs: Floats, sample_weight: NDArray[np.float64] | None, n_components: int
+) -> Evidence:
+    """The sums of costs by winner and by what was looked at, of points of positive weight."""
+    weights = np.ones(len(winners)) if sample_weight is None else sample_weight
+    row, column = np.nonzero((looked >= 0) & (winners >= 0)[:, np.newaxis] & (weights > 0)[:, np.newaxis])
+    pairs = winners[row].astype(np.int64) * n_components + looked[row, column]
+    used, place = np.unique(pairs, return_inverse=True)
+    sums = np.bincount(place, weights[row] * costs[row, column], len(used))
+    begins = np.searchsorted(used // n_components, np.arange(n_components + 1))
+    indices = (used % n_components).astype(np.int32)
+    masses = np.bincount(place, weights[row], len(used))
+    return Evidence(begins.astype(np.int64), indices, sums.astype(np.float64), masses.astype(np.float64))
+
+
+class _Measured(Components):
+    """Base of components that kernels compare with points: by `measure`."""
+
+    measure: Measure
+
+    def best(self, points: Rows, n_kept: int, hint: Ids | None = None) -> tuple[Ids, Floats]:
+        return points.nearest(self.measure, n_kept, hint=hint)
+
+    def keep(self, points: Rows, lists: Ids, previous: Ids, n_kept: int) -> tuple[Ids, Floats]:
+        return points.keep(self.measure, lists, previous, n_kept)
+
+    def among(
+        self,
+        points: Rows,
+        lists: Ids,
+        previous: Ids,
+        n_kept: int,
+        extra: Ids | None = None,
+        evidence: bool = False,
+        sample_weight: NDArray[np.float64] | None = None,
+    ) -> Found:
+        return points.among(
+            self.measure, lists, previous, n_kept, extra, evidence=evidence, sample_weight=sample_weight
+        )
+
+
+class Centers(_Measured):
+    """Centres; the cost is the squared distance."""
+
+    squared_distances: ClassVar[bool] = True
+
+    def __init__(self, centers: Floats, steady: bool = True):
+        self.centers = self.measure = centers
+        self.steady = steady
+
+    @property
+    def snapshot(self) -> tuple[NDArray, ...]:
+        return (self.centers,)
+
+    def changed(self, before: tuple[NDArray, ...]) -> NDArray[np.bool_]:
+        if len(before) != len(self.snapshot):
+            return super().changed(before)
+        changed = (self.centers != before[0]).any(axis=1)
+        for now, then in zip(self.snapshot[1:], before[1:], strict=True):
+            changed |= now != then
+        return changed
+
+    def reassign(
+        self,
+        points: Rows,
+        lists: Ids,
+        winners: Ids,
+        sample_weight: NDArray[np.float64] | None = None,
+        active: NDArray[np.bool_] | None = None,
+        known: Floats | None = None,
+    ) -> tuple[Ids, Floats]:
+        return points.reassign(self.centers, lists, winners, active=active, known=known)
+
+    def lists(self, n_neighbors: int, previous: Ids | None = None) -> Ids:
+        return exact_lists(self.centers, n_neighbors, previous)
+
+    def scale_of(self, costs: Floats) -> float:
+        return float(costs.sum(dtype=np.float64))
+
+
+class Reweighted(Centers):
+    """Centres whose squared distances are multiplied by factors where a point chooses between its own and a neighbor.
+
+    inside (C,): for the component that a point is in    outside (C,): for any other    both >= 0
+    """
+
+    def __init__(self, centers: Floats, inside: Floats, outside: Floats):
+        super().__init__(centers)
+        self.inside, self.outside = inside, outside
+
+    @property
+    def snapshot(self) -> tuple[NDArray, ...]:
+        return self.centers, self.inside, self.outside
+
+    def reassign(
+        self,
+        points: Rows,
+        lists: Ids,
+        winners: Ids,
+        sample_weight: NDArray[np.float64] | None = None,
+        active: NDArray[np.bool_] | None = None,
+        known: Floats | None = None,
+    ) -> tuple[Ids, Floats]:
+        """Points of weight 0 count for nothing in the share of points that the factors may send farther away."""
+        heavy = None if sample_weight is None or (sample_weight > 0).all() else sample_weight > 0
+        if heavy is None:
+            return points.reassign(self.centers, lists, winners, self.inside, self.outside, active=active, known=known)
+        labels, costs = points.reassign(self.centers, lists, winners)
+        factors, known = (self.inside, self.outside), None if known is None else known[heavy]
+        labels[heavy], costs[heavy] = points[heavy].reassign(
+            self.centers, lists, winners[heavy], *factors, active=active, known=known
+        )
+        return labels, costs
+
+
+class GaussianCosts(_Measured):
+    """Gaussians of their own covariances; the cost is −2 log p(c, x) (31), but for a constant.
+
+    covariances: (C, D) variances or (C, D, D)
+    """
+
+    def __init__(self, gaussians: Gaussians, covariances: NDArray[np.float64]):
+        self.measure = self.gaussians = gaussians
+        self.centers = gaussians.means
+        self.covariances = covariances
+
+    def lists(self, n_neighbors: int, previous: Ids | None = None) -> Ids:
+        """By the mean cost of c̃ for what c generates, i.e. by KL(c‖c̃) − log π_c̃ up to a constant, in closed form.
+
+        From products of all C² pairs; beyond 32,768 components by the distances of means, from `previous` if there is
+        any.
+        """
+        C = len(self.centers)
+        if C > _CLOSED_FORM:
+            if previous is None:
+                return exact_lists(self.centers, n_neighbors)
+            return refined_lists(self.centers, previous, n_neighbors)
+        means = self.centers.astype(np.float64)
+        means -= means.mean(axis=0)
+        factors = self.gaussians.factors.astype(np.float64)
+        if factors.ndim == 3:
+            precisions = np.matmul(factors.transpose(0, 2, 1), factors)
+            moments = self.covariances + means[:, :, np.newaxis] * means[:, np.newaxis]
+            pulls = np.einsum("cij,cj->ci", precisions, means)
+        else:
+            precisions = np.square(factors)
+            moments = self.covariances + np.square(means)
+            pulls = precisions * means
+        constants = self.gaussians.offsets + (pulls * means).sum(axis=1)
+        left = np.column_stack([moments.reshape(C, -1), means, np.ones(C)])
+        right = np.column_stack([precisions.reshape(C, -1), -2 * pulls, constants])
+        return least_lists(lambda begin, end: Dense(left[begin:end]).products(right), C, n_neighbors)

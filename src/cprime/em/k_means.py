@@ -1,0 +1,389 @@
+"""k-means as stages: exchanges and jumps, then Lloyd's steps; sums that follow what moves, and repair.
+
+σ² follows J by (14) within the E-step, so that F is (15).
+"""
+
+import logging
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime._random import Key
+from cprime._storable import storable
+from cprime.block import Block, Kept
+from cprime.components import Components, Reweighted
+from cprime.em.expectation import Totals, moved, tally_of
+from cprime.em.jumps import jump
+from cprime.em.repair import Accumulated, relocate_empty
+from cprime.em.stages import Accept, End, Final, Undo
+from cprime.execution import Data
+from cprime.kernels import Rows
+from cprime.model import Model, TiedSpherical
+from cprime.search import Look, Lookup, Search
+
+logger = logging.getLogger("cprime")
+
+_EXCHANGE_TOL = 8  # an exchange goes on while an iteration of it lowers J by more than this many times `tol`
+_JUMP_TOL = 100  # there are more jumps while those before have lowered J by more than this many times `tol`
+_FIRST_JUMPS = 3  # exchanges before the first jumps
+_FEW = 0.25  # share of the points that may have moved for sums to be those of before, corrected for them
+_HEAVY = 64.0  # by how much a component may have lost weight for its sums to be corrected still
+
+
+@dataclass(frozen=True)
+class Movers:
+    """What points that have changed their winner since the last pass took with them, of the components they touch.
+
+    ids (m,) int32, rising    sums (m, D): Σ w_n x_n of those that came less that of those that went [data units]
+    """
+
+    ids: NDArray[np.int32]
+    sums: NDArray[np.float64]
+
+    def __add__(self, other: "Movers") -> "Movers":
+        ids = np.union1d(self.ids, other.ids)
+        sums = np.zeros((len(ids), self.sums.shape[1]))
+        sums[np.searchsorted(ids, self.ids)] = self.sums
+        sums[np.searchsorted(ids, other.ids)] += other.sums
+        return Movers(ids.astype(np.int32), sums)
+
+
+@dataclass(frozen=True)
+class Wins:
+    """What an E-step of a k-means sums, by winner; additive.
+
+    counts (C,): Σ w_n    members (C,): points of positive weight    error: J [data unit²]
+    sums (C, D): Σ w_n x_n [data units], or `Movers`, what is to be added to those of before
+    """
+
+    counts: NDArray[np.float64]
+    members: NDArray[np.int64]
+    error: float
+    sums: NDArray[np.float64] | Movers
+
+    def __add__(self, other: "Wins") -> "Wins":
+        counts, members = self.counts + other.counts, self.members + other.members
+        return Wins(counts, members, self.error + other.error, self.sums + other.sums)  # type: ignore[operator]
+
+
+@dataclass(frozen=True)
+class Win:
+    """The E-step of a k-means: every point to its winner.
+
+    reweighting: factors inside and outside, (C,) each, that squared distances are multiplied by: see `Reweighted`
+    follow: whether sums are those of movers only, to be added to those of before
+    """
+
+    model: TiedSpherical
+    look: Look
+    reweighting: tuple[NDArray, NDArray] | None = None
+    follow: bool = False
+
+    reads: ClassVar[bool] = True
+    keeps: ClassVar[bool] = True
+
+    def __call__(self, block: Block, before: Kept | None) -> tuple[Kept, Totals]:
+        model, C, weight = self.model, self.model.n_components, block.sample_weight
+        components = _compared(model, self.reweighting)
+        kept, n_distances, stats = self.look(block, block.embedded(model.embed), before, components, 1)
+        others = moved(kept, before)
+        error, winners = model.error_of(block, kept), kept.winners
+        sums: NDArray[np.float64] | Movers
+        if self.follow:
+            assert before is not None
+            counts = np.bincount(winners, weight, C).astype(np.float64, copy=False)
+            sums = _movers(block, np.flatnonzero(others), before.winners, winners, C)
+        else:
+            counts, sums = block.X.accumulate(kept.ids[:, :1], None, weight, n_components=C)
+        members = counts.astype(np.int64) if weight is None else np.bincount(winners[weight > 0], minlength=C)
+        return kept, Totals(tally_of(block, others, n_distances), Wins(counts, members, error, sums), stats)
+
+
+@dataclass(frozen=True)
+class Lazy:
+    """lazy-k-means (21): a point leaves its component only if (1 + ε) ‖x − μ_new‖ < ‖x − μ_old‖."""
+
+    look: Look
+    epsilon: float
+
+    def __call__(self, block: Block, points: Rows, kept: Kept | None, components: Components, n_kept: int) -> Lookup:
+        found = self.look(block, points, kept, components, n_kept)
+        after = found.kept
+        if kept is None:
+            return found
+        assert after.costs is not None
+        movers = np.flatnonzero(after.winners != kept.winners)
+        old = kept.winners[movers]
+        there = block.X[movers].own_distances(components.centers, old)
+        stay = (1 + self.epsilon) ** 2 * after.costs[movers, 0].astype(np.float64) >= there
+        ids, costs = after.ids.copy(), after.costs.copy()
+        ids[movers[stay], 0], costs[movers[stay], 0] = old[stay], there[stay]
+        return found._replace(kept=Kept(ids, costs, after.bounds))
+
+
+@storable
+@dataclass(frozen=True)
+class Settings:
+    """tol: relative change of J    epsilon: laziness of lazy-k-means (21)
+
+    incremental: whether sums may be those of before, corrected for what has moved
+    least_shift: Σ_c ‖μ_c^new − μ_c‖² at which Lloyd's steps end, in place of `tol` [data unit²]
+    """
+
+    max_iter: int
+    tol: float
+    epsilon: float = 0.0
+    incremental: bool = False
+    least_shift: float | None = None
+
+
+@storable
+@dataclass(frozen=True)
+class Progress:
+    """What a k-means knows of its passes: J of the last one, and whether there has been an M-step.
+
+    counts (C,), n_weighted: of the last pass    sums (C, D): Σ w_n x_n by winner, None if they are to be made anew
+    peak (C,): the most that each component has weighed since they were    few: whether few points moved last
+    """
+
+    last: float = math.inf
+    n_steps: int = 0
+    stepped: bool = False
+    counts: NDArray[np.float64] | None = None
+    n_weighted: int = 0
+    sums: NDArray[np.float64] | None = None
+    peak: NDArray[np.float64] | None = None
+    few: bool = False
+
+
+class _Step(NamedTuple):
+    """An E-step with its sums, and the M-step after it.
+
+    old, new: the parameters of both    unmoved: whether the points are where they were    settled: whether moreover
+    an M-step changes nothing    squares: about the new centers [data unit²]
+    """
+
+    old: TiedSpherical
+    new: TiedSpherical
+    unmoved: bool
+    settled: bool
+    counts: NDArray[np.float64]
+    squares: float
+    n_relocated: int
+    progress: Progress
+
+
+@dataclass(frozen=True)
+class _KMeans:
+    """Base of the two stages."""
+
+    settings: Settings
+    progress: Progress = Progress()
+
+    phase: ClassVar[str | None] = "em"
+
+    def _factors(self, model: TiedSpherical) -> tuple[NDArray, NDArray] | None:
+        """What the next pass multiplies distances by."""
+        return None
+
+    def components(self, model: TiedSpherical) -> Components:
+        return _compared(model, self._factors(model))
+
+    def propose(self, model: TiedSpherical, look: Look, key: Key) -> Win:
+        follow = self.settings.incremental and self.progress.few and self.progress.sums is not None
+        if self.settings.epsilon:
+            look = Lazy(look, self.settings.epsilon)
+        return Win(model, look, self._factors(model), follow)
+
+    def final(self, model: TiedSpherical, look: Look, key: Key) -> Win:
+        """The pass that sees the parameters that are returned."""
+        return replace(self.propose(model, look, key), look=look, reweighting=None)
+
+    def measured(self, model: TiedSpherical, totals: Totals) -> Accept:
+        error, weight = totals.moments.error, totals.tally.weight
+        model = model.with_variance(error / weight)
+        return Accept(model, None, hard_free_energy(model, error, weight), error, totals.moments.counts)
+
+    def standing(self, model: TiedSpherical) -> TiedSpherical:
+        return model
+
+    def certified(self, model: Model, kept: Kept) -> tuple[Kept, None]:
+        return kept, None
+
+    def _step(self, model: TiedSpherical, totals: Totals, data: Data) -> _Step:
+        before, wins, weight = self.progress, totals.moments, totals.tally.weight
+        old = model.with_variance(wins.error / weight)
+        sums, peak = _all_sums(wins, before, data)
+        unmoved = before.stepped and totals.tally.n_moved == 0
+        settled = unmoved and totals.tally.n_changed == 0 and bool(wins.counts.all())
+        new, counts, squares, n_relocated = old, wins.counts, wins.error, 0
+        if not settled:
+            new, counts, sums, error, n_relocated = relocate_empty(data, old, counts, sums, wins.error, wins.members)
+            new, squares = new.recentred(counts, sums, error)
+        progress = Progress(
+            last=wins.error,
+            n_steps=before.n_steps + 1,
+            stepped=before.stepped or not settled,
+            counts=counts,
+            n_weighted=totals.stats.n_weighted,
+            sums=sums,
+            peak=np.maximum(peak, counts),
+            few=totals.tally.n_moved <= _FEW * totals.stats.n_weighted,
+        )
+        return _Step(old, new, unmoved, settled, counts, squares, n_relocated, progress)
+
+
+@storable
+@dataclass(frozen=True)
+class Exchange(_KMeans):
+    """Steps that count on both centers following a point, with jumps of clusters between them.
+
+    n_exchanges: such steps so far    gain: by which share of it the last jumps have lowered J
+    """
+
+    n_exchanges: int = 0
+    gain: float = math.inf
+
+    def _factors(self, model: TiedSpherical) -> tuple[NDArray, NDArray] | None:
+        counts = self.progress.counts
+        if counts is None:
+            return None
+        return exchange_factors(counts, float(counts.sum()) / self.progress.n_weighted, model.centers.dtype)
+
+    def judge(self, model: TiedSpherical, totals: Totals, data: Data) -> Accept | Undo:
+        settings, weight = self.settings, totals.tally.weight
+        step = self._step(model, totals, data)
+        n_steps = step.progress.n_steps
+        over = n_steps >= settings.max_iter
+        J = step.squares
+        if not step.settled and self.progress.last < J:
+            logger.info("the exchange would not lower J; plain steps from here")
+            plain = Lloyd(settings, replace(self.progress, n_steps=n_steps))
+            return Undo(step.old, Final(plain, End.MAX_ITER) if over else plain)
+        new = step.new if step.settled else step.new.with_variance(J / weight)
+        bound = hard_free_energy(step.old, J, weight)  # both centres have followed the point
+        change = abs(self.progress.last - J) / (J if J > 0 else 1.0)
+        progress = replace(step.progress, last=J)
+        small = step.unmoved or change <= _EXCHANGE_TOL * settings.tol
+        after = replace(self, progress=progress, n_exchanges=self.n_exchanges + 1)
+        due = after.n_exchanges == _FIRST_JUMPS or (
+            small and self.gain > _JUMP_TOL * settings.tol and not step.n_relocated
+        )
+        goes_on = bool(step.n_relocated) or not small
+        stage: Any = after if goes_on else Lloyd(settings, progress)
+        if over:
+            stage = Final(stage, End.MAX_ITER)
+        then = None if over or not due else Jumps(after, weight, goes_on)
+        end = End.MAX_ITER if over else None
+        return Accept(new, stage, bound, J, step.counts, change, end, step.n_relocated, then)
+
+
+@dataclass(frozen=True)
+class Jumps:
+    """What follows an exchange that is due for jumps; weight: Σ w_n    goes_on: whether exchanges would without any"""
+
+    stage: Exchange
+    weight: float
+    goes_on: bool
+
+    def __call__(self, data: Data, step: Accept, search: Search, known: Any, key: Key) -> tuple[Accept, Any]:
+        stage, lists = self.stage, search.neighbors(known)
+        progress = stage.progress
+        assert lists is not None
+        assert progress.counts is not None
+        assert isinstance(progress.sums, np.ndarray)
+        jumped = jump(data, step.model, lists, progress.counts, progress.sums, key)
+        J = max(progress.last - jumped.gain, 0.0)
+        gain, model = jumped.gain / J if J > 0 else 0.0, step.model
+        if len(jumped.one):
+            progress = replace(progress, last=J, counts=jumped.counts, sums=None, few=False)
+            model = jumped.model.with_variance(J / self.weight)
+        known = search.jumped(known, jumped.one, jumped.cut, jumped.n_relabelled / data.n_points)
+        if self.goes_on or gain > _EXCHANGE_TOL * stage.settings.tol:
+            return step._replace(model=model, stage=replace(stage, progress=progress, gain=gain)), known
+        return step._replace(model=model, stage=Lloyd(stage.settings, progress)), known
+
+
+@storable
+@dataclass(frozen=True)
+class Lloyd(_KMeans):
+    """Plain steps, which stop on J or on no move."""
+
+    def judge(self, model: TiedSpherical, totals: Totals, data: Data) -> Accept:
+        settings, weight, J = self.settings, totals.tally.weight, totals.moments.error
+        step = self._step(model, totals, data)
+        new = step.new if step.settled else step.new.with_variance(step.squares / weight)
+        change = abs(self.progress.last - J) / (J if J > 0 else 1.0)
+        converged = not step.n_relocated and (step.unmoved or self._still(change, step.old, new))
+        end = End.CONVERGED if converged else End.MAX_ITER if step.progress.n_steps >= settings.max_iter else None
+        after: Any = replace(self, progress=step.progress)
+        if end is not None:
+            after = None if converged and step.settled and not settings.epsilon else Final(after, end)
+        bound = hard_free_energy(step.old, J, weight)
+        return Accept(new, after, bound, J, step.counts, change, end, step.n_relocated)
+
+    def _still(self, change: float, model: TiedSpherical, new: TiedSpherical) -> bool:
+        """Whether a step has changed so little that it is the last."""
+        if self.settings.least_shift is None:
+            return change <= self.settings.tol
+        shift = np.subtract(new.centers, model.centers, dtype=np.float64)
+        return float(np.square(shift).sum()) <= self.settings.least_shift
+
+
+def exchange_factors(counts: NDArray, weight: float, dtype: np.dtype) -> tuple[NDArray, NDArray]:
+    """How J changes when a point moves *and both centres follow it*: factors inside and outside, (C,) each.
+
+    A point of weight w that leaves c lowers J by W_c/(W_c − w) ‖x − μ_c‖², and raises it by W_b/(W_b + w) ‖x − μ_b‖²
+    where it arrives (Hartigan 1975; Hartigan & Wong 1979). In terms of F (15) that is the best K for parameters that
+    are maximised along with it, so its optima are optima of k-means, but fewer of them. `weight` is the mean weight of
+    a point.
+    """
+    inside = counts / np.maximum(counts - weight, 1e-3 * weight)
+    outside = np.maximum(counts, 1e-3 * weight) / (counts + weight)
+    return inside.astype(dtype), outside.astype(dtype)
+
+
+def hard_free_energy(model: TiedSpherical, J: float, weight: float) -> float:
+    """F (15) of a partition of error J, for σ² of (14) [nats per unit of weight]."""
+    model = model.with_variance(J / weight)
+    return model.log_scale + model.scale * J / weight
+
+
+def _compared(model: TiedSpherical, reweighting: tuple[NDArray, NDArray] | None) -> Components:
+    return model.components() if reweighting is None else Reweighted(model.components().centers, *reweighting)
+
+
+def _movers(
+    block: Block, rows: NDArray[np.intp], before: NDArray[np.int32], after: NDArray[np.int32], n_components: int
+) -> Movers:
+    """What points that have moved took from one component to another."""
+    there = np.column_stack([before[rows], after[rows]])
+    touched = np.zeros(n_components, dtype=bool)
+    touched[there] = True
+    ids = np.flatnonzero(touched).astype(np.int32)
+    sums = np.zeros((len(ids), block.X.shape[1]))
+    if len(ids):
+        place = np.empty(n_components, dtype=np.int32)
+        place[ids] = np.arange(len(ids), dtype=np.int32)
+        sign = np.broadcast_to([-1.0, 1.0], there.shape)
+        block.X.accumulate(place[there], sign, block.sample_weight, n_components=len(ids), rows=rows, onto=sums)
+    return Movers(ids, sums)
+
+
+def _all_sums(wins: Wins, before: Progress, data: Data) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Σ w_n x_n by winner (C, D), and the most that each component has weighed since they were made anew (C,)."""
+    counts = wins.counts
+    if not isinstance(wins.sums, Movers):
+        return wins.sums, counts
+    assert before.sums is not None
+    assert before.peak is not None
+    peak = np.maximum(before.peak, counts)
+    if ((peak > _HEAVY * counts) & (counts > 0)).any():  # what has left would leave its rounding behind
+        return data.each(Accumulated(len(counts)))[:, 1:].copy(), counts
+    sums = before.sums.copy()
+    sums[wins.sums.ids] += wins.sums.sums
+    sums[counts == 0] = 0.0
+    return sums, peak

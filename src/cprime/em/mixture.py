@@ -1,0 +1,159 @@
+"""A mixture as stages: EM steps, with momentum or plain, and an end where F rests."""
+
+import logging
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+from cprime._random import Key
+from cprime._storable import storable
+from cprime.block import Kept
+from cprime.components import Components
+from cprime.em.assignment import Drawn, assignment_of
+from cprime.em.expectation import DrawFromAll, EStep, ExactEStep, Totals
+from cprime.em.stages import Accept, End, Final, Undo
+from cprime.execution import Data
+from cprime.execution.base import Job
+from cprime.model import Model
+from cprime.search import Look
+from cprime.statistics import Tally
+
+logger = logging.getLogger("cprime")
+
+# by how much a step of EM gains more after one from extrapolated parameters; by how much such a one gains more
+_AFTER_EXTRAPOLATED, _PACE = 2.5, 1.5
+
+
+@storable
+@dataclass(frozen=True)
+class MixtureSettings:
+    """tol: absolute change of F [nats a point]    n_kept: C′    assignment: soft, hard or posterior"""
+
+    max_iter: int
+    tol: float
+    n_kept: int
+    assignment: str = "soft"
+
+
+@storable
+@dataclass(frozen=True)
+class EM:
+    """Plain steps, which stop on F.
+
+    prior: what the M-step is given of the data    last: F of the iteration before [nats a point]
+    """
+
+    settings: MixtureSettings
+    prior: Any = None
+    last: float = math.inf
+    n_steps: int = 0
+
+    phase: ClassVar[str | None] = "em"
+
+    def begun(self, model: Model, data: Data) -> Self:
+        """With the prior, which takes a pass over the data where a model has any."""
+        return replace(self, prior=None if model.prior is None else data.each(model.prior))
+
+    def components(self, model: Model) -> Components:
+        return model.components()
+
+    def propose(self, model: Model, look: Look, key: Key) -> Job[Totals]:
+        assignment = assignment_of(self.settings.assignment, key)
+        if self.settings.n_kept == model.n_components > 1:
+            if isinstance(assignment, Drawn):
+                return DrawFromAll(model, assignment)
+            if model.exact:
+                return ExactEStep(model)
+        return EStep(model, look, self.settings.n_kept, assignment)
+
+    final = propose
+
+    def measured(self, model: Model, totals: Totals) -> Accept:
+        return Accept(model, None, free_energy(model, totals.tally), totals.moments.error, totals.moments.counts)
+
+    def judge(self, model: Model, totals: Totals, data: Data) -> Accept:
+        found = self.measured(model, totals)
+        change = abs(found.bound - self.last)
+        after = replace(self, last=found.bound, n_steps=self.n_steps + 1)
+        end = self._end(totals, change < self.settings.tol)
+        return found._replace(
+            model=model.maximise(totals.moments, self.prior),
+            stage=after if end is None else Final(after, end),
+            change=change,
+            end=end,
+        )
+
+    def standing(self, model: Model) -> Model:
+        return model
+
+    def certified(self, model: Model, kept: Kept) -> tuple[Kept, float]:
+        if self.settings.assignment == "hard":
+            kept = Kept(kept.ids[:, :1], None if kept.costs is None else kept.costs[:, :1])
+        return kept, model.scale
+
+    def _end(self, totals: Totals, small: bool) -> End | None:
+        """Whether a pass is the last, whose gain is small or not; draws go on for as long as they are asked for."""
+        name, tally = self.settings.assignment, totals.tally
+        unmoved = name == "hard" and self.n_steps > 0 and tally.n_moved == 0 and totals.stats.explored
+        if name != "posterior" and (unmoved or small):
+            return End.CONVERGED
+        return End.MAX_ITER if self.n_steps + 1 >= self.settings.max_iter else None
+
+
+@storable
+@dataclass(frozen=True)
+class Momentum(EM):
+    """Steps from extrapolated parameters (Nesterov 1983).
+
+    An E-step sees parameters further along the way of the M-step, after s steps in a row by
+    (Θ_k − Θ_k−1)(s − 1)/(s + 2). Where F would fall for it, the pass does not count: those of the M-step follow, and s
+    begins again (O'Donoghue & Candès 2015). So F never falls in what counts. Where a step gains little, one of EM is
+    made, which keeps the momentum; the fit ends where that gains less than 2.5 `tol`, since from extrapolated
+    parameters it gains at least so much more than it does on EM's own way.
+
+    before: an M-step's parameters that momentum builds on    extrapolated: whether the next pass is of parameters
+    further along    streak: M-steps in a row that momentum builds on
+    little: what the pass before gained, if that was so little that the next one is of EM
+    pace: by how much a pass from extrapolated parameters has last gained more than one of EM
+    """
+
+    before: Any = None
+    extrapolated: bool = False
+    streak: int = 0
+    little: float | None = None
+    pace: float = _PACE
+
+    def judge(self, model: Model, totals: Totals, data: Data) -> Accept | Undo:  # type: ignore[override]
+        found, n_steps = self.measured(model, totals), self.n_steps + 1
+        if self.extrapolated and not found.bound >= self.last:
+            logger.info("momentum would lower F; it begins again")
+            back = replace(self, n_steps=n_steps, before=None, extrapolated=False, streak=0)
+            return Undo(self.before, Final(back, End.MAX_ITER) if n_steps >= self.settings.max_iter else back)
+        gain, checked = abs(found.bound - self.last), self.little is not None
+        change = gain / (
+            _AFTER_EXTRAPOLATED * self.pace if self.extrapolated else _AFTER_EXTRAPOLATED if checked else 1
+        )
+        small = change < self.settings.tol
+        end = self._end(totals, small and not self.extrapolated)
+        new = model.maximise(totals.moments, self.prior)
+        after = replace(self, last=found.bound, n_steps=n_steps, extrapolated=False, little=None)
+        if end is not None:
+            return found._replace(model=new, stage=Final(after, end), change=change, end=end)
+        after = replace(after, streak=self.streak + 1)
+        if self.little is not None and gain > 0:
+            after = replace(after, pace=max(self.little / gain, 1.0))
+        if small and self.extrapolated:
+            return found._replace(model=new, stage=replace(after, little=gain), change=change)
+        after = replace(after, before=new)
+        if self.before is not None:
+            share = (after.streak - 1) / (after.streak + 2)
+            new, after = new.extrapolated(self.before, share), replace(after, extrapolated=True)
+        return found._replace(model=new, stage=after, change=change)
+
+    def standing(self, model: Model) -> Model:
+        return self.before if self.extrapolated else model
+
+
+def free_energy(model: Model, tally: Tally) -> float:
+    """F (7) per unit of weight [nats]."""
+    return model.log_scale + tally.log_sum / tally.weight

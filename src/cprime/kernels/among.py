@@ -1,0 +1,109 @@
+"""The partial E-step in which every row has candidates of its own: the lists of all that it keeps [F Alg. 1, 2]."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime._threads import resolve_threads
+from cprime.kernels import arguments as check
+from cprime.kernels.arguments import CoreRows
+from cprime.kernels.measures import Floats, Measure, costs_of
+
+
+class Evidence(NamedTuple):
+    """Sums over the points n that c wins and that have looked at c̃: what (8) averages, of Forster & Lücke (2018).
+
+    A sparse matrix (C, C): row c has the components indices[indptr[c] : indptr[c + 1]], in rising order.
+    sums: Σ w_n times a distance, or a cost    weights: Σ w_n    of points of weight 0 there is nothing
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    sums: NDArray[np.float64]
+    weights: NDArray[np.float64]
+
+
+class Found(NamedTuple):
+    """What a point-major partial search has found; see `among`."""
+
+    kept: NDArray[np.int32]
+    costs: Floats
+    counts: NDArray[np.int32]
+    evidence: Evidence | None
+
+
+def among(
+    X: CoreRows,
+    components: Measure,
+    lists: NDArray[np.int32],
+    previous: NDArray[np.int32],
+    n_kept: int,
+    extra: NDArray[np.int32] | None = None,
+    *,
+    evidence: bool = False,
+    sample_weight: Floats | None = None,
+    n_threads: int | None = None,
+) -> Found:
+    """The `n_kept` of least cost in G(n) = K(n) ∪ ⋃_{c ∈ K(n)} G_c ∪ extra(n).
+
+    components: centers (C, D) or Gaussians    lists (C, G) int32, previous (n, H′) int32: K(n), extra (n, E) int32; −1
+    is no component, and repetitions are allowed
+    ->  kept (n, H) int32 by (cost, id), −1 where G(n) is smaller, costs (n, H), infinite there, counts (n,): |G(n)|,
+    each of its components evaluated once; with `evidence` the sums of their distances (not squared), or of the costs of
+    Gaussians, points being of `sample_weight` (n,).
+    """
+    measure, n = check.measure(components, X), len(X)
+    C, n_kept = len(measure[0]), check.count(n_kept, "n_kept")
+    lists = check.kept(lists, "lists", (C, check.width(lists, "lists")))
+    previous = check.kept(previous, "previous", (n, check.width(previous, "previous")))
+    extra = np.empty((n, 0), dtype=np.int32) if extra is None else extra
+    extra = check.kept(extra, "extra", (n, check.width(extra, "extra")))
+    kept, costs = np.empty((n, n_kept), dtype=np.int32), np.empty((n, n_kept), dtype=X.dtype)
+    counts, weights, threads = np.empty(n, dtype=np.int32), check.weights(sample_weight, n), resolve_threads(n_threads)
+    with check.naming(C, lists=(lists, -1), previous=(previous, -1), extra=(extra, -1)):
+        looked = X.kernels.among(
+            X.core, measure, lists, previous, extra, kept, costs, counts, evidence, weights, threads
+        )
+    return Found(kept, costs, counts, None if looked is None else Evidence(*looked))
+
+
+def among_twin(
+    X: Floats,
+    measure: tuple,
+    lists: NDArray,
+    previous: NDArray,
+    extra: NDArray,
+    kept: NDArray,
+    costs: Floats,
+    counts: NDArray,
+    evidence: bool,
+    sample_weight: NDArray | None,
+    n_threads: int,
+) -> tuple[NDArray, ...] | None:
+    """Row by row. The sums of (8) are of distances by way of X's dtype."""
+    C, H = len(lists), kept.shape[1]
+    for ids in (lists, previous, extra):
+        check.inside(ids, -1, C)
+    sums, weights = dict[tuple[int, int], float](), dict[tuple[int, int], float]()
+    kept[:], costs[:] = -1, np.inf
+    for i, x in enumerate(X):
+        own = previous[i][previous[i] >= 0]
+        offered = np.concatenate([own, lists[own].ravel(), extra[i]])
+        offered = np.array(list(dict.fromkeys(offered[offered >= 0].tolist())), dtype=np.int32)
+        found = costs_of(x[None], *(array[offered] for array in measure))[0].astype(X.dtype)
+        order = np.lexsort((offered, found))[:H]
+        counts[i] = len(offered)
+        kept[i, : len(order)], costs[i, : len(order)] = offered[order], found[order]
+        weight = 1.0 if sample_weight is None else sample_weight[i]
+        for c, value in zip(offered.tolist(), found.tolist(), strict=True):
+            if weight > 0:
+                pair = int(kept[i, 0]), c
+                sums[pair] = sums.get(pair, 0.0) + weight * (np.sqrt(value) if len(measure) == 1 else value)
+                weights[pair] = weights.get(pair, 0.0) + weight
+    if not evidence:
+        return None
+    pairs = np.array(sorted(sums), dtype=np.int32).reshape(-1, 2)
+    indptr = np.searchsorted(pairs[:, 0], np.arange(C + 1)).astype(np.int64)
+    by_pair = [np.array([of[c, other] for c, other in pairs.tolist()]) for of in (sums, weights)]
+    return indptr, pairs[:, 1].copy(), *by_pair

@@ -1,0 +1,61 @@
+"""The compiled kernels, with one signature for squared distances and for costs of Gaussians: measure × collector."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from cprime import _core as compiled
+
+
+def nearest(X: Any, measure: Any, origin: Any, hint: Any, kept: Any, costs: Any, n_threads: int) -> None:
+    if len(measure) == 1:
+        compiled.nearest(X, measure[0], None if isinstance(X, tuple) else origin, hint, kept, costs, n_threads)
+    else:
+        means, factors, offsets = measure
+        compiled.best(X, means, factors, offsets, origin, kept, costs, n_threads)
+
+
+def keep(X: Any, measure: Any, lists: Any, previous: Any, kept: Any, costs: Any, n_threads: int) -> None:
+    if len(measure) == 1:
+        compiled.keep(X, measure[0], lists, previous, kept, costs, n_threads)
+    else:
+        means, factors, offsets = measure
+        compiled.keep_best(X, means, factors, offsets, lists, previous, kept, costs, n_threads)
+
+
+def among(
+    X: Any,
+    measure: Any,
+    lists: Any,
+    previous: Any,
+    extra: Any,
+    kept: Any,
+    costs: Any,
+    counts: Any,
+    evidence: Any,
+    sample_weight: Any,
+    n_threads: int,
+) -> Any:
+    centers, factors, offsets = measure if len(measure) == 3 else (measure[0], None, None)
+    return compiled.nearest_among(
+        X,
+        centers,
+        lists,
+        previous,
+        extra,
+        kept,
+        costs,
+        counts,
+        evidence,
+        sample_weight,
+        factors,
+        offsets,
+        None,
+        n_threads,
+    )
+
+
+_BEHIND = ("best", "keep_best", "nearest_among")  # those that the functions above choose
+_core: Any = SimpleNamespace(
+    **{name: getattr(compiled, name) for name in dir(compiled) if name[0] != "_" and name not in _BEHIND}
+    | {"nearest": nearest, "keep": keep, "among": among}
+)

@@ -1,0 +1,80 @@
+"""Squared distances to a few places, products, and how far numbers reach."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime._threads import resolve_threads
+from cprime.kernels import arguments as check
+from cprime.kernels.arguments import CoreRows
+from cprime.kernels.measures import Floats, costs_of
+
+
+def distances(
+    X: CoreRows,
+    candidates: Floats,
+    current: Floats | None = None,
+    *,
+    out: Floats | None = None,
+    n_threads: int | None = None,
+) -> Floats:
+    """Squared distance of every row to every candidate, or `current` (n,) where that is less: (L, n) of X's dtype.
+
+    They are written to `out`, where that is given: of this shape and dtype, with rows one behind the other.
+    """
+    candidates = check.matrix(candidates, "candidates", X)
+    if current is not None:
+        current = check.contiguous(current, X.dtype)
+        if current.shape != (len(X),):
+            raise ValueError(f"current must have shape ({len(X)},), got {current.shape}")
+    shape = len(candidates), len(X)
+    if out is None:
+        out = np.empty(shape, dtype=X.dtype)
+    elif out.shape != shape or out.dtype != X.dtype or not out.flags.c_contiguous:
+        raise ValueError(f"out must be contiguous {X.dtype} of shape {shape}, got {out.dtype} of shape {out.shape}")
+    X.kernels.distances(X.core, candidates, current, out, resolve_threads(n_threads))
+    return out
+
+
+def distances_twin(X: Floats, candidates: Floats, current: Floats | None, out: Floats, n_threads: int) -> None:
+    """From differences."""
+    out[:] = costs_of(X, candidates).T.astype(X.dtype)
+    if current is not None:
+        np.minimum(out, current, out=out)
+
+
+def extent(X: CoreRows, origin: Floats | None = None, *, n_threads: int | None = None) -> tuple[float, float]:
+    """The greatest |x_nk|, infinite or NaN where one of the numbers is, and the greatest |x_nk − origin_k| [data unit].
+
+    origin (D,): the first row if it is None    0, 0 if X has no entries
+    """
+    if not len(X) or not X.shape[1]:
+        return 0.0, 0.0
+    origin = X[:1].dense()[0] if origin is None else origin
+    origin = check.contiguous(check.matrix(origin[None], "origin", X)[0])
+    return X.kernels.extent(X.core, origin, resolve_threads(n_threads))
+
+
+def extent_twin(X: Floats, origin: Floats, n_threads: int) -> tuple[float, float]:
+    """At once."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(np.abs(X).max()), float(np.fmax.reduce(np.abs(X - origin), axis=None))
+
+
+def products(
+    X: CoreRows, B: Floats, shift: Floats | None = None, *, n_threads: int | None = None
+) -> NDArray[np.floating]:
+    """(X − shift) Bᵀ for B (m, D) and shift (D,) or None: (n, m), the same bits for any number of threads."""
+    B = check.matrix(B, "B", X)
+    if shift is not None:
+        shift = check.contiguous(shift, X.dtype)
+        if shift.shape != (X.shape[1],):
+            raise ValueError(f"shift must have shape ({X.shape[1]},), got {shift.shape}")
+    out = np.empty((len(X), len(B)), dtype=X.dtype)
+    X.kernels.products(X.core, B, shift, out, resolve_threads(n_threads))
+    return out
+
+
+def products_twin(X: Floats, B: Floats, shift: Floats | None, out: Floats, n_threads: int) -> None:
+    """In double precision."""
+    rows = np.ascontiguousarray(X, dtype=np.float64) - (0 if shift is None else shift)
+    out[:] = rows @ np.ascontiguousarray(B, dtype=np.float64).T

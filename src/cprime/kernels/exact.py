@@ -1,0 +1,219 @@
+"""Exact E-steps, over all components [L Alg. 2], and the posterior of a few."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime._threads import resolve_threads
+from cprime.kernels import arguments as check
+from cprime.kernels.arguments import CoreRows
+from cprime.kernels.compiled import _core
+from cprime.kernels.measures import Floats, Gaussians, costs_of
+from cprime.kernels.nearest import median_origin
+from cprime.kernels.sums import small_units, symmetric, table_moments
+
+
+class Posterior(NamedTuple):
+    """What `posterior` gives for every row."""
+
+    responsibilities: NDArray[np.float64]
+    log_sum: NDArray[np.float64]
+    mean: NDArray[np.float64]
+
+
+def posterior(values: Floats, scale: float = 1.0, *, n_threads: int | None = None, kernels: Any = _core) -> Posterior:
+    """q_nh = exp(a_nh) / Σ_h' exp(a_nh') (n, H) (L 4, 5), log Σ_h exp(a_nh) (n,) (L 7), Σ_h q_nh values_nh (n,).
+
+    a = scale · values [nats]; values (n, H), finite or −inf in a, at least one finite in each row: logarithms of joint
+    probabilities, or squared distances with scale = −1/2σ².
+    """
+    values = check.contiguous(check.matrix(values, "values"))
+    if values.shape[1] < 1:
+        raise ValueError("values must have at least one column, got 0")
+    out = Posterior(np.empty(values.shape), np.empty(len(values)), np.empty(len(values)))
+    kernels.posterior(values, scale, *out, resolve_threads(n_threads))
+    return out
+
+
+def posterior_twin(
+    values: Floats, scale: float, responsibilities: NDArray, log_sum: NDArray, mean: NDArray, n_threads: int
+) -> None:
+    """Relative to the highest of each row."""
+    a = scale * values.astype(np.float64)
+    highest = a.max(axis=1, keepdims=True)
+    scaled = np.exp(a - highest)
+    total = scaled.sum(axis=1, keepdims=True)
+    responsibilities[:] = scaled / total
+    log_sum[:] = (highest + np.log(total))[:, 0]
+    mean[:] = (responsibilities * np.where(responsibilities > 0, values, 0)).sum(axis=1)
+
+
+class Expectation(NamedTuple):
+    """Sufficient statistics of an exact E-step; see `expect_all`."""
+
+    counts: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    squares: float
+    log_sum: float
+    entropy: float
+    quantization_error: float
+
+
+def expect_all(
+    X: CoreRows,
+    centers: Floats,
+    variance: float,
+    sample_weight: Floats | None = None,
+    *,
+    n_threads: int | None = None,
+) -> Expectation:
+    """One exact E-step of equal variances over all C components, in blocks that do not grow with N.
+
+    r_nc ∝ exp(−d²_nc/2σ²); counts = Σ_n w_n r_nc (C,); sums = Σ_n w_n r_nc x_n (C, D);
+    squares = Σ_n w_n Σ_c r_nc d²_nc; log_sum = Σ_n w_n log Σ_c exp(−d²_nc/2σ²);
+    entropy = −Σ_n w_n Σ_c r_nc log r_nc (L 20); quantization_error = Σ_n w_n min_c d²_nc (B 9.1).
+    """
+    centers = check.centers(centers, X)
+    weights, unit = check.scaled_weights(sample_weight, len(X))
+    variance = check.variance(variance)
+    counts, sums = np.zeros(len(centers)), np.zeros(centers.shape)
+    least, excess, log_sum = np.empty((3, len(X)))
+    threads = resolve_threads(n_threads)
+    X.kernels.expect_all(X.core, centers, variance, weights, counts, sums, least, excess, log_sum, threads)
+    J, over, log_sums = (unit * float((v if weights is None else weights * v).sum()) for v in (least, excess, log_sum))
+    return Expectation(
+        counts=unit * counts,
+        sums=unit * sums,
+        squares=J + over,
+        log_sum=log_sums - J / (2 * variance),
+        entropy=log_sums + over / (2 * variance),
+        quantization_error=J,
+    )
+
+
+def expect_all_twin(
+    X: Floats,
+    centers: Floats,
+    variance: float,
+    sample_weight: NDArray | None,
+    counts: NDArray,
+    sums: NDArray,
+    least: NDArray,
+    excess: NDArray,
+    log_sum: NDArray,
+    n_threads: int,
+) -> None:
+    """By a table of rows and components."""
+    r, squared = log_sum_exp_twin(X, centers, variance, least, log_sum, n_threads)
+    w = r if sample_weight is None else sample_weight[:, None] * r
+    counts += w.sum(axis=0)
+    sums += w.T @ X.astype(np.float64)
+    excess[:] = (r * (squared - least[:, None])).sum(axis=1)
+
+
+def log_sum_exp(X: CoreRows, centers: Floats, variance: float, *, n_threads: int | None = None) -> NDArray[np.float64]:
+    """log Σ_c exp(−d²_nc/2σ²) over all C components, for every row: (n,), what of (3) and (16) of [L] data decide."""
+    centers, variance = check.centers(centers, X), check.variance(variance)
+    least, log_sum = np.empty((2, len(X)))
+    X.kernels.log_sum_exp(X.core, centers, variance, least, log_sum, resolve_threads(n_threads))
+    return log_sum - least / (2 * variance)
+
+
+def log_sum_exp_twin(
+    X: Floats, centers: Floats, variance: float, least: NDArray, log_sum: NDArray, n_threads: int
+) -> tuple[NDArray, NDArray]:
+    """Relative to the nearest of each row, so that σ² → 0 stays finite; returns responsibilities, squared distances."""
+    squared = costs_of(X, centers)
+    least[:] = squared.min(axis=1)
+    with np.errstate(over="ignore"):
+        shares = np.exp((least[:, None] - squared) / (2 * variance))
+    total = shares.sum(axis=1)
+    log_sum[:] = np.log(total)
+    return shares / total[:, None], squared
+
+
+class Responses(NamedTuple):
+    """What an exact E-step finds, see `respond`; of a row: label, log_sum, mean; of a component: the others."""
+
+    labels: NDArray[np.int32]
+    log_sum: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    counts: NDArray[np.float64]
+    first: NDArray[np.float64]
+    second: NDArray[np.float64]
+
+
+def respond(
+    X: CoreRows,
+    components: Gaussians,
+    sample_weight: Floats | None = None,
+    *,
+    moments: bool = True,
+    n_threads: int | None = None,
+) -> Responses:
+    """One exact E-step of Gaussians over all C components, in blocks that do not grow with N.
+
+    With r_nc ∝ exp(−cost_nc/2), of every row: the label of least cost (n,), log Σ_c exp(−cost_nc/2) (n,), the mean cost
+    Σ_c r_nc cost_nc (n,); of every component, if `moments` are wanted (else of no entries), all of weight w_n r_nc:
+    counts (C,), first = Σ (x − μ_c) (C, D), second = Σ (x − μ_c)² (C, D), or Σ (x − μ_c)(x − μ_c)ᵀ (C, D, D) for
+    factors of that shape.
+    """
+    given = check.gaussians(components, X)
+    weights, unit = check.scaled_weights(sample_weight, len(X))
+    C, D = given.means.shape
+    units = small_units(X, given.means) if moments and given.factors.ndim == 2 else None
+    if units is not None:
+        X, given = X.times(units), Gaussians(given.means * units, given.factors / units, given.offsets)
+    labels, (log_sum, mean) = np.empty(len(X), dtype=np.int32), np.empty((2, len(X)))
+    sums = (np.zeros(C), np.zeros((C, D)), np.zeros(given.factors.shape)) if moments else (None, None, None)
+    origin, threads = median_origin(given.means), resolve_threads(n_threads)
+    X.kernels.respond(X.core, *given, origin, weights, labels, log_sum, mean, *sums, None, threads)
+    counts, first, second = (np.empty(0), np.empty((0, D)), np.empty((0, D))) if sums[0] is None else sums
+    for found in (counts, first, second):
+        found *= unit
+    if units is not None:
+        first, second = first / units, second / np.square(units, dtype=np.float64)
+    return Responses(labels, log_sum, mean, counts, first, symmetric(second))
+
+
+def responsibilities(X: CoreRows, components: Gaussians, *, n_threads: int | None = None) -> NDArray[np.float64]:
+    """r_nc ∝ exp(−cost_nc/2) of every row over all components: (n, C)."""
+    given = check.gaussians(components, X)
+    labels, (log_sum, mean) = np.empty(len(X), dtype=np.int32), np.empty((2, len(X)))
+    out = np.empty((len(X), len(given.means)))
+    origin, threads = median_origin(given.means), resolve_threads(n_threads)
+    X.kernels.respond(X.core, *given, origin, None, labels, log_sum, mean, None, None, None, out, threads)
+    out /= out.sum(axis=1, keepdims=True)  # what single precision has left of the sum of 1
+    return out
+
+
+def respond_twin(
+    X: Floats,
+    means: Floats,
+    factors: Floats,
+    offsets: Floats,
+    origin: Floats,
+    sample_weight: NDArray | None,
+    labels: NDArray,
+    log_sum: NDArray,
+    mean: NDArray,
+    counts: NDArray | None,
+    first: NDArray | None,
+    second: NDArray | None,
+    responsibilities: NDArray | None,
+    n_threads: int,
+) -> None:
+    """By a table of rows and components."""
+    cost = costs_of(X, means, factors, offsets)
+    least = cost.min(axis=1, keepdims=True)
+    r = np.exp((least - cost) / 2)
+    total = r.sum(axis=1, keepdims=True)
+    r /= total
+    labels[:] = cost.astype(X.dtype).argmin(axis=1)
+    log_sum[:] = (np.log(total) - least / 2)[:, 0]
+    mean[:] = (r * np.where(r > 0, cost, 0)).sum(axis=1)
+    if responsibilities is not None:
+        responsibilities[:] = r
+    if counts is not None and first is not None and second is not None:
+        table_moments(X, means, r if sample_weight is None else sample_weight[:, None] * r, counts, first, second)

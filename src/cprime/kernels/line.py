@@ -1,0 +1,57 @@
+"""k-means in one dimension: where sorted values are cut into runs."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime._threads import resolve_threads
+from cprime.kernels import arguments as check
+from cprime.kernels.compiled import _core
+from cprime.kernels.measures import Floats
+
+
+def cut_line(
+    values: Floats, weights: Floats, n_clusters: int, *, n_threads: int | None = None, kernels: Any = _core
+) -> NDArray[np.int64]:
+    """Where the C runs of sorted values begin whose Σ_r Σ_{n∈r} w_n (x_n − mean_r)² is least; the first at 0.
+
+    values (n,) [data unit], rising    weights (n,) > 0    1 ≤ n_clusters ≤ n    ->  starts (C,) int64, rising
+    Time O(n log n) for each of some ten prices, 110 bytes a value, whatever C is.
+    """
+    values = check.vector(values, "values", np.size(values))
+    weights = check.vector(weights, "weights", len(values))
+    if not (np.isfinite(values).all() and (values[1:] > values[:-1]).all()):
+        raise ValueError("values must be finite and rise strictly")
+    if not (np.isfinite(weights) & (weights > 0)).all():
+        raise ValueError("weights must be > 0 and finite")
+    n_clusters = check.count(n_clusters, "n_clusters")
+    if n_clusters > len(values):
+        raise ValueError(f"n_clusters must be at most the number of values, {len(values)}, got {n_clusters}")
+    starts = np.empty(n_clusters, dtype=np.int64)
+    kernels.cut_line(values, weights, starts, resolve_threads(n_threads))
+    return starts
+
+
+def cut_line_twin(values: NDArray, weights: NDArray, starts: NDArray, n_threads: int) -> None:
+    """Dynamic programming over all pairs of places, O(C n²) time and O(n²) memory.
+
+    E_k(e) = min_b E_{k−1}(b) + cost(b, e), traced back from E_C(n)
+    """
+    n = len(values)
+    cost = np.full((n, n + 1), np.inf)
+    for begin in range(n):
+        x, w = values[begin:] - values[begin], weights[begin:]
+        mean = np.cumsum(w * x) / np.cumsum(w)
+        # A further value adds to the cost what it is away from the mean before times what it is from the mean after.
+        cost[begin, begin + 1 :] = np.cumsum(w * (x - np.append(0, mean[:-1])) * (x - mean))
+    least = np.append(0, np.full(n, np.inf))
+    begins = []
+    for _ in range(len(starts)):
+        total = least[:n, np.newaxis] + cost
+        begins.append(total.argmin(axis=0))
+        least = total.min(axis=0)
+    found = [n]
+    for begin in reversed(begins):
+        found.append(begin[found[-1]])
+    starts[:] = found[:0:-1]

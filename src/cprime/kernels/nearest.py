@@ -1,0 +1,52 @@
+"""The nearest of all components for every row: K(n) of Cor. 1 of [L], (9.2) of [B]."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime._threads import resolve_threads
+from cprime.kernels import arguments as check
+from cprime.kernels.arguments import CoreRows
+from cprime.kernels.measures import Floats, Measure, costs_of
+
+
+def nearest(
+    X: CoreRows,
+    components: Measure,
+    n_kept: int = 1,
+    *,
+    hint: NDArray[np.int32] | None = None,
+    n_threads: int | None = None,
+) -> tuple[NDArray[np.int32], Floats]:
+    """The `n_kept` components of least cost for every row, by (cost, id), and these costs.
+
+    components: centers (C, D), by squared distances [data unit²], or Gaussians
+    ->  kept (n, H) int32, costs (n, H) of X's dtype, from differences.
+    hint (n, H): components believed near, distinct in each row; it changes the time, never the result.
+    """
+    measure = check.measure(components, X)
+    C = len(measure[0])
+    n_kept = check.count(n_kept, "n_kept")
+    if n_kept > C:
+        raise ValueError(f"n_kept must be between 1 and the number of components, {C}, got {n_kept}")
+    shape = (len(X), n_kept)
+    if hint is not None:
+        hint = check.kept(hint, "hint", shape)
+    kept, costs = np.empty(shape, dtype=np.int32), np.empty(shape, dtype=X.dtype)
+    origin = median_origin(measure[0])
+    X.kernels.nearest(X.core, measure, origin, hint, kept, costs, resolve_threads(n_threads))
+    return kept, costs
+
+
+def nearest_twin(
+    X: Floats, measure: tuple, origin: Floats, hint: NDArray | None, kept: NDArray, costs: Floats, n_threads: int
+) -> None:
+    """The first of all costs, sorted."""
+    every = costs_of(X, *measure).astype(X.dtype)
+    kept[:] = np.argsort(every, axis=1, kind="stable")[:, : kept.shape[1]]
+    costs[:] = np.take_along_axis(every, kept, axis=1)
+
+
+def median_origin(centers: Floats) -> Floats:
+    """An origin that keeps products small, a function of the centres alone: their median, far ones having no say."""
+    sample = centers[:: -(-len(centers) // 256)]
+    return np.sort(sample, axis=0)[len(sample) // 2]

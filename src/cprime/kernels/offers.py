@@ -1,0 +1,63 @@
+"""The nearest of a few centers for rows in groups, each of which is offered centers of its own."""
+
+from copy import copy
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.kernels.measures import Floats
+from cprime.kernels.rows import Dense, Rows
+
+
+class Offer:
+    """Centres (C, D) of which each of g groups is offered some.
+
+    origins (g, D): a point amid each group, for precision    offered (g, m): ids of centres, −1 behind the last, at
+    least one in each
+    """
+
+    def __init__(self, origins: Floats, centers: Floats, offered: NDArray[np.int32]):
+        self.n_groups = len(origins)
+        self.offered = offered
+        self.places = np.concatenate([origins, centers])
+        self.lists = np.where(offered < 0, np.int32(-1), offered + np.int32(self.n_groups))
+        self.inside = np.ones(len(self.places), dtype=centers.dtype)
+        self.inside[: self.n_groups] = np.finfo(centers.dtype).max ** 0.5  # nobody stays at an origin
+
+    def moved(self, ids: NDArray[np.int32], centers: Floats) -> "Offer":
+        """The same where some of the centers are elsewhere."""
+        offer = copy(self)
+        offer.places = self.places.copy()
+        offer.places[self.n_groups + ids] = centers
+        return offer
+
+    def choose(self, X: Rows, group: NDArray[np.int32]) -> tuple[NDArray[np.int32], Floats]:
+        """For every row the nearest of the centres that its group is offered: ids (n,), squared distances (n,)."""
+        n_groups, centers = self.n_groups, self.places[self.n_groups :]
+        labels, distances = X.reassign(self.places, self.lists, group, self.inside, share=1.0)
+        stayed = labels < n_groups  # a row that lies on its origin goes where the origin would
+        if stayed.any():
+            used, place = np.unique(group[stayed], return_inverse=True)
+            no_lists = np.empty((len(centers), 0), dtype=np.int32)
+            found = Dense(self.places[used]).among(centers, no_lists, self.offered[used], 1)
+            labels[stayed] = n_groups + found.kept[place, 0]
+            distances[stayed] = X[stayed].own_distances(centers, labels[stayed] - np.int32(n_groups))
+        return labels - np.int32(n_groups), distances
+
+
+class OfferedCells:
+    """What `walks.CenterCells` does, for rows that keep one and of which the core packs no cells."""
+
+    def __init__(self, centers: Floats, begins: NDArray[np.int64]):
+        places = begins[:-1, np.newaxis] + np.arange(np.diff(begins).max(initial=1))
+        offered = np.where(places < begins[1:, np.newaxis], places, -1).astype(np.int32)
+        self._offer = Offer(centers[begins[:-1]], centers, offered)
+
+    def improve(
+        self, X: Rows, cells: NDArray[np.int32], least: Floats, kept: NDArray[np.int32], squares: Floats
+    ) -> None:
+        rows = np.flatnonzero((cells >= 0) & ~(least > np.sqrt(squares[:, 0])))
+        if len(rows):
+            there, squared = self._offer.choose(X[rows], cells[rows])
+            nearer = squared < squares[rows, 0]
+            kept[rows[nearer], 0], squares[rows[nearer], 0] = there[nearer], squared[nearer]

@@ -1,0 +1,73 @@
+"""Tables of components that points keep: the order by component, and what has changed; rows in another order."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime._threads import resolve_threads
+from cprime.kernels import arguments as check
+from cprime.kernels.arguments import CoreRows
+from cprime.kernels.compiled import _core
+from cprime.kernels.measures import Floats
+
+
+def grouped_order(
+    labels: NDArray[np.int32], n_components: int, *, n_threads: int | None = None, kernels: Any = _core
+) -> NDArray[np.int64]:
+    """The order that puts points of one component together, stable: a counting sort; labels (n,) int32 -> (n,)."""
+    labels = check.kept(labels, "labels", (np.size(labels),))
+    n_components = check.count(n_components, "n_components")
+    order = np.empty(len(labels), dtype=np.int64)
+    with check.naming(n_components, labels=(labels, 0)):
+        kernels.grouped_order(labels, n_components, order, resolve_threads(n_threads))
+    return order
+
+
+def grouped_order_twin(labels: NDArray, n_components: int, order: NDArray, n_threads: int) -> None:
+    """By a stable sort."""
+    check.inside(labels, 0, n_components)
+    order[:] = np.argsort(labels, kind="stable")
+
+
+def changed(
+    after: NDArray[np.int32],
+    before: NDArray[np.int32],
+    n_columns: int | None = None,
+    *,
+    n_threads: int | None = None,
+    kernels: Any = _core,
+) -> NDArray[np.bool_]:
+    """Which points do not keep what they have kept before: (n,).
+
+    after (n, H), before (n, H') int32    n_columns: how many are compared, None for all, which must be as many then
+    """
+    widths = check.width(after, "after"), check.width(before, "before")
+    after = check.kept(after, "after", (len(after), widths[0]))
+    before = check.kept(before, "before", (len(after), widths[0 if n_columns is None else 1]))
+    n_columns = widths[0] if n_columns is None else check.count(n_columns, "n_columns")
+    if n_columns > min(widths):
+        raise ValueError(f"n_columns must be at most {min(widths)}, the columns of both, got {n_columns}")
+    out = np.empty(len(after), dtype=bool)
+    kernels.changed(after, before, n_columns, out, resolve_threads(n_threads))
+    return out
+
+
+def changed_twin(after: NDArray, before: NDArray, n_columns: int, out: NDArray, n_threads: int) -> None:
+    """At once."""
+    out[:] = (after[:, :n_columns] != before[:, :n_columns]).any(axis=1)
+
+
+def gather(X: CoreRows, order: NDArray[np.int64], *, n_threads: int | None = None) -> Floats:
+    """The rows of an array in another order, by several threads: a C-contiguous copy (len(order), D)."""
+    order = check.positions(order, "order")
+    out = np.empty((len(order), X.shape[1]), dtype=X.dtype)
+    X.kernels.gather(X.core, order, out, resolve_threads(n_threads))
+    return out
+
+
+def gather_twin(X: Floats, order: NDArray, out: Floats, n_threads: int) -> None:
+    """As NumPy has it."""
+    if order.size and not (order.min() >= 0 and order.max() < len(X)):
+        raise ValueError("order has a row outside X")
+    out[:] = X[order]

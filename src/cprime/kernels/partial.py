@@ -1,0 +1,140 @@
+"""Partial E-steps in which the points of a component share their candidates: those of its list [F Alg. 1, 2]."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime._threads import resolve_threads
+from cprime.kernels import arguments as check
+from cprime.kernels.among import among_twin
+from cprime.kernels.arguments import CoreRows
+from cprime.kernels.measures import Floats, Measure, costs_of
+
+SEGMENT = 2048  # points of one component that `reassign` limits together
+
+
+def reassign(
+    X: CoreRows,
+    centers: Floats,
+    lists: NDArray[np.int32],
+    labels: NDArray[np.int32],
+    inside: Floats | None = None,
+    outside: Floats | None = None,
+    share: float = 0.25,
+    active: NDArray[np.bool_] | None = None,
+    known: Floats | None = None,
+    *,
+    n_threads: int | None = None,
+) -> tuple[NDArray[np.int32], Floats]:
+    """C′ = 1: every point compares its component with that one's neighbours.
+
+    A point of component c moves to the neighbour b of least outside_b ‖x − μ_b‖², the earliest of several, if that is
+    less than inside_c ‖x − μ_c‖². Some go although ‖x − μ_b‖ ≥ ‖x − μ_c‖, for the factors' sake: of each 2048 points of
+    c, in the order of X, these are at most max(1, ⌊share · size⌋), those of greatest difference, the earliest of
+    several; the others stay. The factors tell what one point's move does to J, not what many at once do.
+
+    centers (C, D), lists (C, G) int32: neighbours without the component itself, −1 behind the last,
+    labels (n,) int32, inside and outside (C,) >= 0 or None for ones  ->  labels (n,) int32, squared distances (n,).
+    active (C,) bool: only points of these components are visited; the others stay, at their `known` distances (n,).
+    lists may be of the first components only, where the points are in these.
+    """
+    centers = check.centers(centers, X)
+    lists = check.kept(lists, "lists", (min(len(lists), len(centers)), check.width(lists, "lists")))
+    labels = check.kept(labels, "labels", (len(X),))
+    inside, outside = (
+        None if factor is None else check.factor(factor, name, X, len(centers))
+        for factor, name in ((inside, "inside"), (outside, "outside"))
+    )
+    if not 0 <= share <= 1:
+        raise ValueError(f"share must be between 0 and 1, got {share!r}")
+    threads = resolve_threads(n_threads)
+    if active is None:
+        mask, out, distances = None, np.empty_like(labels), np.empty(len(X), dtype=X.dtype)
+    else:
+        if known is None or known.shape != (len(X),):
+            came = None if known is None else known.shape
+            raise ValueError(f"known must have shape ({len(X)},) where active is given, got {came}")
+        if np.shape(active) != (len(centers),):
+            raise ValueError(f"active must have shape ({len(centers)},), got {np.shape(active)}")
+        mask = check.contiguous(active, bool).view(np.uint8)
+        out, distances = labels.copy(), np.array(known, dtype=X.dtype)
+    with check.naming(len(centers), lists=(lists, -1)), check.naming(len(lists), labels=(labels, 0)):
+        X.kernels.reassign(X.core, centers, lists, inside, outside, share, mask, labels, out, distances, threads)
+    return out, distances
+
+
+def own_distances(X: CoreRows, centers: Floats, labels: NDArray[np.int32], *, n_threads: int | None = None) -> Floats:
+    """‖x_n − μ_c‖² for c = labels[n]: (n,) of X's dtype [data unit²]."""
+    return reassign(X, centers, np.empty((len(centers), 0), dtype=np.int32), labels, n_threads=n_threads)[1]
+
+
+def reassign_twin(
+    X: Floats,
+    centers: Floats,
+    lists: NDArray,
+    inside: Floats | None,
+    outside: Floats | None,
+    share: float,
+    active: NDArray | None,
+    labels: NDArray,
+    new_labels: NDArray,
+    distances: Floats,
+    n_threads: int,
+) -> None:
+    """Component by component, and in each segment by segment."""
+    C = len(centers)
+    check.inside(lists, -1, C)
+    check.inside(labels, 0, len(lists))
+    stay = np.ones(C) if inside is None else inside.astype(np.float64)
+    go = np.ones(C) if outside is None else outside.astype(np.float64)
+    for c in range(len(lists)) if active is None else np.flatnonzero(active):
+        members = np.flatnonzero(labels == c)
+        end = np.append(np.flatnonzero(lists[c] == -1), lists.shape[1])[0]
+        offered = np.append(c, lists[c, :end])
+        for first in range(0, len(members), SEGMENT):
+            points = members[first : first + SEGMENT]
+            squared = costs_of(X[points], centers[offered])
+            score = squared * np.append(stay[c], go[offered[1:]])
+            best = score.argmin(axis=1)
+            row = np.arange(len(points))
+            gain = score[:, 0] - score[row, best]
+            farther = np.flatnonzero((gain > 0) & (squared[row, best] >= squared[:, 0]))
+            order = farther[np.argsort(-gain[farther], kind="stable")]
+            best[order[max(1, int(share * len(points))) :]] = 0
+            new_labels[points] = offered[best]
+            distances[points] = squared[row, best]
+
+
+def keep(
+    X: CoreRows,
+    components: Measure,
+    lists: NDArray[np.int32],
+    previous: NDArray[np.int32],
+    n_kept: int,
+    *,
+    n_threads: int | None = None,
+) -> tuple[NDArray[np.int32], Floats]:
+    """C′ >= 1: the `n_kept` of least cost in G(n) = K(n) ∪ G_c, c the first in K(n).
+
+    components: centers (C, D) or Gaussians    lists (C, G) int32: neighbours without the component itself, −1 behind
+    the last    previous (n, H′) int32: K(n), best first, −1 is no component
+    ->  kept (n, H) int32 by (cost, id), −1 where G(n) is smaller, costs (n, H), infinite there.
+    """
+    measure = check.measure(components, X)
+    C, n_kept = len(measure[0]), check.count(n_kept, "n_kept")
+    lists = check.kept(lists, "lists", (C, check.width(lists, "lists")))
+    previous = check.kept(previous, "previous", (len(X), max(1, check.width(previous, "previous"))))
+    kept, costs = np.empty((len(X), n_kept), dtype=np.int32), np.empty((len(X), n_kept), dtype=X.dtype)
+    with check.naming(C, lists=(lists, -1), previous=(previous, -1)), check.naming(C, previous=(previous[:, :1], 0)):
+        X.kernels.keep(X.core, measure, lists, previous, kept, costs, resolve_threads(n_threads))
+    return kept, costs
+
+
+def keep_twin(
+    X: Floats, measure: tuple, lists: NDArray, previous: NDArray, kept: NDArray, costs: Floats, n_threads: int
+) -> None:
+    """A search among what each row keeps and the list of the first of that."""
+    check.inside(lists, -1, len(lists))
+    check.inside(previous[:, 0], 0, len(lists))
+    offered = np.where(np.minimum.accumulate(lists >= 0, axis=1), lists, np.int32(-1))[previous[:, 0]]
+    counts, no_lists = np.empty(len(X), dtype=np.int32), np.empty((len(lists), 0), dtype=np.int32)
+    among_twin(X, measure, no_lists, previous, offered, kept, costs, counts, False, None, n_threads)

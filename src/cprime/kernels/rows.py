@@ -1,0 +1,258 @@
+"""Rows of numbers and what kernels do with them: `Rows` are the verbs, `Dense` those of arrays, compiled.
+
+Whoever has rows asks them, and never what they are made of. A further kind is one more class with these verbs; one that
+the core reads itself is a `CoreTable` with another `core`.
+"""
+
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+from cprime.kernels import arguments as check
+from cprime.kernels.among import Found, among
+from cprime.kernels.arguments import CoreRows
+from cprime.kernels.bounds import Bounds, Moves, nearest_bounded
+from cprime.kernels.compiled import _core
+from cprime.kernels.distances import distances, extent, products
+from cprime.kernels.exact import Expectation, Responses, expect_all, log_sum_exp, respond, responsibilities
+from cprime.kernels.measures import Floats, Gaussians, Measure
+from cprime.kernels.nearest import nearest
+from cprime.kernels.order import gather
+from cprime.kernels.partial import keep, own_distances, reassign
+from cprime.kernels.sampling import spread_out
+from cprime.kernels.sums import accumulate, along, moments
+from cprime.kernels.walks import CenterCells, Walked, walk
+
+Ids = NDArray[np.int32]
+Doubles = NDArray[np.float64]
+
+
+class Rows(CoreRows, Protocol):
+    """n rows of D numbers; what a verb means, and its arguments, are said where its kernel is, in the file named."""
+
+    # Makes of centers (C, D) and of where their cells begin what `walks.CenterCells` is, for rows of this kind.
+    Cells: ClassVar[Any]
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def given(self) -> Any:
+        """The rows as users know them."""
+        ...
+
+    def not_finite(self) -> tuple[int, int, Any] | None:
+        """Row, column and value of the first number that is not finite; None where all are."""
+        ...
+
+    def divided(self, lengths: Doubles) -> Self:
+        """Every row divided by a number of its own (n,), in the same dtype."""
+        ...
+
+    def widened(self) -> Self:
+        """The rows with one more column, of zeros."""
+        ...
+
+    def squares(self) -> Doubles:
+        """‖x_n‖² of every row: (n,)."""
+        ...
+
+    def projected(self, direction: Doubles, origin: Doubles | None = None) -> NDArray:
+        """x_n·v of every row along one direction (D,), or (x_n − origin)·v: (n,)."""
+        ...
+
+    def principal(self, weights: Doubles, mean: Doubles) -> tuple[float, Doubles]:
+        """The greatest eigenvalue of the covariance about the mean (D,), and its direction (D,), of either sign.
+
+        weights (n,): of the rows, all positive
+        """
+        ...
+
+    def nearest(
+        self, components: Measure, n_kept: int = 1, *, hint: Ids | None = None, n_threads: int | None = None
+    ) -> tuple[Ids, Floats]: ...
+    def nearest_bounded(
+        self, centers: Floats, bounds: Bounds, moves: Moves, *, n_threads: int | None = None
+    ) -> tuple[Floats, int]: ...
+    def reassign(
+        self,
+        centers: Floats,
+        lists: Ids,
+        labels: Ids,
+        inside: Floats | None = None,
+        outside: Floats | None = None,
+        share: float = 0.25,
+        active: NDArray[np.bool_] | None = None,
+        known: Floats | None = None,
+        *,
+        n_threads: int | None = None,
+    ) -> tuple[Ids, Floats]: ...
+    def own_distances(self, centers: Floats, labels: Ids, *, n_threads: int | None = None) -> Floats: ...
+    def keep(
+        self, components: Measure, lists: Ids, previous: Ids, n_kept: int, *, n_threads: int | None = None
+    ) -> tuple[Ids, Floats]: ...
+    def among(
+        self,
+        components: Measure,
+        lists: Ids,
+        previous: Ids,
+        n_kept: int,
+        extra: Ids | None = None,
+        *,
+        evidence: bool = False,
+        sample_weight: Floats | None = None,
+        n_threads: int | None = None,
+    ) -> Found: ...
+    def walk(self, centers: Floats, lists: Ids, starts: Ids, width: int, *, n_threads: int | None = None) -> Walked: ...
+    def distances(
+        self,
+        candidates: Floats,
+        current: Floats | None = None,
+        *,
+        out: Floats | None = None,
+        n_threads: int | None = None,
+    ) -> Floats: ...
+    def extent(self, origin: Floats | None = None, *, n_threads: int | None = None) -> tuple[float, float]: ...
+    def products(self, B: Floats, shift: Floats | None = None, *, n_threads: int | None = None) -> Floats: ...
+    def accumulate(
+        self,
+        kept: Ids,
+        responsibilities: Doubles | None = None,
+        sample_weight: Floats | None = None,
+        *,
+        n_components: int,
+        rows: NDArray[np.int64] | None = None,
+        onto: Doubles | None = None,
+        n_threads: int | None = None,
+    ) -> tuple[Doubles, Doubles]: ...
+    def moments(
+        self,
+        means: Floats,
+        kept: Ids,
+        responsibilities: Doubles | None = None,
+        sample_weight: Floats | None = None,
+        *,
+        full: bool,
+        n_threads: int | None = None,
+    ) -> tuple[Doubles, Doubles, Doubles]: ...
+    def along(self, centers: Floats, directions: Floats, labels: Ids, *, n_threads: int | None = None) -> Doubles: ...
+    def spread_out(
+        self,
+        offsets: NDArray[np.int64],
+        weights: Doubles,
+        n_chosen: NDArray[np.int64],
+        uniform: Doubles,
+        *,
+        n_threads: int | None = None,
+    ) -> NDArray[np.int64]: ...
+    def expect_all(
+        self,
+        centers: Floats,
+        variance: float,
+        sample_weight: Floats | None = None,
+        *,
+        n_threads: int | None = None,
+    ) -> Expectation: ...
+    def log_sum_exp(self, centers: Floats, variance: float, *, n_threads: int | None = None) -> Doubles: ...
+    def respond(
+        self,
+        components: Gaussians,
+        sample_weight: Floats | None = None,
+        *,
+        moments: bool = True,
+        n_threads: int | None = None,
+    ) -> Responses: ...
+    def responsibilities(self, components: Gaussians, *, n_threads: int | None = None) -> Doubles: ...
+
+
+class CoreTable:
+    """The verbs of rows that kernels serve; a subclass says what these take and which they are."""
+
+    nearest = nearest
+    nearest_bounded = nearest_bounded
+    reassign = reassign
+    own_distances = own_distances
+    keep = keep
+    among = among
+    walk = walk
+    distances = distances
+    extent = extent
+    products = products
+    accumulate = accumulate
+    moments = moments
+    along = along
+    spread_out = spread_out
+    expect_all = expect_all
+    log_sum_exp = log_sum_exp
+    respond = respond
+    responsibilities = responsibilities
+
+
+class Dense(CoreTable):
+    """Rows of an array of float32 or float64: C order, or any strides between rows."""
+
+    kernels: ClassVar[Any] = _core
+    Cells: ClassVar[Any] = CenterCells
+
+    def __init__(self, array: Floats):
+        self.array = check.matrix(array, "X")
+
+    @property
+    def core(self) -> Floats:
+        return self.array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.array.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.array.dtype
+
+    @property
+    def nbytes(self) -> int:
+        return self.array.nbytes
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __getitem__(self, rows: slice | NDArray, /) -> Self:
+        if isinstance(rows, slice):
+            return type(self)(self.array[rows])
+        return type(self)(gather(self, np.flatnonzero(rows) if rows.dtype == bool else rows))
+
+    def dense(self) -> Floats:
+        return np.ascontiguousarray(self.array)
+
+    def given(self) -> Any:
+        return self.array
+
+    def not_finite(self) -> tuple[int, int, Any] | None:
+        bad = ~np.isfinite(self.array)
+        if not bad.any():
+            return None
+        row, column = (int(i) for i in np.unravel_index(bad.argmax(), bad.shape))
+        return row, column, self.array[row, column]
+
+    def divided(self, lengths: Doubles) -> Self:
+        return type(self)(np.divide(self.array, lengths[:, np.newaxis], dtype=self.dtype, casting="same_kind"))
+
+    def times(self, factors: Floats) -> Self:
+        return type(self)(self.array * factors)
+
+    def widened(self) -> Self:
+        return type(self)(np.column_stack([self.array, np.zeros(len(self), dtype=self.dtype)]))
+
+    def squares(self) -> Doubles:
+        return np.einsum("ij,ij->i", self.array, self.array, dtype=np.float64)
+
+    def projected(self, direction: Doubles, origin: Doubles | None = None) -> NDArray:
+        return np.einsum("nd,d->n", self.array if origin is None else self.array - origin, direction)
+
+    def principal(self, weights: Doubles, mean: Doubles) -> tuple[float, Doubles]:
+        centered = self.array - mean
+        covariance = np.einsum("n,nd,ne->de", weights, centered, centered, optimize=True) / weights.sum()
+        last = len(covariance) - 1
+        variances, directions = eigh(covariance, subset_by_index=[last, last])
+        return float(variances[0]), directions[:, 0]

@@ -1,0 +1,229 @@
+"""Sums over what points keep: what M-steps need, (6) of [L]."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime._threads import resolve_threads
+from cprime.kernels import arguments as check
+from cprime.kernels.arguments import CoreRows
+from cprime.kernels.compiled import _core
+from cprime.kernels.measures import Floats
+
+_SMALL, _SOME_ROWS = 2.0**-30, 64
+
+
+def accumulate(
+    X: CoreRows,
+    kept: NDArray[np.int32],
+    responsibilities: NDArray[np.float64] | None = None,
+    sample_weight: Floats | None = None,
+    *,
+    n_components: int,
+    rows: NDArray[np.int64] | None = None,
+    onto: NDArray[np.float64] | None = None,
+    n_threads: int | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Sufficient statistics of the kept components: N_c = Σ_n w_n q_nc (C,) and S_c = Σ_n w_n q_nc x_n (C, D), float64.
+
+    kept (n, H) int32    responsibilities (n, H), of any sign, or None for ones, which needs H = 1
+    rows (n,): the rows of X and of sample_weight that are meant; None is all of them.
+    onto (C, D) float64: what S_c is added to, in place.
+    """
+    if rows is not None:
+        rows = check.positions(rows, "rows")
+    kept = check.kept(kept, "kept", (len(X) if rows is None else len(rows), check.width(kept, "kept")))
+    if responsibilities is None:
+        if kept.shape[1] != 1:
+            raise ValueError(f"responsibilities are needed where more than one component is kept, got {kept.shape[1]}")
+    else:
+        responsibilities = check.responsibilities(responsibilities, kept)
+    n_components = check.count(n_components, "n_components")
+    counts = np.empty(n_components)
+    sums = np.empty((n_components, X.shape[1])) if onto is None else check.sums(onto, "onto", n_components, X)
+    weights, threads = check.weights(sample_weight, len(X)), resolve_threads(n_threads)
+    X.kernels.accumulate(X.core, kept, responsibilities, weights, rows, counts, sums, onto is not None, threads)
+    return counts, sums
+
+
+def accumulate_twin(
+    X: Floats,
+    kept: NDArray,
+    responsibilities: NDArray | None,
+    sample_weight: NDArray | None,
+    rows: NDArray | None,
+    counts: NDArray,
+    sums: NDArray,
+    onto: bool,
+    n_threads: int,
+) -> None:
+    """Column by column of what is kept."""
+    weights = np.ones(len(X)) if sample_weight is None else sample_weight
+    if rows is not None:
+        if rows.size and not (rows.min() >= 0 and rows.max() < len(X)):
+            raise ValueError("rows has a row outside X")
+        X, weights = X[rows], weights[rows]
+    if kept.size and not (kept.min() >= 0 and kept.max() < len(counts)):
+        raise ValueError("kept has a component outside its range")
+    counts[:] = 0
+    if not onto:
+        sums[:] = 0
+    for h in range(kept.shape[1]):
+        mass = weights if responsibilities is None else responsibilities[:, h] * weights
+        np.add.at(counts, kept[:, h], mass)
+        np.add.at(sums, kept[:, h], mass[:, None] * X.astype(np.float64))
+
+
+def moments(
+    X: CoreRows,
+    means: Floats,
+    kept: NDArray[np.int32],
+    responsibilities: NDArray[np.float64] | None = None,
+    sample_weight: Floats | None = None,
+    *,
+    full: bool,
+    n_threads: int | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Sums over the kept components about given means, with weights w_n q_nc: counts (C,), first and second moments.
+
+    kept (n, H) int32, repetitions allowed    responsibilities (n, H), of any sign, or None for ones
+    ->    Σ w q (C,), Σ w q (x − μ_c) (C, D), and Σ w q (x − μ_c)² (C, D) or, if `full`, Σ w q (x − μ_c)(x − μ_c)ᵀ
+    (C, D, D), all float64.
+    """
+    means = check.matrix(means, "means", X)
+    if not len(means):
+        raise ValueError("means must have at least one row, got none")
+    kept = check.kept(kept, "kept", (len(X), check.width(kept, "kept")))
+    if responsibilities is not None:
+        responsibilities = check.responsibilities(responsibilities, kept)
+    weights = check.weights(sample_weight, len(X))
+    units = None if full else small_units(X, means)
+    if units is not None:
+        X, means = X.times(units), means * units
+    C, D = means.shape
+    sums = np.zeros(C), np.zeros((C, D)), np.zeros((C, D, D) if full else (C, D))
+    with check.naming(C, kept=(kept, 0)):
+        X.kernels.moments(X.core, means, kept, responsibilities, weights, *sums, resolve_threads(n_threads))
+    if units is not None:
+        return sums[0], sums[1] / units, sums[2] / np.square(units, dtype=np.float64)
+    return sums[0], sums[1], symmetric(sums[2])
+
+
+def moments_twin(
+    X: Floats,
+    means: Floats,
+    kept: NDArray,
+    responsibilities: NDArray | None,
+    sample_weight: NDArray | None,
+    counts: NDArray,
+    first: NDArray,
+    second: NDArray,
+    n_threads: int,
+) -> None:
+    """By a table of rows and components."""
+    check.inside(kept, 0, len(means))
+    w = np.zeros((len(X), len(means)))
+    for h in range(kept.shape[1]):
+        w[np.arange(len(X)), kept[:, h]] += 1 if responsibilities is None else responsibilities[:, h]
+    table_moments(X, means, w if sample_weight is None else sample_weight[:, None] * w, counts, first, second)
+
+
+def table_moments(X: Floats, means: Floats, w: NDArray, counts: NDArray, first: NDArray, second: NDArray) -> None:
+    """Moments about the means of points with weights w (n, C), added to counts (C,), first (C, D) and second."""
+    rows = np.ascontiguousarray(X, dtype=np.float64)
+    counts += w.sum(axis=0)
+    for c, mean in enumerate(means.astype(np.float64)):
+        d = rows - mean
+        first[c] += w[:, c] @ d
+        second[c] += w[:, c] @ np.square(d) if second.ndim == 2 else (w[:, c, None] * d).T @ d
+
+
+def small_units(X: CoreRows, means: Floats) -> Floats | None:
+    """Powers of two (D,) by which to multiply columns whose numbers, by the means and some rows, are so small that
+    float32 does not hold their squares; None where there are none.
+    """
+    if X.dtype != np.float32:
+        return None
+    some = X[:: max(1, len(X) // _SOME_ROWS)].dense()
+    largest = np.maximum(np.abs(means).max(axis=0), np.abs(some).max(axis=0, initial=0))
+    small = (largest > 0) & (largest < _SMALL)
+    if not small.any():
+        return None
+    return np.ldexp(np.float32(1), np.where(small, -np.frexp(largest)[1], 0))
+
+
+def symmetric(second: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mirrors the lower triangles of (C, D, D) in place; leaves (C, D) as it is."""
+    if second.ndim == 3:
+        for k in range(second.shape[1]):
+            second[:, k, k + 1 :] = second[:, k + 1 :, k]
+    return second
+
+
+def along(
+    X: CoreRows,
+    centers: Floats,
+    directions: Floats,
+    labels: NDArray[np.int32],
+    *,
+    n_threads: int | None = None,
+) -> NDArray[np.float64]:
+    """How far each point lies along a direction of its component: (x_n − m_c)·v_c for c = labels[n], (n,).
+
+    centers (C, D), directions (C, D), labels (n,) int32
+    """
+    centers, directions = check.centers(centers, X), check.matrix(directions, "directions", X)
+    if len(directions) != len(centers):
+        raise ValueError(f"directions must have shape {centers.shape}, got {directions.shape}")
+    labels = check.kept(labels, "labels", (len(X),))
+    out = np.empty(len(X))
+    with check.naming(len(centers), labels=(labels, 0)):
+        X.kernels.along(X.core, centers, directions, labels, out, resolve_threads(n_threads))
+    return out
+
+
+def along_twin(X: Floats, centers: Floats, directions: Floats, labels: NDArray, out: NDArray, n_threads: int) -> None:
+    """Of differences."""
+    check.inside(labels, 0, len(centers))
+    differences = X.astype(np.float64) - centers.astype(np.float64)[labels]
+    out[:] = np.einsum("nd,nd->n", differences, directions.astype(np.float64)[labels])
+
+
+def means(
+    counts: NDArray[np.float64],
+    sums: NDArray[np.float64],
+    centers: Floats,
+    origin: NDArray[np.float64] | None = None,
+    *,
+    n_threads: int | None = None,
+    kernels: Any = _core,
+) -> tuple[Floats, NDArray[np.float64]]:
+    """S_c / N_c in the dtype of the centres (C, D), and its squared distance to the old centre, or to `origin`, (C,).
+
+    counts (C,), sums (C, D), centers (C, D), origin (D,)    A component without points stays where it is. The
+    distances are of what is not yet rounded to the dtype.
+    """
+    centers = check.contiguous(check.matrix(centers, "centers"))
+    sums = check.sums(sums, "sums", len(centers), centers)
+    counts = check.vector(counts, "counts", len(centers))
+    origin = None if origin is None else check.vector(origin, "origin", centers.shape[1])
+    out, squares = np.empty_like(centers), np.empty(len(centers))
+    kernels.means(counts, sums, centers, origin, out, squares, resolve_threads(n_threads))
+    return out, squares
+
+
+def means_twin(
+    counts: NDArray,
+    sums: NDArray,
+    centers: Floats,
+    origin: NDArray | None,
+    out: Floats,
+    squares: NDArray,
+    n_threads: int,
+) -> None:
+    """At once."""
+    held = counts > 0
+    new = np.where(held[:, None], sums / np.where(held, counts, 1)[:, None], centers)
+    out[:] = new.astype(centers.dtype)
+    squares[:] = np.square(new - (centers if origin is None else origin)).sum(axis=1)

@@ -1,0 +1,42 @@
+"""Every kernel as a function of rows, arrays or others, compiled or by its twin: for contracts that both must keep."""
+
+from types import ModuleType
+
+from cprime import kernels
+from cprime.kernels import CenterCells, Dense, SparseRows, order
+from cprime.kernels.reference import TWINS, Reference
+
+ROWLESS = ("posterior", "potentials", "means", "thin", "grouped_order", "changed", "cut_line")
+
+
+def calls(kind, table):
+    """A module of functions: `nearest(X, centers, …)` and the like, by rows of this kind; table: of what needs none."""
+    module = ModuleType(kind.__name__.lower())
+
+    def verb(name):
+        return lambda X, *args, **kwargs: getattr(X if isinstance(X, SparseRows) else kind(X), name)(*args, **kwargs)
+
+    def rowless(name):
+        return lambda *args, **kwargs: getattr(kernels, name)(*args, kernels=table, **kwargs)
+
+    def cells(*args, **kwargs):
+        return CenterCells(*args, kernels=table, **kwargs)
+
+    for name in VERBS:
+        setattr(module, name, verb(name))
+    for name in ROWLESS:
+        setattr(module, name, rowless(name))
+
+    def gather(X, order_, n_threads=None):
+        return order.gather(kind(X), order_, n_threads=n_threads)
+
+    module.gather = gather
+    module.CenterCells = cells
+    module.__getattr__ = lambda name: getattr(kernels, name)
+    return module
+
+
+VERBS = tuple(name for name, value in vars(kernels.rows.CoreTable).items() if callable(value) and name[0] != "_")
+VERBS += ("squares", "projected", "principal")
+native = calls(Dense, Dense.kernels)
+reference = calls(Reference, TWINS)

@@ -1,0 +1,366 @@
+"""What follows from a pass: parameters, whether it counts, and when a run is at its end."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from em_data import KEY, C, D, block, kept, model, points, squares
+
+from cprime.block import Kept
+from cprime.em import (
+    EM,
+    Accept,
+    DrawFromAll,
+    End,
+    EStep,
+    ExactEStep,
+    Exchange,
+    Final,
+    Hard,
+    Lloyd,
+    MixtureSettings,
+    Settings,
+    Soft,
+    Undo,
+    Warmup,
+    Win,
+    hard_free_energy,
+)
+from cprime.em.k_means import Lazy, Movers, Progress, _all_sums, exchange_factors
+from cprime.execution import local
+from cprime.model import Diag, Scatter, TiedSpherical
+from cprime.search import Full, SearchStats
+
+LOOK = Full().look(None, model().components(), KEY)
+RUNNING = Progress(n_steps=3, stepped=True)
+
+
+def pass_of(parameters=None, n_moved=5, n_changed=None, X=None, weight=None):
+    """Totals of a k-means pass over the points, as if some had moved; the data, on which points keep their winners."""
+    data = local(points() if X is None else X, weight)
+    totals = data.each(Win(parameters or model(), LOOK))
+    data.commit()
+    tally = replace(totals.tally, n_moved=n_moved, n_changed=n_moved if n_changed is None else n_changed)
+    return replace(totals, tally=tally), data
+
+
+def lloyd(X, centers):
+    """Means of the nearest points, and Σ ‖x − mean‖²."""
+    labels = squares(X, centers).argmin(axis=1)
+    means = np.array([X[labels == c].mean(axis=0) for c in range(len(centers))])
+    return means, np.square(X - means[labels]).sum()
+
+
+def test_a_step_of_k_means_is_lloyds():
+    totals, data = pass_of()
+    step = Lloyd(Settings(10, 1e-3), RUNNING).judge(model(), totals, data)
+    X, (means, after) = points(), lloyd(points(), model().centers)
+    J = squares(X, model().centers).min(axis=1).sum()
+    np.testing.assert_allclose(step.model.centers, means)
+    assert step.model.variance == pytest.approx(after / X.size)
+    assert pytest.approx(J) == step.error
+    assert step.bound == pytest.approx(-D / 2 * np.log(2 * np.pi * np.e * J / X.size) - np.log(C))
+    assert (step.end, step.n_relocated, step.then) == (None, 0, None)
+    progress = step.stage.progress
+    assert (progress.last, progress.n_steps, progress.stepped) == (step.error, 4, True)
+    assert (progress.n_weighted, progress.few) == (60, True)
+    for name in ("counts", "peak"):
+        np.testing.assert_array_equal(getattr(progress, name), totals.moments.counts)
+    np.testing.assert_array_equal(step.counts, totals.moments.counts)
+    np.testing.assert_array_equal(progress.sums, totals.moments.sums)
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_a_pass_before_the_first_step_changes_the_variance_alone(n):
+    totals, data = pass_of()
+    first = Lloyd(Settings(10, 1e-3))
+    step = Warmup(n, first).judge(model(), totals, data)
+    assert step.model.variance == pytest.approx(totals.moments.error / 180)
+    np.testing.assert_array_equal(step.model.centers, model().centers)
+    assert step.stage == (first if n == 1 else Warmup(1, first))
+    assert step.bound == pytest.approx(hard_free_energy(model(), step.error, 60.0))
+    assert totals.moments.error == step.error
+
+
+@pytest.mark.parametrize(("relative", "converged"), [(0.0009, True), (0.0011, False), (0.5, False)])
+@pytest.mark.parametrize("side", [-1, 1])
+def test_it_ends_where_j_has_changed_by_no_more_than_tol_of_it(relative, converged, side):
+    totals, data = pass_of()
+    before = replace(RUNNING, last=totals.moments.error * (1 + side * relative))
+    step = Lloyd(Settings(10, 1e-3), before).judge(model(), totals, data)
+    assert step.end == (End.CONVERGED if converged else None)
+    assert isinstance(step.stage, Final) == converged  # the M-step has changed the centers
+
+
+def test_it_ends_where_nothing_has_moved_since_a_step():
+    for stepped in (False, True):
+        totals, data = pass_of(n_moved=0, n_changed=1)
+        step = Lloyd(Settings(10, 0.0), Progress(stepped=stepped)).judge(model(), totals, data)
+        assert step.end == (End.CONVERGED if stepped else None)
+        assert (step.stage.of if stepped else step.stage).progress.stepped
+        totals, data = pass_of(n_moved=1)
+        assert Lloyd(Settings(10, 0.0), Progress(stepped=stepped)).judge(model(), totals, data).end is None
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.5])
+def test_no_change_at_all_needs_no_step_and_no_further_pass_unless_points_linger(epsilon):
+    totals, data = pass_of(n_moved=0)
+    step = Lloyd(Settings(10, 0.0, epsilon), RUNNING).judge(model(), totals, data)
+    np.testing.assert_array_equal(step.model.centers, model().centers)
+    assert step.end == End.CONVERGED
+    assert (step.stage is None) == (epsilon == 0)
+    assert Lloyd(Settings(10, 0.0)).judge(model(), totals, data).end is None
+
+
+@pytest.mark.parametrize("n_steps", [8, 9, 10])
+def test_it_is_done_with_the_last_step_that_is_allowed(n_steps):
+    totals, data = pass_of()
+    step = Lloyd(Settings(10, 0.0), replace(RUNNING, n_steps=n_steps)).judge(model(), totals, data)
+    assert step.end == (End.MAX_ITER if n_steps >= 9 else None)
+
+
+def test_points_on_their_centers_have_no_relative_change():
+    X = np.repeat(points(C), 3, axis=0)
+    centers = TiedSpherical(points(C), 1.0, 1e-20)
+    totals, data = pass_of(centers, X=X)
+    assert totals.moments.error == 0
+    for last, tol, converged in ((0.0, 1e-3, True), (0.9, 0.8, False), (0.9, 0.95, True)):
+        step = Lloyd(Settings(10, tol), Progress(last=last, stepped=True)).judge(centers, totals, data)
+        assert (step.end == End.CONVERGED) == converged
+
+
+def test_what_a_pass_of_k_means_is():
+    few, many = Progress(sums=np.zeros((C, D)), few=True), Progress(sums=np.zeros((C, D)))
+    for progress, incremental, follow in ((few, True, True), (few, False, False), (many, True, False)):
+        stage = Lloyd(Settings(10, 0.0, 0.25, incremental=incremental), progress)
+        assert stage.propose(model(), LOOK, KEY).follow is follow
+    assert Lloyd(Settings(10, 0.0, incremental=True), Progress(few=True)).propose(model(), LOOK, KEY).follow is False
+    lazy = Lloyd(Settings(10, 0.0, 0.25), few)
+    assert lazy.propose(model(), LOOK, KEY).look == Lazy(LOOK, 0.25)
+    assert lazy.final(model(), LOOK, KEY).look is LOOK
+    assert Final(lazy, End.MAX_ITER).propose(model(), LOOK, KEY).look is LOOK
+    found = Kept(np.zeros((2, 1), np.int32))
+    assert lazy.certified(model(), found) == (found, None)
+
+
+@pytest.mark.parametrize(("n_moved", "few"), [(15, True), (16, False)])
+def test_sums_are_corrected_while_a_quarter_of_the_points_move_at_most(n_moved, few):
+    totals, data = pass_of(n_moved=n_moved)
+    assert Lloyd(Settings(10, 0.0), RUNNING).judge(model(), totals, data).stage.progress.few is few
+
+
+def corrected(peaks, wrong=7.0):
+    """The sums after a pass of movers, from sums of before that are wrong by a number everywhere."""
+    totals, data = pass_of()
+    counts, sums = totals.moments.counts, totals.moments.sums
+    moved = np.array([1, 3], np.int32), np.ones((2, D))
+    before = sums + wrong
+    before[moved[0]] -= 1
+    progress = Progress(stepped=True, counts=counts, sums=before, peak=peaks(counts))
+    totals = replace(totals, moments=replace(totals.moments, sums=Movers(*moved)))
+    kept_sums = before.copy()
+    step = Lloyd(Settings(10, 0.0), progress).judge(model(), totals, data)
+    np.testing.assert_array_equal(before, kept_sums)
+    return step.stage.progress, sums, counts
+
+
+def test_movers_are_added_to_the_sums_of_before():
+    progress, sums, counts = corrected(lambda counts: 64 * counts)
+    np.testing.assert_allclose(progress.sums, sums + 7)
+    np.testing.assert_array_equal(progress.peak, 64 * counts)
+    progress, sums, counts = corrected(lambda counts: counts / 2)
+    np.testing.assert_array_equal(progress.peak, counts)
+
+
+def test_sums_are_made_anew_where_a_component_has_lost_nearly_all():
+    progress, sums, counts = corrected(lambda counts: np.where(np.arange(C) == 2, 65 * counts, counts))
+    np.testing.assert_allclose(progress.sums, sums, rtol=1e-12)
+    np.testing.assert_array_equal(progress.peak, counts)
+
+
+def test_what_has_left_an_empty_component_leaves_nothing():
+    """Its peak is no reason to make sums anew, and its sums are 0 whatever rounding says."""
+    totals, data = pass_of()
+    counts, sums = totals.moments.counts.copy(), totals.moments.sums + 7
+    counts[2] = 0.0
+    before = Progress(stepped=True, counts=counts, sums=sums, peak=np.full(C, counts.max()))
+    nothing = Movers(np.empty(0, np.int32), np.empty((0, D)))
+    found, peak = _all_sums(replace(totals.moments, counts=counts, sums=nothing), before, data)
+    np.testing.assert_array_equal(found[2], 0)
+    others = [0, 1, 3, 4]
+    np.testing.assert_array_equal(found[others], sums[others])
+    np.testing.assert_array_equal(peak, np.full(C, counts.max()))
+    light = np.full(C, 0.25)  # below a 64th of the peak: made anew
+    again, peak = _all_sums(replace(totals.moments, counts=light, sums=nothing), before, data)
+    np.testing.assert_allclose(again, totals.moments.sums)
+    assert peak.tolist() == light.tolist()
+
+
+def test_factors_are_those_of_hartigan():
+    """J falls by W/(W − w) d² where a point leaves and rises by W/(W + w) d² where it arrives."""
+    inside, outside = exchange_factors(np.array([1.0, 4.0, 0.0, 10.0]), 2.0, np.float64)
+    np.testing.assert_allclose(inside, [1 / 0.002, 2.0, 0.0, 10 / 8])
+    np.testing.assert_allclose(outside, [1 / 3, 4 / 6, 0.002 / 2, 10 / 12])
+    assert [factors.dtype for factors in exchange_factors(np.ones(2), 1.0, np.float32)] == [np.float32] * 2
+    X, labels = points(7), np.array([0, 0, 0, 0, 1, 1, 1])
+
+    def J(labels):
+        return sum(np.square(X[labels == c] - X[labels == c].mean(axis=0)).sum() for c in (0, 1))
+
+    moved = labels.copy()
+    moved[2] = 1
+    means = np.array([X[labels == c].mean(axis=0) for c in (0, 1)])
+    here, there = np.square(X[2] - means).sum(axis=1)
+    inside, outside = exchange_factors(np.array([4.0, 3.0]), 1.0, np.float64)
+    assert J(moved) - J(labels) == pytest.approx(outside[1] * there - inside[0] * here)
+
+
+def test_only_an_exchange_has_factors_and_not_before_counts_are_known():
+    counts = np.array([2.0, 4.0, 6.0, 8.0, 10.0])
+    known = Progress(counts=counts, n_weighted=15)
+    for stage in (Exchange(Settings(10, 0.0)), Lloyd(Settings(10, 0.0), known)):
+        assert stage.propose(model(), LOOK, KEY).reweighting is None
+        assert len(stage.components(model()).snapshot) == 1
+    stage = Exchange(Settings(10, 0.0), known)
+    expected = exchange_factors(counts, 2.0, np.float64)
+    np.testing.assert_array_equal(stage.propose(model(), LOOK, KEY).reweighting, expected)
+    np.testing.assert_array_equal(stage.components(model()).inside, expected[0])
+    assert stage.final(model(), LOOK, KEY).reweighting is None
+
+
+def exchanged(last, tol=1e-3, n_moved=5, n_steps=3, max_iter=10, n_changed=None):
+    totals, data = pass_of(n_moved=n_moved, n_changed=n_changed)
+    return Exchange(Settings(max_iter, tol), replace(RUNNING, last=last, n_steps=n_steps)).judge(model(), totals, data)
+
+
+def test_an_exchange_is_judged_by_the_means_that_follow():
+    after = lloyd(points(), model().centers)[1]
+    step = exchanged(np.inf)
+    assert pytest.approx(after) == step.error
+    assert step.bound == pytest.approx(hard_free_energy(model(), after, 60.0))
+    assert step.stage.progress.last == step.error
+    assert (step.end, type(step.stage), step.stage.n_exchanges) == (None, Exchange, 1)
+
+
+def test_an_exchange_that_would_raise_j_does_not_count():
+    after = lloyd(points(), model().centers)[1]
+    step = exchanged(after * 0.99)
+    assert (type(step), type(step.stage)) == (Undo, Lloyd)
+    np.testing.assert_array_equal(step.model.centers, model().centers)
+    assert (step.stage.progress.n_steps, step.stage.progress.last) == (4, after * 0.99)
+    assert exchanged(after * 0.99, n_steps=9).stage.end == End.MAX_ITER
+    assert isinstance(exchanged(after * 0.99, n_steps=8).stage, Lloyd)
+    assert isinstance(exchanged(after * 1.01), Accept)
+
+
+@pytest.mark.parametrize(("relative", "goes_on"), [(0.0079, False), (0.0081, True)])
+def test_an_exchange_goes_on_while_it_gains_eight_times_tol(relative, goes_on):
+    after = lloyd(points(), model().centers)[1]
+    step = exchanged(after * (1 + relative))
+    assert (type(step.stage), step.end) == (Exchange if goes_on else Lloyd, None)
+    assert (step.then is None) == goes_on  # jumps are due where exchanges gain little
+
+
+def test_an_exchange_ends_where_nothing_moves():
+    step = exchanged(2 * lloyd(points(), model().centers)[1], n_moved=0, n_changed=1)
+    assert (type(step.stage), step.end) == (Lloyd, None)
+
+
+def test_a_cluster_that_begins_anew_keeps_the_run_going():
+    far = TiedSpherical(np.vstack([model().centers, np.full((1, D), 1e3)]), 1.0, 1e-20)
+    totals, data = pass_of(far)
+    before = Progress(last=totals.moments.error, stepped=True)
+    step = Lloyd(Settings(10, 0.5), before).judge(far, totals, data)
+    assert (step.end, step.n_relocated) == (None, 1)
+    assert (step.counts > 0).all()
+    farthest = squares(points(), model().centers).min(axis=1).argmax()
+    assert step.stage.progress.sums[5].tolist() == points()[farthest].tolist()
+
+
+def test_the_free_energy_of_a_partition():
+    J, W = 90.0, 30.0
+    variance = J / W / D
+    expected = -np.log(C) - D / 2 * np.log(2 * np.pi * variance) - J / (2 * variance * W)
+    assert hard_free_energy(model(), J, W) == pytest.approx(expected)
+
+
+def mixture_pass(assignment, n_kept=2, n_moved=5):
+    totals = EStep(model(), LOOK, n_kept, assignment)(block(), None)[1]
+    return replace(totals, tally=replace(totals.tally, n_moved=n_moved, n_changed=n_moved))
+
+
+def em(n_kept=2, max_iter=10, tol=1e-3, assignment="soft", **state):
+    return EM(MixtureSettings(max_iter, tol, n_kept, assignment), **state)
+
+
+def test_a_step_of_a_mixture_is_the_m_step():
+    totals, data = mixture_pass(Soft()), local(points())
+    stage = em().begun(model(), data)
+    step = stage.judge(model(), totals, data)
+    expected = model().maximise(totals.moments, stage.prior)
+    np.testing.assert_array_equal(step.model.centers, expected.centers)
+    assert step.model.variance == expected.variance
+    assert step.bound == pytest.approx(model().log_scale + totals.tally.log_sum / 60)
+    assert totals.moments.error == step.error
+    assert (step.end, step.stage.last, step.stage.n_steps) == (None, step.bound, 1)
+    warm = Warmup(1, stage).judge(model(), totals, data)
+    assert (warm.stage, warm.bound, warm.error) == (stage, step.bound, step.error)
+    np.testing.assert_array_equal(warm.model.centers, model().centers)
+
+
+def test_a_stage_of_a_mixture_has_the_prior_that_its_m_step_asks_for():
+    data = local(points())
+    found = em().begun(model(), data)
+    assert (found.last, found.n_steps) == (np.inf, 0)
+    assert isinstance(found.prior, Scatter)
+    assert found.prior.squares == pytest.approx(np.square(points() - points().mean(axis=0)).sum())
+    assert em().begun(Diag(model().centers, np.ones((C, D))), data).prior is None
+
+
+@pytest.mark.parametrize(
+    ("assignment", "change", "n_moved", "n_steps", "converged"),
+    [
+        ("soft", 0.9e-3, 5, 3, True),
+        ("soft", 1.1e-3, 5, 3, False),
+        ("soft", 1.0, 0, 3, False),
+        ("hard", 1.0, 0, 3, True),
+        ("hard", 1.0, 1, 3, False),
+        ("hard", 1.0, 0, 0, False),
+        ("hard", 0.9e-3, 5, 3, True),
+        ("posterior", 0.9e-3, 0, 3, False),
+    ],
+)
+def test_a_mixture_ends_on_f_or_where_nothing_moves_but_draws_go_on(assignment, change, n_moved, n_steps, converged):
+    totals, data = mixture_pass(Soft(), n_moved=n_moved), local(points())
+    for side in (-1, 1):
+        bound = model().log_scale + totals.tally.log_sum / 60
+        step = em(assignment=assignment, last=bound + side * change, n_steps=n_steps).judge(model(), totals, data)
+        assert step.end == (End.CONVERGED if converged else None)
+        assert isinstance(step.stage, Final) == converged
+        assert em(n_steps=9).judge(model(), totals, data).end == End.MAX_ITER
+        assert em(n_steps=8).judge(model(), totals, data).end is None
+
+
+def test_what_a_pass_of_a_mixture_is():
+    kinds = {n: em(n).propose(model(), LOOK, KEY) for n in (1, 2, C)}
+    assert isinstance(kinds[C], ExactEStep)
+    assert [kinds[n].n_kept for n in (1, 2)] == [1, 2]
+    assert kinds[2].assignment == Soft()
+    assert isinstance(em(1).propose(TiedSpherical(points(1), 1.0, 1e-20), LOOK, KEY), EStep)
+    assert isinstance(em(C, assignment="posterior").propose(model(), LOOK, KEY), DrawFromAll)
+    assert em(assignment="hard").propose(model(), LOOK, KEY).assignment == Hard()
+
+
+def test_what_counts_of_kept_sets():
+    found = kept(points(), model().centers, 3)
+    for name in ("soft", "posterior"):
+        assert em(3, assignment=name).certified(model(), found) == (found, model().scale)
+    best, scale = em(3, assignment="hard").certified(model(), found)
+    np.testing.assert_array_equal(best.ids, found.ids[:, :1])
+    np.testing.assert_array_equal(best.costs, found.costs[:, :1])
+    assert scale == model().scale
+    assert em(3, assignment="hard").certified(model(), Kept(found.ids))[0].costs is None
+
+
+def test_what_a_search_learns_of_a_pass():
+    assert pass_of()[0].stats == SearchStats(60, 60)

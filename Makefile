@@ -11,11 +11,12 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 COMPILED := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs examples pictures test test-all test-clang test-arm cross faults load sanitize sanitize-short test-amx fuzz fuzz-core lint format bench bench-full wheel test-wheel clean
+.PHONY: help check demo docs examples pictures test test-all test-clang test-arm cross faults load sanitize sanitize-short test-amx fuzz fuzz-core lint format bench bench-full wheel test-wheel clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo    cluster the half million patches of two photographs; results in demo/"
+	@echo "make check   format, types and the quick tests of what has changed, in about a minute"
 	@echo "make test    the quick tests, of every subject, in minutes (ARGS='-k name' chooses)"
 	@echo "make test-all  every test"
 	@echo "make test-clang  every test, of a core that clang has compiled (CLANG=clang++-19 names it)"
@@ -57,6 +58,9 @@ demo: $(STAMPS)/package
 
 test: $(STAMPS)/package $(STAMPS)/dev
 	$(BIN)/python -m pytest -n logical -m "not long" $(ARGS)
+
+check: $(STAMPS)/package $(STAMPS)/dev
+	$(BIN)/python tools/check.py $(ARGS)
 
 test-all: $(STAMPS)/package $(STAMPS)/dev
 	$(BIN)/python -m pytest $(ARGS)

@@ -1,16 +1,39 @@
-"""What every test may ask for: a seeded generator, the folder of real data, repeatable examples."""
+"""What every test may ask for: a seeded generator, the folder of real data, repeatable examples.
+
+Among several workers each has one thread, and so have the processes that it starts: kernels, BLAS. Tests of threads say
+how many.
+"""
 
 import os
 from pathlib import Path
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when NumPy is loaded
 
 import numpy as np
 import pytest
 from hypothesis import settings
 
+from pairwise import left_out
+
 ROOT = Path(__file__).parents[1]
+CONTRACTS = ROOT / "tests" / "contracts"
 
 settings.register_profile("cprime", derandomize=True, deadline=None, max_examples=40, print_blob=False)
 settings.load_profile("cprime")
+
+
+def pytest_addoption(parser):
+    what = "of which tests all cases of three or more parameters are run, and not as many as hold every pair of values"
+    parser.addoption("--full-products", choices=("none", "kernels", "all"), default="kernels", help=what)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    full = {"none": ROOT / "none", "kernels": CONTRACTS, "all": ROOT}[config.getoption("full_products")]
+    out = left_out([item for item in items if full not in item.path.parents])
+    config.hook.pytest_deselected(items=list(out))
+    items[:] = [item for item in items if item not in out]
 
 
 @pytest.fixture

@@ -68,7 +68,12 @@ def measure(options: argparse.Namespace) -> Iterator[list[Record]]:
             yield [common]
             continue
         ended: set[str] = set()
-        for value in options.values or _default_values(along, options.threads, data):
+        values = options.values or _default_values(along, options.threads, data)
+        if along in "CN" and max(values) > len(data.X):
+            raise ValueError(f"--values must be at most the {len(data.X)} points of {data.name}, got {max(values)}")
+        if along == "N" and min(values) < C:
+            raise ValueError(f"--values must be at least the {C} clusters, got {min(values)}")
+        for value in values:
             yield [{**common, **record} for record in _at(value, data, C, options, runs, ended)]
 
 
@@ -84,13 +89,9 @@ def _at(
 ) -> Iterator[Record]:
     """The records of one value; peers that took too long are in `ended` and are not run again."""
     along, X, n_threads = options.along, data.X, options.threads
-    if along in "CN" and value > len(X):
-        raise ValueError(f"--values must be at most the {len(X)} points of {data.name}, got {value}")
     if along == "C":
         C = value
     elif along == "N":
-        if value < C:
-            raise ValueError(f"--values must be at least the {C} clusters, got {value}")
         X = X[np.sort(np.random.default_rng(0).permutation(len(X))[:value])]
     elif along == "D":
         X = datasets.clusters(len(X), C, value, random_state=0).data

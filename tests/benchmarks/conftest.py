@@ -12,6 +12,14 @@ if str(ROOT) not in sys.path:
 
 
 @pytest.fixture
+def own_choice_of_kernels(monkeypatch):
+    """Which of OpenBLAS's kernels is the fastest is not tried: it takes seconds for every peer."""
+    from benchmarks import blas
+
+    monkeypatch.setattr(blas, "fastest", lambda *_: blas.OWN_CHOICE)
+
+
+@pytest.fixture
 def points(rng) -> np.ndarray:
     """Six hundred points in forty dimensions, twelve clusters."""
     centers = 3 * rng.standard_normal((12, 40), dtype=np.float32)

@@ -18,6 +18,8 @@ from benchmarks.rounds import ratios, spread
 
 from benchmarks import machine
 
+pytestmark = pytest.mark.usefixtures("own_choice_of_kernels")
+
 pytest.importorskip("matplotlib")
 
 ROOT = Path(__file__).parents[2]

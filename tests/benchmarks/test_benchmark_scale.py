@@ -15,6 +15,8 @@ from benchmarks.simulation import iterations, n_bytes, rates, started
 from benchmarks import executions, machine
 from cprime.datasets import clusters
 
+pytestmark = pytest.mark.usefixtures("own_choice_of_kernels")
+
 pytest.importorskip("matplotlib")
 
 ROOT = Path(__file__).parents[2]

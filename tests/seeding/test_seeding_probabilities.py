@@ -13,7 +13,7 @@ from cprime.seeding.sampling import draw, draw_distinct
 
 X = np.array([[0.0], [1.0], [3.0], [3.5], [7.0]])
 WEIGHTS = {"equal": None, "weighted": np.array([1.0, 0.5, 0.0, 3.0, 0.25])}
-N_DRAWS = 1500
+N_DRAWS = 1000
 weighted = pytest.mark.parametrize("w", WEIGHTS.values(), ids=WEIGHTS.keys())
 
 
@@ -67,7 +67,7 @@ def test_candidates_that_are_proposed_ahead_are_drawn_by_the_distances_of_their_
     monkeypatch.setattr(import_module("cprime.seeding.kmeans_plusplus"), "_steps_ahead", lambda *_: 3)
     d, rng = squared_distances(), np.random.RandomState(1)
     options = {"sample_weight": w, "random_state": rng, "n_local_trials": n_local_trials}
-    triples = np.array([kmeans_plusplus(X, 3, **options)[1] for _ in range(4 * N_DRAWS)])
+    triples = np.array([kmeans_plusplus(X, 3, **options)[1] for _ in range(3 * N_DRAWS)])
     n_judged = 0
     for first, second in np.unique(triples[:, :2], axis=0):
         third = triples[(triples[:, :2] == (first, second)).all(axis=1), 2]
@@ -77,7 +77,7 @@ def test_candidates_that_are_proposed_ahead_are_drawn_by_the_distances_of_their_
         expected = np.zeros(5)
         for trials in itertools.product(range(5), repeat=n_local_trials):
             expected[min(trials, key=lambda i: potential[i])] += np.prod(p[list(trials)])
-        if len(third) > 200:
+        if len(third) > 150:
             assert_frequencies(third, expected)
             n_judged += 1
     assert n_judged >= 4

@@ -5,6 +5,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from cprime.selection import GMeans, XMeans
 
 
-@parametrize_with_checks([XMeans(), XMeans(min_clusters=2, n_active=2), GMeans(), GMeans(min_clusters=2)])
+@parametrize_with_checks([XMeans(min_clusters=2, n_active=2), GMeans()])
 def test_estimator_passes(estimator, check):
     check(estimator)

@@ -134,9 +134,10 @@ def table_moments(X: Floats, means: Floats, w: NDArray, counts: NDArray, first: 
     rows = np.ascontiguousarray(X, dtype=np.float64)
     counts += w.sum(axis=0)
     for c, mean in enumerate(means.astype(np.float64)):
-        d = rows - mean
-        first[c] += w[:, c] @ d
-        second[c] += w[:, c] @ np.square(d) if second.ndim == 2 else (w[:, c, None] * d).T @ d
+        own = np.flatnonzero(w[:, c])
+        d, share = rows[own] - mean, w[own, c]
+        first[c] += share @ d
+        second[c] += share @ np.square(d) if second.ndim == 2 else (share[:, None] * d).T @ d
 
 
 def small_units(X: CoreRows, means: Floats) -> Floats | None:

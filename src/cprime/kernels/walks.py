@@ -107,13 +107,13 @@ def thin_twin(centers: Floats, lists: NDArray, spread: float, out: NDArray, n_th
     check.inside(lists, -1, len(centers))
     out[:] = -1
     for c, listed in enumerate(lists):
-        kept: list[int] = []
+        listed, kept = listed[listed >= 0], list[int]()
         own = costs_of(centers[c][None], centers[listed])[0].astype(centers.dtype)
-        for b, squared in zip(listed[listed >= 0].tolist(), own, strict=False):
-            there = costs_of(centers[b][None], centers[kept])[0].astype(centers.dtype)
-            if not (centers.dtype.type(spread) * there < squared).any():
-                kept.append(b)
-        out[c, : len(kept)] = kept
+        between = costs_of(centers[listed], centers[listed]).astype(centers.dtype)
+        for i, squared in enumerate(own):
+            if not (centers.dtype.type(spread) * between[i, kept] < squared).any():
+                kept.append(i)
+        out[c, : len(kept)] = listed[kept]
 
 
 class CenterCells:

@@ -1,0 +1,24 @@
+"""What is left of a product of parameters has every pair of values."""
+
+from itertools import combinations, product
+
+import pytest
+
+from pairwise import covering
+
+
+def pairs(rows):
+    return {(i, j, row[i], row[j]) for row in rows for i, j in combinations(range(len(row)), 2)}
+
+
+@pytest.mark.parametrize("sizes", [(2, 2, 2), (10, 5, 2, 3, 2), (3, 1, 4)], ids=str)
+def test_every_pair_of_values_is_left(sizes):
+    rows = list(product(*map(range, sizes)))
+    chosen = [rows[position] for position in covering(rows)]
+    assert pairs(chosen) == pairs(rows)
+    assert len(chosen) < len(rows) / 1.9 or 1 in sizes
+
+
+def test_what_no_other_row_has_stays():
+    rows = [(0, 0, 0), (0, 1, 0), (1, 1, 1), (1, 0, 1), (0, 0, 1)]
+    assert covering(rows) == [0, 1, 2, 3, 4]

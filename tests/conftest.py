@@ -25,7 +25,7 @@ settings.load_profile("cprime")
 
 def pytest_addoption(parser):
     what = "of which tests all cases of three or more parameters are run, and not as many as hold every pair of values"
-    parser.addoption("--full-products", choices=("none", "kernels", "all"), default="kernels", help=what)
+    parser.addoption("--full-products", choices=("none", "kernels", "all"), default="none", help=what)
 
 
 @pytest.hookimpl(trylast=True)

@@ -36,8 +36,16 @@ def threads_of_a_process(**environment):
         ({"LOKY_MAX_CPU_COUNT": "1", "OMP_NUM_THREADS": ""}, 1),
     ],
 )
-def test_limits_of_the_environment(environment, expected):
-    assert threads_of_a_process(**environment) == expected
+def test_limits_of_the_environment(environment, expected, monkeypatch):
+    monkeypatch.setattr(_threads, "_pools", lambda: SimpleNamespace(lib_controllers=[]))
+    monkeypatch.delenv("LOKY_MAX_CPU_COUNT", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert allowed_threads() == expected
+
+
+def test_limits_of_the_environment_of_a_process():
+    assert threads_of_a_process(OMP_NUM_THREADS="1") == 1
 
 
 def test_nothing_but_the_processors_limits(monkeypatch):

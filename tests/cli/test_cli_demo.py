@@ -1,10 +1,14 @@
 """`cprime demo --small`: two tables, two models, three pictures and a report."""
 
+import json
+
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import cprime as package
 from cprime.cli import demo
+from cprime.cli.app import app
 
 FILES = [
     "codebook.png",
@@ -16,8 +20,7 @@ FILES = [
 ]
 
 
-@pytest.fixture
-def quick(monkeypatch):
+def quickly(monkeypatch):
     """Few iterations for few clusters and components, of a tenth of the photographs."""
     for module in ("matplotlib", "PIL", "jinja2"):
         pytest.importorskip(module)
@@ -26,9 +29,24 @@ def quick(monkeypatch):
     monkeypatch.setattr(demo, "_half", lambda image: half(half(image)))
 
 
-def test_demo_writes_models_pictures_and_a_report(quick, cprime, tmp_path):
-    folder = tmp_path / "made" / "demo"
-    figures = cprime("demo", "--small", "--threads", 1, "-o", folder, "--json").json
+@pytest.fixture
+def quick(monkeypatch):
+    quickly(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The folder of a demo, and its figures."""
+    folder = tmp_path_factory.mktemp("made") / "new" / "demo"
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        quickly(monkeypatch)
+        result = CliRunner().invoke(app, ["demo", "--small", "--threads", "1", "-o", str(folder), "--json"])
+    assert result.exit_code == 0
+    return folder, json.loads(result.stdout)
+
+
+def test_demo_writes_models_pictures_and_a_report(made):
+    folder, figures = made
     assert sorted(path.name for path in folder.iterdir()) == FILES
     assert (figures["n_samples"], figures["n_clusters"]) == (2 * 99 * 153, 16)
     peer, same, default = figures["k_means"]
@@ -46,8 +64,8 @@ def test_demo_writes_models_pictures_and_a_report(quick, cprime, tmp_path):
                 assert min(image.size) > 400
 
 
-def test_gaps_of_the_demo_are_never_negative_and_c3_leaves_less(quick, cprime, tmp_path):
-    k_means, hard, soft = cprime("demo", "--small", "--threads", 1, "-o", tmp_path, "--json").json["models"]
+def test_gaps_of_the_demo_are_never_negative_and_c3_leaves_less(made):
+    k_means, hard, soft = made[1]["models"]
     for model in (k_means, hard, soft):
         assert len(model["kl_gaps"]) > 1
         assert min(model["kl_gaps"]) >= 0
@@ -55,8 +73,8 @@ def test_gaps_of_the_demo_are_never_negative_and_c3_leaves_less(quick, cprime, t
     assert soft["kl_gap"] < hard["kl_gap"]
 
 
-def test_the_demo_restores_photographs(quick, cprime, tmp_path):
-    figures = cprime("demo", "--small", "--threads", 1, "-o", tmp_path, "--json").json
+def test_the_demo_restores_photographs(made):
+    figures = made[1]
     noisy = 10 * np.log10(255**2 / demo._NOISE**2)
     assert figures["psnr_noisy"] == pytest.approx(noisy, abs=0.2)
     k_means, hard, soft = figures["models"]

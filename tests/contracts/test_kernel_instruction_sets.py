@@ -33,6 +33,6 @@ def test_the_contracts_hold(isa):
     if chosen.stdout.strip() != isa or isa == instruction_set():
         pytest.skip(f"{isa} is not below {instruction_set()}, the best of this machine")
     contracts = [str(path) for path in sorted(HERE.parent.glob("test_kernel_*.py")) if path != HERE]
-    options = ["-x", "-p", "no:cacheprovider", "-m", "not long", "-k", "not reference-", "--full-products", "none"]
+    options = ["-x", "-p", "no:cacheprovider", "-m", "not long", "-k", "not reference-"]
     result = run(isa, "-m", "pytest", *options, *contracts)
     assert result.returncode == 0, result.stdout[-4000:] + result.stderr[-1000:]

@@ -16,7 +16,7 @@ def random_sets(n, width, n_components, seed=0):
 @pytest.mark.parametrize("D", [1, 2, 17, 64, 200])
 @pytest.mark.parametrize("length", [0, 1, 16, 33, 70])
 def test_keeps_the_nearest_of_what_is_offered(length, D, dtype):
-    for n, C, width, n_kept in ((1, 2, 1, 1), (50, 75, 2, 5), (400, 140, 3, 3), (60, 90, 5, 2)):
+    for n, C, width, n_kept in ((1, 2, 1, 1), (50, 75, 2, 5), (150, 140, 3, 3), (60, 90, 5, 2)):
         X, centers = clustered(n, D, dtype, seed=D), clustered(C, D, dtype, seed=n)
         own = np.arange(C)[:, None]
         lists = ((random_sets(C, min(length, C - 1), C - 1) + 1 + own) % C).astype(np.int32)

@@ -94,7 +94,7 @@ def test_many_values_in_few_and_many_runs(kind):
     """Over enough values for a coarse line to give the first price; the twin is too slow, so optima of all C at once:
     their costs are convex in C, and each run's neighbors could not be cut better between them."""
     rng = np.random.default_rng(0)
-    values = values_of(kind, 150_000, rng)
+    values = values_of(kind, 50_000, rng)
     weights = weights_of(len(values), True, rng)
     costs = []
     for C in (40, 41, 42):

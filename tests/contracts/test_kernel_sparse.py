@@ -135,9 +135,9 @@ def test_more_near_centers_than_a_screen_holds(dtype):
 def test_many_columns_are_taken_in_pieces():
     """More columns in the rows of a component than a panel has room for."""
     rng = np.random.default_rng(0)
-    Y = rows_of(900, 20_000, np.float32, density=0.01)
+    Y = rows_of(300, 20_000, np.float32, density=0.01)
     centers = (Y[:70] + 0.05 * rng.standard_normal((70, 20_000)) * (rng.random(20_000) < 0.02)).astype(np.float32)
-    lists, labels = lists_of(70, 69), np.zeros(900, dtype=np.int32)
+    lists, labels = lists_of(70, 69), np.zeros(300, dtype=np.int32)
     found = kernels.reassign(SparseRows.of(csr_array(Y)), centers, lists, labels)
     expected = reference.reassign(Y, centers, lists, labels)
     np.testing.assert_array_equal(found[0], expected[0])

@@ -12,6 +12,7 @@ from sklearn.cluster import SpectralClustering
 from sklearn.preprocessing import KBinsDiscretizer
 
 import cprime.sklearn
+from marks import long_but
 
 PROGRAM = """
 import sys
@@ -82,14 +83,14 @@ def run(*arguments, cwd):
     )
 
 
-def test_an_unchanged_program_runs(tmp_path):
+@pytest.mark.parametrize("arguments", long_but(["program.py"], ["program.py", "-m program"]))
+def test_an_unchanged_program_runs(arguments, tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
     (tmp_path / "helper.py").write_text("", encoding="utf-8")
     ours = ("kmeans", "mini_batch", "mixture")
     expected = "".join(f"cprime.sklearn.{name}\n" for name in ours) + "__main__ ['--depth', '3']\n"
-    for arguments in (["program.py"], ["-m", "program"]):
-        found = run(*arguments, "--depth", "3", cwd=tmp_path)
-        assert (found.stdout, found.stderr, found.returncode) == (expected, "", 0)
+    found = run(*arguments.split(), "--depth", "3", cwd=tmp_path)
+    assert (found.stdout, found.stderr, found.returncode) == (expected, "", 0)
 
 
 @pytest.mark.long

@@ -207,6 +207,7 @@ def test_functions_are_those_of_the_classes(X):
         ours.k_means(X, 3, metric="cosine")
 
 
+@pytest.mark.long
 def test_many_clusters_are_searched_in_part(handed_over):
     X = np.random.default_rng(0).normal(size=(60_000, 4)).astype(np.float32)
     km = ours.KMeans(600, random_state=0, max_iter=20).fit(X)

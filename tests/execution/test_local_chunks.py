@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning"),
 ]
 
-N, D, ROWS = 1100, 3, 400
+N, D, ROWS = 550, 3, 200
 MAKERS = {
     "k-means": kmeans,
     "cosine": lambda search, **changes: kmeans(search, metric="cosine", **changes),
@@ -109,7 +109,7 @@ def test_one_chunk_and_several_agree_in_an_iteration(make, search, weighted):
         np.testing.assert_array_equal(parts.neighbors_, whole.neighbors_)
 
 
-@pytest.mark.parametrize("rows", [1, 7, 399, 1099, 1100, 5000])
+@pytest.mark.parametrize("rows", [1, 7, 199, 549, 550, 5000])
 @pytest.mark.parametrize("search", [Full(), Bounded(), Graph(6)], ids=repr)
 def test_whole_fits_agree_however_the_rows_are_cut(search, rows):
     """Well apart, so that rounding moves no point."""

@@ -30,7 +30,8 @@ except ValueError as error:
 """
 
 
-@pytest.mark.parametrize("form", ["map", pytest.param("path", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("form", ["map", "path"])
 def test_a_file_that_is_cut_short_under_a_fit_does_not_kill_the_process(form, tmp_path, rng):
     path = tmp_path / "X.npy"
     np.save(path, rng.normal(size=(200_000, 8)))

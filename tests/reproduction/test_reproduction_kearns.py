@@ -6,6 +6,7 @@ import pytest
 from cprime.reproduction import Context, entry, kearns, kearns_example_a, kearns_example_d, kearns_figure_7
 from cprime.reproduction.report import Report, as_json, from_json
 from cprime.theory import Gaussians, fit_assignment, posterior_loss
+from marks import long_but
 
 CONTEXT = Context(runs=3)
 PANELS = {"a": 2, "b": 2, "c": 2, "d": 2}
@@ -18,7 +19,7 @@ def small(monkeypatch):
     monkeypatch.setattr(kearns_figure_7, "DISTANCES", (2.0, 4.0))
 
 
-@pytest.mark.parametrize("letter", PANELS)
+@pytest.mark.parametrize("letter", long_but(["b"], PANELS))
 @pytest.mark.usefixtures("small")
 def test_examples_have_rows_and_are_drawn_from_their_json(letter):
     figure = pytest.importorskip("matplotlib.figure").Figure()
@@ -32,6 +33,7 @@ def test_examples_have_rows_and_are_drawn_from_their_json(letter):
     assert len(figure.axes) == PANELS[letter]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("small")
 def test_figure_7_has_the_order_of_the_source_and_is_drawn():
     figure = pytest.importorskip("matplotlib.figure").Figure()

@@ -170,6 +170,7 @@ def test_figure_2(capsys):
     assert capsys.readouterr() == ("", "")
 
 
+@pytest.mark.long
 def test_figure_c1_without_kdd(without_files):
     result = entry("sublinear-figure-c1").compute(CONTEXT)
     assert list(result.data) == ["BIRCH"]
@@ -201,6 +202,7 @@ def test_figure_3(monkeypatch):
     assert len(drawn(result)) == 1
 
 
+@pytest.mark.long
 def test_table_2(without_files, monkeypatch):
     cell = table_2.Published(33, None, -4.0)
     mixture = table_2.Published(20, 25, -5.0)

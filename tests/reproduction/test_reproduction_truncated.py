@@ -64,6 +64,7 @@ def test_figure_1_with_kdd(monkeypatch):
 
 
 @pytest.mark.usefixtures("without_kdd")
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "n_axes"), [("truncated-figure-1", 12), ("truncated-figure-s3", 7)])
 def test_missing_kdd_is_said(monkeypatch, name, n_axes):
     monkeypatch.setattr(figure_1, "tuned", quickly_tuned)
@@ -81,6 +82,7 @@ def test_overfitting_falls_with_more_points(monkeypatch):
     assert 0 < excess["1000"]["mean"] < excess["100"]["mean"]
 
 
+@pytest.mark.long
 def test_figure_s2_states_what_its_curves_show():
     result = entry("truncated-figure-s2").compute(CONTEXT)
     final = result.data["final"]
@@ -101,6 +103,7 @@ def test_figure_s3_verifies_the_formulas_for_the_free_energy():
     assert len(drawn(result).axes) == 7
 
 
+@pytest.mark.long
 def test_figure_s4_raises_F_and_lowers_L(monkeypatch):
     monkeypatch.setattr(figure_s4, "_N_PER_GAUSSIAN", 8000)
     result = entry("truncated-figure-s4").compute(CONTEXT)

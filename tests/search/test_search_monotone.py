@@ -58,7 +58,7 @@ def assert_monotone(fit, X, weight, exchanged=False):
     assert (np.diff(bounds)[far_from_noise] >= -(D**2) * eps).all()
 
 
-@settings(max_examples=250)
+@settings(max_examples=100)
 @given(problem=problems())
 @pytest.mark.long
 def test_k_means_by_plain_steps(problem):
@@ -68,7 +68,7 @@ def test_k_means_by_plain_steps(problem):
     assert_monotone(fit, X, weight)
 
 
-@settings(max_examples=250)
+@settings(max_examples=100)
 @given(problem=problems(), G=st.integers(2, 12) | st.just("auto"), regroup=st.booleans())
 def test_k_means_by_exchange_and_plain_steps(problem, G, regroup):
     X, weight, C, init, arguments = problem
@@ -86,7 +86,7 @@ def test_k_means_by_exchange_and_plain_steps(problem, G, regroup):
         assert (own <= offered.min(axis=1) + slack).all()
 
 
-@settings(max_examples=250)
+@settings(max_examples=100)
 @given(problem=problems(), n_active=st.sampled_from([1, 2, 5]))
 @pytest.mark.long
 def test_mixture(problem, n_active):

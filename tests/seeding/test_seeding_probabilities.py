@@ -60,8 +60,7 @@ def test_plain_kmeans_plusplus_draws_by_squared_distance(w):
     assert_first_and_second(draws(kmeans_plusplus, w, n_local_trials=1), w, conditional)
 
 
-@weighted
-@pytest.mark.parametrize("n_local_trials", [1, 2])
+@pytest.mark.parametrize(("n_local_trials", "w"), [(1, WEIGHTS["weighted"]), (2, WEIGHTS["equal"])], ids=["1", "2"])
 def test_candidates_that_are_proposed_ahead_are_drawn_by_the_distances_of_their_turn(n_local_trials, w, monkeypatch):
     """The third center, proposed before the second was known, against its exact probabilities."""
     monkeypatch.setattr(import_module("cprime.seeding.kmeans_plusplus"), "_steps_ahead", lambda *_: 3)

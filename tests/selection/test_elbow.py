@@ -23,7 +23,7 @@ def test_clusters_have_one(C, D):
 @pytest.mark.parametrize("noise", ["one Gaussian", "uniform"])
 def test_noise_has_none(D, noise):
     rng = np.random.default_rng(D)
-    X = rng.standard_normal((1200, D)) if noise == "one Gaussian" else rng.random((1200, D))
+    X = rng.standard_normal((600, D)) if noise == "one Gaussian" else rng.random((600, D))
     found, at = curve(X, seed=D)
     assert at is None
     assert (np.diff(found.inertia) < 0).all()

@@ -19,10 +19,10 @@ BOTH = pytest.mark.parametrize("make", [XMeans, GMeans])
 
 
 @BOTH
-@pytest.mark.parametrize(("C", "D"), [(6, 2), (13, 4), (20, 12)])
+@pytest.mark.parametrize(("C", "D"), [(6, 2), (11, 4), (16, 12)])
 @pytest.mark.parametrize("equal", [True, False])
 def test_the_number_of_well_separated_clusters_is_found(make, C, D, equal):
-    X, labels = apart(C, D, seed=C + D, equal=equal)
+    X, labels = apart(C, D, 60, seed=C + D, equal=equal)
     fit = make().fit(X)
     assert abs(fit.n_clusters_ - C) <= 0.1 * C
     assert adjusted_rand_score(labels, fit.labels_) > 0.97

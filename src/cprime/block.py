@@ -15,6 +15,8 @@ from cprime._random import Key, Purpose
 from cprime._storable import storable
 from cprime.kernels import Bounds, Floats, Rows
 
+_WITHOUT_WEIGHT = 2**32  # beyond the columns of any draw
+
 
 @storable
 @dataclass(frozen=True)
@@ -53,12 +55,14 @@ class Block:
 
     X (n, D)    sample_weight (n,) float64, or None for 1 each
     order (n,): which of them each row is, None where they are as they come
+    n_before: points of positive weight among the rows before, None where all of them are
     """
 
     X: Rows
     sample_weight: NDArray[np.float64] | None = None
     first: int = 0
     order: NDArray[np.int64] | None = None
+    n_before: int | None = None
     _points: dict[int, Rows] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
@@ -88,9 +92,29 @@ class Block:
         return self._points[0]
 
     def uniform(self, key: Key, purpose: Purpose, column: int = 0) -> NDArray[np.float64]:
-        """A number in [0, 1) for every row: (n,)."""
-        numbers = key.uniform(purpose, self.first, len(self), column)
-        return numbers if self.order is None else numbers[self.order]
+        """A number in [0, 1) for every row: (n,); those of rows without weight are of a stream of their own."""
+        first = self.first if self.n_before is None else self.n_before
+        drawn = key.uniform(purpose, first, len(self), column)[self.numbers() - first]
+        light = None if self.sample_weight is None else self.sample_weight <= 0
+        if light is None or not light.any():
+            return drawn
+        others = key.uniform(purpose, self.first, len(self), _WITHOUT_WEIGHT + column)
+        return np.where(light, others if self.order is None else others[self.order], drawn)
+
+    def numbers(self) -> NDArray[np.int64]:
+        """How many points of positive weight come before each row among all data: (n,).
+
+        Whatever is drawn for a point is drawn for its number: rows without weight change nothing.
+        """
+        first = self.first if self.n_before is None else self.n_before
+        if self.sample_weight is None or (self.sample_weight > 0).all():
+            return first + (np.arange(len(self)) if self.order is None else self.order)
+        heavy = self.sample_weight > 0
+        if self.order is None:
+            return first + np.cumsum(heavy) - heavy
+        as_they_come = np.empty_like(heavy)
+        as_they_come[self.order] = heavy
+        return (first + np.cumsum(as_they_come) - as_they_come)[self.order]
 
     def rows(self, places: NDArray) -> NDArray[np.int64]:
         """The numbers that rows at these places have among all data."""

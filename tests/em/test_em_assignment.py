@@ -78,7 +78,7 @@ def test_drawn_gives_all_to_one_of_the_truncated_posterior(weighted):
     b = block(weighted, first=7)
     found, w = kept(b.X, model().centers, 3), plain(b)
     total, q = truncated(found)
-    uniform = KEY.uniform(Purpose.POSTERIOR, 7, 60)
+    uniform = b.uniform(KEY, Purpose.POSTERIOR)
     place = (np.cumsum(q, axis=1) <= uniform[:, np.newaxis]).sum(axis=1)
     assert set(place) == {0, 1, 2}
     label = np.take_along_axis(found.ids, place[:, np.newaxis], axis=1)
@@ -96,7 +96,7 @@ def test_drawn_from_all_components(weighted, step, monkeypatch):
     joint = -squares(b.X, model().centers) / (2 * model().variance)
     total = logsumexp(joint, axis=1)
     q = np.exp(joint - total[:, np.newaxis])
-    place = (np.cumsum(q, axis=1) <= KEY.uniform(Purpose.POSTERIOR, 7, 60)[:, np.newaxis]).sum(axis=1)
+    place = (np.cumsum(q, axis=1) <= b.uniform(KEY, Purpose.POSTERIOR)[:, np.newaxis]).sum(axis=1)
     J = w @ squares(b.X, model().centers).min(axis=1)
     entropy = -(w @ (q * np.log(q)).sum(axis=1))
     # log Σ p less what log_scale leaves out: π_c = 1/C and the normaliser
@@ -129,7 +129,7 @@ def win(b, after, before=None, follow=False):
     """An E-step of a k-means whose search has found what is given."""
 
     def look(block, points, kept, components, n_kept):
-        return Lookup(after, 0, SearchStats(len(block), block.count()))
+        return Lookup(after, 0, SearchStats(block.count()))
 
     return Win(model(), look, follow=follow)(b, before)[1]
 

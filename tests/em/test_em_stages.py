@@ -363,4 +363,4 @@ def test_what_counts_of_kept_sets():
 
 
 def test_what_a_search_learns_of_a_pass():
-    assert pass_of()[0].stats == SearchStats(60, 60)
+    assert pass_of()[0].stats == SearchStats(60)

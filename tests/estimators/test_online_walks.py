@@ -158,7 +158,7 @@ def test_sparse_rows_are_walked_too(metric):
 
 
 def test_weights_count_as_repeats():
-    X, weights = batch(1), np.random.default_rng(0).integers(0, 3, N)
+    X, weights = batch(1), np.random.default_rng(0).integers(1, 3, N)
     weighted, repeated = online(1), online(1)
     weighted.partial_fit(X, sample_weight=weights)
     repeated.partial_fit(np.repeat(X, weights, axis=0))

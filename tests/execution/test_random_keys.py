@@ -6,6 +6,7 @@ from scipy.stats import kstest
 
 from cprime._random import Key, Purpose
 from cprime.block import Block
+from cprime.kernels import Dense
 
 N = 20_000
 KEYS = [Key(0), Key(1), Key(0, 1), Key(0, 0, 1), Key(0, 1, 1), Key(2**31 - 1), Key(0, 2**20, 2**20)]
@@ -71,3 +72,21 @@ def test_regrouped_blocks_give_every_row_its_own():
     plain = Block(X, None, 1000).uniform(Key(5), Purpose.SETS, 2)
     np.testing.assert_array_equal(Block(X, None, 1000, order).uniform(Key(5), Purpose.SETS, 2), plain[order])
     np.testing.assert_array_equal(plain, Key(5).uniform(Purpose.SETS, 1000, 100, 2))
+
+
+@pytest.mark.parametrize("regrouped", [False, True])
+def test_what_is_drawn_for_a_point_is_drawn_for_its_number(regrouped):
+    """The numbers count points of positive weight; rows without weight have numbers of another stream."""
+    weights = np.random.default_rng(0).integers(0, 3, N).astype(float)
+    order = np.random.default_rng(1).permutation(N) if regrouped else np.arange(N)
+    block = Block(Dense(np.empty((N, 0))), weights[order], 50, order if regrouped else None, 20)
+    heavy, drawn = weights > 0, np.empty(N)
+    drawn[order] = block.uniform(Key(3), Purpose.EXPLORE, 1)
+    np.testing.assert_array_equal(drawn[heavy], Key(3).uniform(Purpose.EXPLORE, 20, heavy.sum(), 1))
+    assert len(np.unique(drawn)) == N
+    np.testing.assert_array_equal(block.numbers(), 20 + (np.cumsum(heavy) - heavy)[order])
+    parts = [
+        Block(Dense(np.empty((n, 0))), weights[i : i + n], 50 + i, None, 20 + np.count_nonzero(heavy[:i]))
+        for i, n in ((0, 7), (7, N - 7))
+    ]
+    np.testing.assert_array_equal(np.concatenate([part.uniform(Key(3), Purpose.EXPLORE, 1) for part in parts]), drawn)

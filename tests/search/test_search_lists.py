@@ -193,7 +193,7 @@ def estimated_lists(distances, looked, winners, weights, G):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_estimated_lists_are_those_of_equation_8(dtype, n_kept, weighted):
     X, centers = clustered(300, 2, dtype), clustered(25, 2, dtype, seed=1)
-    weights = np.random.default_rng(0).integers(0, 4, size=300).astype(float) if weighted else np.ones(300)
+    weights = np.random.default_rng(0).integers(1, 4, size=300).astype(float) if weighted else np.ones(300)
     components, key = Centers(centers), Key(5)
     search = Papers("estimated", n_neighbors=5, n_explore=2, start="random")
     passes = Passes(search, X, components, n_kept, weights if weighted else None, key)

@@ -31,7 +31,7 @@ class Jumped(NamedTuple):
     """Parameters and weights (C,) after jumps, by how much J has fallen, and who took part.
 
     one, other, cut (n,): clusters; one and other are now other, and cut is cut and one
-    n_relabelled: points that have another cluster now
+    n_relabelled: points of positive weight that have another cluster now
     """
 
     model: TiedSpherical
@@ -48,7 +48,8 @@ class Along:
     """Σ w p and Σ w p x of the points of each cluster, p being how far along its direction they lie: (C, 1 + D).
 
     centers, directions (C, D)    scale: of a typical distance, in whose units p is
-    step: of so many rows one counts    above: whether p is 1 for points above the center, and 0 for others
+    step: of so many points of positive weight one counts
+    above: whether p is 1 for points above the center, and 0 for others
     """
 
     centers: Floats
@@ -64,7 +65,7 @@ class Along:
         assert kept is not None
         X, winners, w = block.X, kept.winners, block.sample_weight
         if self.step > 1:
-            some = np.flatnonzero(block.rows(np.arange(len(block))) % self.step == 0)
+            some = np.flatnonzero(block.numbers() % self.step == 0)
             X, winners, w = X[some], winners[some], None if w is None else w[some]
         winners = np.ascontiguousarray(winners)
         p = X.along(self.centers, self.directions, winners)
@@ -93,7 +94,7 @@ class Relabelled:
         inside = np.ascontiguousarray(before[rows])
         under = block.X[rows].along(self.centers, self.directions, inside) <= 0
         after[rows[under]] = self.below[inside[under]]
-        return Kept(after[:, np.newaxis], kept.costs), int(np.count_nonzero(after != before))
+        return Kept(after[:, np.newaxis], kept.costs), block.count(after != before)
 
 
 def jump(
@@ -138,7 +139,7 @@ def _widest(data: Data, model: TiedSpherical, key: Key) -> Floats:
     generator, start, directions = key.generator(Purpose.JUMPS), np.empty_like(centers), np.empty_like(centers)
     for part in _blocks(centers):
         start[part] = generator.standard_normal(start[part].shape)
-    step = max(1, data.n_points // (_ENOUGH * len(centers)))
+    step = max(1, data.n_weighted // (_ENOUGH * len(centers)))
     along = data.each(Along(centers, start, math.sqrt(model.variance), step))
     for part in _blocks(centers):
         moments = along[part, 1:] - centers[part].astype(np.float64) * along[part, :1]

@@ -301,7 +301,7 @@ class Jumps:
         if len(jumped.one):
             progress = replace(progress, last=J, counts=jumped.counts, sums=None, few=False)
             model = jumped.model.with_variance(J / self.weight)
-        known = search.jumped(known, jumped.one, jumped.cut, jumped.n_relabelled / data.n_points)
+        known = search.jumped(known, jumped.one, jumped.cut, jumped.n_relabelled / data.n_weighted)
         if self.goes_on or gain > _EXCHANGE_TOL * stage.settings.tol:
             return step._replace(model=model, stage=replace(stage, progress=progress, gain=gain)), known
         return step._replace(model=model, stage=Lloyd(stage.settings, progress)), known

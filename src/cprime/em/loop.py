@@ -21,7 +21,7 @@ from cprime._storable import storable
 from cprime.block import Kept
 from cprime.em.expectation import HardMoments, NearestStart, Visit
 from cprime.em.stages import Accept, End, Final, Stage, Undo, Warmup
-from cprime.execution import Data
+from cprime.execution import Data, rows_of
 from cprime.kernels import Rows
 from cprime.model import Model
 from cprime.neighbors import Cells
@@ -220,12 +220,12 @@ def assigned(data: Data, run: Run, plan: Plan) -> tuple[Run, bool]:
 
 
 def sampler(data: Data, model: Model) -> Sample:
-    """A few rows as the components are compared with them, and what they keep."""
+    """Gives a few points as the components are compared with them, and what they keep."""
     return partial(_sample, data, model)
 
 
-def _sample(data: Data, model: Model, rows: NDArray[np.int64]) -> tuple[Rows, Kept]:
-    taken = data.take(rows)
+def _sample(data: Data, model: Model, numbers: NDArray[np.int64]) -> tuple[Rows, Kept]:
+    taken = data.take(rows_of(data, numbers))
     assert taken.kept is not None
     return model.embed(taken.X), taken.kept
 

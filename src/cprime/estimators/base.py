@@ -286,9 +286,9 @@ class Clusterer(Approximate, CallbackSupportMixin, Stored):
         """The certificate of a partial search, before the final assignment."""
         if plan.search.exact or not self.certificate:
             return None
-        m = min(self.certificate, data.n_points)
-        rows = fit.key.generator(Purpose.CERTIFICATE).choice(data.n_points, m, replace=False)
-        points, kept = em.sampler(data, fit.model)(np.sort(rows))
+        m = min(self.certificate, data.n_weighted)
+        numbers = fit.key.generator(Purpose.CERTIFICATE).choice(data.n_weighted, m, replace=False)
+        points, kept = em.sampler(data, fit.model)(np.sort(numbers))
         kept, scale = fit.stage.certified(fit.model, kept)
         return certify(points, kept, fit.model.components(), scale)
 

@@ -276,7 +276,7 @@ class GaussianMixture(FittedMixture):
     def _plan(self, data: Data) -> em.Plan:
         """How such data are fitted."""
         n_active = resolve_n_active(self.n_active, self.n_components, self.assignment)
-        search = resolve_search(self, self.n_components, n_active, data.n_points)
+        search = resolve_search(self, self.n_components, n_active, data.n_weighted)
         refuse_exchange(search)
         finds_variance = (
             FAMILIES[self.covariance_type].finds_variance

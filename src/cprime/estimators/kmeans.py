@@ -260,7 +260,7 @@ class KMeans(FittedKMeans, Clusterer):
     def _plan(self, data: Data) -> em.Plan:
         """How such data are fitted."""
         epsilon = check_real(self.epsilon, "epsilon", 0.0)
-        search = resolve_search(self, self.n_clusters, 1, data.n_points, data.n_features, data.sparse)
+        search = resolve_search(self, self.n_clusters, 1, data.n_weighted, data.n_features, data.sparse)
         exchange = resolve_exchange(self.exchange, search, self.n_clusters, epsilon, self.metric)
         settings = em.Settings(self.max_iter, self.tol, epsilon, not isinstance(search, Full), self._least_shift)
         return em.Plan(
@@ -332,7 +332,7 @@ class KMeans(FittedKMeans, Clusterer):
 
     def _is_walked(self, data: Data) -> bool:
         """Whether a batch is searched by walks."""
-        search = resolve_search(self, self.n_clusters, 1, data.n_points, data.n_features, data.sparse)
+        search = resolve_search(self, self.n_clusters, 1, data.n_weighted, data.n_features, data.sparse)
         return isinstance(search, Graph) and self.n_clusters >= WALKED
 
     def _walks_of(self, centers: Floats) -> Walks:

@@ -194,7 +194,7 @@ class SoftKMeans(Graded, Clusterer):
         stiffness = check_auto_or_positive(self.stiffness, "stiffness")
         data = self._opened(X, sample_weight, reset=True)
         key = Key(int(check_random_state(self.random_state).randint(2**31)))
-        search = resolve_search(self, C, n_active, data.n_points)
+        search = resolve_search(self, C, n_active, data.n_weighted)
         plan = em.Plan(
             n_active,
             search,

@@ -328,6 +328,6 @@ def resolve_init(init: Any, n_components: int, data: Data, quick: bool) -> Any:
     is of a batch; else "many" are those for which k-means++ takes too long
     """
     if isinstance(init, str) and init == "auto":
-        many = are_many(n_components, data.n_points) and (quick or n_components >= TWO_LEVEL_COMPONENTS)
+        many = are_many(n_components, data.n_weighted) and (quick or n_components >= TWO_LEVEL_COMPONENTS)
         return "two-level" if many or not data.in_memory else "k-means++"
     return init

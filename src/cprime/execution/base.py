@@ -4,8 +4,11 @@ A job is a frozen, picklable value that is called with a block of points and wha
 may run anywhere, in any order, and twice. What its parts are merged to depends on `sizes`, the rows of chunks, alone.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +56,11 @@ class Data(Protocol):
     columns: list[str] | None
     weighted: bool
     sparse: bool  # whether rows are sparse ones
+
+    @property
+    def n_weighted(self) -> int:
+        """The points of positive weight; where none is asked for, N."""
+        ...
 
     @property
     def n_bytes(self) -> int:
@@ -124,3 +132,36 @@ class Data(Protocol):
     def whole(self) -> tuple[Rows, NDArray[np.float64] | None] | None:
         """X and the weights, where all are one chunk in memory; else None."""
         ...
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """Rows, rising, of the points of positive weight that have these numbers, rising: see `Block.numbers`."""
+
+    numbers: NDArray[np.int64]
+
+    reads: ClassVar[bool] = False
+    keeps: ClassVar[bool] = False
+
+    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, Joined]:
+        found = np.isin(block.numbers(), self.numbers)
+        if block.sample_weight is not None:
+            found &= block.sample_weight > 0
+        return None, Joined(np.sort(block.rows(np.flatnonzero(found))))
+
+
+class Joined(NamedTuple):
+    """Rows of one block after those of another."""
+
+    rows: NDArray[np.int64]
+
+    def __add__(self, other: Joined) -> Joined:  # type: ignore[override]
+        return Joined(np.concatenate([self.rows, other.rows]))
+
+
+def rows_of(data: Data, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The rows of points by their numbers among those of positive weight, in the order asked for."""
+    if data.n_weighted == data.n_points:
+        return numbers
+    asked, place = np.unique(numbers, return_inverse=True)
+    return data.each(Numbered(asked)).rows[place]

@@ -20,13 +20,18 @@ class Chunk:
     kept: Kept | None = None
     order: NDArray[np.int32] | NDArray[np.int64] | None = None
 
-    def block(self, X: Rows, sample_weight: NDArray[np.float64] | None, first: int) -> Block:
-        """The rows of the chunk, given as they come, in its order; first: the number of the first among all."""
+    def block(
+        self, X: Rows, sample_weight: NDArray[np.float64] | None, first: int, n_before: int | None = None
+    ) -> Block:
+        """The rows of the chunk, given as they come, in its order.
+
+        first: the number of the first among all    n_before: points of positive weight before it, None for all
+        """
         if self.order is None:
-            return Block(X, sample_weight, first)
+            return Block(X, sample_weight, first, None, n_before)
         order = self.order.astype(np.int64)
         X = X[order] if X.shape[1] else X
-        return Block(X, None if sample_weight is None else sample_weight[order], first, order)
+        return Block(X, None if sample_weight is None else sample_weight[order], first, order, n_before)
 
     def begun(self, n: int, keep: bool) -> Chunk:
         """As it came, with nothing kept, or with the winners of its n points alone."""

@@ -72,11 +72,16 @@ class Distributed:
         self._kept: list[Any] | None = None
         self._before: list[Any] | None = None
         self._passes = 0
+        self._heavy: NDArray[np.int64] | None = None  # points of positive weight in each chunk, once they are asked for
 
     def prepared(self, prepare: Prepare) -> "Distributed":
         """The same data with all rows as a function makes them."""
         self._prepare = prepare
         return self
+
+    @property
+    def n_weighted(self) -> int:
+        return int(self._heavy_by_chunk().sum()) if self.weighted else self.n_points
 
     @property
     def placed(self) -> bool:
@@ -207,21 +212,35 @@ class Distributed:
     def _given(self) -> list[Any]:
         """The blocks of every group, as they come."""
         if self._blocks is None:
-            self._blocks = self._from_rows(tasks.made, self.dtype, self._prepare)
+            before = None
+            if self.weighted:
+                before = np.concatenate([[0], np.cumsum(self._heavy_by_chunk())])[[group[0] for group in self._groups]]
+            self._blocks = self._from_rows(tasks.made, self.dtype, self._prepare, before=before)
         return self._blocks
 
-    def _from_rows(self, function: Callable[..., Any], *args: Any) -> list[Any]:
-        """What a function makes of the rows of every group, its weights and the number of its first row."""
+    def _heavy_by_chunk(self) -> NDArray[np.int64]:
+        if self._heavy is None:
+            from dask.delayed import delayed
+
+            counts = [delayed(tasks.heavy)(weights) for weights in self._weight.to_delayed()]
+            self._heavy = np.array(self.client.gather(self.client.compute(counts)))
+        return self._heavy
+
+    def _from_rows(
+        self, function: Callable[..., Any], *args: Any, before: NDArray[np.int64] | None = None
+    ) -> list[Any]:
+        """What a function makes of the rows of every group, its weights, the number of its first row and `before`."""
         from dask.delayed import delayed
 
         ends = np.cumsum(self.sizes)
         rows = self._X.to_delayed()[:, 0]
         weights = None if self._weight is None else self._weight.to_delayed()
         groups = []
-        for group in self._groups:
+        for g, group in enumerate(self._groups):
             first = int(ends[group[0]] - self.sizes[group[0]])
             mine = [rows[i] for i in group], None if weights is None else [weights[i] for i in group]
-            groups.append(delayed(function, pure=False)(*mine, first, *args))
+            given = () if before is None else (int(before[g]),)
+            groups.append(delayed(function, pure=False)(*mine, first, *args, *given))
         return self.client.compute(groups)
 
     def _chunks_of_a_group(self, n_threads: int) -> int:

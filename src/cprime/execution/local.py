@@ -46,11 +46,16 @@ class Local:
         self._chunks = [Chunk()] * len(self.sizes)
         self._before: list[Chunk] | None = None
         self._blocks: dict[int, Block] = {}
+        self._heavy: NDArray[np.int64] | None = None  # points of positive weight in each chunk, once they are asked for
 
     def prepared(self, prepare: Prepare) -> "Local":
         """The same data with all rows as a function makes them."""
         self._prepare = prepare
         return self
+
+    @property
+    def n_weighted(self) -> int:
+        return int(self._heavy_by_chunk().sum()) if self.weighted else self.n_points
 
     @property
     def n_bytes(self) -> int:
@@ -155,6 +160,12 @@ class Local:
             arrays |= {} if weights is None else {"weights": weights}
         return arrays
 
+    def _heavy_by_chunk(self) -> NDArray[np.int64]:
+        if self._heavy is None:
+            weights = (self.source.weights(*self._range(i)) for i in range(len(self.sizes)))
+            self._heavy = np.array([np.count_nonzero(w > 0) for w in weights])  # type: ignore[operator]
+        return self._heavy
+
     def _range(self, i: int) -> tuple[int, int]:
         begin = sum(self.sizes[:i])
         return begin, begin + self.sizes[i]
@@ -173,7 +184,8 @@ class Local:
                 block = self._blocks.get(i)
                 if block is None:
                     X = self._read(i, next(arriving)) if reads else Dense(np.empty((end - begin, 0), dtype=self.dtype))
-                    block = self._chunks[i].block(X, self.source.weights(begin, end), begin)
+                    n_before = int(self._heavy_by_chunk()[:i].sum()) if self.weighted else None
+                    block = self._chunks[i].block(X, self.source.weights(begin, end), begin, n_before)
                     if reads and (self.source.in_memory or len(ranges) == 1):
                         self._blocks[i] = block
                 yield block

@@ -62,16 +62,28 @@ def checked(array: Any, dtype: np.dtype, prepare: Prepare | None, name: str, fir
 
 
 def made(
-    rows: list[Any], weights: list[Any] | None, first: int, dtype: np.dtype, prepare: Prepare | None
+    rows: list[Any],
+    weights: list[Any] | None,
+    first: int,
+    dtype: np.dtype,
+    prepare: Prepare | None,
+    n_before: int | None = None,
 ) -> list[Block]:
     blocks = []
     for i, X in enumerate(rows):
         w = None if weights is None else np.ascontiguousarray(weights[i], dtype=np.float64)
         if w is not None and not (np.isfinite(w) & (w >= 0)).all():
             raise ValueError(f"sample_weight must be finite and not negative, got others from row {first} on.")
-        blocks.append(Block(checked(X, dtype, prepare, "X", first), w, first))
+        blocks.append(Block(checked(X, dtype, prepare, "X", first), w, first, None, n_before))
         first += len(X)
+        if n_before is not None and w is not None:
+            n_before += heavy(w)
     return blocks
+
+
+def heavy(weights: NDArray[np.float64]) -> int:
+    """How many are positive."""
+    return int(np.count_nonzero(weights > 0))
 
 
 def as_it_is(value: Any) -> Any:
@@ -92,7 +104,7 @@ def apply(job: Job[P], blocks: list[Block], held: Held | None) -> Any:
     with computing(1):  # a worker runs a task a thread
         for block, chunk in zip(blocks, [Chunk()] * len(blocks) if held is None else held.chunks, strict=True):
             before = None if chunk.kept is None else chunk.kept.unshared()
-            kept, one = job(Block(block.X, block.sample_weight, block.first, block.order), before)
+            kept, one = job(Block(block.X, block.sample_weight, block.first, block.order, block.n_before), before)
             after.append(Chunk(kept, chunk.order))
             parts.append(one)
     return Held(after, merge(parts)) if job.keeps else merge(parts)
@@ -110,7 +122,7 @@ def regrouped(held: Held, n_components: int) -> Held:
 def in_order(blocks: list[Block], held: Held) -> list[Block]:
     with computing(1):
         return [
-            chunk.block(block.X, block.sample_weight, block.first)
+            chunk.block(block.X, block.sample_weight, block.first, block.n_before)
             for block, chunk in zip(blocks, held.chunks, strict=True)
         ]
 

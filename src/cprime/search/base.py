@@ -23,13 +23,12 @@ from cprime.kernels import Rows
 class SearchStats:
     """What a pass over the data tells the search; additive.
 
-    n_points    n_weighted: those of positive weight    n_moved: of these, those whose winner is another one
+    n_weighted: points of positive weight    n_moved: of these, those whose winner is another one
     touched (m,): components that have won or lost points, rising
     evidence (C, C): Σ w_n of what (8) averages in the real part, Σ w_n in the imaginary, by (c_o, c̃)
     explored: whether points have looked at anything that they did not keep
     """
 
-    n_points: int
     n_weighted: int
     n_moved: int = 0
     touched: NDArray[np.int32] | None = None
@@ -42,9 +41,9 @@ class SearchStats:
             touched = np.union1d(touched, other.touched)
         if evidence is not None and other.evidence is not None:
             evidence = evidence + other.evidence
-        n_points, n_weighted = self.n_points + other.n_points, self.n_weighted + other.n_weighted
+        n_weighted = self.n_weighted + other.n_weighted
         explored = self.explored and other.explored
-        return SearchStats(n_points, n_weighted, self.n_moved + other.n_moved, touched, evidence, explored)
+        return SearchStats(n_weighted, self.n_moved + other.n_moved, touched, evidence, explored)
 
 
 class Lookup(NamedTuple):
@@ -63,7 +62,8 @@ class Look(Protocol):
     ) -> Lookup: ...
 
 
-Sample = Callable[[NDArray[np.int64]], tuple[Rows, Kept]]  # a few rows as points, and what they keep
+# A few points by their numbers among those of positive weight, as components are compared with them; what they keep.
+Sample = Callable[[NDArray[np.int64]], tuple[Rows, Kept]]
 
 State = Any  # what a search knows: a frozen value that it alone understands, of arrays, numbers and the like
 

@@ -35,9 +35,9 @@ class LookAndCompare:
 
     def __call__(self, block: Block, points: Rows, kept: Kept | None, components: Components, n_kept: int) -> Lookup:
         found = LookAtAll()(block, points, kept, components, n_kept)
-        n, weighted = len(points), block.count()
+        weighted = block.count()
         moved = weighted if kept is None else block.count(found.kept.winners != kept.winners)
-        return found._replace(stats=SearchStats(n, weighted, moved))
+        return found._replace(stats=SearchStats(weighted, moved))
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class LookWithinBounds:
             bounds = kept.bounds  # renewed in place: they hold whatever becomes of the pass
         distances, n_distances = points.nearest_bounded(components.centers, bounds, self.moves)
         after = Kept(bounds.labels[:, np.newaxis].copy(), distances[:, np.newaxis], bounds)
-        return Lookup(after, n_distances, SearchStats(len(points), block.count()))
+        return Lookup(after, n_distances, SearchStats(block.count()))
 
 
 @storable
@@ -70,7 +70,7 @@ class BoundedState:
     """
 
     bounding: bool = False
-    n_points: int = 0
+    n_weighted: int = 0
     centers: Floats | None = None
     neighbors: NDArray[np.int32] | None = None
     moves: Moves | None = None
@@ -106,7 +106,7 @@ class Bounded(Value):
         assert state.centers is not None
         centers = components.centers
         drift = np.sqrt(np.square(centers.astype(np.float64) - state.centers).sum(axis=1)) * _UP
-        lists, squared = _neighbors(centers, state.n_points, state.neighbors)
+        lists, squared = _neighbors(centers, state.n_weighted, state.neighbors)
         moves = _moves(centers, lists, squared, _rounded_up(drift, centers.dtype))
         others = np.ascontiguousarray(without_self(lists)[:, :_OTHERS]) if state.moves is None else None
         return replace(state, neighbors=lists, moves=moves, others=others)
@@ -120,7 +120,7 @@ class Bounded(Value):
         self, state: BoundedState, look: Look, components: Components, stats: SearchStats, sample: Sample, key: Key
     ) -> tuple[BoundedState, int]:
         bounding = components.steady and len(components.centers) > 1 and stats.n_moved <= _FEW_MOVE * stats.n_weighted
-        return replace(state, bounding=bounding, n_points=stats.n_points, centers=components.centers), 0
+        return replace(state, bounding=bounding, n_weighted=stats.n_weighted, centers=components.centers), 0
 
     def jumped(self, state: BoundedState, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> BoundedState:
         return BoundedState()  # bounds of centers that have gone elsewhere say nothing

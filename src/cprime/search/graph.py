@@ -58,7 +58,7 @@ class LookInCells:
             kept = Kept(self.cells.find(points)[0][:, np.newaxis])
         if n_kept > 1:
             kept = Kept(components.keep(points, self.lists, kept.ids, n_kept)[0])
-        return Lookup(kept, 0, SearchStats(len(points), block.count()))
+        return Lookup(kept, 0, SearchStats(block.count()))
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class LookAround:
         touched[before[moved]] = touched[after.winners[moved]] = True
         evaluations += int(np.bincount(before, minlength=C) @ looked_at)
         ids = np.flatnonzero(touched).astype(np.int32)
-        stats = SearchStats(len(before), block.count(), block.count(moved), ids, explored=explores)
+        stats = SearchStats(block.count(), block.count(moved), ids, explored=explores)
         return Lookup(after, evaluations, stats)
 
     def _led(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -247,9 +247,9 @@ class Graph(Value):
         )
         if state.iteration not in _AUDITS or self.n_neighbors is not None or state.n_neighbors >= C:
             return state, 0
-        m = min(_AUDIT_POINTS, stats.n_points)
-        rows = np.sort(key.generator(Purpose.AUDIT).choice(stats.n_points, m, replace=False))
-        agreement, missed = _audited(components, state.lists, *sample(rows))
+        m = min(_AUDIT_POINTS, stats.n_weighted)
+        numbers = np.sort(key.generator(Purpose.AUDIT).choice(stats.n_weighted, m, replace=False))
+        agreement, missed = _audited(components, state.lists, *sample(numbers))
         state = replace(state, agreement=agreement)
         short = agreement < (_FOUND_BY_LONGER if longer else _FOUND)
         much = missed > _MISSED and state.iteration >= _LATE

@@ -115,6 +115,7 @@ def choose_by_kmeans_plusplus(
     order = order_of_values(X)  # what is drawn depends on the points, not on where they stand
     indices = np.empty(n_clusters, dtype=np.int64)
     masses = np.ones(len(X)) if sample_weight is None else sample_weight
+    n_weighted = int(np.count_nonzero(masses))
     indices[0] = order[draw(np.cumsum(masses[order]), rng.uniform(size=1))[0]]
     closest = X.distances(X[indices[:1]].dense(), n_threads=n_threads)[0]
     c, room = 1, np.empty((0, len(X)), dtype=X.dtype)
@@ -122,7 +123,7 @@ def choose_by_kmeans_plusplus(
         cumulative = cumulative_mass(closest, sample_weight, order)
         if not cumulative[-1] > 0:
             return complete(indices[:c], len(X), n_clusters, sample_weight, rng)
-        steps = _steps_ahead(c, n_local_trials * X.dtype.itemsize * len(X))
+        steps = _steps_ahead(c, n_local_trials * X.dtype.itemsize * n_weighted)
         n_proposed = n_local_trials * steps + (n_local_trials * steps // _SPARE if steps > 1 else 0)
         proposed = order[draw(cumulative, rng.uniform(size=n_proposed))]
         bars = rng.uniform(size=n_proposed) * closest[proposed]
@@ -152,7 +153,7 @@ def choose_by_kmeans_plusplus(
 def _steps_ahead(n_chosen: int, n_bytes: int) -> int:
     """For how many centers candidates are proposed at a time: few at first, where a center changes much.
 
-    n_bytes: that the distances to the candidates of one center take
+    n_bytes: that the distances of points of weight to the candidates of one center take
     """
     return max(1, min(_MOST_STEPS, n_chosen // _CENTERS_PER_STEP, _MOST_BYTES // n_bytes))
 

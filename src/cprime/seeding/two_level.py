@@ -102,7 +102,7 @@ def choose_by_two_levels(data: Data, n_clusters: int, rng: np.random.RandomState
         _label(data, np.zeros((1, data.n_features), dtype=data.dtype), centers, np.zeros(n_clusters, int))
         return indices
     n_cells = math.isqrt(n_clusters - 1) + 1
-    sample = data.take(_sampled(data, min(data.n_points, SAMPLE_PER_CELL * n_cells), rng, key))
+    sample = data.take(_sampled(data, min(data.n_weighted, SAMPLE_PER_CELL * n_cells), rng, key))
     cells = coarse_centers(sample.X, n_cells, rng)
     coarse = data.each(InCells(cells))
     data.commit()

@@ -1,0 +1,128 @@
+"""Points of weight 0 change no label, no choice and no draw of the others, and sums in their last place at most.
+
+At two sizes: one at which every sample, step and share is all there is, and one at which none is.
+"""
+
+import numpy as np
+import pytest
+
+from cprime import FuzzyKMeans, GaussianMixture, GMeans, KMeans, KMedoids, SoftKMeans, XMeans, open_data
+from cprime.search import Bounded, Full, Graph, Papers
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:The fit did not converge"),
+    pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
+
+SEARCHES = {
+    "full": Full(),
+    "bounded": Bounded(),
+    "graph": Graph(),
+    "graph, regrouped": Graph(regroup=True),
+    "graph of nine": Graph(9),
+    "exact": Papers("exact", n_neighbors=6),
+    "exact, random": Papers("exact", n_neighbors=6, start="random"),
+    "estimated": Papers("estimated", n_neighbors=6, n_explore=2),
+}
+NAMES = ("cluster_centers_", "means_", "weights_", "covariances_", "inertia_", "lower_bound_", "memberships_")
+STARTS = ("k-means++", "k-means||", "random", "afk-mc2", "two-level")
+SIZES = {"small": (400, 8), "large": (6000, 60)}
+
+
+def points(n, D, seed):
+    """Without clusters, so that little decides where a point belongs."""
+    return np.random.default_rng(seed).standard_normal((n, D))
+
+
+def with_others(X, where):
+    """X and as many other points of weight 0, among them or behind them; the weights, and where X is."""
+    n, others = len(X), 3 * points(len(X), X.shape[1], 9)
+    at = np.arange(n) if where == "behind" else np.sort(np.random.default_rng(5).permutation(2 * n)[:n])
+    both, weights = np.empty((2 * n, X.shape[1])), np.zeros(2 * n)
+    mask = np.zeros(2 * n, dtype=bool)
+    mask[at] = True
+    both[mask], both[~mask], weights[mask] = X, others, 1.0
+    return both, weights, at
+
+
+def found(fit):
+    """All that a fit says of the points, as numbers."""
+    return [np.asarray(getattr(fit, name), dtype=float) for name in NAMES if getattr(fit, name, None) is not None]
+
+
+def assert_the_same(alone, among, at):
+    np.testing.assert_array_equal(np.asarray(among.labels_)[at], alone.labels_)
+    for ours, theirs in zip(found(among), found(alone), strict=True):
+        ours = ours[at] if len(np.shape(ours)) and len(ours) == len(among.labels_) else ours
+        np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-9)
+    assert getattr(among, "n_iter_", 0) == getattr(alone, "n_iter_", 0)
+    if getattr(alone, "certificate_", None) is not None:
+        assert among.certificate_["agreement"] == alone.certificate_["agreement"]
+
+
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES.keys())
+@pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES.keys())
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("where", ["behind", "among"])
+@pytest.mark.parametrize("source", ["array", "chunks"])
+def test_k_means(source, where, start, search, size):
+    n, C = size
+    if source == "chunks" and start in ("k-means++", "afk-mc2"):
+        start = "two-level"
+    X = points(n, 5, 0)
+    both, weights, at = with_others(X, where)
+
+    def fitted(rows, w, step):
+        data = rows if source == "array" else open_data(rows, chunk_rows=step)
+        km = KMeans(C, init=start, search=search, random_state=0, max_iter=40, n_threads=1)
+        return km.fit(data, sample_weight=w)
+
+    assert_the_same(fitted(X, np.ones(n), n // 3), fitted(both, weights, n // 2), at)
+
+
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES.keys())
+@pytest.mark.parametrize("family", ["tied_spherical", "spherical", "diag", "tied", "full"])
+@pytest.mark.parametrize("search", ["full", "graph", "estimated"])
+@pytest.mark.parametrize("assignment", ["soft", "hard", "posterior"])
+@pytest.mark.parametrize("where", ["behind", "among"])
+def test_mixtures(where, assignment, search, family, size):
+    n, C = size
+    X = points(n, 3, 0)
+    both, weights, at = with_others(X, where)
+    given = {"covariance_type": family, "search": search, "assignment": assignment, "n_active": 3}
+    given |= {"random_state": 0, "max_iter": 12, "n_threads": 1}
+    alone = GaussianMixture(C, **given).fit(X, sample_weight=np.ones(n))
+    assert_the_same(alone, GaussianMixture(C, **given).fit(both, sample_weight=weights), at)
+
+
+@pytest.mark.parametrize("where", ["behind", "among"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: FuzzyKMeans(6, random_state=0),
+        lambda: SoftKMeans(6, random_state=0),
+        lambda: KMedoids(6, random_state=0),
+        lambda: XMeans(random_state=0),
+        lambda: GMeans(random_state=0),
+        lambda: KMeans(6, metric="cosine", random_state=0),
+        lambda: KMeans(6, epsilon=0.05, random_state=0),
+        lambda: KMeans(6, n_init=3, random_state=0),
+    ],
+    ids=["fuzzy", "soft", "medoids", "x-means", "g-means", "cosine", "lazy", "three starts"],
+)
+def test_the_other_estimators(make, where):
+    X = points(600, 3, 0) + 6 * np.random.default_rng(1).integers(0, 3, (600, 1))
+    both, weights, at = with_others(X, where)
+    assert_the_same(make().fit(X, sample_weight=np.ones(600)), make().fit(both, sample_weight=weights), at)
+
+
+@pytest.mark.parametrize("n", [300, 4000])
+def test_a_few_points_by_their_numbers(n):
+    from cprime.execution import Local, rows_of
+
+    both, weights, at = with_others(points(n, 2, 0), "among")
+    numbers = np.random.default_rng(0).permutation(n)[:50]
+    data = Local(open_data(both, chunk_rows=n // 3).with_weights(weights))
+    assert data.n_weighted == n
+    np.testing.assert_array_equal(rows_of(data, numbers), at[numbers])

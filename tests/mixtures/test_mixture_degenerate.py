@@ -129,3 +129,17 @@ def test_an_offset_moves_the_means_alone(family, dtype):
     np.testing.assert_allclose(far.means_ - 4096, near.means_, atol=1e-7 * loose)
     np.testing.assert_allclose(far.covariances_, near.covariances_, rtol=1e-6 * loose, atol=1e-7 * loose)
     np.testing.assert_allclose(far.lower_bounds_, near.lower_bounds_, atol=1e-7 * loose)
+
+
+def test_covariances_of_rounding_are_repaired_in_a_few_steps(monkeypatch):
+    """Where rounding leaves a variance below 0, as of many equal points, repair begins at the size of that."""
+    from cprime.model import covariance
+
+    rng = np.random.default_rng(0)
+    matrices = np.zeros((50, 3, 3))
+    matrices[1:] = np.einsum("c,ij->cij", -(10.0 ** -rng.uniform(10, 40, 49)), np.eye(3))
+    tried, factors = [], covariance._factors
+    monkeypatch.setattr(covariance, "_factors", lambda given: tried.append(len(given)) or factors(given))
+    found, _ = covariance.repaired(matrices, unit=2.0)
+    assert (np.linalg.eigvalsh(found) > 0).all()
+    assert sum(n == 1 for n in tried) < 15 * len(matrices)

@@ -7,9 +7,7 @@ import pytest
 from model_data import matrices
 
 from cprime.model import Diag, Full, Spherical
-from cprime.model.covariance import inverses, least_variance, of_empty, positive, repaired
-
-LEAST = np.sqrt(np.finfo(np.float64).tiny)
+from cprime.model.covariance import data_variance, inverses, least_variance, of_empty, positive, repaired
 
 
 def test_a_covariance_with_a_factor_is_left_alone(caplog):
@@ -48,12 +46,25 @@ def test_ever_more_is_added_until_there_is_a_factor():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_nothing_at_all_becomes_what_numbers_of_the_data_can_tell_from_zero(dtype):
-    found, lower = repaired(np.zeros((1, 2, 2)), dtype)
-    least = least_variance(dtype)
-    assert least == pytest.approx(float(np.finfo(dtype).tiny) ** 0.5)
-    np.testing.assert_allclose(found, least * np.eye(2)[np.newaxis])
-    np.testing.assert_allclose(lower, np.sqrt(least) * np.eye(2)[np.newaxis])
+@pytest.mark.parametrize("unit", [2.0**-60, 1.0, 2.0**60])
+def test_nothing_at_all_becomes_a_tiny_share_of_the_variance_of_the_data(unit, dtype):
+    found, lower = repaired(np.zeros((1, 2, 2)), dtype, unit)
+    np.testing.assert_allclose(found, 1e-10 * unit * np.eye(2)[np.newaxis])
+    np.testing.assert_allclose(lower, np.sqrt(1e-10 * unit) * np.eye(2)[np.newaxis])
+    nothing = repaired(np.zeros((1, 2, 2)), dtype, 2.0**-500)[0][0, 0, 0]
+    assert nothing == pytest.approx(least_variance(2.0**-500, dtype) if dtype == np.float32 else 1e-10 * 2.0**-500)
+    assert np.isfinite(1 / dtype(nothing))
+
+
+def test_the_variance_of_the_data():
+    """It is that of all points in a column; of equal points, 1e-10 of it is the square of their resolution."""
+    counts, means = np.array([1.0, 3.0]), np.array([[0.0, 4.0], [8.0, 4.0]])
+    assert data_variance(counts, means, np.array([[1.0, 0.0], [2.0, 0.5]]), np.float64) == pytest.approx(
+        (0.25 * 1 + 0.75 * 2 + 12 + 0.75 * 0.5) / 2
+    )
+    equal = data_variance(counts, np.full((2, 2), -8.0), np.zeros((2, 2)), np.float32)
+    assert 1e-10 * equal == pytest.approx((8 * np.finfo(np.float32).eps) ** 2)
+    assert data_variance(counts, np.zeros((2, 2)), np.zeros((2, 2)), np.float32) == 1.0
 
 
 def test_rounding_is_no_variance():
@@ -86,13 +97,15 @@ def test_variances_of_no_extent_become_a_tiny_share_of_the_mean_of_the_others(ca
     np.testing.assert_allclose(found, [[2.0, 3e-10], [4.0, 3e-10]])
     assert "2 variance(s) of no extent repaired" in caplog.text
     caplog.clear()
-    good = np.array([1.0, 2 * LEAST])
+    least = least_variance(1.0, np.float64)
+    good = np.array([1.0, 2 * least])
     with caplog.at_level(logging.INFO, "cprime"):
         assert positive(good, np.float64) is good
     assert not caplog.records
-    np.testing.assert_allclose(positive(np.array([1.0, LEAST]), np.float64), [1.0, 1e-10])
+    np.testing.assert_allclose(positive(np.array([1.0, least]), np.float64), [1.0, 1e-10])
     np.testing.assert_allclose(positive(np.zeros(3), np.float64), np.full(3, 1e-10))
-    tiny = np.finfo(np.float32).tiny ** 0.5
+    np.testing.assert_allclose(positive(np.zeros(3), np.float64, 4.0), np.full(3, 4e-10))
+    tiny = least_variance(0.0, np.float32)
     np.testing.assert_allclose(positive(np.array([5 * tiny, 0.0]), np.float32), [5 * tiny, tiny])
 
 
@@ -111,13 +124,15 @@ def test_components_without_points_take_the_weighted_mean_of_the_others(shape, c
 def test_a_family_repairs_what_an_m_step_gives():
     counts, centers = np.array([3.0, 5.0]), np.zeros((2, 2))
     flat = np.array([[1.0, 0.0], [3.0, 2.0]])
-    np.testing.assert_allclose(Diag(centers, flat)._shaped(counts, flat), [[1, 2e-10], [3, 2]])
-    np.testing.assert_allclose(Diag(centers, flat, 0.5)._shaped(counts, flat), flat + 0.5)
-    np.testing.assert_allclose(Diag(centers, flat, 0.5)._shaped(counts, flat - 0.1), np.maximum(flat - 0.1, 0) + 0.5)
-    np.testing.assert_allclose(Spherical(centers, flat[0], 0.5)._shaped(counts, flat), [1.0, 3.0])
-    np.testing.assert_allclose(Spherical(centers, flat[0])._shaped(counts, np.array([[-1.0, 2], [1, 1]])), [1, 1])
+    np.testing.assert_allclose(Diag(centers, flat)._shaped(counts, flat, 1.0), [[1, 2e-10], [3, 2]])
+    np.testing.assert_allclose(Diag(centers, flat, 0.5)._shaped(counts, flat, 1.0), flat + 0.5)
+    np.testing.assert_allclose(
+        Diag(centers, flat, 0.5)._shaped(counts, flat - 0.1, 1.0), np.maximum(flat - 0.1, 0) + 0.5
+    )
+    np.testing.assert_allclose(Spherical(centers, flat[0], 0.5)._shaped(counts, flat, 1.0), [1.0, 3.0])
+    np.testing.assert_allclose(Spherical(centers, flat[0])._shaped(counts, np.array([[-1.0, 2], [1, 1]]), 1.0), [1, 1])
     singular = np.array([np.eye(2), np.ones((2, 2))])
-    shaped = Full(centers, singular, 0.5)._shaped(counts, singular.copy())
+    shaped = Full(centers, singular, 0.5)._shaped(counts, singular.copy(), 1.0)
     np.testing.assert_allclose(shaped, singular + 0.5 * np.eye(2))
-    found = Full(centers, singular)._shaped(counts, singular.copy())
+    found = Full(centers, singular)._shaped(counts, singular.copy(), 1.0)
     np.testing.assert_allclose(found[1] - singular[1], 1e-10 * np.eye(2), rtol=1e-5)

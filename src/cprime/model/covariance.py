@@ -8,22 +8,44 @@ from scipy.linalg.lapack import dtrtri
 
 logger = logging.getLogger("cprime")
 
-_JITTER = 1e-10  # of the mean variance of a component, to begin with
+_JITTER = 1e-10  # of the variances of a component, to begin with
 _SINGULAR = 4 * np.finfo(np.float64).eps  # of a variance that is left once the other coordinates are known
 
 
-def least_variance(dtype: DTypeLike) -> float:
-    """A variance whose inverse root still has room for data and their squares among the numbers of a dtype."""
-    return float(np.finfo(dtype).tiny) ** 0.5
+# Of the data's variance: what is below it leaves no room for squared distances in its units; and what has an inverse.
+_LEAST_SHARE = {np.dtype(np.float32): 2.0**-80, np.dtype(np.float64): 2.0**-511}
+_LEAST = {np.dtype(np.float32): 2.0**-120, np.dtype(np.float64): 2.0**-1000}
+
+
+def least_variance(unit: float, dtype: DTypeLike) -> float:
+    """The least variance that is one, for data of such a variance and numbers of a dtype [data unit²]."""
+    dtype = np.dtype(dtype)
+    return max(_LEAST_SHARE[dtype] * unit, _LEAST[dtype])
+
+
+def data_variance(
+    counts: NDArray[np.float64], means: NDArray[np.float64], variances: NDArray[np.float64], dtype: DTypeLike
+) -> float:
+    """The mean variance of a column of all points [data unit²], of means (C, D) and variances about them (C, D).
+
+    Of points that are all equal it is what makes the least that is added to a variance the square of their resolution.
+    """
+    shares = counts / counts.sum()
+    between = np.square(means - shares @ means)
+    unit = float((shares @ (variances + between)).mean())
+    resolution = float(np.finfo(dtype).eps) * float(np.abs(means).max())
+    return unit or resolution**2 / _JITTER or 1.0
 
 
 def repaired(
-    covariances: NDArray[np.float64], dtype: DTypeLike = np.float64
+    covariances: NDArray[np.float64], dtype: DTypeLike = np.float64, unit: float | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Covariances (C, D, D) that are positive definite, and their lower Cholesky factors L, Σ = L Lᵀ.
 
     Where one is not, but for rounding, the least of 1e-10, 1e-9 … of its mean variance that makes it so is added to its
-    diagonal, with a message in the log; never less than numbers of `dtype`, the data's, can tell from 0.
+    diagonal, with a message in the log.
+
+    unit: the variance of the data, of which as much is added where a covariance is 0; None is the largest entry
     """
     given, covariances = covariances, covariances.copy()
     n_repaired = 0
@@ -33,12 +55,12 @@ def repaired(
         if not np.isfinite(covariance).all():
             raise np.linalg.LinAlgError(f"the covariance of component {c} is not finite")
         n_repaired += 1
-        D = len(covariance)
-        least = least_variance(dtype)
-        unit = max(float(np.trace(covariance)) / D, least)
-        jitter = _JITTER
+        unit = unit or float(np.abs(given).max()) or 1.0
+        least, D = least_variance(unit, dtype), len(covariance)
+        mean = max(float(np.trace(covariance)), float(np.abs(covariance).max())) / D  # rounding may leave it below 0
+        jitter = _JITTER * (mean if mean > least else unit)
         while failed:
-            covariances[c] = covariance + max(jitter * unit, least) * np.eye(D)
+            covariances[c] = covariance + max(jitter, least) * np.eye(D)
             (lower[c],), (failed,) = _factors(covariances[c : c + 1])
             jitter *= 10
     if n_repaired:
@@ -97,14 +119,18 @@ def covariances_of_precisions(factors: NDArray[np.float64]) -> NDArray[np.float6
     return lower @ lower.transpose(0, 2, 1)
 
 
-def positive(variances: NDArray[np.float64], dtype: DTypeLike) -> NDArray[np.float64]:
-    """Variances that numbers of `dtype` tell from 0: others become a tiny share of the mean one, says the log."""
-    least = least_variance(dtype)
+def positive(variances: NDArray[np.float64], dtype: DTypeLike, unit: float | None = None) -> NDArray[np.float64]:
+    """Variances that numbers of `dtype` tell from 0: others become a tiny share of the mean one, says the log.
+
+    unit: the variance of the data, which stands for a mean of none; None is the largest variance
+    """
+    unit = unit or float(np.fmax.reduce(variances, axis=None, initial=0.0)) or 1.0
+    least = least_variance(unit, dtype)
     bad = ~(variances > least)
     if not bad.any():
         return variances
     logger.info("%d variance(s) of no extent repaired", int(bad.sum()))
-    mean = variances[~bad].mean() if not bad.all() else 1.0
+    mean = variances[~bad].mean() if not bad.all() else unit
     return np.where(bad, max(_JITTER * float(mean), least), variances)
 
 

@@ -50,11 +50,11 @@ class Full(OwnCovariance):
     def _covariances_along(self, before: Self, share: float) -> NDArray[np.float64]:
         return factors_along(self._lower, before._lower, share)
 
-    def _shaped(self, counts: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _shaped(self, counts: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
         covariances = of_empty(counts, second)
         D = self.n_features
         covariances[:, np.arange(D), np.arange(D)] += self.reg_covar
-        return repaired(covariances, self.centers.dtype)[0]
+        return repaired(covariances, self.centers.dtype, unit)[0]
 
     def _precisions(self) -> dict[str, NDArray[np.float64]]:
         factors = factors_of_precisions(self._lower)

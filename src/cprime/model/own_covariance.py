@@ -26,6 +26,7 @@ from cprime.model.base import (
     new_weights,
     winner_error,
 )
+from cprime.model.covariance import data_variance
 from cprime.statistics import Sums
 
 
@@ -73,8 +74,8 @@ class OwnCovariance(_Shape):
         """Those of `extrapolated`."""
         raise TypeError(f"{type(self).__name__} must say how covariances are extrapolated.")
 
-    def _shaped(self, counts: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Covariances from mean second moments about the new means, before anything is added."""
+    def _shaped(self, counts: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
+        """Covariances from mean second moments about the new means, before anything is added; unit: of the data."""
         raise TypeError(f"{type(self).__name__} must say how covariances follow from moments.")
 
     @cached_property
@@ -132,10 +133,12 @@ class OwnCovariance(_Shape):
         counts = np.maximum(moments.counts, np.finfo(np.float64).tiny)
         second = moments.second / counts.reshape(-1, *[1] * (2 if self.full else 1))
         second -= shift[:, :, np.newaxis] * shift[:, np.newaxis] if self.full else np.square(shift)
+        variances = np.diagonal(second, axis1=1, axis2=2) if self.full else second
+        unit = data_variance(moments.counts, means, variances, self.centers.dtype)
         return replace(
             self,
             centers=means.astype(self.centers.dtype),
-            covariances=self._shaped(moments.counts, second),
+            covariances=self._shaped(moments.counts, second, unit),
             weights=new_weights(self.weights, moments.counts),
         )
 

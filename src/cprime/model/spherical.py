@@ -23,9 +23,9 @@ class Spherical(Diag):
     def spread(self) -> NDArray[np.float64]:
         return np.repeat(self.covariances[:, np.newaxis], self.n_features, axis=1)
 
-    def _shaped(self, counts: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _shaped(self, counts: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
         variances = np.maximum(second, 0).mean(axis=1) + self.reg_covar
-        return positive(of_empty(counts, variances), self.centers.dtype)
+        return positive(of_empty(counts, variances), self.centers.dtype, unit)
 
     @classmethod
     def shape(cls, C: int, D: int) -> tuple[int, ...]:

@@ -32,6 +32,7 @@ from cprime.model.base import (
 )
 from cprime.model.covariance import (
     covariances_of_precisions,
+    data_variance,
     factors_along,
     factors_of_precisions,
     inverses,
@@ -133,12 +134,13 @@ class Tied(Embedded):
         shift = means - prior.mean
         between = (moments.counts[:, np.newaxis] * shift).T @ shift
         covariance = (np.asarray(prior.squares) - between) / moments.weight
+        unit = data_variance(moments.counts, means, np.diagonal(covariance)[np.newaxis], self.centers.dtype)
         covariance[np.diag_indices(self.n_features)] += self.reg_covar
         covariance = (covariance + covariance.T) / 2
         return replace(
             self,
             centers=means.astype(self.centers.dtype),
-            covariances=repaired(covariance[np.newaxis], self.centers.dtype)[0][0],
+            covariances=repaired(covariance[np.newaxis], self.centers.dtype, unit)[0][0],
             weights=new_weights(self.weights, moments.counts),
         )
 

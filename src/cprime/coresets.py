@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_array
 
 from cprime.seeding.sampling import draw
 from cprime.seeding.validation import check_count
-from cprime.sources.foreign import plain
+from cprime.sources.foreign import plain, unmasked
 
 BLOCK = 2**17  # numbers of X that are looked at together
 
@@ -113,7 +113,8 @@ def lightweight(
     rng = check_random_state(random_state)
     w = np.ones(len(data))
     if sample_weight is not None:
-        w = _check_sample_weight(sample_weight, data, dtype=np.float64, ensure_non_negative=True)
+        given = unmasked(sample_weight, "sample_weight")
+        w = _check_sample_weight(given, data, dtype=np.float64, ensure_non_negative=True)
         if not w.any():
             raise ValueError("sample_weight must have at least one positive entry, got zeros only.")
     with np.errstate(over="ignore", invalid="ignore"):

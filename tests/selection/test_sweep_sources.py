@@ -25,3 +25,15 @@ def test_the_number_of_clusters(tmp_path, estimator, weighted):
     assert found.weight == pytest.approx(expected.weight)
     assert found.inertia[3] == pytest.approx(expected.inertia[3], rel=1e-6)
     assert np.isfinite(found.held_out).all()
+
+
+@pytest.mark.filterwarnings("ignore:The fit did not converge")
+@pytest.mark.parametrize("estimator", [KMeans(), GaussianMixture(covariance_type="diag", init_params="two-level")])
+def test_the_same_chunks_give_the_same_bits(tmp_path, estimator):
+    """What is held out is cut as the data are, wherever they come from."""
+    np.save(tmp_path / "X.npy", X)
+    sources = open_data(X, chunk_rows=70), open_data(tmp_path / "X.npy", chunk_rows=70)
+    found = [sweep(estimator, source, range(1, 6), holdout=0.2, random_state=0) for source in sources]
+    for name in ("bic", "held_out", "inertia", "free_energy"):
+        np.testing.assert_array_equal(getattr(found[0], name), getattr(found[1], name))
+    assert sources[0].subset(np.arange(5, 200)).sizes == (70, 70, 55)

@@ -13,7 +13,6 @@ from cprime import __version__, checkpoints, em
 from cprime._random import Key, Purpose
 from cprime.block import Block, Kept
 from cprime.checkpoints import Checkpoint, Runs
-from cprime.estimators.approximate import Approximate
 from cprime.estimators.opening import opened
 from cprime.estimators.quality import certificate_text, remarks, warn_if_poor
 from cprime.estimators.stored import Stored
@@ -111,7 +110,7 @@ def stored_param(value: Any) -> Any:
     return f"<{getattr(value, '__qualname__', type(value).__qualname__)}>"
 
 
-class Clusterer(Approximate, CallbackSupportMixin, Stored):
+class Clusterer(CallbackSupportMixin, Stored):
     """Base of the estimators; a subclass says which parameters it has found and how many components a point keeps."""
 
     n_init: int

@@ -14,7 +14,7 @@ from sklearn.mixture import GaussianMixture as SklearnMixture
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from cprime.estimators.approximate import near_best
+from cprime.estimators.approximate import Approximate, near_best
 from cprime.estimators.base import Clusterer, LogLikelihood
 from cprime.estimators.entries import kept_entries
 from cprime.estimators.quality import say_truncated
@@ -67,7 +67,7 @@ def _implied(found: Callable[[Any], Any], *needed: str) -> Any:
     return _Implied(found, "means_", *needed)
 
 
-class FittedMixture(DensityMixin, Clusterer):
+class FittedMixture(DensityMixin, Approximate, Clusterer):
     """Base of mixtures; a subclass finds the parameters.
 
     A mixture whose `weights_`, `means_` and `precisions_cholesky_` or `covariances_` were set by hand serves as well.

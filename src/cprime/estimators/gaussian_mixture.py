@@ -34,6 +34,7 @@ from cprime.execution import Data
 from cprime.kernels import computing
 from cprime.model import FAMILIES, Model
 from cprime.search import Full, Search
+from cprime.sources import unmasked
 
 _KMEANS_ITERATIONS = 30  # at most, of the k-means that a mixture starts from
 
@@ -367,7 +368,7 @@ class GaussianMixture(FittedMixture):
                 raise ValueError(f"warm_start needs means_ of shape {(C, D)}, got {self.means_.shape}.")
             return self.means_, Given.like(self._parameters(reg_covar))
         weights = check_weights_init(self.weights_init, self.weights, C)
-        family, precisions = FAMILIES[self.covariance_type], self.precisions_init
+        family, precisions = FAMILIES[self.covariance_type], unmasked(self.precisions_init, "precisions_init")
         if precisions is not None:
             family.starting(np.zeros((C, D)), None, reg_covar, precisions)  # refused before anything is computed
         means = self.means_init is not None

@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 
 from cprime import em, storage
 from cprime._random import Key
+from cprime.estimators.approximate import Approximate
 from cprime.estimators.base import Clusterer
 from cprime.estimators.fitted_kmeans import FittedKMeans
 from cprime.estimators.validation import (
@@ -39,7 +40,7 @@ WALKED = 16384  # clusters from which on walks of batches are several times fast
 
 
 @storage.register
-class KMeans(FittedKMeans, Clusterer):
+class KMeans(FittedKMeans, Approximate, Clusterer):
     """k-means clustering, as the hard end of the truncated-EM family.
 
     Lowers J = Σ_n w_n min_c ‖x_n − μ_c‖², and with it raises the free energy F = −log C − (D/2) log(2πe J/(DN)), a

@@ -12,6 +12,7 @@ from cprime._range import check_largest
 from cprime.execution import Data
 from cprime.kernels import Dense
 from cprime.seeding.given import copied
+from cprime.sources import unmasked
 
 
 def check_means_init(means_init: Any, data: Data, C: int) -> NDArray:
@@ -27,7 +28,7 @@ def check_weights_init(weights_init: Any, weights: str, C: int) -> NDArray[np.fl
     """`weights_init` as an array, or None; not negative, of sum 1, and equal where weights are."""
     if weights_init is None:
         return None
-    given = np.asarray(weights_init, dtype=np.float64)
+    given = np.asarray(unmasked(weights_init, "weights_init"), dtype=np.float64)
     if weights == "equal" and (given.shape != (C,) or not np.allclose(given, 1 / C)):
         raise ValueError(
             f"weights_init must be n_components={C} times 1/n_components where weights='equal', got {weights_init!r}."

@@ -14,6 +14,7 @@ from sklearn.utils.validation import _is_arraylike_not_scalar, check_array
 from cprime._range import check_largest
 from cprime.execution import Data
 from cprime.kernels import Dense, Rows
+from cprime.sources import unmasked
 
 
 def is_given(init: Any) -> bool:
@@ -68,6 +69,7 @@ def given_centers(
 
 def copied(numbers: Any, data: Data, name: str, **checks: Any) -> NDArray:
     """A copy, C-contiguous, in the dtype of the data; ValueError where that does not hold a number."""
+    numbers = unmasked(numbers, name)
     with np.errstate(over="ignore", invalid="ignore"):  # which is infinite then, and refused
         return check_array(numbers, dtype=data.dtype, order="C", copy=True, input_name=name, **checks)
 

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_array
 
 from cprime.kernels import Rows, as_rows
-from cprime.sources.foreign import plain
+from cprime.sources.foreign import plain, unmasked
 
 
 def check_data(
@@ -33,7 +33,7 @@ def check_data(
     rng = check_random_state(random_state)
     if sample_weight is None:
         return data, None, rng
-    weights = _check_sample_weight(sample_weight, data.given(), dtype=np.float64)
+    weights = _check_sample_weight(unmasked(sample_weight, "sample_weight"), data.given(), dtype=np.float64)
     if (weights < 0).any():
         raise ValueError("Negative values in data passed to `sample_weight`.")
     if not weights.any():

@@ -15,6 +15,7 @@ from sklearn.utils.validation import _num_samples
 from cprime.estimators import GaussianMixture, KMeans
 from cprime.estimators.nearest_center import Inertia
 from cprime.estimators.validation import check_choice, check_integer, check_real, check_weights
+from cprime.execution import rows_of
 from cprime.kernels import Rows
 from cprime.seeding import is_given
 from cprime.selection.criteria import aic, bic
@@ -196,7 +197,10 @@ def _in_memory(
     if whole is not None:
         X, weights = whole
         return X, np.ones(len(X)) if weights is None else weights, lambda fit: fit.labels_
-    rows = np.sort(rng.choice(opened.n_points, min(opened.n_points, _SAMPLE), replace=False))
+    rows = np.arange(opened.n_points)
+    if opened.n_points > _SAMPLE:
+        n = opened.n_weighted
+        rows = rows_of(opened, np.sort(rng.choice(n, min(n, _SAMPLE), replace=False)))
     taken = opened.take(rows)
     weights = np.ones(len(rows)) if taken.sample_weight is None else taken.sample_weight
     return taken.X, weights, lambda fit: fit.labels_[rows]

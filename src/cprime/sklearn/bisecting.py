@@ -12,6 +12,7 @@ from cprime._random import Key
 from cprime.estimators.nearest_center import nearest_labels
 from cprime.kernels import as_rows, computing
 from cprime.sklearn.nearest import Distances, weighted
+from cprime.sources import unmasked
 
 
 class BisectingKMeans(Distances, sklearn.cluster.BisectingKMeans):
@@ -49,7 +50,11 @@ class BisectingKMeans(Distances, sklearn.cluster.BisectingKMeans):
         self : BisectingKMeans
         """
         self.__dict__.pop("_X_mean", None)  # of dense data that were fitted before
-        return super().fit(X, y, sample_weight)
+        return super().fit(unmasked(X, "X"), y, unmasked(sample_weight, "sample_weight"))
+
+    def predict(self, X: Any) -> NDArray[np.int32]:
+        """The cluster of each row, (n_samples,): down the tree, always to the nearer center."""
+        return super().predict(unmasked(X, "X"))
 
     def _bisect(self, X: Any, x_squared_norms: NDArray, sample_weight: NDArray, cluster_to_bisect: Any) -> None:
         """Cut one cluster of the tree into the best two of `n_init` starts."""

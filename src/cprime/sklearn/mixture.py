@@ -27,6 +27,7 @@ from cprime.kernels import computing
 from cprime.model import FAMILIES, Model
 from cprime.sklearn.kmeans import KMeans, is_small
 from cprime.sklearn.nearest import hand_over, squared
+from cprime.sources import unmasked
 
 # What a fit finds, under scikit-learn's names.
 _FOUND = (
@@ -124,6 +125,9 @@ class GaussianMixture(Documented, sklearn.mixture.GaussianMixture):
     @_fit_context(prefer_skip_nested_validation=True)
     def _fit(self, X: Any, y: Any) -> Any:
         """Fit; gives labels where scikit-learn's own code has found them."""
+        X = unmasked(X, "X")
+        for name in ("means_init", "weights_init", "precisions_init"):
+            unmasked(getattr(self, name), name)
         why = "max_iter=0 fits nothing" if self.max_iter == 0 else None
         why = "X is an array of another library" if _of_another_library(X) else why
         if why is not None:
@@ -214,7 +218,7 @@ class GaussianMixture(Documented, sklearn.mixture.GaussianMixture):
         if _of_another_library(X) or not isinstance(self.means_, np.ndarray):
             hand_over(self, "X is an array of another library")
             return None
-        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], order="C")
+        X = validate_data(self, unmasked(X, "X"), reset=False, dtype=[np.float64, np.float32], order="C")
         model: Any = self._model()
         dtype = np.result_type(X, self.means_)
         return local(squared(X.astype(dtype, copy=False))), replace(model, centers=model.centers.astype(dtype))

@@ -15,6 +15,7 @@ from cprime.estimators.nearest_center import Inertia, euclidean_distances, neare
 from cprime.estimators.validation import check_weights
 from cprime.execution import Data, local
 from cprime.kernels import Rows, as_rows, computing
+from cprime.sources import unmasked
 
 logger = logging.getLogger("cprime")
 
@@ -46,6 +47,8 @@ class Distances(Documented, TransformerMixin):
     def _training_data(self, X: Any, sample_weight: Any, reset: bool = True) -> tuple[Any, NDArray | None]:
         """What `fit` is given, checked as scikit-learn checks it: an array, or CSR."""
         dtypes = [np.float64, np.float32]
+        X, sample_weight = unmasked(X, "X"), unmasked(sample_weight, "sample_weight")
+        unmasked(getattr(self, "init", None), "init")
         X = validate_data(self, X, accept_sparse="csr", dtype=dtypes, order="C", accept_large_sparse=False, reset=reset)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=X.dtype)
@@ -59,7 +62,7 @@ class Distances(Documented, TransformerMixin):
     def _rows(self, X: Any) -> tuple[Any, NDArray]:
         """Rows to predict, an array or CSR, and the centers in their type."""
         check_is_fitted(self)
-        X = self._check_test_data(X)
+        X = self._check_test_data(unmasked(X, "X"))
         dtype = np.result_type(X.dtype, self.cluster_centers_)
         X = X.astype(dtype, copy=False)
         squared(X)
@@ -79,7 +82,7 @@ class Distances(Documented, TransformerMixin):
         """−J: minus the weighted sum of squared distances to the nearest center, in data unit²."""
         X, centers = self._rows(X)
         with computing(None):
-            return -weighted(X, sample_weight).each(Inertia(centers))
+            return -weighted(X, unmasked(sample_weight, "sample_weight")).each(Inertia(centers))
 
 
 class Nearest(Distances):

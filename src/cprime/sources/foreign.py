@@ -31,7 +31,7 @@ def plain(data: Any, name: str = "X") -> Any:
     """
     library = type(data).__module__.partition(".")[0]
     if isinstance(data, np.ndarray):
-        return _unmasked(data, name) if isinstance(data, np.ma.MaskedArray) else _of_numpy(data)
+        return _of_numpy(unmasked(data, name))
     if library in ("dask", "pandas", "scipy", "builtins"):
         return data
     if library == "torch" and hasattr(data, "detach"):
@@ -58,7 +58,13 @@ def _of_numpy(array: np.ndarray) -> np.ndarray:
     return array.astype(np.float32) if array.dtype.type.__module__ == "ml_dtypes" else array
 
 
-def _unmasked(array: np.ma.MaskedArray, name: str) -> np.ndarray:
+def unmasked(array: Any, name: str) -> Any:
+    """A masked array as the array that it is where nothing is masked, and whatever else as it is.
+
+    Raises ValueError, with `name`, where values are masked: NumPy and scikit-learn would read what lies behind a mask.
+    """
+    if not isinstance(array, np.ma.MaskedArray):
+        return array
     n_masked = int(np.ma.count_masked(array))
     if n_masked:
         raise ValueError(

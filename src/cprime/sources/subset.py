@@ -17,6 +17,7 @@ class SubsetSource(Source):
         super().__init__(f"{len(rows)} rows of {base.name}", len(rows), (base.dtype,) * base.n_features, base.columns)
         self._base, self._rows = base, rows
         self.in_memory = base.in_memory
+        self._chunk_rows = base._chunk_rows
         if base.weights(0, 0) is not None:
             weights = np.concatenate([base.weights(*piece) for piece in _pieces(base)])
             self._weights = self.with_weights(weights[rows])._weights

@@ -1,0 +1,76 @@
+"""What is masked is refused by its name, wherever an array is taken: what lies behind a mask is no data."""
+
+import numpy as np
+import pytest
+
+import cprime
+import cprime.sklearn as drop_in
+from cprime import coresets, seeding
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+X = np.random.default_rng(0).standard_normal((60, 3))
+OURS = ("KMeans", "SoftKMeans", "FuzzyKMeans", "KMedoids", "GaussianMixture", "XMeans", "GMeans", "KMeans1D")
+THEIRS = ("KMeans", "MiniBatchKMeans", "BisectingKMeans", "GaussianMixture")
+CLASSES = [getattr(cprime, name) for name in OURS] + [getattr(drop_in, name) for name in THEIRS]
+METHODS = ("fit", "fit_predict", "fit_transform", "partial_fit", "predict", "transform", "score", "predict_proba")
+METHODS += ("score_samples", "bounds", "certify", "report")
+STARTS = {
+    "init": X[:3],
+    "means_init": X[:3],
+    "weights_init": np.array([0.2, 0.3, 0.5]),
+    "precisions_init": np.array([np.eye(3)] * 3),
+}
+
+
+def masked(array):
+    out = np.ma.masked_array(np.array(array, dtype=float))
+    out[(0,) * out.ndim] = np.ma.masked
+    return out
+
+
+def made(cls, **given):
+    names = cls().get_params()
+    size = {name: 3 for name in ("n_clusters", "n_components") if name in names}
+    return cls(**size, **given)
+
+
+def data_for(cls):
+    return X[:, :1] if cls is cprime.KMeans1D else X
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: f"{cls.__module__.split('.')[1]}.{cls.__name__}")
+@pytest.mark.parametrize("method", METHODS)
+def test_rows(method, cls):
+    if not hasattr(cls, method):
+        pytest.skip(f"{cls.__name__} has no {method}")
+    fit = made(cls) if "fit" in method else made(cls).fit(data_for(cls))
+    with pytest.raises(ValueError, match="X is a masked array with 1 masked"):
+        getattr(fit, method)(masked(data_for(cls)))
+
+
+@pytest.mark.parametrize(
+    "cls", [cls for cls in CLASSES if cls is not drop_in.GaussianMixture], ids=lambda cls: cls.__module__ + cls.__name__
+)
+def test_weights(cls):
+    with pytest.raises(ValueError, match="sample_weight is a masked array"):
+        made(cls).fit(data_for(cls), sample_weight=masked(np.ones(60)))
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__module__ + cls.__name__)
+@pytest.mark.parametrize("name", STARTS)
+def test_starts(name, cls):
+    if name not in cls().get_params() or cls in (cprime.KMedoids, drop_in.BisectingKMeans):
+        pytest.skip(f"{cls.__name__} takes no numbers as {name}")
+    with pytest.raises(ValueError, match=f"{name} is a masked array"):
+        made(cls, **{name: masked(STARTS[name])}).fit(data_for(cls))
+
+
+def test_functions():
+    for call in (
+        lambda: coresets.lightweight(X, 10, sample_weight=masked(np.ones(60))),
+        lambda: seeding.random_rows(X, 3, sample_weight=masked(np.ones(60))),
+        lambda: seeding.kmeans_plusplus(masked(X), 3),
+        lambda: drop_in.k_means(masked(X), 3),
+    ):
+        with pytest.raises(ValueError, match="is a masked array"):
+            call()

@@ -102,9 +102,11 @@ def test_a_fit_finds_all_of_many_clusters(dtype):
     X = separate(900, 10, 6, dtype)
     truth = X.reshape(900, 10, 6)
     J = np.square(truth - truth.mean(axis=1, keepdims=True)).sum()
-    for seed in range(1 if dtype == np.float64 else 2):
+    excess = []
+    for seed in range(3):
         fit = kmeans(900, "graph", random_state=seed).fit(X)
-        assert fit.inertia_ <= 1.2 * J
+        excess.append(fit.inertia_ / J)
         assert (np.diff(fit.history_["quantization_error"]) <= 1e-6 * fit.inertia_).all()
         squared = squared_distances(X, fit.cluster_centers_)
         assert fit.inertia_ == pytest.approx(squared[np.arange(len(X)), fit.labels_].sum(), rel=1e-4)
+    assert np.median(excess) <= 1.1

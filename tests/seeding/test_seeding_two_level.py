@@ -150,4 +150,4 @@ def test_points_of_a_cell_with_most_of_the_centers_look_at_few(monkeypatch):
     two_level(X, 4000, random_state=0)
     [(mean, distances, centers)] = looked_at
     assert mean < 16 * np.sqrt(4000)
-    assert distances.sum() < 1.1 * Dense(X).nearest(centers)[1].sum()
+    assert distances.sum() < 1.5 * Dense(X).nearest(centers)[1].sum()

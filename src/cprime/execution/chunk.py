@@ -60,10 +60,10 @@ class Chunk:
         ids[places, 0], costs[places, 0] = components, 0
         return replace(self, kept=replace(self.kept, ids=ids, costs=costs))
 
-    def labels(self) -> NDArray[np.int32]:
-        """The winners in the order in which the points came: (n,)."""
+    def labels(self, out: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
+        """The winners in the order in which the points came: (n,), in `out` if that is given."""
         assert self.kept is not None
-        out = np.empty(len(self.kept.ids), dtype=np.int32)
+        out = np.empty(len(self.kept.ids), dtype=np.int32) if out is None else out
         out[slice(None) if self.order is None else self.order] = self.kept.winners
         return out
 

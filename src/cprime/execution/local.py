@@ -120,7 +120,13 @@ class Local:
             self._chunks[i] = self._chunks[i].edited(inside, components[mine])
 
     def labels(self) -> NDArray[np.int32] | None:
-        return np.concatenate([chunk.labels() for chunk in self._chunks]) if self.placed else None
+        if not self.placed:
+            return None
+        out, begin = np.empty(self.n_points, dtype=np.int32), 0
+        for chunk, n in zip(self._chunks, self.sizes, strict=True):
+            chunk.labels(out[begin : begin + n])
+            begin += n
+        return out
 
     def whole(self) -> tuple[Rows, NDArray[np.float64] | None] | None:
         if not self.in_memory:
@@ -130,11 +136,20 @@ class Local:
 
     def map(self, function: Callable[[Rows], Any], width: int | None, dtype: Any) -> Any:
         """What a function makes of every block of rows, in their order, as one array: dense, or sparse rows."""
+        out, begin, sparse = None, 0, []
         with np.errstate(under="ignore"):  # what the type does not hold is 0
-            parts = [function(block.X).astype(dtype, copy=False) for block in self._each_block(True)]
-        if len(parts) == 1:
-            return parts[0]
-        return vstack(parts, format="csr") if issparse(parts[0]) else np.concatenate(parts)
+            for block in self._each_block(True):
+                part = function(block.X)
+                if len(self.sizes) == 1:
+                    return part.astype(dtype, copy=False)
+                if issparse(part):
+                    sparse.append(part.astype(dtype, copy=False))
+                    continue
+                if out is None:
+                    out = np.empty((self.n_points, *part.shape[1:]), dtype=dtype)
+                out[begin : begin + len(block)] = part
+                begin += len(block)
+        return vstack(sparse, format="csr") if sparse else out
 
     def chunks(self) -> Iterator[Chunk]:
         """What the points of each chunk keep: all that a pass needs besides the rows."""

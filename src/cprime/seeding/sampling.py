@@ -57,6 +57,8 @@ def complete(
 
     chosen (k,) int64     returns (n_clusters,) int64, which starts with `chosen`
     """
+    if sample_weight is None:
+        drawn = draw_distinct(n_rows, n_clusters, None, rng)
+        return np.concatenate([chosen, drawn[~np.isin(drawn, chosen)][: n_clusters - len(chosen)]])
     free = np.delete(np.arange(n_rows), chosen)
-    weight = None if sample_weight is None else sample_weight[free]
-    return np.concatenate([chosen, free[draw_distinct(len(free), n_clusters - len(chosen), weight, rng)]])
+    return np.concatenate([chosen, free[draw_distinct(len(free), n_clusters - len(chosen), sample_weight[free], rng)]])

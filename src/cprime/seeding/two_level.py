@@ -102,7 +102,7 @@ def choose_by_two_levels(data: Data, n_clusters: int, rng: np.random.RandomState
         _label(data, np.zeros((1, data.n_features), dtype=data.dtype), centers, np.zeros(n_clusters, int))
         return indices
     n_cells = math.isqrt(n_clusters - 1) + 1
-    sample = data.take(_sampled(data, min(data.n_weighted, SAMPLE_PER_CELL * n_cells), rng, key))
+    sample = data.take(_sampled(data, min(data.n_weighted, SAMPLE_PER_CELL * n_cells), key))
     cells = coarse_centers(sample.X, n_cells, rng)
     coarse = data.each(InCells(cells))
     data.commit()
@@ -130,11 +130,11 @@ def choose_by_two_levels(data: Data, n_clusters: int, rng: np.random.RandomState
     return drawn.rows[chosen]
 
 
-def _sampled(data: Data, n: int, rng: np.random.RandomState, key: Key) -> NDArray[np.int64]:
+def _sampled(data: Data, n: int, key: Key) -> NDArray[np.int64]:
     """Rows drawn with the probabilities of their weights: (n,), in their order where these are equal."""
     if data.weighted:
         return data.each(SmallestKeys(key, n)).rows
-    return np.sort(rng.choice(data.n_points, n, replace=False)) if n < data.n_points else np.arange(data.n_points)
+    return np.sort(key.generator(Purpose.SEEDING).choice(data.n_points, n, replace=False, shuffle=False))
 
 
 def _label(data: Data, cells: Floats, centers: Floats, owner: NDArray) -> None:

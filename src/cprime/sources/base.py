@@ -18,6 +18,7 @@ from cprime.sources.kinds import Kind, all_numeric, listed, not_numeric, precisi
 from cprime.sources.stamps import Stamp
 
 CHUNK_BYTES = 128 * 2**20
+CHUNK_ROWS = 2**22  # of few columns: what a pass makes for each row of a chunk is more than the row
 
 
 class Source(ABC):
@@ -368,7 +369,7 @@ class Source(ABC):
         return self._names.index(column)
 
     def _default_chunk_rows(self) -> int:
-        return max(1, CHUNK_BYTES // max(1, self.n_features * self.dtype.itemsize))
+        return min(CHUNK_ROWS, max(1, CHUNK_BYTES // max(1, self.n_features * self.dtype.itemsize)))
 
     def _gather(self, rows: NDArray[np.int64], out: NDArray) -> None:
         """Write distinct rows in ascending order into out; those that are stored together are read together."""

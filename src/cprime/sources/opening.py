@@ -69,7 +69,7 @@ def open_data(
     key : str, default=None
         Which array of an .npz, HDF5 or Zarr file; not needed where only one fits.
     chunk_rows : int, default=None
-        Rows of a chunk. By default as many as fit in 128 MiB; what is in memory is one chunk.
+        Rows of a chunk. By default as many as fit in 128 MiB, and at most 2²²; what is in memory is one chunk.
     header : bool, default=None
         Whether .csv and .tsv files begin with the names of their columns; None is as it looks: if these are not all
         numbers, or count 0, 1, 2 and so on.

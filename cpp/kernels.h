@@ -1,6 +1,8 @@
 // What the instruction-set builds offer to the rest: plain functions over a range of rows or components.
 // Each is called from several threads at once on disjoint ranges; none of them starts a thread.
 #pragma once
+#include "inlined.h"
+
 #include <cstddef>
 #include <cstdint>
 
@@ -12,7 +14,7 @@ template <class T> struct Rows {
     std::ptrdiff_t stride;
     std::size_t n;
     int D;
-    const T *operator[](std::size_t i) const { return data + static_cast<std::ptrdiff_t>(i) * stride; }
+    CPRIME_INLINED const T *operator[](std::size_t i) const { return data + static_cast<std::ptrdiff_t>(i) * stride; }
 };
 
 // Components packed for scoring: panels of `lanes` columns, each (D + 1) rows deep, and what bounds their error.
@@ -135,7 +137,7 @@ template <class T> struct Gaussians {
     const T *factors; // (C, D), the diagonals of A, or (C, D, D), lower triangles with zeros above
     const T *offsets; // (C,)
     bool full;
-    const T *factor(std::size_t c) const {
+    CPRIME_INLINED const T *factor(std::size_t c) const {
         return factors + c * means.D * (full ? static_cast<std::size_t>(means.D) : 1);
     }
 };
@@ -211,9 +213,9 @@ template <class T> struct AmongTask {
     std::int32_t *evaluated = nullptr;
     T *evaluations = nullptr;
 
-    std::size_t row(std::size_t e) const { return entries ? static_cast<std::size_t>(entries[e]) : e; }
+    CPRIME_INLINED std::size_t row(std::size_t e) const { return entries ? static_cast<std::size_t>(entries[e]) : e; }
     // Most that a row looks at.
-    std::size_t capacity() const { return static_cast<std::size_t>(n_previous) * (G + 1) + n_extra; }
+    CPRIME_INLINED std::size_t capacity() const { return static_cast<std::size_t>(n_previous) * (G + 1) + n_extra; }
 };
 
 // Rows that walk along lists from where they start.

@@ -1,5 +1,6 @@
 // Ctrl-C within long tasks.
 #pragma once
+#include "inlined.h"
 
 namespace cprime {
 
@@ -8,7 +9,7 @@ namespace cprime {
 void answer_signals();
 
 // The same once in a few thousand steps, that i counts.
-inline void answer_signals_at(unsigned long long i) {
+CPRIME_INLINED void answer_signals_at(unsigned long long i) {
     if (i % 4096 == 0)
         answer_signals();
 }

@@ -1,5 +1,6 @@
 // Rows that are mostly zeros: what the instruction-set builds offer for them, as `kernels.h` has it for others.
 #pragma once
+#include "inlined.h"
 #include "kernels.h"
 #include "twofold.h"
 
@@ -21,7 +22,7 @@ template <class T> struct SparseRow {
     std::int64_t length;
 };
 
-template <class T> inline SparseRow<T> row_of(const SparseRows<T> &X, std::size_t i) {
+template <class T> CPRIME_INLINED SparseRow<T> row_of(const SparseRows<T> &X, std::size_t i) {
     return {X.values + X.begin[i], X.columns + X.begin[i], X.begin[i + 1] - X.begin[i]};
 }
 

@@ -26,7 +26,7 @@ struct Squares {
         low[lane] += sum.low + square.low;
     }
     Twofold total() const {
-        Twofold sum;
+        Twofold sum{};
         for (int j = 0; j < TWOFOLD_LANES; ++j)
             sum = sum + renormalised(high[j], low[j]);
         return sum;

@@ -118,7 +118,7 @@ template <class T> class Expanded {
   private:
     Scratch<T> row_;
     SparseRow<T> held_{};
-    Twofold square_;
+    Twofold square_{};
 };
 
 template <class T>

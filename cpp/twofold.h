@@ -1,6 +1,8 @@
 // Numbers of twice the precision, as a double and what rounding took from it (Dekker 1971, Knuth, TAOCP 2, 4.2.2).
 // Not to be compiled with -ffast-math.
 #pragma once
+#include "inlined.h"
+
 #include <cmath>
 
 namespace cprime {
@@ -9,12 +11,12 @@ struct Twofold {
     double high = 0, low = 0; // |low| is at most half a unit in the last place of high
 };
 
-inline Twofold exact_sum(double a, double b) {
+CPRIME_INLINED Twofold exact_sum(double a, double b) {
     const double sum = a + b, part = sum - a;
     return {sum, (a - (sum - part)) + (b - part)};
 }
 
-inline Twofold exact_product(double a, double b) {
+CPRIME_INLINED Twofold exact_product(double a, double b) {
     const double product = a * b;
 #if defined(FP_FAST_FMA)
     return {product, std::fma(a, b, -product)};
@@ -26,24 +28,24 @@ inline Twofold exact_product(double a, double b) {
 #endif
 }
 
-inline Twofold renormalised(double high, double low) {
+CPRIME_INLINED Twofold renormalised(double high, double low) {
     const double sum = high + low;
     return {sum, low - (sum - high)};
 }
 
-inline Twofold operator+(Twofold a, Twofold b) {
+CPRIME_INLINED Twofold operator+(Twofold a, Twofold b) {
     const Twofold sum = exact_sum(a.high, b.high);
     return renormalised(sum.high, sum.low + (a.low + b.low));
 }
 
-inline Twofold operator-(Twofold a, Twofold b) { return a + Twofold{-b.high, -b.low}; }
+CPRIME_INLINED Twofold operator-(Twofold a, Twofold b) { return a + Twofold{-b.high, -b.low}; }
 
-inline Twofold operator*(Twofold a, Twofold b) {
+CPRIME_INLINED Twofold operator*(Twofold a, Twofold b) {
     const Twofold product = exact_product(a.high, b.high);
     return renormalised(product.high, product.low + (a.high * b.low + a.low * b.high));
 }
 
-inline Twofold operator/(Twofold a, Twofold b) {
+CPRIME_INLINED Twofold operator/(Twofold a, Twofold b) {
     const double quotient = a.high / b.high;
     const Twofold rest = a - Twofold{quotient, 0} * b;
     return renormalised(quotient, rest.high / b.high);

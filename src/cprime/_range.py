@@ -22,9 +22,11 @@ def check_largest(largest: float, dtype: DTypeLike, n_features: int, name: str) 
     dtype = np.dtype(dtype)
     most = MOST[dtype] / math.sqrt(max(n_features, 1))
     if largest > most:
+        fit = largest < math.sqrt(float(np.finfo(dtype).max) / max(n_features, 1)) / 2
+        room = " with room for their squares, of which the variances of estimates are made" if fit else ""
         raise ValueError(
-            f"{name} has numbers up to {largest:.3g}, whose squared distances {dtype} does not hold: up to {most:.3g} "
-            f"are expected with {n_features} column(s). Divide {name} by a constant" + _or_wider(dtype)
+            f"{name} has numbers up to {largest:.3g}, whose squared distances {dtype} does not hold{room}: up to "
+            f"{most:.3g} are expected with {n_features} column(s). Divide {name} by a constant" + _or_wider(dtype)
         )
 
 

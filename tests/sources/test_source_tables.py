@@ -250,3 +250,12 @@ def test_a_header_is_there_or_not_as_is_said(tmp_path):
     for data in (tmp_path / "t.npy", np.ones((2, 2))):
         with pytest.raises(ValueError, match=r"header is for \.csv and \.tsv files, got .*(t\.npy|ndarray)"):
             open_data(data, header=True)
+
+
+def test_text_in_one_file_of_a_folder_is_said_of_that_file(tmp_path):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    for i, values in enumerate(([1.0, 2.0], ["x", "y"], [3.0, 4.0])):
+        parquet.write_table(pa.table({"a": [1.0, 2.0], "b": values}), tmp_path / f"{i}.parquet")
+    with pytest.raises(ValueError, match=r"1\.parquet: column 'b' is not numeric"):
+        open_data(tmp_path)
+    assert open_data(tmp_path, columns=["a"]).n_rows == 6

@@ -29,9 +29,9 @@ __all__ = ["CallbackSupportMixin", "Watch", "unfitted_copy", "with_callbacks"]
 
 
 def unfitted_copy(estimator: Any) -> Any:
-    """A copy without what it has found, but for the features that it has been given."""
+    """A copy without what it has found, but for the features that it has been given and what is done to rows."""
     view = copy.copy(estimator)
-    kept = ("n_features_in_", "feature_names_in_")
+    kept = ("n_features_in_", "feature_names_in_", "preparation_")
     view.__dict__ = {name: value for name, value in vars(estimator).items() if name[-1] != "_" or name in kept}
     return view
 

@@ -1,6 +1,7 @@
 """Folders: the rows of all files, in the order of their names."""
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -41,6 +42,16 @@ class FolderSource(Source):
         self._parts = [part.select(self.columns or self._chosen) for part in self._parts]
         self._ends = np.cumsum([part.n_rows for part in self._parts]).tolist()
         self.n_rows = self._ends[-1]
+
+    def _not_numeric(self, columns: Sequence[tuple[str, str]]) -> str:
+        """Of a column that is text in some files only, the message about the first of these."""
+        for name, _ in columns:
+            kinds = [part._kinds[part._names.index(name)] for part in self._parts if part._names is not None]
+            text = [isinstance(kind, str) for kind in kinds]
+            if any(text) and not all(text):
+                p = text.index(True)
+                return self._parts[p]._not_numeric([(name, str(kinds[p]))])
+        return super()._not_numeric(columns)
 
     def _fill(self, begin: int, end: int, out: NDArray) -> None:
         done = 0

@@ -31,8 +31,9 @@ def storable(cls: T) -> T:
 
 
 def _name_of(cls: type) -> str:
-    """Room and name: `Full` is a covariance and a search."""
-    return f"{cls.__module__.split('.')[1]}.{cls.__name__}"
+    """Room and name, since `Full` is a covariance and a search; of a class that is not ours its module and name."""
+    package, _, inside = cls.__module__.partition(".")
+    return f"{inside.partition('.')[0] if package == 'cprime' else cls.__module__}.{cls.__name__}"
 
 
 def strict_json(text: str | bytes) -> Any:
@@ -83,7 +84,7 @@ def encode(value: Any, name: str, tensors: Tensors) -> Any:
             part: encode(getattr(value, part), f"{name}.{part}", tensors) for part in ("data", "indices", "indptr")
         }
         return {"csr": {**parts, "shape": list(value.shape)}}
-    if _classes.get(_name_of(type(value)) if type(value).__module__.startswith("cprime.") else "") is type(value):
+    if _classes.get(_name_of(type(value))) is type(value):
         own = [field.name for field in fields(value)] if is_dataclass(value) else value._fields
         items = {key: encode(getattr(value, key), f"{name}.{key}", tensors) for key in own}
         return {"object": {"class": _name_of(type(value)), "fields": items}}

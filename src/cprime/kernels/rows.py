@@ -42,6 +42,10 @@ class Rows(CoreRows, Protocol):
         """The rows as users know them."""
         ...
 
+    def alike(self, array: Floats) -> "Rows":
+        """Rows of an array that has been made of these."""
+        ...
+
     def not_finite(self) -> tuple[int, int, Any] | None:
         """Row, column and value of the first number that is not finite; None where all are."""
         ...
@@ -227,6 +231,9 @@ class Dense(CoreTable):
 
     def given(self) -> Any:
         return self.array
+
+    def alike(self, array: Floats) -> Self:
+        return type(self)(array)
 
     def not_finite(self) -> tuple[int, int, Any] | None:
         bad = ~np.isfinite(self.array)

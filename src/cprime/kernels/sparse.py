@@ -19,7 +19,7 @@ from cprime.kernels.compiled import _core
 from cprime.kernels.exact import posterior
 from cprime.kernels.measures import Floats
 from cprime.kernels.offers import OfferedCells
-from cprime.kernels.rows import CoreTable
+from cprime.kernels.rows import CoreTable, Dense
 
 _VALUES = 2**22  # numbers of a table at a time
 
@@ -117,6 +117,9 @@ class SparseRows(CoreTable):
     def given(self) -> csr_array:
         """The same rows as SciPy has them, without a copy."""
         return csr_array((*self.entries, self.begins - self.begins[0]), shape=self.shape)
+
+    def alike(self, array: Floats) -> Dense:
+        return Dense(array)
 
     def not_finite(self) -> tuple[int, int, Any] | None:
         bad = ~np.isfinite(self.entries[0])

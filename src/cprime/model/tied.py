@@ -112,7 +112,7 @@ class Tied(Embedded):
 
     def embed(self, X: Rows, before: Rows | None = None) -> Rows:
         dtype = self.centers.dtype
-        return Dense(X.products(self._whitening.astype(dtype), self._origin.astype(dtype)))
+        return X.alike(X.products(self._whitening.astype(dtype), self._origin.astype(dtype)))
 
     def expect_all(self, block: Block) -> Expected:
         def moments(found: Responses, error: float) -> TiedMoments:

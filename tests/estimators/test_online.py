@@ -1,5 +1,7 @@
 """partial_fit: online k-means (Bishop eq. 9.5) and stepwise EM."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -184,3 +186,17 @@ def test_a_first_batch_is_not_regrouped():
     gm = GaussianMixture(6, n_active=1, search=graph, random_state=0).partial_fit(X)
     other = GaussianMixture(6, n_active=1, random_state=0).partial_fit(X)
     assert np.array_equal(gm.means_, other.means_)
+
+
+def test_a_batch_takes_twice_the_memory_of_its_sums_and_no_more():
+    """Sums and centers in double precision; the places are made where the sums were."""
+    C, D = 3000, 200
+    X = np.random.default_rng(0).standard_normal((C + 500, D), dtype=np.float32)
+    km = KMeans(C, init=X[:C], search="full", n_threads=1).partial_fit(X[:C])
+    tracemalloc.start()
+    try:
+        km.partial_fit(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 3.2 * 8 * C * D

@@ -90,13 +90,19 @@ def k_means_step(
     """
     won = data.each(Batch(model, look))
     heavy, seen = won.counts > 0, counts.copy()
-    ids, n, sums = won.ids[heavy], won.counts[heavy], won.sums[heavy]
+    ids, n, sums = won.ids[heavy], won.counts[heavy], won.sums if heavy.all() else won.sums[heavy]
+    won = replace(won, sums=sums[:0])  # which nobody asks for any more: they become the places, in the same memory
     seen[ids] += n
     few = replace(model, centers=model.centers[ids])
-    before = few.centers.astype(np.float64)
-    moved = before + rate(n, seen[ids], decay)[:, np.newaxis] * (sums / n[:, np.newaxis] - before)
+    before, places = few.centers.astype(np.float64), sums
+    places /= n[:, np.newaxis]
+    places -= before
+    places *= rate(n, seen[ids], decay)[:, np.newaxis]
+    places += before
+    del before
     # a batch of points at these places has these means, whatever the model makes of means
-    there = few.recentred(seen[ids], seen[ids][:, np.newaxis] * moved, 0.0)[0].centers
+    places *= seen[ids][:, np.newaxis]
+    there = few.recentred(seen[ids], places, 0.0)[0].centers
     centers = model.centers.copy()
     centers[ids] = there
     share = float(rate(won.weight, seen.sum(), decay))

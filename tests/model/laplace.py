@@ -3,7 +3,7 @@
     p(x | c) = Π_d exp(−|x_d − μ_cd| / b_cd) / 2b_cd
 
 The M-step of the medians is a step of reweighted means: |r| is at most r²/2|r₀| + |r₀|/2, and equal at r₀ (Hunter &
-Lange 2004), so that F never falls. `reg_covar` is the least of b².
+Lange 2004), so that F never falls. `reg_covar` is the least of b². Who wants it calls `register(Laplace)`.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,6 @@ from scipy.special import ndtr
 from cprime.block import Block, Kept
 from cprime.components import Components
 from cprime.kernels import Floats, Rows
-from cprime.model import register
 from cprime.model.base import Family, Shares, Weights, checked_precisions, log_weights, n_weights, new_weights
 from cprime.statistics import Sums
 
@@ -47,7 +46,6 @@ class LaplaceCosts(Components):
         return (2 * off.sum(axis=2) + self.offsets[ids]).astype(points.dtype)
 
 
-@register
 @dataclass(frozen=True)
 class Laplace(Family):
     """centers (C, D), scales b (C, D) [data units], weights (C,) or None."""

@@ -93,28 +93,36 @@ class Block:
 
     def uniform(self, key: Key, purpose: Purpose, column: int = 0) -> NDArray[np.float64]:
         """A number in [0, 1) for every row: (n,); those of rows without weight are of a stream of their own."""
-        first = self.first if self.n_before is None else self.n_before
-        drawn = key.uniform(purpose, first, len(self), column)[self.numbers() - first]
-        light = None if self.sample_weight is None else self.sample_weight <= 0
-        if light is None or not light.any():
-            return drawn
+        first = self._first_number
+        drawn = key.uniform(purpose, first, len(self), column)
+        light = self._light()
+        if light is None:
+            return drawn if self.order is None else drawn[self.order]
         others = key.uniform(purpose, self.first, len(self), _WITHOUT_WEIGHT + column)
-        return np.where(light, others if self.order is None else others[self.order], drawn)
+        return np.where(light, others if self.order is None else others[self.order], drawn[self.numbers() - first])
 
     def numbers(self) -> NDArray[np.int64]:
         """How many points of positive weight come before each row among all data: (n,).
 
         Whatever is drawn for a point is drawn for its number: rows without weight change nothing.
         """
-        first = self.first if self.n_before is None else self.n_before
-        if self.sample_weight is None or (self.sample_weight > 0).all():
-            return first + (np.arange(len(self)) if self.order is None else self.order)
-        heavy = self.sample_weight > 0
-        if self.order is None:
-            return first + np.cumsum(heavy) - heavy
-        as_they_come = np.empty_like(heavy)
-        as_they_come[self.order] = heavy
-        return (first + np.cumsum(as_they_come) - as_they_come)[self.order]
+        light = self._light()
+        if light is None:
+            return self._first_number + (np.arange(len(self)) if self.order is None else self.order)
+        heavy = ~light
+        if self.order is not None:  # as they come
+            heavy[self.order] = ~light
+        before = self._first_number + np.cumsum(heavy) - heavy
+        return before if self.order is None else before[self.order]
+
+    @property
+    def _first_number(self) -> int:
+        return self.first if self.n_before is None else self.n_before
+
+    def _light(self) -> NDArray[np.bool_] | None:
+        """Which rows have no weight: (n,); None where all have."""
+        light = None if self.sample_weight is None else self.sample_weight <= 0
+        return None if light is None or not light.any() else light
 
     def rows(self, places: NDArray) -> NDArray[np.int64]:
         """The numbers that rows at these places have among all data."""

@@ -203,3 +203,13 @@ def test_points_that_are_regrouped_again_keep_what_they_kept():
     np.testing.assert_array_equal(twice.labels(), 8 - ids[:, 0])
     np.testing.assert_array_equal(twice.kept.costs[:, 0], twice.order)
     assert (np.diff(twice.kept.winners) >= 0).all()
+
+
+@pytest.mark.parametrize("rows", [200, N])
+def test_files_are_looked_at_again_after_predictions(rows, tmp_path, monkeypatch):
+    np.save(tmp_path / "X.npy", clustered(N, D))
+    source = open_data(tmp_path / "X.npy", chunk_rows=rows)
+    looked = []
+    monkeypatch.setattr(source, "verify", lambda: looked.append(1))
+    Local(source).map(lambda X: X.squares(), None, np.float64)
+    assert len(looked) == 2

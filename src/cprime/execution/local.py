@@ -136,19 +136,20 @@ class Local:
 
     def map(self, function: Callable[[Rows], Any], width: int | None, dtype: Any) -> Any:
         """What a function makes of every block of rows, in their order, as one array: dense, or sparse rows."""
-        out, begin, sparse = None, 0, []
+        out, begin, sparse = None, 0, []  # the blocks to their end: then the files are looked at again
         with np.errstate(under="ignore"):  # what the type does not hold is 0
             for block in self._each_block(True):
                 part = function(block.X)
-                if len(self.sizes) == 1:
-                    return part.astype(dtype, copy=False)
                 if issparse(part):
                     sparse.append(part.astype(dtype, copy=False))
-                    continue
-                if out is None:
-                    out = np.empty((self.n_points, *part.shape[1:]), dtype=dtype)
-                out[begin : begin + len(block)] = part
-                begin += len(block)
+                elif len(self.sizes) == 1:
+                    out = part.astype(dtype, copy=False)
+                else:
+                    out = np.empty((self.n_points, *part.shape[1:]), dtype=dtype) if out is None else out
+                    out[begin : begin + len(block)] = part
+                    begin += len(block)
+        if len(sparse) == 1:
+            return sparse[0]
         return vstack(sparse, format="csr") if sparse else out
 
     def chunks(self) -> Iterator[Chunk]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from cprime._random import Key, Purpose
 from cprime.block import Block, Kept
 from cprime.execution import Data
+from cprime.execution.base import Joined
 from cprime.kernels import Floats
 from cprime.seeding.keys import SmallestKeys
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
@@ -51,16 +52,6 @@ class Closest:
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """Rows, in their order: (m,)."""
-
-    rows: NDArray[np.int64]
-
-    def __add__(self, other: Drawn) -> Drawn:
-        return Drawn(np.concatenate([self.rows, other.rows]))
-
-
-@dataclass(frozen=True)
 class Draw:
     """Each point on its own, with probability rate · w d²."""
 
@@ -71,14 +62,14 @@ class Draw:
     reads: ClassVar[bool] = False
     keeps: ClassVar[bool] = False
 
-    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, Drawn]:
+    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, Joined]:
         assert kept is not None
         assert kept.costs is not None
         chance = self.rate * kept.costs[:, 0].astype(np.float64)
         if block.sample_weight is not None:
             chance *= block.sample_weight
         places = np.flatnonzero(block.uniform(self.key, Purpose.SEEDING, self.column) < chance)
-        return None, Drawn(np.sort(block.rows(places)))
+        return None, Joined(np.sort(block.rows(places)))
 
 
 def choose_in_parallel(data: Data, n_clusters: int, rng: np.random.RandomState) -> NDArray[np.int64]:

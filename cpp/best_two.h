@@ -2,7 +2,8 @@
 // each row beside its products is done for a whole vector of rows.
 //
 // Scores and their bounds are those of `nearest.h`. A row is settled where the second least lower bound exceeds the
-// upper bound of the least: no other centre can be nearer. All other rows are left to the screen.
+// upper bound of the least: no other centre can be nearer, nor can what is measured say so. All other rows are left to
+// the screen.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -49,7 +50,7 @@ template <class T> inline int nearest_by_two(const NearestTask<T> &task, std::si
     constexpr int L = TILE_LANES<T>;
     const int D = task.X.D, C = static_cast<int>(task.centers.n), depth = D + 2;
     const int n_tiles = (n + L - 1) / L;
-    const T error = score_error<T>(D), lost = underflow<T>(D);
+    const T error = score_error<T>(D), measuring = measuring_error<T>(D), lost = underflow<T>(D);
     const T most_norm = *std::max_element(task.panels.norm, task.panels.norm + C);
     const std::size_t tile_size = static_cast<std::size_t>(depth) * L;
     Scratch<T> rows(tile_size * n_tiles + PACK_SLACK<T>), norms(static_cast<std::size_t>(n_tiles) * L);
@@ -104,8 +105,9 @@ template <class T> inline int nearest_by_two(const NearestTask<T> &task, std::si
         const int v = i % L / W, lane = i % W;
         const std::int32_t c = static_cast<std::int32_t>(two.id[v][lane]);
         const T norm = norms[i];
-        const T above = two.least[v][lane] +
-                        2 * error * (norm * task.panels.norm[c] + std::max(task.panels.half_norm[c], T(0))) + 4 * lost;
+        const T high = two.least[v][lane] +
+                       2 * error * (norm * task.panels.norm[c] + std::max(task.panels.half_norm[c], T(0))) + 6 * lost;
+        const T above = told_apart(high, norm * norm, measuring);
         // Where products might overflow, bounds would be none.
         const bool sound = norm * most_norm + most_norm * most_norm < std::numeric_limits<T>::max() / 8;
         if (!(sound && two.second[v][lane] > above)) {

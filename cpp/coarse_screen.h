@@ -131,11 +131,11 @@ inline int nearest_coarsely(const NearestTask<float> &task, std::size_t *which, 
         round_rows([&](int i) { return task.X[row[i]]; }, n_rows, FETCH_NOTHING, D, shift, 1, tiles, rows);
         for (int i = 0; i < n_rows; ++i) {
             const float norm = std::sqrt(rows.square[i]) * UP, lost = std::sqrt(rows.lost[i]); // of what underflows too
-            const RowBound<float> bound{(lost + error * norm) * UP, norm + lost};
+            const RowBound<float> bound{(lost + error * norm) * UP, norm + lost, rows.square[i] * UP};
             bound_row(tiles, i, D, bound);
             bounds[first + i] = bound;
             screen.open(first + i, row[i], precise ? row_square(task.X[row[i]], shift, D) : 0,
-                        {bound.error * UP * UP, bound.norm * UP * UP});
+                        {bound.error * UP * UP, bound.norm * UP * UP, bound.square});
         }
     }
     alignas(64) float low[COARSE_BLOCK][COARSE_BLOCK];

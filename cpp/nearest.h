@@ -3,9 +3,10 @@
 // Screen: the products of a tile give score(n, c) = |m_c|^2/2 - x_n m_c, both relative to a common shift, so the score
 // is half the squared distance less a constant of the row. Its rounding error is at most gamma (|x_n||m_c| +
 // |m_c|^2/2); that bound is one more dimension of the product, so a tile yields *lower* bounds of the scores, and upper
-// ones where needed. Proof: a component whose lower bound exceeds the H-th smallest upper bound cannot be among the H
-// nearest. The few that remain are measured from differences, which is accurate wherever the origin is. The result is
-// therefore that of a search by differences over all C, ties going to the lower id.
+// ones where needed. Proof: a component whose lower bound exceeds the H-th smallest upper bound by more than rounding
+// takes from a difference cannot be measured to be among the H nearest. The few that remain are measured from
+// differences, which is accurate wherever the origin is. The result is therefore that of a search by differences over
+// all C, ties going to the lower id.
 //
 // Where the nearest of few centres is wanted, rows are lanes first, and the two least scores of a row mostly settle it
 // (`best_two.h`). Where the processor has coarse numbers, a first screen is of these, whose bounds are wider
@@ -103,7 +104,7 @@ inline int nearest_by_products(const NearestTask<T> &task, const T *origin, std:
                 continue;
             const double square = row_square(task.X[row[i]], shift, D);
             *bound = error * static_cast<T>(std::sqrt(square) * (1 + 1e-6));
-            screen.open(t * TILE_ROWS + i, row[i], square, {*bound, 0});
+            screen.open(t * TILE_ROWS + i, row[i], square, {*bound, 0, rounded_up<T>(square)});
         }
     }
 

@@ -40,6 +40,11 @@ template <class T> inline T score_error(int D) {
     return static_cast<T>(D + 12) * std::numeric_limits<T>::epsilon() / 2 * T(1.05);
 }
 
+// The rounding error of a square that is measured from differences, relative to it: sums of `square_parts`.
+template <class T> inline T measuring_error(int D) {
+    return static_cast<T>(D / (2 * simd<T>::width) + 12) * std::numeric_limits<T>::epsilon() / 2;
+}
+
 // Between distances and the squares that are measured of them: what the arithmetic takes, made up for.
 template <class T> class Rounding {
   public:
@@ -70,17 +75,23 @@ template <class T> inline std::uint32_t not_above(const T *low, T limit) {
     return V::mask_not_above(V::load(low), bar) | V::mask_not_above(V::load(low + V::width), bar) << V::width;
 }
 
-// The error of row x's score with m is at most error |m| + norm |lost from m| + gamma |m|^2/2.
+// The error of row x's score with m is at most error |m| + norm |lost from m| + gamma |m|^2/2; square is |x - shift|^2.
 template <class T> struct RowBound {
-    T error, norm;
+    T error, norm, square;
 };
+
+// What no greater score than `high` can be told from once squares are measured: of whatever has a score above this, a
+// greater square is measured than of what has this one.
+template <class V, class T> inline V told_apart(V high, T square, T measuring) {
+    return high + measuring * (2 * high + square);
+}
 
 // The candidates of a block of rows, and the threshold that a lower bound has to pass.
 template <class T> class Screen {
   public:
     Screen(const NearestTask<T> &task, std::size_t n_rows)
         : task_(task), capacity_(candidate_capacity(task.H)), error_(score_error<T>(task.X.D)),
-          underflow_(underflow<T>(task.X.D)), found_(n_rows * capacity_),
+          measuring_(measuring_error<T>(task.X.D)), underflow_(underflow<T>(task.X.D)), found_(n_rows * capacity_),
           highs_(needs_highs() ? n_rows * capacity_ : 0), counts_(n_rows), full_(n_rows), thresholds_(n_rows),
           bounds_(n_rows), squares_(task.lows ? n_rows : 0) {}
 
@@ -117,7 +128,9 @@ template <class T> class Screen {
             return;
         const RowBound<T> bound = bounds_[row];
         const auto above = [&](auto least, auto norm, auto lost, auto half_norm) { // of numbers, or of vectors
-            return least + 2 * (bound.error * norm + bound.norm * lost + error_ * half_norm) + 4 * underflow_;
+            return told_apart(least + 2 * (bound.error * norm + bound.norm * lost + error_ * half_norm) +
+                                  6 * underflow_,
+                              bound.square, measuring_);
         };
         const auto upper = [&](int lane) {
             return above(low[lane], panel.norm[lane], panel.lost[lane], panel.half_norm[lane]);
@@ -335,7 +348,7 @@ template <class T> class Screen {
 
     const NearestTask<T> &task_;
     int capacity_;
-    T error_, underflow_;
+    T error_, measuring_, underflow_;
     Scratch<Found> found_;       // the candidates of each row
     Scratch<T> highs_;           // of their scores, where they are needed
     Scratch<int> counts_, full_; // candidates, and how many of them are too many
@@ -343,6 +356,12 @@ template <class T> class Screen {
     Scratch<RowBound<T>> bounds_;
     Scratch<double> squares_;
 };
+
+// A square as a number that is no less; infinite where there is none.
+template <class T> inline T rounded_up(double square) {
+    return square < std::numeric_limits<T>::max() / 2 ? static_cast<T>(square * (1 + 1e-6))
+                                                      : std::numeric_limits<T>::infinity();
+}
 
 template <class T> inline double row_square(const T *x, const T *shift, int D) {
     double part[8] = {}; // sums that do not wait for each other

@@ -52,6 +52,8 @@ def among(
     ->  kept (n, H) int32 by (cost, id), −1 where G(n) is smaller, costs (n, H), infinite there, counts (n,): |G(n)|,
     each of its components evaluated once; with `evidence` the sums of their distances (not squared), or of the costs of
     Gaussians, points being of `sample_weight` (n,).
+    Rows that share a component are summed in another order than those alone: of costs that tie within rounding either
+    may be kept.
     """
     measure, n = check.measure(components, X), len(X)
     C, n_kept = len(measure[0]), check.count(n_kept, "n_kept")

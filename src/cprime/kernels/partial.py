@@ -28,9 +28,10 @@ def reassign(
     """C′ = 1: every point compares its component with that one's neighbours.
 
     A point of component c moves to the neighbour b of least outside_b ‖x − μ_b‖², the earliest of several, if that is
-    less than inside_c ‖x − μ_c‖². Some go although ‖x − μ_b‖ ≥ ‖x − μ_c‖, for the factors' sake: of each 2048 points of
-    c, in the order of X, these are at most max(1, ⌊share · size⌋), those of greatest difference, the earliest of
-    several; the others stay. The factors tell what one point's move does to J, not what many at once do.
+    less than inside_c ‖x − μ_c‖²; of what ties within rounding either may be least, since the points of a component are
+    compared together. Some go although ‖x − μ_b‖ ≥ ‖x − μ_c‖, for the factors' sake: of each 2048 points of c, in the
+    order of X, these are at most max(1, ⌊share · size⌋), those of greatest difference, the earliest of several; the
+    others stay. The factors tell what one point's move does to J, not what many at once do.
 
     centers (C, D), lists (C, G) int32: neighbours without the component itself, −1 behind the last,
     labels (n,) int32, inside and outside (C,) >= 0 or None for ones  ->  labels (n,) int32, squared distances (n,).

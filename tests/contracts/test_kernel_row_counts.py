@@ -1,0 +1,114 @@
+"""What a kernel answers for a row depends on that row: not on how many come with it, and not on its place among them.
+
+Centers lie in groups that differ in their last places alone, so that any path which decides by other numbers than the
+one beside it decides otherwise. Two partial searches share what they pack among the rows of a component, and add up in
+another order where there are few: of costs that tie within rounding, they may keep another one.
+"""
+
+import numpy as np
+import pytest
+from kernel_calls import native
+from kernel_data import DTYPES, rounding, same_bits
+from scipy import sparse
+
+from cprime.kernels import Bounds, Gaussians, Moves
+from cprime.kernels.compute import as_rows
+
+MOST = 70
+N = 300  # enough for the paths that pack centers, and find those that are equal
+
+
+def crowded(n_groups, copies, D, dtype, seed):
+    """Centers (n_groups · copies, D): in each group they are at most three last places apart."""
+    rng = np.random.default_rng(seed)
+    centers = np.repeat(3 + 2 * rng.standard_normal((n_groups, D)), copies, axis=0).astype(dtype)
+    places = rng.integers(-3, 4, size=centers.shape)
+    return rng.permutation(centers + (places * np.spacing(centers)).astype(dtype))
+
+
+def rows_near(centers, n, seed):
+    """A third at centers, a third around them, a third far away."""
+    rng = np.random.default_rng(seed)
+    X = centers[rng.integers(len(centers), size=n)].astype(np.float64)
+    X[n // 3 :] += 0.5 * rng.standard_normal(X[n // 3 :].shape)
+    X[2 * n // 3 :] *= 100
+    return rng.permutation(X.astype(centers.dtype))
+
+
+def questions(C, D, dtype, copies, seed):
+    """Functions of rows and of their numbers, each answering a tuple of arrays of as many rows; the last ones costs."""
+    rng = np.random.default_rng(seed)
+    centers = crowded(-(-C // copies), copies, D, dtype, seed)[:C]
+    lists = np.array([rng.permutation(C)[: min(C, 8)] for _ in range(C)], dtype=np.int32)
+    others = np.array([row[row != c][: min(C, 8) - 1] for c, row in enumerate(lists)], dtype=np.int32)
+    own, pairs = rng.integers(C, size=N, dtype=np.int32), np.argsort(rng.random((N, C)), axis=1)[:, :2].astype(np.int32)
+    scales = np.exp(rng.standard_normal((C, D)) / 4).astype(dtype)
+    gaussians = Gaussians(centers, scales, np.zeros(C, dtype=dtype))
+    moves = Moves(np.zeros(C, dtype), np.full((C, 1), np.inf, dtype), np.zeros((C, 1), dtype))
+    width = min(16, C - 1)
+
+    def bounded(X, at):
+        unknown = np.zeros(len(X), dtype)
+        apart = np.tile(np.arange(width, dtype=np.int32), (len(X), 1))
+        bounds = Bounds(np.full(len(X), C - 1, np.int32), apart, np.zeros(apart.shape, dtype), unknown)
+        distances, _ = native.nearest_bounded(X, centers, bounds, moves)
+        return bounds.labels, distances
+
+    dense = {
+        "nearest_bounded": bounded,
+        "walk": lambda X, at: native.walk(X, centers, lists, pairs[at], 4),
+        "keep": lambda X, at: native.keep(X, centers, lists, pairs[at], 2),
+        "distances": lambda X, at: (native.distances(X, centers).T,),
+        "along": lambda X, at: (native.along(X, centers, centers, own[at]),),
+        "products": lambda X, at: (native.products(X, centers),),
+        "log_sum_exp": lambda X, at: (native.log_sum_exp(X, centers, 1.5),),
+        "responsibilities": lambda X, at: (native.responsibilities(X, gaussians),),
+        "nearest of Gaussians": lambda X, at: native.nearest(X, gaussians, 2),
+        "keep of Gaussians": lambda X, at: native.keep(X, gaussians, lists, pairs[at], 2),
+    }
+    every = {
+        "nearest": lambda X, at: native.nearest(X, centers),
+        "three nearest": lambda X, at: native.nearest(X, centers, min(C, 3)),
+        "nearest with a hint": lambda X, at: native.nearest(X, centers, hint=own[at][:, np.newaxis]),
+        "own_distances": lambda X, at: (native.own_distances(X, centers, own[at]),),
+        "squares": lambda X, at: (native.squares(X),),
+    }
+    within_rounding = {
+        "among": lambda X, at: native.among(X, centers, lists, pairs[at], 2).costs,
+        "among of Gaussians": lambda X, at: native.among(X, gaussians, lists, pairs[at], 2).costs,
+        "reassign": lambda X, at: native.reassign(X, centers, others, own[at])[1],
+    }
+    return centers, dense, every, within_rounding
+
+
+def assert_alone_as_together(name, ask, X, to_rows):
+    together = ask(to_rows(X), slice(None))
+    rng = np.random.default_rng(0)
+    for n in range(1, MOST + 1):
+        some = np.sort(rng.permutation(len(X))[:n])
+        alone = ask(to_rows(X[some]), some)
+        if isinstance(alone, tuple):
+            assert same_bits(alone, tuple(values[some] for values in together)), f"{name}, {n} rows"
+        else:
+            tolerance = rounding(X.dtype, X.shape[1])
+            least = tolerance * np.square(X[some].astype(np.float64)).sum(axis=1).reshape(-1, *[1] * (alone.ndim - 1))
+            assert (np.abs(alone - together[some]) <= tolerance * np.abs(alone) + least).all(), f"{name}, {n} rows"
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("C", "D", "copies"), [(9, 1, 3), (40, 3, 8), (70, 33, 5), (300, 20, 2), (600, 64, 6)])
+def test_dense_rows(C, D, copies, dtype):
+    centers, dense, every, within_rounding = questions(C, D, dtype, copies, seed=C)
+    X = rows_near(centers, N, seed=D)
+    for name, ask in (dense | every | within_rounding).items():
+        assert_alone_as_together(name, ask, X, lambda X: X)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("C", "D", "copies"), [(9, 5, 3), (70, 33, 5), (300, 20, 2)])
+def test_sparse_rows(C, D, copies, dtype):
+    centers, _, every, _ = questions(C, D, dtype, copies, seed=C)
+    X = rows_near(centers, N, seed=D)
+    X[np.random.default_rng(1).random(X.shape) < 0.6] = 0
+    for name, ask in every.items():
+        assert_alone_as_together(name, ask, X, lambda X: as_rows(sparse.csr_array(X)))

@@ -106,5 +106,6 @@ void register_line(nb::module_ &m);
 void register_gaussians(nb::module_ &m);
 void register_sparse(nb::module_ &m);
 void register_cells(nb::module_ &m);
+void register_jumps(nb::module_ &m);
 
 } // namespace cprime

@@ -242,6 +242,16 @@ template <class T> struct ThinTask {
     std::int32_t *out; // (C, G), -1 behind the last
 };
 
+// Some rows against a few centres.
+template <class T> struct TwoNearestTask {
+    Rows<T> X;
+    Rows<T> centers;
+    const std::int64_t *which; // rows of X, or null for all
+    std::int32_t *labels;      // of each of these, as the following: its nearest centre
+    T *least, *second; // squared distances to that and to the next one, infinite if there is none; second or null
+    CPRIME_INLINED std::size_t row(std::size_t e) const { return which ? static_cast<std::size_t>(which[e]) : e; }
+};
+
 template <class T> struct SparseKernels; // sparse.h
 
 template <class T> struct Kernels {
@@ -306,6 +316,14 @@ template <class T> struct Kernels {
                     double *count, double *first, double *second);
     // Of rows [begin, end): the greatest |x|, infinite or NaN where one is, and the greatest |x - origin|.
     void (*extent)(const Rows<T> &X, const T *origin, std::size_t begin, std::size_t end, T *largest, T *spread);
+    // Entries [begin, end) of the task; centres as of pack_tiles.
+    void (*two_nearest)(const TwoNearestTask<T> &task, const T *packed, std::size_t begin, std::size_t end);
+    // counts (C,) and sums (C, D) are added to, by the labels of entries [begin, end).
+    void (*add_rows)(const TwoNearestTask<T> &task, const double *sample_weight, std::size_t begin, std::size_t end,
+                     double *counts, double *sums);
+    // The means (2, D) of the halves of a cluster; returns by how much J falls.
+    double (*halve)(const Rows<T> &X, const double *sample_weight, const std::int64_t *rows, std::size_t n,
+                    std::int64_t far, const double *mean, double *means);
     const SparseKernels<T> *sparse;
 };
 

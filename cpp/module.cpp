@@ -64,4 +64,5 @@ NB_MODULE(_core, m) {
     cprime::register_gaussians(m);
     cprime::register_sparse(m);
     cprime::register_cells(m);
+    cprime::register_jumps(m);
 }

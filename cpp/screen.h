@@ -40,7 +40,7 @@ template <class T> inline T score_error(int D) {
     return static_cast<T>(D + 12) * std::numeric_limits<T>::epsilon() / 2 * T(1.05);
 }
 
-// The rounding error of a square that is measured from differences, relative to it: sums of `square_parts`.
+// The rounding error of a square that is measured, relative to it: sums of `square_parts`.
 template <class T> inline T measuring_error(int D) {
     return static_cast<T>(D / (2 * simd<T>::width) + 12) * std::numeric_limits<T>::epsilon() / 2;
 }
@@ -65,23 +65,21 @@ template <class T> class Rounding {
 };
 
 constexpr int FEW_TO_MEASURE = 3; // beyond the H: sooner measured than excluded
-
 inline int candidate_capacity(int H) { return (2 * H + 96 + 15) / 16 * 16; } // whole vectors
 
-// A bit for each lane of a panel whose lower bound does not exceed the limit.
+// A bit for each lane of a panel whose bound does not exceed the limit.
 template <class T> inline std::uint32_t not_above(const T *low, T limit) {
     using V = simd<T>;
     const auto bar = V::fill(limit);
     return V::mask_not_above(V::load(low), bar) | V::mask_not_above(V::load(low + V::width), bar) << V::width;
 }
 
-// The error of row x's score with m is at most error |m| + norm |lost from m| + gamma |m|^2/2; square is |x - shift|^2.
+// The error of row x's score with m is at most error |m| + norm |lost from m| + gamma |m|^2/2; square: |x - shift|^2.
 template <class T> struct RowBound {
     T error, norm, square;
 };
 
-// What no greater score than `high` can be told from once squares are measured: of whatever has a score above this, a
-// greater square is measured than of what has this one.
+// Of whatever has a score above this, a greater square is measured than of what has the score `high`.
 template <class V, class T> inline V told_apart(V high, T square, T measuring) {
     return high + measuring * (2 * high + square);
 }
@@ -92,7 +90,7 @@ template <class T> class Screen {
     Screen(const NearestTask<T> &task, std::size_t n_rows)
         : task_(task), capacity_(candidate_capacity(task.H)), error_(score_error<T>(task.X.D)),
           measuring_(measuring_error<T>(task.X.D)), underflow_(underflow<T>(task.X.D)), found_(n_rows * capacity_),
-          highs_(needs_highs() ? n_rows * capacity_ : 0), counts_(n_rows), full_(n_rows), thresholds_(n_rows),
+          highs_(needs_highs() ? n_rows * capacity_ : 0), thresholds_(n_rows), counts_(n_rows), full_(n_rows),
           bounds_(n_rows), squares_(task.lows ? n_rows : 0) {}
 
     T threshold(int row) const { return thresholds_[row]; }
@@ -338,9 +336,8 @@ template <class T> class Screen {
 
     // What is measured at least, where the score has this lower bound: the inverse of the threshold in `open`.
     T least_square(int row, T low) const {
-        constexpr double ulp = std::numeric_limits<T>::epsilon();
+        constexpr double ulp = std::numeric_limits<T>::epsilon(), most = std::numeric_limits<T>::max();
         const double square = squares_[row], score = low;
-        constexpr double most = std::numeric_limits<T>::max();
         const double least =
             2 * score + (1 - 6 * ulp) * square - 4 * ulp * (std::abs(score) + square) - 4.0 * underflow_;
         return static_cast<T>(std::clamp(least / (1 + 2.0 * error_ + 2 * ulp), -most, most));
@@ -349,18 +346,17 @@ template <class T> class Screen {
     const NearestTask<T> &task_;
     int capacity_;
     T error_, measuring_, underflow_;
-    Scratch<Found> found_;       // the candidates of each row
-    Scratch<T> highs_;           // of their scores, where they are needed
-    Scratch<int> counts_, full_; // candidates, and how many of them are too many
-    Scratch<T> thresholds_;
+    Scratch<Found> found_;          // the candidates of each row
+    Scratch<T> highs_, thresholds_; // of their scores, where they are needed, and of each row
+    Scratch<int> counts_, full_;    // candidates, and how many of them are too many
     Scratch<RowBound<T>> bounds_;
     Scratch<double> squares_;
 };
 
-// A square as a number that is no less; infinite where there is none.
+// A number that is no less, infinite where there is none.
 template <class T> inline T rounded_up(double square) {
-    return square < std::numeric_limits<T>::max() / 2 ? static_cast<T>(square * (1 + 1e-6))
-                                                      : std::numeric_limits<T>::infinity();
+    using limits = std::numeric_limits<T>;
+    return square < limits::max() / 2 ? static_cast<T>(square * (1 + 1e-6)) : limits::infinity();
 }
 
 template <class T> inline double row_square(const T *x, const T *shift, int D) {

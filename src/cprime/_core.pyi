@@ -96,6 +96,16 @@ def means(
     n_threads: int,
     /,
 ) -> None: ...
+def jump(
+    X: _Rows,
+    sample_weight: NDArray[np.float64] | None,
+    centers: _Floats,
+    n_tries: int,
+    n_iterations: int,
+    patience: float,
+    n_threads: int,
+    /,
+) -> float: ...
 def spread_out(
     candidates: _Rows,
     offsets: NDArray[np.int64],

@@ -72,7 +72,7 @@ def kmeans(
     >>> adata = AnnData(np.array([[0.0, 0.0], [0.0, 2.0], [9.0, 9.0], [9.0, 7.0]]))
     >>> cprime.tl.kmeans(adata, 2, use_rep="X")
     >>> adata.obs["kmeans"].tolist()
-    ['1', '1', '0', '0']
+    ['0', '0', '1', '1']
     >>> adata.uns["kmeans"]["inertia"]
     4.0
     """

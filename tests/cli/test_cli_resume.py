@@ -33,9 +33,9 @@ folder._SHARE = float("inf")
 main()
 """
 FITS = {
-    "k-means": ("-k", 30, "--tol", 0, "--max-iter", 8),
+    "k-means": ("-k", 30, "--init", "random", "--tol", 0, "--max-iter", 8),
     "mixture": ("-k", 9, "-m", "gmm", "--covariance-type", "diag", "--tol", 0, "--max-iter", 8),
-    "two starts": ("-k", 30, "--tol", 0, "--max-iter", 8, "--n-init", 2),
+    "two starts": ("-k", 30, "--init", "random", "--tol", 0, "--max-iter", 8, "--n-init", 2),
 }
 FITTED = ("cluster_centers_", "means_", "weights_", "covariances_", "labels_", "lower_bounds_", "n_iter_", "variance_")
 

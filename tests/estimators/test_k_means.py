@@ -7,6 +7,7 @@ from estimator_data import DTYPES, clustered
 from cprime import Bounds, KMeans
 from cprime.search import Graph
 from cprime.seeding import kmeans_plusplus
+from cprime.sources import open_data
 
 
 @pytest.fixture(params=DTYPES)
@@ -122,7 +123,41 @@ def test_init_may_be_a_fitted_estimator_or_a_function():
 
     of_function = KMeans(6, init=init, random_state=3, n_init=2).fit(X)
     assert seen == [((300, 3), 6)] * 2
-    assert of_function.inertia_ == KMeans(6, random_state=3, n_init=2).fit(X).inertia_
+    assert of_function.inertia_ == KMeans(6, random_state=3, n_init=2, exchange=False).fit(X).inertia_
+
+
+def test_few_clusters_are_found_from_any_start_by_default():
+    rng = np.random.default_rng(0)
+    places = 8.0 * np.stack(np.divmod(np.arange(49), 7), axis=1)
+    X = (places[rng.integers(49, size=9000)] + rng.standard_normal((9000, 2))).astype(np.float32)
+    best = KMeans(49, init=places, search="full").fit(X).inertia_
+    for options in (
+        {},
+        {"init": "random", "exchange": True},
+        {"search": "full", "exchange": True},
+        {"init": X[:49], "exchange": True},
+    ):
+        assert KMeans(49, random_state=0, **options).fit(X).inertia_ == pytest.approx(best, rel=1e-4)
+    for options in ({"search": "full"}, {"exchange": False}, {"init": X[:49]}, {"init": "random"}):
+        assert KMeans(49, random_state=0, **options).fit(X).inertia_ > 1.05 * best
+
+
+def test_jumps_are_of_all_rows_and_weights_and_of_chunks(tmp_path):
+    """A sample of these rows has none of the small groups, and too few of the rows of no weight."""
+    rng = np.random.default_rng(1)
+    X = np.concatenate(
+        [rng.standard_normal((9000, 2)), *(rng.standard_normal((4, 2)) + np.array([90 * i, 90]) for i in (1, 2))]
+    )
+    order = rng.permutation(len(X))
+    km = KMeans(3, random_state=0).fit(X[order])
+    assert sorted(np.bincount(km.labels_)) == [4, 4, 9000]
+    weights = np.ones(len(X))
+    weights[9004:] = 0.0  # one of the groups
+    weighted = KMeans(2, random_state=0).fit(X[order], sample_weight=weights[order])
+    assert sorted(weighted.counts_) == [4, 9000]
+    np.save(tmp_path / "X.npy", X[order].astype(np.float32))
+    chunked = KMeans(3, random_state=0).fit(open_data(tmp_path / "X.npy", chunk_rows=2000))
+    assert sorted(chunked.counts_) == [4, 4, 9000]
 
 
 @pytest.mark.parametrize("init", ["k-means++", "random", "afk-mc2"])
@@ -143,7 +178,8 @@ def test_every_start_finds_clusters_that_are_plain_to_see(init):
         ({"search": "bounded"}, "k-means++"),
         ({"epsilon": 0.1}, "k-means++"),
         ({"search": Graph(), "exchange": False}, "k-means++"),
-        ({"n_clusters": 127}, "k-means++"),
+        ({"n_clusters": 127}, "jumps"),
+        ({"n_clusters": 127, "exchange": False}, "k-means++"),
     ],
 )
 def test_the_start_is_in_two_levels_where_jumps_mend_it(given, start):

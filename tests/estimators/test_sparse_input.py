@@ -50,7 +50,7 @@ def test_a_fit_is_that_of_the_rows_as_an_array(kind, metric):
 @pytest.mark.parametrize("init", ["k-means++", "k-means||", "random", "afk-mc2", "two-level"])
 def test_every_start(init):
     X = documents(dtype=np.float32)
-    found, expected = (KMeans(30, init=init, random_state=3).fit(rows) for rows in (csr_matrix(X), X))
+    found, expected = (KMeans(30, init=init, search="full", random_state=3).fit(rows) for rows in (csr_matrix(X), X))
     np.testing.assert_array_equal(found.labels_, expected.labels_)
     assert found.cluster_centers_.dtype == np.float32
 
@@ -106,19 +106,19 @@ def test_batches(metric):
 
 def test_other_formats_types_and_layouts():
     X = documents(200)
-    expected = KMeans(5, random_state=0).fit(X)
+    expected = KMeans(5, search="full", random_state=0).fit(X)
     unsorted = csr_array(X)[:, ::-1].tocsr()[:, ::-1].tocsr()
     wide, once = csr_array(X), csr_array(X)
     twice = csr_array((np.repeat(once.data / 2, 2), np.repeat(once.indices, 2), 2 * once.indptr), shape=X.shape)
     wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
     for rows in (csr_matrix(X), coo_matrix(X), csc_array(X), unsorted, twice, wide):
         before = rows.copy()
-        np.testing.assert_array_equal(KMeans(5, random_state=0).fit(rows).labels_, expected.labels_)
+        np.testing.assert_array_equal(KMeans(5, search="full", random_state=0).fit(rows).labels_, expected.labels_)
         assert abs(rows - before).nnz == 0
     counts = (3 * X).astype(np.int64)
-    found = KMeans(5, random_state=0).fit(csr_array(counts))
+    found = KMeans(5, search="full", random_state=0).fit(csr_array(counts))
     assert found.cluster_centers_.dtype == np.float64
-    np.testing.assert_array_equal(found.labels_, KMeans(5, random_state=0).fit(counts).labels_)
+    np.testing.assert_array_equal(found.labels_, KMeans(5, search="full", random_state=0).fit(counts).labels_)
 
 
 def test_a_start_by_a_function_is_given_the_rows():

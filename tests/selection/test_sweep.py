@@ -204,7 +204,7 @@ def test_sparse_rows_are_swept_as_the_same_rows_in_an_array(form):
     X += rng.standard_normal(X.shape) * 0.1 * (X > 0)
     weight = rng.uniform(1, 3, len(X))
     dense, found = (
-        sweep(KMeans(), rows, range(1, 8), sample_weight=weight, random_state=0, n_init=1)
+        sweep(KMeans(search="full"), rows, range(1, 8), sample_weight=weight, random_state=0, n_init=1)
         for rows in (X, getattr(scipy.sparse, form)(X))
     )
     for name in ("free_energy", "bic", "held_out", "inertia"):

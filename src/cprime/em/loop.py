@@ -89,6 +89,7 @@ class Plan:
     stage: the first one, of the model and the data    regroup: whether the points may be copied into the order of their
     components, for speed    finds_variance: whether the first σ² is that of points with the nearest start (14)
     jumps: whether components jump, on the way, from where two share a cluster to where one has several
+    improved: whether they do so before, where it starts
     callback: told of every iteration; it may ask for the end
     title: what the log calls it, before the number of the iteration
     final: "exact" for a last pass over all components after a partial search, "found" for none, "auto" for one if it
@@ -101,6 +102,7 @@ class Plan:
     regroup: bool = False
     finds_variance: bool = False
     jumps: bool = False
+    improved: bool = False
     callback: Callback | None = None
     title: str = ""
     final: str = "found"

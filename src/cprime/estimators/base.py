@@ -24,6 +24,7 @@ from cprime.model import Model
 from cprime.search import Full, Search
 from cprime.search.certificate import certify
 from cprime.seeding import is_given, place
+from cprime.seeding.jumps import improved_by_jumps
 
 logger = logging.getLogger("cprime")
 
@@ -185,7 +186,7 @@ class Clusterer(CallbackSupportMixin, Stored):
         first_model: makes the starting parameters of the data and the starting centers
         given: X, y and sample_weight, for callbacks of scikit-learn
         """
-        init = resolve_init(init, self._n_components(), data, plan.jumps)
+        init = resolve_init(init, self._n_components(), data, plan.jumps, plan.improved)
         checkpoint, runs = self._checkpoint_of(data, key)
         if checkpoint is not None:
             key = key._replace(seed=checkpoint.description["seed"])
@@ -200,6 +201,8 @@ class Clusterer(CallbackSupportMixin, Stored):
                         fit = em.proceed(data, runs.fit, plan, save)
                     else:
                         centers = self._centers(data, init, key._replace(run=run))
+                        if plan.improved and not (isinstance(init, str) and init == "jumps"):
+                            centers = improved_by_jumps(data, centers, key._replace(run=run))
                         model = first_model(data, centers, plan.search.exact)
                         fit = em.run(data, model, plan, key._replace(run=run), save)
                     fit, found = self._found(data, fit, plan)

@@ -52,11 +52,12 @@ class KMeans(FittedKMeans, Approximate, Clusterer):
         Number of clusters C, at most the number of points.
     init : str, array-like, fitted estimator or callable, default="auto"
         Where to start: "k-means++" (greedy), "k-means||" (its like in a few passes), "random" (distinct rows),
-        "afk-mc2" (Metropolis chains), "two-level" (rows spread over coarse cells), centers of shape (n_clusters,
-        n_features), those of a fitted estimator, or a function of (X, n_clusters, random_state). "k-means++",
-        "afk-mc2" and functions need the data in memory. "auto" is "two-level" for data that are not in memory and,
-        where the search moves clusters across the data (`exchange`), from 128 clusters and 2²⁰ evaluations
-        an iteration, with other searches from 4096; else "k-means++".
+        "afk-mc2" (Metropolis chains), "two-level" (rows spread over coarse cells), "jumps" (k-means++ of a sample,
+        improved as `exchange` says), centers of shape (n_clusters, n_features), those of a fitted estimator, or a
+        function of (X, n_clusters, random_state). "k-means++", "afk-mc2" and functions need the data in memory. "auto"
+        is "two-level" for data that are not in memory and, in a search that moves clusters across the data on its way,
+        from 128 clusters and 2²⁰ evaluations an iteration, with other searches from 4096; else "jumps", or "k-means++"
+        without exchange.
     n_init : int, default=1
         Number of starts; the one of least J is kept. From given centers there is one.
     max_iter : int, default=300
@@ -77,9 +78,11 @@ class KMeans(FittedKMeans, Approximate, Clusterer):
         "cosine" is spherical k-means: rows are scaled to length 1 (a copy; rows of zeros are an error) and so are the
         centers. J is then 2 Σ_n w_n (1 − cos(x_n, μ)), and `transform` gives cosine distances.
     exchange : bool or "auto", default="auto"
-        Whether the fit begins with exchange steps (Hartigan), which count on both centers following a point, and with
-        jumps of clusters, where two can be one and another should be two: they end in better optima, and plain steps
-        follow until convergence. "auto" is True where that is possible: in a graph search of Euclidean k-means with
+        Whether centers jump across the data, from where one is missed least to where a cluster is best cut in two:
+        that ends in better optima, mostly in the best that is known, and plain steps follow until convergence. A graph
+        search makes jumps on its way, between exchange steps (Hartigan), which count on both centers following a
+        point; with another search they improve the start, first on a sample. "auto" is True in a Euclidean graph
+        search, and where search and init are "auto" and rows are not sparse: what is named stays as it is known. Needs
         epsilon=0.
     learning_decay : float, default=1.0
         κ of `partial_fit`, above 0.5 and at most 1: a point moves its center by the share n^−κ, n being the weight that
@@ -262,14 +265,16 @@ class KMeans(FittedKMeans, Approximate, Clusterer):
         """How such data are fitted."""
         epsilon = check_real(self.epsilon, "epsilon", 0.0)
         search = resolve_search(self, self.n_clusters, 1, data.n_weighted, data.n_features, data.sparse)
-        exchange = resolve_exchange(self.exchange, search, self.n_clusters, epsilon, self.metric)
+        C, graph = self.n_clusters, isinstance(search, Graph)
+        exchange = resolve_exchange(self.exchange, self.search, search, C, epsilon, self.metric, self.init, data.sparse)
         settings = em.Settings(self.max_iter, self.tol, epsilon, not isinstance(search, Full), self._least_shift)
         return em.Plan(
             1,
             search,
-            lambda model, data: (em.Exchange if exchange else em.Lloyd)(settings),
+            lambda model, data: (em.Exchange if exchange and graph else em.Lloyd)(settings),
             resolve_regroup(search, data),
-            jumps=exchange,
+            jumps=exchange and graph,
+            improved=exchange and not graph,
             final=self.final_assignment,
         )
 

@@ -286,8 +286,22 @@ def are_many(n_components: int, n_points: int) -> bool:
     return n_components >= PARTIAL_COMPONENTS and n_components * n_points >= PARTIAL_EVALUATIONS
 
 
-def resolve_exchange(exchange: bool | str, search: Search, n_clusters: int, epsilon: float, metric: str) -> bool:
-    """Whether a k-means fit begins with exchange steps, whose factors are those of means; one cluster has none."""
+def resolve_exchange(
+    exchange: bool | str,
+    named: Any,
+    search: Search,
+    n_clusters: int,
+    epsilon: float,
+    metric: str,
+    init: Any,
+    sparse: bool,
+) -> bool:
+    """Whether centers jump in a k-means fit; named: the search as it was asked for, search: as it is.
+
+    A search or a start that is named stays what it is known as, Lloyd's algorithm for one; jumps of sparse rows take
+    longer than all else. Exchange steps, which a graph search takes besides, have factors that are those of means; one
+    cluster has none.
+    """
     if isinstance(exchange, str):
         check_choice(exchange, "exchange", ("auto",))
     elif not isinstance(exchange, bool | np.bool_):
@@ -295,14 +309,18 @@ def resolve_exchange(exchange: bool | str, search: Search, n_clusters: int, epsi
     wanted: bool | None = None if isinstance(exchange, str) else bool(exchange)
     if isinstance(search, Graph) and search.exchange is not None:  # as it was said before
         wanted = bool(search.exchange)
-    possible = epsilon == 0 and metric == "euclidean"
+    graph = isinstance(search, Graph)
+    possible = epsilon == 0 and (metric == "euclidean" or not graph)
     if wanted and not possible:
-        raise ValueError(f"exchange=True needs epsilon=0 and metric='euclidean', got {epsilon} and {metric!r}.")
+        raise ValueError(
+            f"exchange=True needs epsilon=0 and metric='euclidean' in a graph search, got {epsilon} and {metric!r}."
+        )
     if n_clusters == 1:
         return False
-    if wanted and not isinstance(search, Graph):
-        raise ValueError(f"exchange=True needs a graph search, got search={search!r}.")
-    return isinstance(search, Graph) and possible if wanted is None else wanted
+    if wanted is None:
+        nothing_named = all(isinstance(given, str) and given == "auto" for given in (named, init))
+        return possible and (graph or (nothing_named and not sparse))
+    return wanted
 
 
 def refuse_exchange(search: Search) -> None:
@@ -321,13 +339,16 @@ def resolve_regroup(search: Search, data: Data) -> bool:
     return bool(search.regroup)
 
 
-def resolve_init(init: Any, n_components: int, data: Data, quick: bool) -> Any:
-    """The start that "auto" means: in two levels for many components and for data on disk, else k-means++.
+def resolve_init(init: Any, n_components: int, data: Data, quick: bool, improved: bool = False) -> Any:
+    """The start that "auto" means: in two levels for many components and for data on disk, else k-means++ or jumps.
 
     quick: whether a start that takes longer is not worth it: jumps follow, which mend one that misses clusters, or it
     is of a batch; else "many" are those for which k-means++ takes too long
+    improved: whether jumps before the first iteration are asked for
     """
     if isinstance(init, str) and init == "auto":
         many = are_many(n_components, data.n_weighted) and (quick or n_components >= TWO_LEVEL_COMPONENTS)
-        return "two-level" if many or not data.in_memory else "k-means++"
+        if many or not data.in_memory:
+            return "two-level"
+        return "jumps" if improved else "k-means++"
     return init

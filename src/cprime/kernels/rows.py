@@ -17,6 +17,7 @@ from cprime.kernels.bounds import Bounds, Moves, nearest_bounded
 from cprime.kernels.compiled import _core
 from cprime.kernels.distances import distances, extent, products
 from cprime.kernels.exact import Expectation, Responses, expect_all, log_sum_exp, respond, responsibilities
+from cprime.kernels.jumps import jumped
 from cprime.kernels.measures import Floats, Gaussians, Measure
 from cprime.kernels.nearest import nearest
 from cprime.kernels.order import gather
@@ -150,6 +151,16 @@ class Rows(CoreRows, Protocol):
         *,
         n_threads: int | None = None,
     ) -> NDArray[np.int64]: ...
+    def jumped(
+        self,
+        centers: Floats,
+        sample_weight: Floats | None = None,
+        *,
+        n_tries: int = 5,
+        n_iterations: int = 30,
+        patience: float = 2.0,
+        n_threads: int | None = None,
+    ) -> tuple[Floats, float]: ...
     def expect_all(
         self,
         centers: Floats,
@@ -187,6 +198,7 @@ class CoreTable:
     moments = moments
     along = along
     spread_out = spread_out
+    jumped = jumped
     expect_all = expect_all
     log_sum_exp = log_sum_exp
     respond = respond

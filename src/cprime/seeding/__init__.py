@@ -19,12 +19,23 @@ from cprime.execution import Data, local
 from cprime.kernels import computing
 from cprime.seeding.afk_mc2 import afk_mc2, choose_by_afk_mc2
 from cprime.seeding.given import ACCEPTED, METHODS, given_centers, in_memory, is_given
+from cprime.seeding.jumps import start_by_jumps
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus, kmeans_plusplus
 from cprime.seeding.parallel import choose_in_parallel
 from cprime.seeding.random_rows import draw_rows, random_rows
 from cprime.seeding.two_level import choose_by_two_levels, two_level
 
-__all__ = ["Start", "afk_mc2", "is_given", "kmeans_plusplus", "place", "random_rows", "seed", "start", "two_level"]
+__all__ = [
+    "Start",
+    "afk_mc2",
+    "is_given",
+    "kmeans_plusplus",
+    "place",
+    "random_rows",
+    "seed",
+    "start",
+    "two_level",
+]
 
 
 class Start(NamedTuple):
@@ -55,10 +66,10 @@ def seed(
         Finite data, in any layout.
     n_clusters : int
         Number of centers C, 1 … n_samples.
-    init : {"k-means++", "k-means||", "random", "afk-mc2", "two-level"}, array-like, fitted estimator or callable
-        A method of this package; an array of shape (n_clusters, n_features); an estimator with
-        ``cluster_centers_`` or ``means_``; or ``init(X, n_clusters, random_state=...)`` that returns such
-        an array.
+    init : str, array-like, fitted estimator or callable
+        A method of this package, "k-means++", "k-means||", "random", "afk-mc2", "two-level" or "jumps"; an array
+        of shape (n_clusters, n_features); an estimator with ``cluster_centers_`` or ``means_``; or
+        ``init(X, n_clusters, random_state=...)`` that returns such an array.
     sample_weight : ndarray of shape (n_samples,), float64, default=None
         Non-negative weights, not all zero; used by the methods only.
     random_state : int, RandomState instance or None, default=None
@@ -123,7 +134,9 @@ def place(
         return given_centers(data, n_clusters, init, rng)
     if init not in METHODS:
         raise ValueError(f"init should be {ACCEPTED}, got {init!r} instead.")
-    if init == "two-level":
+    if init == "jumps" and data.n_weighted >= n_clusters:
+        return start_by_jumps(data, n_clusters, rng)
+    if init in ("two-level", "jumps"):
         return data.take(choose_by_two_levels(data, n_clusters, rng)).X.dense()
     if init == "random":
         return data.take(draw_rows(data, n_clusters, rng)).X.dense()

@@ -74,7 +74,7 @@ def copied(numbers: Any, data: Data, name: str, **checks: Any) -> NDArray:
         return check_array(numbers, dtype=data.dtype, order="C", copy=True, input_name=name, **checks)
 
 
-METHODS = ("k-means++", "k-means||", "random", "afk-mc2", "two-level")
+METHODS = ("k-means++", "k-means||", "random", "afk-mc2", "two-level", "jumps")
 ACCEPTED = (
     "'k-means++', 'k-means||', 'random', 'afk-mc2', 'two-level', an array of shape (n_clusters, n_features), a fitted "
     "estimator with "

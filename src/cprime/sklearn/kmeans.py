@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_array
 
 import cprime
 from cprime._threads import resolve_threads
+from cprime.estimators.validation import are_many
 from cprime.sklearn.nearest import Nearest
 
 # Greedy k-means++ of scikit-learn's own draws, and all centers, up to so many products: some hundredths of a second.
@@ -159,6 +160,7 @@ class KMeans(Nearest, sklearn.cluster.KMeans):
             max_iter=self.max_iter,
             tol=self.tol,
             search="bounded" if self._algorithm == "elkan" else "full" if is_small(X, self.n_clusters) else "auto",
+            exchange="auto" if are_many(self.n_clusters, X.shape[0]) else False,
             random_state=self._own_random_state(init, random_state),
             callbacks=printer,
         )

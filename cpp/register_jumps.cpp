@@ -1,0 +1,376 @@
+// k-means by jumps: a centre that is missed least goes where a cluster is best cut in two. Sure jumps, those that lower
+// J before anything else moves, are made in rounds; then single ones are tried, each on the points around it alone,
+// until several in a row have not lowered J.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "arrays.h"
+#include "signals.h"
+#include "thread_pool.h"
+
+namespace cprime {
+namespace {
+
+constexpr double AFTER_JUMPS = 1e-2; // falls of J, as shares of it, at which the steps after jumps end
+constexpr double BEFORE_TRIES = 1e-3;
+constexpr int FEW_STEPS = 3, ROUNDS = 10, AROUND = 8;
+constexpr double LEAST_RATIO = 0.3; // of what a cut gains to what a centre is worth, for a jump to be tried
+constexpr std::size_t MOST_PIECES = 16, LEAST_PIECE = 2048;
+
+struct Budget {
+    int n_tries;      // tries that may fail in a row
+    int n_iterations; // of a try
+    double patience;  // a try is lost where J is above the one to beat by so many times its last fall
+};
+
+// Rows, all or some, and where the nearest of some centres is.
+template <class T> class Assignment {
+  public:
+    Assignment(const Rows<T> &X, const double *weights, const std::vector<std::int64_t> *which, int n_threads)
+        : X_(X), weights_(weights), which_(which), n_(which ? which->size() : X.n), n_threads_(n_threads), labels(n_),
+          least(n_), second(which ? 0 : n_) {}
+
+    // counts (C,), sums (C, D) and J follow from the centres (C, D).
+    void operator()(const std::vector<T> &centers) {
+        const Kernels<T> &kernel = kernels<T>();
+        const auto D = static_cast<std::size_t>(X_.D);
+        const std::size_t C = centers.size() / D, width = D + 1;
+        const Rows<T> m{centers.data(), X_.D, C, X_.D};
+        packed_.resize((C + kernel.tile_rows - 1) / kernel.tile_rows * kernel.tile_rows * D + kernel.lanes);
+        kernel.pack_tiles(m, packed_.data());
+        const TwoNearestTask<T> task{X_,
+                                     m,
+                                     which_ ? which_->data() : nullptr,
+                                     labels.data(),
+                                     least.data(),
+                                     second.empty() ? nullptr : second.data()};
+        const std::size_t n_pieces = std::clamp<std::size_t>(n_ / LEAST_PIECE, 1, MOST_PIECES);
+        parts_.assign(n_pieces * C * width, 0.0);
+        errors_.assign(n_pieces, 0.0);
+        parallel_for(n_pieces, worth(static_cast<double>(n_) * C * D, n_threads_), [&](std::size_t i) {
+            const std::size_t begin = n_ * i / n_pieces, end = n_ * (i + 1) / n_pieces;
+            kernel.two_nearest(task, packed_.data(), begin, end);
+            double *part = parts_.data() + i * C * width;
+            kernel.add_rows(task, weights_, begin, end, part, part + C);
+            for (std::size_t e = begin; e < end; ++e)
+                errors_[i] += weight(e) * static_cast<double>(least[e]);
+        });
+        for (std::size_t i = 1; i < n_pieces; ++i)
+            for (std::size_t k = 0; k < C * width; ++k)
+                parts_[k] += parts_[i * C * width + k];
+        counts.assign(parts_.begin(), parts_.begin() + static_cast<std::ptrdiff_t>(C));
+        sums.assign(parts_.begin() + static_cast<std::ptrdiff_t>(C),
+                    parts_.begin() + static_cast<std::ptrdiff_t>(C * width));
+        error = std::accumulate(errors_.begin(), errors_.end(), 0.0);
+    }
+
+    // The means of what centres have won; those that have won nothing stay.
+    void recentre(std::vector<T> &centers) const {
+        const auto D = static_cast<std::size_t>(X_.D);
+        for (std::size_t c = 0; c < counts.size(); ++c)
+            if (counts[c] > 0)
+                for (std::size_t k = 0; k < D; ++k)
+                    centers[c * D + k] = static_cast<T>(sums[c * D + k] / counts[c]);
+    }
+
+    double weight(std::size_t e) const { return weights_ ? weights_[which_ ? (*which_)[e] : e] : 1.0; }
+
+  private:
+    const Rows<T> &X_;
+    const double *weights_;
+    const std::vector<std::int64_t> *which_;
+    std::size_t n_;
+    int n_threads_;
+    std::vector<T> packed_;
+    std::vector<double> parts_, errors_;
+
+  public:
+    std::vector<std::int32_t> labels;
+    std::vector<T> least, second;
+    std::vector<double> counts, sums;
+    double error = 0;
+};
+
+template <class T> class Jumps {
+  public:
+    Jumps(const Rows<T> &X, const double *weights, std::vector<T> start, int n_threads)
+        : X_(X), weights_(weights), D_(static_cast<std::size_t>(X.D)), C_(start.size() / D_), n_threads_(n_threads),
+          centers(std::move(start)), all_(X, weights, nullptr, n_threads), gains_(C_), prices_(C_), partners_(C_),
+          halves_(C_ * 2 * D_), apart_(C_ * C_), version_(C_, 0), cut_centers_(C_ * D_), failed_(C_ * C_, 0) {}
+
+    double improve(const Budget &budget) {
+        all_(centers);
+        steps(FEW_STEPS, AFTER_JUMPS);
+        for (int round = 0; round < ROUNDS && sure_round();)
+            ++round;
+        steps(std::numeric_limits<int>::max(), BEFORE_TRIES);
+        for (int failures = 0; failures < budget.n_tries;) {
+            if (!failures)
+                measure();
+            std::size_t from = 0, to = 0;
+            if (!promising(from, to))
+                break;
+            answer_signals();
+            if (tried(from, to, budget)) {
+                failures = 0;
+            } else {
+                failed_[from * C_ + to] = stamp(from, to);
+                ++failures;
+            }
+        }
+        return all_.error;
+    }
+
+  private:
+    // Lloyd's, until J falls by no more than this share of it.
+    void steps(int most, double tol) {
+        for (int i = 0; i < most; ++i) {
+            const double before = all_.error;
+            all_.recentre(centers);
+            all_(centers);
+            if (!(before - all_.error > tol * before))
+                break;
+        }
+    }
+
+    // What each cut would gain, and what each centre is worth.
+    void measure() {
+        const std::size_t n = X_.n;
+        begins_.assign(C_ + 1, 0);
+        for (std::size_t e = 0; e < n; ++e)
+            ++begins_[static_cast<std::size_t>(all_.labels[e]) + 1];
+        std::partial_sum(begins_.begin(), begins_.end(), begins_.begin());
+        members_.resize(n);
+        std::vector<std::size_t> next(begins_.begin(), begins_.end() - 1);
+        std::vector<std::size_t> far(C_, n);
+        std::vector<double> removal(C_, 0.0);
+        for (std::size_t e = 0; e < n; ++e) {
+            const auto c = static_cast<std::size_t>(all_.labels[e]);
+            members_[next[c]++] = static_cast<std::int64_t>(e);
+            removal[c] += all_.weight(e) * (static_cast<double>(all_.second[e]) - static_cast<double>(all_.least[e]));
+            if (all_.weight(e) > 0 && (far[c] == n || all_.least[e] > all_.least[far[c]]))
+                far[c] = e;
+        }
+        std::vector<double> means(C_ * D_);
+        for (std::size_t c = 0; c < C_; ++c)
+            for (std::size_t k = 0; k < D_; ++k)
+                means[c * D_ + k] = all_.counts[c] > 0 ? all_.sums[c * D_ + k] / all_.counts[c]
+                                                       : static_cast<double>(centers[c * D_ + k]);
+        std::vector<std::size_t> changed;
+        for (std::size_t c = 0; c < C_; ++c)
+            if (!version_[c] || !std::equal(means.begin() + static_cast<std::ptrdiff_t>(c * D_),
+                                            means.begin() + static_cast<std::ptrdiff_t>((c + 1) * D_),
+                                            cut_centers_.begin() + static_cast<std::ptrdiff_t>(c * D_)))
+                changed.push_back(c);
+        ++clock_;
+        parallel_for(changed.size(), worth(static_cast<double>(n) * D_ * 20, n_threads_), [&](std::size_t i) {
+            const std::size_t c = changed[i];
+            version_[c] = clock_;
+            gains_[c] = far[c] == n ? 0
+                                    : kernels<T>().halve(X_, weights_, members_.data() + begins_[c],
+                                                         begins_[c + 1] - begins_[c], static_cast<std::int64_t>(far[c]),
+                                                         means.data() + c * D_, halves_.data() + c * 2 * D_);
+        });
+        cut_centers_ = means;
+        for (std::size_t a = 0; a < C_; ++a)
+            for (std::size_t b = 0; b < a; ++b) {
+                double square = 0;
+                for (std::size_t k = 0; k < D_; ++k) {
+                    const double step = means[a * D_ + k] - means[b * D_ + k];
+                    square += step * step;
+                }
+                apart_[a * C_ + b] = apart_[b * C_ + a] = square;
+            }
+        for (std::size_t a = 0; a < C_; ++a) {
+            double least = std::numeric_limits<double>::infinity();
+            for (std::size_t b = 0; b < C_; ++b) {
+                const double W = all_.counts[a], V = all_.counts[b];
+                const double cost = W > 0 && V > 0 ? apart_[a * C_ + b] / (1 / W + 1 / V) : 0.0;
+                if (b != a && cost < least) {
+                    least = cost;
+                    partners_[a] = b;
+                }
+            }
+            joined_.resize(C_);
+            joined_[a] = least < removal[a];
+            prices_[a] = std::min(least, removal[a]);
+        }
+    }
+
+    std::vector<std::size_t> nearest_of(std::size_t c, std::size_t n) const {
+        std::vector<std::size_t> others;
+        for (std::size_t b = 0; b < C_; ++b)
+            if (b != c)
+                others.push_back(b);
+        n = std::min(n, others.size());
+        std::partial_sort(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(n), others.end(),
+                          [&](std::size_t a, std::size_t b) {
+                              const double x = apart_[c * C_ + a], y = apart_[c * C_ + b];
+                              return x < y || (x == y && a < b);
+                          });
+        others.resize(n);
+        return others;
+    }
+
+    T *center(std::size_t c) { return centers.data() + c * D_; }
+    void put_half(std::size_t c, std::size_t of, int which) {
+        const double *half = halves_.data() + (2 * of + static_cast<std::size_t>(which)) * D_;
+        std::transform(half, half + D_, center(c), [](double v) { return static_cast<T>(v); });
+    }
+
+    // All jumps that are sure to lower J and do not meet, the cheapest centre to the dearest cut first; whether it
+    // fell.
+    bool sure_round() {
+        measure();
+        std::vector<std::size_t> cheap(C_), dear(C_);
+        std::iota(cheap.begin(), cheap.end(), std::size_t(0));
+        dear = cheap;
+        std::stable_sort(cheap.begin(), cheap.end(),
+                         [&](std::size_t a, std::size_t b) { return prices_[a] < prices_[b]; });
+        std::stable_sort(dear.begin(), dear.end(), [&](std::size_t a, std::size_t b) { return gains_[a] > gains_[b]; });
+        const std::vector<T> before = centers;
+        const double error = all_.error;
+        std::vector<std::uint8_t> frozen(C_, 0);
+        bool any = false;
+        for (const std::size_t from : cheap) {
+            if (frozen[from])
+                continue;
+            std::vector<std::size_t> near = nearest_of(from, 2);
+            near.push_back(partners_[from]);
+            if (std::any_of(near.begin(), near.end(), [&](std::size_t c) { return frozen[c]; }))
+                continue;
+            const auto to = std::find_if(dear.begin(), dear.end(), [&](std::size_t c) {
+                return !frozen[c] && c != from && std::find(near.begin(), near.end(), c) == near.end();
+            });
+            if (to == dear.end() || !(gains_[*to] > prices_[from]))
+                break;
+            for (const std::size_t c : near)
+                frozen[c] = 1;
+            frozen[from] = frozen[*to] = 1;
+            if (joined_[from]) {
+                const std::size_t b = partners_[from];
+                const double W = all_.counts[from], V = all_.counts[b];
+                for (std::size_t k = 0; k < D_ && W + V > 0; ++k)
+                    center(b)[k] = static_cast<T>((all_.sums[from * D_ + k] + all_.sums[b * D_ + k]) / (W + V));
+            }
+            put_half(from, *to, 0);
+            put_half(*to, *to, 1);
+            any = true;
+        }
+        if (!any)
+            return false;
+        all_(centers);
+        steps(FEW_STEPS, AFTER_JUMPS);
+        if (all_.error < error)
+            return true;
+        centers = before;
+        all_(centers);
+        return false;
+    }
+
+    std::int64_t stamp(std::size_t from, std::size_t to) const { return std::max(version_[from], version_[to]) + 1; }
+
+    // The jump of greatest gain less price that may pay and has not failed since its two clusters changed.
+    bool promising(std::size_t &from, std::size_t &to) const {
+        double best = -std::numeric_limits<double>::infinity();
+        for (std::size_t r = 0; r < C_; ++r)
+            for (std::size_t s = 0; s < C_; ++s) {
+                const double worth = gains_[s] - prices_[r];
+                if (r != s && worth > best && gains_[s] > 0 && gains_[s] >= LEAST_RATIO * prices_[r] &&
+                    failed_[r * C_ + s] != stamp(r, s)) {
+                    best = worth;
+                    from = r;
+                    to = s;
+                }
+            }
+        return best > -std::numeric_limits<double>::infinity();
+    }
+
+    // Whether J falls where a centre jumps and those around follow.
+    bool tried(std::size_t from, std::size_t to, const Budget &budget) {
+        std::vector<std::size_t> around{from, to};
+        for (const std::size_t c : {from, to})
+            for (const std::size_t b : nearest_of(c, AROUND))
+                if (std::find(around.begin(), around.end(), b) == around.end())
+                    around.push_back(b);
+        std::vector<std::int64_t> rows;
+        double before = 0;
+        for (const std::size_t c : around)
+            rows.insert(rows.end(), members_.begin() + static_cast<std::ptrdiff_t>(begins_[c]),
+                        members_.begin() + static_cast<std::ptrdiff_t>(begins_[c + 1]));
+        for (const std::int64_t n : rows)
+            before +=
+                all_.weight(static_cast<std::size_t>(n)) * static_cast<double>(all_.least[static_cast<std::size_t>(n)]);
+        std::vector<T> local(around.size() * D_);
+        for (std::size_t i = 2; i < around.size(); ++i)
+            std::copy_n(center(around[i]), D_, local.data() + i * D_);
+        const double *halves = halves_.data() + to * 2 * D_;
+        std::transform(halves, halves + 2 * D_, local.data(), [](double v) { return static_cast<T>(v); });
+        Assignment<T> some(X_, weights_, &rows, n_threads_);
+        const double bar = before * (1 - 64 * static_cast<double>(std::numeric_limits<T>::epsilon()));
+        double last = std::numeric_limits<double>::infinity();
+        for (int i = 0; i < budget.n_iterations; ++i) {
+            if (i)
+                some.recentre(local);
+            some(local);
+            if (some.error < bar) {
+                for (std::size_t j = 0; j < around.size(); ++j)
+                    std::copy_n(local.data() + j * D_, D_, center(around[j]));
+                all_(centers);
+                steps(FEW_STEPS, AFTER_JUMPS);
+                return true;
+            }
+            if (i && some.error - before > budget.patience * (last - some.error))
+                return false;
+            last = some.error;
+        }
+        return false;
+    }
+
+    const Rows<T> &X_;
+    const double *weights_;
+    std::size_t D_, C_;
+    int n_threads_;
+
+  public:
+    std::vector<T> centers;
+
+  private:
+    Assignment<T> all_;
+    std::vector<std::size_t> begins_;
+    std::vector<std::int64_t> members_;
+    std::vector<double> gains_, prices_;
+    std::vector<std::size_t> partners_;
+    std::vector<std::uint8_t> joined_;
+    std::vector<double> halves_, apart_;
+    std::vector<std::int64_t> version_; // of a cluster: when its cut was measured
+    std::int64_t clock_ = 0;
+    std::vector<double> cut_centers_;
+    std::vector<std::int64_t> failed_; // of a jump: the version of its clusters at which it failed
+};
+
+template <class T>
+double jump(Matrix<T> X, std::optional<Vector<double>> sample_weight, OutTable<T> centers, int n_tries,
+            int n_iterations, double patience, int n_threads) {
+    const Rows<T> x = rows(X);
+    require(centers.shape(1) == X.shape(1) && centers.shape(0) >= 2 && X.shape(1) >= 1, "centers");
+    require(!sample_weight || sample_weight->shape(0) == x.n, "sample_weight");
+    const KernelCall call;
+    Jumps<T> jumps(x, data_or_null(sample_weight), std::vector<T>(centers.data(), centers.data() + centers.size()),
+                   n_threads);
+    const double error = jumps.improve({n_tries, n_iterations, patience});
+    std::copy(jumps.centers.begin(), jumps.centers.end(), centers.data());
+    return error;
+}
+
+} // namespace
+
+void register_jumps(nb::module_ &m) {
+    define(m, "jump", &jump<float>);
+    define(m, "jump", &jump<double>);
+}
+
+} // namespace cprime

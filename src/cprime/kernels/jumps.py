@@ -1,0 +1,267 @@
+"""k-means by jumps: a center that is missed least goes to a cluster that is best cut in two.
+
+Where a cluster joins another one, J rises by at most min(‖μ_a − μ_b‖² / (1/W_a + 1/W_b), Σ w (d₂² − d₁²)), d₂ being the
+distance to the second nearest center (Ward 1963); where one is cut into W₊ and W₋, J falls by ‖μ₊ − μ₋‖² / (1/W₊ +
+1/W₋). Jumps that are sure to lower J are made in rounds; further ones are tried on the points around them, as random
+swaps are (Fränti 2018), but in the order of what they promise, until several in a row have failed.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime._threads import resolve_threads
+from cprime.kernels import arguments as check
+from cprime.kernels.arguments import CoreRows
+from cprime.kernels.measures import Floats
+
+_AFTER_JUMPS, _BEFORE_TRIES = 1e-2, 1e-3  # falls of J, as shares of it, at which steps end
+_FEW_STEPS, _ROUNDS, _AROUND, _LEAST_RATIO = 3, 10, 8, 0.3
+_TURNS, _BINS, _ITERATIONS = 2, 64, 6  # of the power iteration, of the cut along it, and of 2-means
+
+
+def jumped(
+    X: CoreRows,
+    centers: Floats,
+    sample_weight: Floats | None = None,
+    *,
+    n_tries: int = 5,
+    n_iterations: int = 30,
+    patience: float = 2.0,
+    n_threads: int | None = None,
+) -> tuple[Floats, float]:
+    """Centers (C, D), C ≥ 2, after jumps and a few of Lloyd's steps, and J: Σ w ‖x − μ‖² [data unit²].
+
+    n_tries: single jumps that may fail in a row, 0 for sure ones alone    n_iterations: of Lloyd's, around each of them
+    patience: a try has failed where J is above the one of before by so many times its last fall
+    """
+    centers = check.centers(centers, X).copy()
+    if len(centers) < 2:
+        raise ValueError(f"centers must be two at least, got {len(centers)}")
+    weights, threads = check.weights(sample_weight, len(X)), resolve_threads(n_threads)
+    error = X.kernels.jump(X.core, weights, centers, n_tries, n_iterations, float(patience), threads)
+    return centers, error
+
+
+def jumped_by_verbs(
+    X: Any,
+    centers: Floats,
+    sample_weight: Floats | None = None,
+    *,
+    n_tries: int = 5,
+    n_iterations: int = 30,
+    patience: float = 2.0,
+    n_threads: int | None = None,
+) -> tuple[Floats, float]:
+    """The same by other verbs of the rows."""
+    w = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    return _Jumps(X, w).improve(centers, n_tries, n_iterations, patience)
+
+
+def jump_twin(
+    X: Any, w: NDArray | None, centers: Floats, n_tries: int, n_iterations: int, patience: float, n_threads: int
+) -> float:
+    """Of rows that the twins serve; centers are changed in place."""
+    centers[:], error = jumped_by_verbs(
+        X, centers, w, n_tries=n_tries, n_iterations=n_iterations, patience=patience, n_threads=n_threads
+    )
+    return error
+
+
+class _State(NamedTuple):
+    """Where the points are: squares (n, 2) to the nearest and the next center, infinite where there is none."""
+
+    labels: NDArray[np.int32]
+    squares: NDArray[np.float64]
+    counts: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    error: float
+
+    def recentred(self, centers: Floats) -> Floats:
+        held = self.counts > 0
+        new = centers.copy()
+        new[held] = self.sums[held] / self.counts[held, np.newaxis]
+        return new
+
+
+class _Prospects(NamedTuple):
+    """gains (C,) of cuts, halves (C, 2, D), prices (C,) of centers, partners (C,) and whether they join these."""
+
+    gains: NDArray[np.float64]
+    halves: NDArray[np.float64]
+    prices: NDArray[np.float64]
+    partners: NDArray[np.intp]
+    joined: NDArray[np.bool_]
+    near: NDArray[np.intp]
+
+
+class _Jumps:
+    def __init__(self, X: Any, w: NDArray[np.float64]):
+        self.X, self.w = X, w
+
+    def improve(self, centers: Floats, n_tries: int, n_iterations: int, patience: float) -> tuple[Floats, float]:
+        centers, state = self.steps(centers, self.assigned(centers), _FEW_STEPS, _AFTER_JUMPS)
+        for _ in range(_ROUNDS):
+            moved = self.sure_round(centers, state)
+            if moved is None:
+                break
+            after, found = self.steps(moved, self.assigned(moved), _FEW_STEPS, _AFTER_JUMPS)
+            if not found.error < state.error:
+                break
+            centers, state = after, found
+        centers, state = self.steps(centers, state, None, _BEFORE_TRIES)
+        failures, failed, cut = 0, dict[tuple[int, int], bytes](), self.prospects(centers, state)
+        while failures < n_tries:
+            jump = _promising(cut, failed)
+            if jump is None:
+                break
+            moved = self.tried(centers, state, cut, jump, n_iterations, patience)
+            if moved is None:
+                failed[jump] = cut.halves[list(jump)].tobytes()
+                failures += 1
+            else:
+                centers, state = self.steps(moved, self.assigned(moved), _FEW_STEPS, _AFTER_JUMPS)
+                failures, cut = 0, self.prospects(centers, state)
+        return centers, state.error
+
+    def assigned(self, centers: Floats, rows: NDArray | None = None) -> _State:
+        X, w = (self.X, self.w) if rows is None else (self.X[rows], self.w[rows])
+        n_kept = min(2, len(centers))
+        ids, squares = X.nearest(centers, n_kept)
+        labels, squares = ids[:, 0], squares.astype(np.float64)
+        counts, sums = X.accumulate(np.ascontiguousarray(ids[:, :1]), None, w, n_components=len(centers))
+        return _State(labels, squares, counts, sums, float(w @ squares[:, 0]))
+
+    def steps(self, centers: Floats, state: _State, most: int | None, tol: float) -> tuple[Floats, _State]:
+        """Lloyd's, until J falls by no more than this share of it."""
+        while most is None or most > 0:
+            before, most = state.error, None if most is None else most - 1
+            centers = state.recentred(centers)
+            state = self.assigned(centers)
+            if not before - state.error > tol * before:
+                break
+        return centers, state
+
+    def prospects(self, centers: Floats, state: _State) -> _Prospects:
+        C = len(centers)
+        means = state.recentred(centers.astype(np.float64))
+        gains, halves = self.cuts(means.astype(centers.dtype), state)
+        removal = np.bincount(state.labels, self.w * (state.squares[:, 1] - state.squares[:, 0]), C)
+        apart = np.array([np.square(means - mean).sum(axis=1) for mean in means])
+        with np.errstate(divide="ignore"):
+            costs = apart / (1 / state.counts[:, np.newaxis] + 1 / state.counts)
+        costs[np.arange(C), np.arange(C)] = apart[np.arange(C), np.arange(C)] = np.inf
+        partners = costs.argmin(axis=1)
+        least = costs[np.arange(C), partners]
+        near = np.argsort(apart, axis=1, kind="stable")[:, : C - 1]
+        return _Prospects(gains, halves, np.minimum(least, removal), partners, least < removal, near)
+
+    def cuts(self, means: Floats, state: _State) -> tuple[NDArray, NDArray]:
+        """Of all clusters: by a plane across a direction in which it is wide, and then by 2-means."""
+        C, labels, w = len(means), state.labels, self.w
+        far = np.lexsort((np.arange(len(w)), -state.squares[:, 0] * (w > 0), labels))
+        first = far[np.searchsorted(labels[far], np.arange(C)).clip(max=len(far) - 1)]
+        held = (labels[first] == np.arange(C)) & (state.counts > 0)
+        directions = np.where(held[:, np.newaxis], self.X[first].dense() - means, 0)
+        for _ in range(_TURNS):
+            p = w * self.along(means, directions, labels)
+            total, sums = np.bincount(labels, p, C), self.sums(labels, p, C)
+            directions = sums - total[:, np.newaxis] * means
+        gains, halves, open_ = np.zeros(C), np.zeros((C, 2, means.shape[1])), held.copy()
+        origins, above = means, _above_thresholds(self.along(means, directions, labels), w, labels, C)
+        for iteration in range(1 + _ITERATIONS):
+            if iteration:
+                above = self.along(origins.astype(means.dtype), directions, labels) > 0
+            counts, sums = np.empty((C, 2)), np.empty_like(halves)
+            for half, side in enumerate((~above, above)):
+                counts[:, half], sums[:, half] = np.bincount(labels, w * side, C), self.sums(labels, w * side, C)
+            open_ &= (counts > 0).all(axis=1)
+            if not open_.any():
+                break
+            halves[open_] = sums[open_] / counts[open_][:, :, np.newaxis]
+            directions, origins = halves[:, 1] - halves[:, 0], halves.mean(axis=1)
+            square = np.square(directions).sum(axis=1)
+            gains[open_] = square[open_] / (1 / counts[open_]).sum(axis=1)
+        return gains, halves
+
+    def along(self, origins: Floats, directions: NDArray, labels: NDArray) -> NDArray[np.float64]:
+        most = np.abs(directions).max(axis=1, keepdims=True)
+        scaled = np.divide(directions, most, out=np.zeros_like(directions), where=most > 0).astype(origins.dtype)
+        return self.X.along(origins, scaled, labels)
+
+    def sums(self, labels: NDArray, p: NDArray, C: int) -> NDArray[np.float64]:
+        ids = np.ascontiguousarray(labels[:, np.newaxis])
+        return self.X.accumulate(ids, np.ascontiguousarray(p[:, np.newaxis]), None, n_components=C)[1]
+
+    def sure_round(self, centers: Floats, state: _State) -> Floats | None:
+        """Centers after all jumps that are sure to lower J and do not meet; None where there is none."""
+        cut, new = self.prospects(centers, state), centers.copy()
+        free, any_ = np.ones(len(centers), dtype=bool), False
+        dear = np.argsort(-cut.gains, kind="stable")
+        for one in np.argsort(cut.prices, kind="stable"):
+            taking = np.append(cut.near[one, :2], cut.partners[one])
+            if not (free[one] and free[taking].all()):
+                continue
+            others = [s for s in dear if free[s] and s != one and s not in taking]
+            if not others or not cut.gains[others[0]] > cut.prices[one]:
+                break
+            to, other = others[0], cut.partners[one]
+            free[taking] = free[one] = free[to] = False
+            both = state.counts[one] + state.counts[other]
+            if cut.joined[one] and both > 0:
+                new[other] = (state.sums[one] + state.sums[other]) / both
+            new[one], new[to] = cut.halves[to]
+            any_ = True
+        return new if any_ else None
+
+    def tried(
+        self, centers: Floats, state: _State, cut: _Prospects, jump: tuple[int, int], n_iterations: int, patience: float
+    ) -> Floats | None:
+        """Centers after a jump, where J falls once those around have followed."""
+        around = list(dict.fromkeys([*jump, *cut.near[jump[0], :_AROUND], *cut.near[jump[1], :_AROUND]]))
+        rows = np.flatnonzero(np.isin(state.labels, around))
+        before = float(self.w[rows] @ state.squares[rows, 0])
+        local, last = centers[around].copy(), np.inf
+        local[:2] = cut.halves[jump[1]]
+        for i in range(n_iterations):
+            found = self.assigned(local, rows)
+            if found.error < before * (1 - 64 * float(np.finfo(centers.dtype).eps)):
+                new = centers.copy()
+                new[around] = local
+                return new
+            if i and found.error - before > patience * (last - found.error):
+                return None
+            local, last = found.recentred(local), found.error
+        return None
+
+
+def _above_thresholds(p: NDArray, w: NDArray, labels: NDArray, C: int) -> NDArray[np.bool_]:
+    """Whether numbers p are above the best of a few thresholds of their cluster, which are of equal distance."""
+    above = np.zeros(len(p), dtype=bool)
+    for c in range(C):
+        rows = np.flatnonzero(labels == c)
+        if not len(rows) or not np.ptp(p[rows]) > 0:
+            continue
+        q, v = p[rows], w[rows]
+        bins = np.minimum((q - q.min()) * (_BINS / np.ptp(q)), _BINS - 1).astype(int)
+        count, total = (np.cumsum(np.bincount(bins, x, _BINS))[:-1] for x in (v, v * q))
+        rest = v.sum() - count
+        with np.errstate(divide="ignore", invalid="ignore"):
+            apart = np.square(total / count - ((v * q).sum() - total) / rest) / (1 / count + 1 / rest)
+        above[rows] = bins > np.where((count > 0) & (rest > 0), apart, 0).argmax()
+    return above
+
+
+def _promising(cut: _Prospects, failed: dict[tuple[int, int], bytes]) -> tuple[int, int] | None:
+    """The jump, from and to, of greatest gain less price, that may pay and has not failed as it is."""
+    ratio = cut.gains >= _LEAST_RATIO * cut.prices[:, np.newaxis]
+    worth = np.where(ratio & (cut.gains > 0), cut.gains - cut.prices[:, np.newaxis], -np.inf)
+    np.fill_diagonal(worth, -np.inf)
+    for place in np.argsort(-worth, axis=None, kind="stable"):
+        jump = (int(place) // len(cut.gains), int(place) % len(cut.gains))
+        if worth[jump] == -np.inf:
+            return None
+        if failed.get(jump) != cut.halves[list(jump)].tobytes():
+            return jump
+    return None

@@ -1,0 +1,78 @@
+"""A start by jumps: k-means++ of a sample, improved there by jumps of centers, and then on all rows.
+
+Where clusters are few, what a start misses no later step finds: this one ends near the best known optimum of the usual
+benchmarks, in less time than plain steps take from k-means++. The sample has 32 rows a cluster, one of each stretch of
+the data, or is all of them where these are hardly more; on it many jumps are tried, on all rows a few.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime._random import Key, Purpose
+from cprime.block import Block, Kept
+from cprime.execution import Data, rows_of
+from cprime.kernels import Floats, Rows
+from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
+
+_LEAST, _PER_CLUSTER = 500, 32  # rows of the sample
+_OF_SAMPLE, _OF_ALL = {"n_tries": 5, "n_iterations": 30}, {"n_tries": 1, "n_iterations": 5}
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Σ w_n ‖x_n − μ‖² to the nearest of some centers, for each of several sets of them: (n,)."""
+
+    sets: tuple[Floats, ...]
+
+    reads: ClassVar[bool] = True
+    keeps: ClassVar[bool] = False
+
+    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, NDArray[np.float64]]:
+        return None, np.array([block.weighted_sum(block.X.nearest(centers)[1][:, 0]) for centers in self.sets])
+
+
+def start_by_jumps(data: Data, n_clusters: int, rng: np.random.RandomState) -> Floats:
+    """Centers (C, D) to start from; at least C points have a positive weight."""
+    key = Key(int(rng.randint(2**31)))
+    sample = _sample(data, n_clusters, key)
+    chosen = choose_by_kmeans_plusplus(sample[0], n_clusters, sample[1], rng, 1)
+    return _improved(data, sample[0][chosen].dense(), sample)
+
+
+def improved_by_jumps(data: Data, centers: Floats, key: Key) -> Floats:
+    """These centers (C, D), or better ones."""
+    return _improved(data, centers, _sample(data, len(centers), key))
+
+
+_Weighted = tuple[Rows, NDArray[np.float64] | None]
+
+
+def _sample(data: Data, n_clusters: int, key: Key) -> _Weighted:
+    """One point of positive weight of each of as many stretches of them, or all where they are less than two each."""
+    N, n = data.n_weighted, max(_LEAST, _PER_CLUSTER * n_clusters)
+    if 2 * n > N:
+        numbers = np.arange(N)
+    else:
+        begins = N * np.arange(n + 1) // n
+        numbers = begins[:-1] + (key.generator(Purpose.JUMPS).random(n) * np.diff(begins)).astype(np.int64)
+    taken = data.take(rows_of(data, numbers))
+    return taken.X, taken.sample_weight
+
+
+def _improved(data: Data, centers: Floats, sample: _Weighted) -> Floats:
+    if len(centers) < 2:
+        return centers
+    better, _ = sample[0].jumped(centers, sample[1], **_OF_SAMPLE)
+    if len(sample[0]) == data.n_weighted:
+        return better
+    whole = data.whole()
+    if whole is None:  # of rows that are read the sample alone has been asked
+        errors = data.each(Errors((centers, better)))
+        return better if errors[1] < errors[0] else centers
+    X, weights = whole
+    if weights is not None and data.n_weighted < data.n_points:
+        X, weights = X[weights > 0], weights[weights > 0]
+    return X.jumped(better, weights, **_OF_ALL)[0]

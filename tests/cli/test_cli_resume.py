@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import cprime as package
+from cprime.callbacks import ProgressBar
+from cprime.checkpoints import folder as states
 from cprime.storage import read_header
 from marks import long_but
 
@@ -163,3 +165,94 @@ def test_a_model_knows_its_checkpoint_by_its_path(points, tmp_path):
     package.KMeans(3, checkpoint=tmp_path / "checkpoint", random_state=0).fit(points).save(tmp_path / "m.safetensors")
     assert package.load(tmp_path / "m.safetensors").checkpoint == str(tmp_path / "checkpoint")
     assert read_header(tmp_path / "checkpoint" / "model.safetensors")["class"] == "KMeans"
+
+
+@pytest.fixture
+def stopped(cprime, monkeypatch):
+    """Runs a command in this process whose fit is interrupted in its third pass, having kept the states before."""
+
+    def run(*args):
+        def interrupt(self, row):
+            if row["iteration"] == 3:
+                raise KeyboardInterrupt
+
+        with monkeypatch.context() as context:
+            context.setattr(ProgressBar, "on_iteration", interrupt)
+            context.setattr(states, "_SHARE", float("inf"))
+            assert cprime(*args).code == 130
+
+    return run
+
+
+def test_a_checkpoint_remembers_the_output_of_its_fit(cprime, stopped, write, points, tmp_path, monkeypatch):
+    source, folder, options = write("x.npy", points), tmp_path / "checkpoint", FITS["k-means"]
+    assert cprime("fit", source, *options, "-o", tmp_path / "undisturbed.safetensors", "-q").code == 0
+    monkeypatch.chdir(tmp_path)
+    stopped("fit", source, *options, "-o", "m.safetensors", "--checkpoint", folder)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert cprime("info", folder, "--json").json["resumes_to"] == str(tmp_path / "m.safetensors")
+    stopped("resume", folder, "-o", "mine.safetensors")
+    assert cprime("resume", folder, "--json").json["output"] == str(tmp_path / "m.safetensors")
+    assert_same(tmp_path / "m.safetensors", tmp_path / "undisturbed.safetensors")
+
+    # What has ended is written there too, and -o is heard.
+    (tmp_path / "m.safetensors").unlink()
+    assert cprime("resume", folder, "-q").code == 0
+    assert_same(tmp_path / "m.safetensors", tmp_path / "undisturbed.safetensors")
+    (tmp_path / "m.safetensors").unlink()
+    assert cprime("resume", folder, "-o", "mine.safetensors", "-q").code == 0
+    assert_same(tmp_path / "elsewhere" / "mine.safetensors", tmp_path / "undisturbed.safetensors")
+    assert not (tmp_path / "m.safetensors").exists()
+
+
+def test_the_same_fit_with_another_output_is_remembered(cprime, stopped, write, points, tmp_path):
+    source, folder, options = write("x.npy", points), tmp_path / "checkpoint", FITS["k-means"]
+    stopped("fit", source, *options, "-o", tmp_path / "first.safetensors", "--checkpoint", folder)
+    stopped("fit", source, *options, "-o", tmp_path / "second.safetensors", "--checkpoint", folder)
+    assert cprime("resume", folder, "-q").code == 0
+    assert (tmp_path / "second.safetensors").exists()
+    assert not (tmp_path / "first.safetensors").exists()
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_checkpoint_of_python_names_no_output(ended, fails, cprime, points, tmp_path):
+    folder = tmp_path / "checkpoint"
+
+    def interrupt(row):
+        if not ended:
+            raise KeyboardInterrupt
+
+    fit = package.KMeans(3, checkpoint=folder, random_state=0, callbacks=interrupt).fit
+    if ended:
+        fit(points)
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            fit(points)
+    assert "resumes_to" not in {k for k, v in cprime("info", folder, "--json").json.items() if v is not None}
+    line = fails("resume", folder)
+    assert line == f"the checkpoint {folder} names no output: say with -o FILE where to write the model"
+    assert cprime("resume", folder, "-o", tmp_path / "m.safetensors", "-q").code == 0
+
+
+def test_a_checkpoint_from_before_outputs_were_remembered(fails, cprime, stopped, write, points, tmp_path):
+    source, folder, output = write("x.npy", points), tmp_path / "checkpoint", tmp_path / "m.safetensors"
+    stopped("fit", source, *FITS["k-means"], "-o", output, "--checkpoint", folder)
+    description = states.read(folder)
+    assert description.pop("output") == str(output)
+    tensors = {}
+    node = states.encode(description, "fit", tensors)
+    states._write_tensors(folder / "fit.safetensors", tensors, {"format": states.FORMAT, "fit": node})
+    assert "names no output" in fails("resume", folder)
+    stopped("resume", folder, "-o", output)
+    stopped("fit", source, *FITS["k-means"], "-o", output, "--checkpoint", folder)
+    assert cprime("resume", folder, "-q").code == 0
+    assert output.exists()
+
+
+def test_an_output_that_cannot_be_written_any_more_is_named(fails, stopped, write, points, tmp_path):
+    source, folder, gone = write("x.npy", points), tmp_path / "checkpoint", tmp_path / "gone"
+    gone.mkdir()
+    stopped("fit", source, *FITS["k-means"], "-o", gone / "m.safetensors", "--checkpoint", folder)
+    gone.rmdir()
+    assert fails("resume", folder) == f"the folder of {gone / 'm.safetensors'} does not exist"

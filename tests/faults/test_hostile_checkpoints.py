@@ -73,6 +73,8 @@ FORGED = {
     "an unknown estimator": {"estimator": "Popen"},
     "an estimator without checkpoints": {"estimator": "KMeans1D"},
     "an unknown parameter": {"parameter shell": True},
+    "an output that is a number": {"output": 7},
+    "an output relative to where one is": {"output": "m.safetensors"},
 }
 
 

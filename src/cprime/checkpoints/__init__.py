@@ -1,5 +1,6 @@
 """Checkpoints: a folder from which a fit that has died goes on, to the same bits."""
 
 from cprime.checkpoints.folder import FIT, MODEL, WARM, Checkpoint, Runs, opened, read, standing
+from cprime.checkpoints.place import Place, output_of
 
-__all__ = ["FIT", "MODEL", "WARM", "Checkpoint", "Runs", "opened", "read", "standing"]
+__all__ = ["FIT", "MODEL", "WARM", "Checkpoint", "Place", "Runs", "opened", "output_of", "read", "standing"]

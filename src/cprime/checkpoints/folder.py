@@ -43,7 +43,7 @@ WARM = (
     "lower_bounds_",
 )
 _NOT_VALID = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, SafetensorError)
-_UNCOMPARED = ("seed", "instruction_set", "opened")  # names of what another call of the same fit may differ in
+_UNCOMPARED = ("seed", "instruction_set", "opened", "output")  # in which another call of the same fit may differ
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,7 @@ class Checkpoint:
             for path in self.folder.iterdir():
                 if path.name != FIT:  # which says whose folder it is, until it is replaced
                     _remove(path)
-            tensors: dict[str, np.ndarray] = {}
-            node = encode(self.description | {"arrays": tuple(sorted(arrays))}, "fit", tensors)
-            _write_tensors(self.folder / FIT, tensors, {"format": FORMAT, "fit": node})
+            _describe(self.folder, self.description | {"arrays": tuple(sorted(arrays))})
         except OSError as error:
             raise self._failed("it could not be made", error) from error
         self.store(arrays)
@@ -181,6 +179,11 @@ def opened(folder: str | os.PathLike[str], description: dict[str, Any], data: Da
             *(path, before["instruction_set"], description["instruction_set"]),
         )
     description["seed"] = before["seed"]
+    if description["output"] not in (None, before.get("output")):
+        try:
+            _describe(path, before | {"output": description["output"]})
+        except OSError as error:
+            raise checkpoint._failed("its output could not be replaced", error) from error
     return checkpoint, newest(path, data) or Runs()
 
 
@@ -299,12 +302,22 @@ def _description(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path / FIT} is damaged or of another version: {error}") from error
 
 
+def _describe(path: Path, description: dict[str, Any]) -> None:
+    """Writes what a folder's fit is."""
+    tensors: dict[str, np.ndarray] = {}
+    node = encode(description, "fit", tensors)
+    _write_tensors(path / FIT, tensors, {"format": FORMAT, "fit": node})
+
+
 def _checked(description: Any) -> dict[str, Any]:
     """What a fit is, after checking what others make use of."""
     kinds = {"seed": int, "cprime_version": str, "instruction_set": str, "estimator": str, "data": str}
     for name, kind in kinds.items():
         if not isinstance(description[name], kind):
             raise ValueError(f"its {name} is {description[name]!r}")
+    output = description.setdefault("output", None)  # checkpoints from before there was one have none
+    if output is not None and not (isinstance(output, str) and os.path.isabs(output)):
+        raise ValueError(f"its output is {output!r}, expected an absolute path")
     chunks, warm = description["chunks"], description["warm"]
     if not chunks or not all(isinstance(size, int) and size > 0 for size in chunks):
         raise ValueError("its chunks must have rows")

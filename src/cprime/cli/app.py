@@ -48,7 +48,7 @@ def app() -> None:
     panel="Output",
     type=PATH,
     metavar="DIR",
-    help="Keep the state of the fit in this folder, new or empty: `cprime resume` goes on from there.",
+    help="Keep the state of the fit in this folder, new or empty: `cprime resume DIR` goes on from there.",
 )
 @option("--keep-partial", panel="Output", is_flag=True, help="Ctrl-C ends the fit, and the model so far is written.")
 @option(
@@ -86,11 +86,11 @@ def fit(
 @app.command()
 @argument("folder", metavar="DIR", type=PATH, explained="The folder of `cprime fit --checkpoint DIR`.")
 @opt.threads
-@opt.output
+@opt.output_of_checkpoint
 @opt.as_json
 @opt.quiet
 @one_line_errors
-def resume(folder: Path, output: Path, threads: int | None, as_json: bool, quiet: bool) -> None:
+def resume(folder: Path, output: Path | None, threads: int | None, as_json: bool, quiet: bool) -> None:
     """Go on with a fit that has died or was interrupted, to the same model."""
     from cprime.cli.resume import resume as run
 

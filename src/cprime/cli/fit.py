@@ -64,6 +64,8 @@ def fit(
     """Run the command. Whether options fit together and the output can be written is asked before anything is read."""
     check_output(output, MODEL_SUFFIXES, (Path(path),), options.checkpoint)
     estimator = estimator_of(options)
+    if options.checkpoint is not None:
+        estimator.set_params(checkpoint=checkpoints.Place(options.checkpoint, output))
     start = perf_counter()
     with hinted():
         source = for_fit(path, request)

@@ -75,6 +75,7 @@ def _of_checkpoint(path: Path) -> dict[str, object]:
         **about,
         "ended": False,
         "n_states": n_states,
+        "resumes_to": description["output"],
         "start": 1 if runs is None else min(runs.run + 1, params["n_init"]),
         "n_iter": 0 if fit is None else len(fit.rows),
         "quantization_error": None if fit is None else fit.error,

@@ -260,5 +260,14 @@ output = option(
     metavar="FILE",
     help="Where to write the model: a .safetensors file.",
 )
+output_of_checkpoint = option(
+    "-o",
+    "--output",
+    panel="Output",
+    type=PATH,
+    metavar="FILE",
+    otherwise="that of `cprime fit`, if it began there",
+    help="Where to write the model: a .safetensors file.",
+)
 as_json = option("--json", "as_json", panel="Output", is_flag=True, help="Print one JSON object instead of a table.")
 quiet = option("-q", "--quiet", panel="Output", is_flag=True, help="No progress bar and no table.")

@@ -10,9 +10,16 @@ from cprime.cli.summary import summary
 from cprime.loading import data_of, unfitted
 
 
-def resume(folder: Path, output: Path, threads: int | None, *, as_json: bool, quiet: bool) -> None:
-    """Run the command. A fit that had ended has left its model in the folder."""
+def resume(folder: Path, output: Path | None, threads: int | None, *, as_json: bool, quiet: bool) -> None:
+    """Run the command; without an output the model goes where the checkpoint says.
+
+    A fit that had ended has left its model in the folder.
+    """
     description = checkpoints.read(folder)
+    if output is None:
+        if description["output"] is None:
+            raise ValueError(f"the checkpoint {folder} names no output: say with -o FILE where to write the model")
+        output = Path(description["output"])
     check_output(output, MODEL_SUFFIXES, (), folder)
     if (folder / checkpoints.MODEL).exists():
         estimator = load(folder / checkpoints.MODEL)

@@ -24,6 +24,7 @@ _ROWS = {
     "n_active": "kept per point C′",
     "ended": "fit has ended",
     "n_states": "states",
+    "resumes_to": "resumed, written to",
     "start": "start",
     "n_iter": "iterations",
     "converged": "converged",

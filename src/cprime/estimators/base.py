@@ -252,6 +252,7 @@ class Clusterer(CallbackSupportMixin, Stored):
             "features": tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None,
             **data.identity(),
             "chunks": tuple(data.sizes),
+            "output": checkpoints.output_of(self.checkpoint),
         }
         checkpoint, runs = checkpoints.opened(self.checkpoint, description, data)
         if description["features"] is not None:

@@ -46,7 +46,7 @@ def test_json_is_one_object_with_the_figures(cprime, write, X, tmp_path):
 def test_table_for_people(cprime, write, X, tmp_path):
     outcome = cprime("fit", write("x.npy", X), *OPTIONS, "-o", tmp_path / "m.safetensors")
     assert outcome.code == 0
-    assert outcome.err == ""
+    assert outcome.err.count("\n") == 1  # the note about chunks
     for word in (
         "points N",
         "180",
@@ -211,7 +211,7 @@ def test_csv_without_header_and_with_counted_header(cprime, write, X, tmp_path):
     assert outcome.err.count("has no header") == 1
     np.testing.assert_array_equal(package.load(path).cluster_centers_, expected)
     np.savetxt(source, X, delimiter=",", header="0,1", comments="")
-    assert cprime("fit", source, *OPTIONS, "-o", path).err == ""
+    assert cprime("fit", source, *OPTIONS, "-q", "-o", path).err == ""
     np.testing.assert_array_equal(package.load(path).cluster_centers_, expected)
     figures = cprime("fit", source, *OPTIONS, "--no-header", "--json", "-o", path).json
     assert figures["n_samples"] == len(X) + 1
@@ -234,7 +234,7 @@ def test_an_unnamed_first_column_is_pointed_out(cprime, X, tmp_path):
     assert "the first column" in outcome.err
     outcome = cprime(*options, "--drop", "")
     assert outcome.json["n_features"] == 2
-    assert outcome.err == ""
+    assert "the first column" not in outcome.err
 
 
 def test_decimals_and_booleans_of_a_table_are_numbers(cprime, write, tmp_path):

@@ -130,7 +130,7 @@ def test_data_are_opened_again_as_they_were(name, reading, cprime, write, points
 @pytest.mark.long
 def test_ctrl_c_says_how_to_go_on(cprime, write, points, tmp_path):
     source, folder, output = write("x.npy", points), tmp_path / "a checkpoint", tmp_path / "m.safetensors"
-    options = (*FITS["k-means"], "-o", output)
+    options = (*FITS["k-means"], "-q", "-o", output)
     line = interrupted("fit", source, *options, "--checkpoint", folder)
     assert line == f"interrupted: cprime resume '{folder}' -o {output} goes on with it\n"
     line = interrupted("resume", folder, "-o", output)

@@ -92,6 +92,7 @@ def test_info_of_data(cprime, source):
     data = open_data(source)
     assert (figures["n_samples"], figures["n_features"]) == (180, 2)
     assert (figures["n_chunks"], figures["chunk_rows"]) == (4, CHUNK)
+    assert figures["chunk_bytes"] == CHUNK * 2 * data.dtype.itemsize
     assert figures["dtype"] == data.dtype.name
     assert figures["columns"] == data.columns
     assert figures["bytes"] == data.n_bytes > 0

@@ -14,6 +14,7 @@ import numpy as np
 
 from cprime import GaussianMixture, KMeans, checkpoints
 from cprime.callbacks import ProgressBar
+from cprime.cli.chunks import chunk_figures, say_chunks
 from cprime.cli.errors import say
 from cprime.cli.files import Request, centers_in, for_fit, hinted
 from cprime.cli.outputs import MODEL_SUFFIXES, check_output, print_json
@@ -72,8 +73,11 @@ def fit(
     if options.k > source.n_rows:
         raise ValueError(f"-k {options.k} is more than the {source.n_rows} rows of {source.name}")
     _set_start(estimator, options.init, source.n_features)
+    if not quiet:
+        say_chunks(source)
     seconds = {"read": perf_counter() - start}
     figures = fitted(estimator, source, None, options.checkpoint, output, quiet=quiet, keep_partial=keep_partial)
+    figures |= chunk_figures(source)
     seconds |= figures["seconds"]
     if bounds:
         start = perf_counter()

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from cprime import checkpoints, load
+from cprime.cli.chunks import chunk_figures
 from cprime.cli.files import STDIN, Request, opened
 from cprime.cli.outputs import print_json
 from cprime.cli.summary import MODEL_NAMES, print_summary, summary
@@ -34,6 +35,7 @@ def _of_data(path: str, request: Request) -> dict[str, object]:
         "n_features": source.n_features,
         "n_chunks": len(source.sizes),
         "chunk_rows": source.chunk_rows,
+        "chunk_bytes": chunk_figures(source)["chunk_bytes"],
         "dtype": source.dtype.name,
         "columns": source.columns,
         "bytes": source.n_bytes,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from cprime import load
 from cprime.callbacks import RowsProgress
+from cprime.cli.chunks import chunk_figures, say_chunks
 from cprime.cli.files import Opened, Request, as_of, hinted, opened
 from cprime.cli.outputs import ROWS_SUFFIXES, STDOUT, Columns, check_output, print_json, rows_writer
 from cprime.cli.summary import centers, print_summary, sizes
@@ -100,6 +101,8 @@ def predict(
         )
     source = as_of(estimator, found.source).as_type(centers(estimator).dtype)
     names = None if request.identifier is None else naming(found.stored, request.identifier)
+    if not quiet:
+        say_chunks(source)
     start = perf_counter()
     counts = np.zeros(len(centers(estimator)), dtype=np.int64)
     ranges = list(pairwise(accumulate(source.sizes, initial=0)))
@@ -118,6 +121,7 @@ def predict(
         source.verify()
     figures = {
         "n_samples": source.n_rows,
+        **chunk_figures(source),
         "n_components": len(counts),
         "n_components_used": int(np.count_nonzero(counts)),
         "sizes": sizes(counts),

@@ -20,6 +20,7 @@ _ROWS = {
     "covariance_type": "covariances",
     "n_chunks": "chunks",
     "chunk_rows": "rows of a chunk",
+    "chunk_bytes": "bytes of a chunk",
     "dtype": "computed as",
     "n_active": "kept per point C′",
     "ended": "fit has ended",

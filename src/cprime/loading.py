@@ -35,8 +35,9 @@ def resume(folder: str | os.PathLike[str], X: Any = None, sample_weight: Any = N
     Raises
     ------
     ValueError
-        If the folder is no checkpoint or is damaged, or the data are not those of the fit; and if the fit died before
-        its start was found, which is for a function to find: `fit`, called again, takes that as an argument.
+        If the folder is no checkpoint or is damaged (of two states one may be), or the data are not those of the fit;
+        and if the fit died before its start was found, which is for a function to find: `fit`, called again, takes
+        that as an argument.
 
     Examples
     --------

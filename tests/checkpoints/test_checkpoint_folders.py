@@ -161,17 +161,45 @@ def test_chunks_of_another_state_are_passed_over(folder, expected):
 
 
 @pytest.mark.parametrize("seed", [0, None])
-def test_without_any_whole_state_the_fit_begins_anew_from_its_seed(seed, X, tmp_path, caplog):
+def test_without_any_state_that_has_been_complete_the_fit_begins_anew_from_its_seed(seed, X, tmp_path, caplog):
     place = tmp_path / "folder"
     assert died(KMeans(**MAKE | {"random_state": seed}, checkpoint=place), 5, X)
     for state in states(place):
-        (state / "head.safetensors").write_bytes(b"torn")
+        (state / "head.safetensors").rename(state / "head.safetensors.part")
     copy = shutil.copytree(place, tmp_path / "copy")
     found = cprime.resume(place)
     assert "passed over" in caplog.text
     assert_same(cprime.resume(copy), found)
     if seed is not None:
         assert_same(found, KMeans(**MAKE).fit(X))
+
+
+@pytest.mark.parametrize("name", ["head.safetensors", "000000.safetensors"])
+@pytest.mark.parametrize("content_of_it", [b"", b"torn", None])
+def test_a_folder_none_of_whose_states_can_be_read_is_refused_and_stays(name, content_of_it, folder, X, caplog):
+    for state in states(folder):
+        if content_of_it is not None:
+            (state / name).write_bytes(content_of_it)
+        elif name != "head.safetensors":  # without its head a state has never been complete
+            (state / name).unlink()
+        else:
+            (state / name).unlink()
+            (state / name).mkdir()
+    before = content(folder)
+    said = rf"checkpoint='{re.escape(str(folder))}' .* none of its states can be read .*{name}.*Remove the folder"
+    for call in (lambda: cprime.resume(folder), lambda: KMeans(**MAKE, checkpoint=folder).fit(X)):
+        with pytest.raises(ValueError, match=said):
+            call()
+    assert content(folder) == before
+    assert "passed over" not in caplog.text
+
+
+def test_one_damaged_head_beside_a_state_that_was_never_complete_is_refused(folder):
+    before, last = states(folder)
+    (before / "head.safetensors").write_bytes(b"torn")
+    (last / "head.safetensors").unlink()
+    with pytest.raises(ValueError, match="none of its states can be read"):
+        cprime.resume(folder)
 
 
 def test_a_torn_description_is_an_error_that_names_it(folder, X):

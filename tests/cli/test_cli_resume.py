@@ -240,14 +240,26 @@ def test_a_checkpoint_from_before_outputs_were_remembered(fails, cprime, stopped
     stopped("fit", source, *FITS["k-means"], "-o", output, "--checkpoint", folder)
     description = states.read(folder)
     assert description.pop("output") == str(output)
-    tensors = {}
-    node = states.encode(description, "fit", tensors)
-    states._write_tensors(folder / "fit.safetensors", tensors, {"format": states.FORMAT, "fit": node})
+    states._describe(folder, description)
     assert "names no output" in fails("resume", folder)
     stopped("resume", folder, "-o", output)
     stopped("fit", source, *FITS["k-means"], "-o", output, "--checkpoint", folder)
     assert cprime("resume", folder, "-q").code == 0
     assert output.exists()
+
+
+def test_a_checkpoint_whose_heads_are_damaged_is_one_line_and_stays(fails, stopped, write, points, tmp_path):
+    source, folder, output = write("x.npy", points), tmp_path / "checkpoint", tmp_path / "m.safetensors"
+    options = ("-k", 30, "--tol", 0, "--max-iter", 8, "-o", output, "--checkpoint", folder)
+    stopped("fit", source, *options)
+    heads = sorted(folder.glob("state-*/head.safetensors"))
+    for head in heads:
+        head.write_bytes(b"torn")
+    for command in (("resume", folder), ("fit", source, *options)):
+        line = fails(*command)
+        assert "none of its states can be read" in line
+        assert str(heads[-1]) in line
+    stopped("fit", source, *options[:-1], tmp_path / "another")
 
 
 def test_an_output_that_cannot_be_written_any_more_is_named(fails, stopped, write, points, tmp_path):

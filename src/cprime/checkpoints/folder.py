@@ -5,13 +5,11 @@
 Nothing else is touched, and a folder that holds anything else, links among it, is refused.
 """
 
-import json
 import logging
 import os
 import re
 import shutil
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from pathlib import Path
 from threading import Thread
 from time import perf_counter
@@ -19,18 +17,19 @@ from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError
-from safetensors.numpy import load, save
 
-from cprime._files import read_whole
-from cprime._storable import decode, encode, strict_json
+from cprime._files import flush_folder
+from cprime._storable import decode, encode
 from cprime._threads import in_background
+from cprime.checkpoints.tensors import read_tensors, write_tensors
 from cprime.em import Run
 from cprime.execution import Data
+from cprime.execution.chunk import Chunk
 
 logger = logging.getLogger("cprime")
 
 FORMAT = 2
-FIT, MODEL = "fit.safetensors", "model.safetensors"
+FIT, HEAD, MODEL = "fit.safetensors", "head.safetensors", "model.safetensors"
 _SHARE = 0.02  # of the time that may be spent on states
 _KEPT_STATES = 2
 _LARGE = 2**22  # bytes of files that are not waited for when they are removed
@@ -109,11 +108,11 @@ class Checkpoint:
             for i, chunk in enumerate(self.data.chunks()):
                 tensors: dict[str, np.ndarray] = {}
                 node = encode(chunk, "chunk", tensors)
-                sums[f"{i:06d}"] = _write_tensors(place / f"{i:06d}.safetensors", tensors, {"chunk": node})
+                sums[f"{i:06d}"] = write_tensors(place / f"{i:06d}.safetensors", tensors, {"chunk": node})
             tensors = {}
             head = {"runs": _encoded(runs, tensors), "sums": sums, "format": FORMAT}
-            _write_tensors(place / "head.safetensors", tensors, head)
-            _flush(self.folder)
+            write_tensors(place / HEAD, tensors, head)
+            flush_folder(self.folder)
         except OSError as error:
             shutil.rmtree(place, ignore_errors=True)
             raise self._failed("no state could be written, resumed the fit goes on from the last one", error) from error
@@ -154,8 +153,8 @@ def opened(folder: str | os.PathLike[str], description: dict[str, Any], data: Da
     Raises
     ------
     ValueError
-        If the folder holds anything else, or states of another fit: the message names what differs. Nothing in the
-        folder is changed then.
+        If the folder holds anything else, or states of another fit: the message names what differs; or if none of its
+        states can be read. Nothing in the folder is changed then.
     """
     path = Path(folder)
     checkpoint = Checkpoint(path, description, data)
@@ -179,12 +178,13 @@ def opened(folder: str | os.PathLike[str], description: dict[str, Any], data: Da
             *(path, before["instruction_set"], description["instruction_set"]),
         )
     description["seed"] = before["seed"]
+    runs = newest(path, data)
     if description["output"] not in (None, before.get("output")):
         try:
             _describe(path, before | {"output": description["output"]})
         except OSError as error:
             raise checkpoint._failed("its output could not be replaced", error) from error
-    return checkpoint, newest(path, data) or Runs()
+    return checkpoint, runs or Runs()
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -226,7 +226,7 @@ def standing(path: Path) -> tuple[int, Runs | None]:
     states = _states(path)
     for _, place in reversed(states):
         try:
-            tensors, head = _read_tensors(place / "head.safetensors")
+            tensors, head = read_tensors(place / HEAD)
             return len(states), _decoded(head["runs"], tensors)
         except (OSError, *_NOT_VALID):
             continue
@@ -234,24 +234,45 @@ def standing(path: Path) -> tuple[int, Runs | None]:
 
 
 def newest(path: Path, data: Data) -> Runs | None:
-    """The newest complete state, what points keep put back into the data; None if there is none yet."""
-    for number, place in reversed(_states(path)):
+    """The newest state that can be read, what points keep put back into the data; None if none has ever been complete.
+
+    A state with a head has been complete. ValueError if there are such, and none can be read: what they hold is lost
+    where a fit begins anew, which is for the user to decide.
+    """
+    passed: dict[Path, Exception] = {}
+    found: tuple[Runs, list[Chunk]] | None = None
+    for _, place in reversed(_states(path)):
         try:
-            tensors, head = _read_tensors(place / "head.safetensors")
-            if head["format"] != FORMAT:
-                raise ValueError(f"it has format {head['format']}, this version reads {FORMAT}")
-            chunks = []
-            for i in range(len(data.sizes)):
-                part, node = _read_tensors(place / f"{i:06d}.safetensors", head["sums"][f"{i:06d}"])
-                chunks.append(decode(node["chunk"], part))
-            runs = _decoded(head["runs"], tensors)
+            found = _state(place, data)
+            break
         except (OSError, *_NOT_VALID) as error:
-            logger.warning("checkpoint %s: state %d is not complete and is passed over: %s", path, number, error)
-            continue
-        data.restore(chunks)
-        logger.info("checkpoint %s: going on from state %d", path, number)
-        return runs
-    return None
+            passed[place] = error
+    if found is None and any((place / HEAD).exists() for place in passed):
+        errors = "; ".join(f"{place.name}: {error}" for place, error in passed.items())
+        raise ValueError(
+            f"checkpoint={str(path)!r} cannot be gone on from: none of its states can be read ({errors}). "
+            "Remove the folder to begin anew, or give another one."
+        )
+    for torn, why in passed.items():
+        logger.warning("checkpoint %s: %s is not complete and is passed over: %s", path, torn.name, why)
+    if found is None:
+        return None
+    runs, chunks = found
+    data.restore(chunks)
+    logger.info("checkpoint %s: going on from %s", path, place.name)
+    return runs
+
+
+def _state(place: Path, data: Data) -> tuple[Runs, list[Chunk]]:
+    """A state, and what the points of each chunk keep; an error if any of it is missing or damaged."""
+    tensors, head = read_tensors(place / HEAD)
+    if head["format"] != FORMAT:
+        raise ValueError(f"it has format {head['format']}, this version reads {FORMAT}")
+    chunks = []
+    for i in range(len(data.sizes)):
+        part, node = read_tensors(place / f"{i:06d}.safetensors", head["sums"][f"{i:06d}"])
+        chunks.append(decode(node["chunk"], part))
+    return _decoded(head["runs"], tensors), chunks
 
 
 def _encoded(runs: Runs, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -294,7 +315,7 @@ def _refuse_foreign(path: Path) -> None:
 
 def _description(path: Path) -> dict[str, Any]:
     try:
-        tensors, found = _read_tensors(path / FIT)
+        tensors, found = read_tensors(path / FIT)
         if found["format"] != FORMAT:
             raise ValueError(f"it has format {found['format']}, this version reads {FORMAT}")
         return _checked(decode(found["fit"], tensors))
@@ -306,7 +327,7 @@ def _describe(path: Path, description: dict[str, Any]) -> None:
     """Writes what a folder's fit is."""
     tensors: dict[str, np.ndarray] = {}
     node = encode(description, "fit", tensors)
-    _write_tensors(path / FIT, tensors, {"format": FORMAT, "fit": node})
+    write_tensors(path / FIT, tensors, {"format": FORMAT, "fit": node})
 
 
 def _checked(description: Any) -> dict[str, Any]:
@@ -326,42 +347,6 @@ def _checked(description: Any) -> dict[str, Any]:
     if warm is not None and not set(warm) <= set(WARM):
         raise ValueError(f"it begins with {', '.join(sorted(set(warm) - set(WARM)))}, which no fit does")
     return description
-
-
-def _write(path: Path, content: bytes) -> None:
-    """A file, whole or not at all, also when the machine dies."""
-    part = path.with_name(path.name + ".part")
-    with part.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
-    _flush(path.parent)
-
-
-def _flush(folder: Path) -> None:
-    place = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(place)
-    finally:
-        os.close(place)
-
-
-def _write_tensors(path: Path, tensors: dict[str, np.ndarray], values: dict[str, Any]) -> str:
-    """Returns the checksum of the file, which ends with one of its own content."""
-    content = save(tensors, metadata={"cprime": json.dumps(values)})
-    found = blake2b(content, digest_size=16).digest()
-    _write(path, content + found)
-    return found.hex()
-
-
-def _read_tensors(path: Path, expected: str | None = None) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    content = read_whole(path)
-    content, found = content[:-16], content[-16:]
-    if blake2b(content, digest_size=16).digest() != found or (expected is not None and found.hex() != expected):
-        raise ValueError(f"{path} is damaged: its checksum is not that of its content")
-    size = int.from_bytes(content[:8], "little")
-    return load(content), strict_json(strict_json(content[8 : 8 + size])["__metadata__"]["cprime"])
 
 
 def _remove_all(paths: list[Path]) -> None:

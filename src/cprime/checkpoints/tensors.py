@@ -1,0 +1,42 @@
+"""The files of a checkpoint: tensors and JSON values, a checksum behind them, written whole or not at all."""
+
+import json
+import os
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import load, save
+
+from cprime._files import CHECKSUM_BYTES, flush_folder, read_whole
+from cprime._storable import strict_json
+
+
+def write_tensors(path: Path, tensors: dict[str, np.ndarray], values: dict[str, Any]) -> str:
+    """Returns the checksum of the file, which ends with one of its own content."""
+    content = save(tensors, metadata={"cprime": json.dumps(values)})
+    found = blake2b(content, digest_size=CHECKSUM_BYTES).digest()
+    _write(path, content + found)
+    return found.hex()
+
+
+def read_tensors(path: Path, expected: str | None = None) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Tensors and values; ValueError if the checksum is not that of the content, or not the expected one."""
+    content = read_whole(path)
+    content, found = content[:-CHECKSUM_BYTES], content[-CHECKSUM_BYTES:]
+    if blake2b(content, digest_size=CHECKSUM_BYTES).digest() != found or expected not in (None, found.hex()):
+        raise ValueError(f"{path} is damaged: its checksum is not that of its content")
+    size = int.from_bytes(content[:8], "little")
+    return load(content), strict_json(strict_json(content[8 : 8 + size])["__metadata__"]["cprime"])
+
+
+def _write(path: Path, content: bytes) -> None:
+    """A file, whole or not at all, also when the machine dies."""
+    part = path.with_name(path.name + ".part")
+    with part.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+    flush_folder(path.parent)

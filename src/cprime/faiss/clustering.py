@@ -9,10 +9,8 @@ from numpy.typing import NDArray
 from cprime import KMeans
 from cprime.faiss.installed import faiss
 from cprime.faiss.parameters import ALL_POINTS, OURS, check_served, checked_weights, fitted, sampled
+from cprime.faiss.progressive import check_steps, start_of_all, steps_of
 from cprime.faiss.vectors import checked
-
-# What says how FAISS computes, and changes nothing of what is computed here.
-_NO_EFFECT = ("gpu", "progressive_dim_steps")
 
 
 class Kmeans:
@@ -20,9 +18,16 @@ class Kmeans:
 
     What differs: all points are used unless `max_points_per_centroid` is given; training ends before `niter` where
     nothing moves any more; `weights` count in `obj`; `early_stop_threshold` is the relative change of `obj` as there. A
-    start that is not named is `cprime`'s own. `gpu`, `progressive_dim_steps`, `decode_block_size`,
-    `use_faster_subsampling`, `use_super_kmeans`, `update_index`, `afkmc2_chain_length` and `check_input_data_for_NaNs`
-    have no effect: everything is computed on the processor, by one method, and NaN is always refused.
+    start that is not named is `cprime`'s own. `gpu`, `decode_block_size`, `use_faster_subsampling`, `use_super_kmeans`,
+    `update_index`, `afkmc2_chain_length` and `check_input_data_for_NaNs` have no effect: everything is computed on the
+    processor, by one method, and NaN is always refused.
+
+    With progressive_dim_steps = s > 1 there are s fits, of at most niter iterations each. That of step i is in the
+    first int(d ** (i / s)) principal coordinates of x (apply_pca=False: columns of x) and starts from the centroids of
+    the step before, with 0 in the coordinates that come in; the first starts as a plain fit does, the last is of x
+    itself. `weights`, which count in the covariance matrix too, and sources are served, as FAISS does not; spherical,
+    `init_centroids`, an array as init, and checkpoint are refused. A callback that ends a fit ends its step. 1 or less
+    is a plain fit.
 
     Parameters
     ----------
@@ -33,22 +38,25 @@ class Kmeans:
     **kwargs
         niter=25, nredo=1, seed=1234, verbose=False, spherical=False, int_centroids=False (centroids are rounded in the
         end), init_method, max_points_per_centroid, min_points_per_centroid, early_stop_threshold and the others of
-        `faiss.ClusteringParameters`; and arguments of `cprime.KMeans` that FAISS does not have, such as search,
-        n_neighbors, n_threads, callbacks.
+        `faiss.ClusteringParameters`; progressive_dim_steps, and where that is given, be it 1, niter=10 and
+        apply_pca=True, as `faiss.ProgressiveDimClusteringParameters` has them; and arguments of `cprime.KMeans` that
+        FAISS does not have, such as search, n_neighbors, n_threads, callbacks.
 
     Attributes
     ----------
     centroids : ndarray of shape (k, d), float32
     obj : ndarray of shape (n_iterations,), float64
         The objective of each iteration, Σ w ‖x − μ‖² or with spherical=True Σ w x·μ; the last is that of `centroids`.
-        Of several starts (nredo) those of the one that was kept.
+        Of several starts (nredo) those of the one that was kept. Of several steps (progressive_dim_steps) those of
+        each, one after the other, in the dimensions of the step.
     iteration_stats : list of dict
-        obj, time [s, from the start], time_search (the same: sums are made in the same pass), imbalance_factor, nsplit.
+        obj, time [s, from the start, or from that of the step], time_search (the same: sums are made in the same pass),
+        imbalance_factor, nsplit.
     index : faiss.IndexFlatL2 or faiss.IndexFlatIP
         Of the centroids.
-    cp : faiss.ClusteringParameters
+    cp : faiss.ClusteringParameters or faiss.ProgressiveDimClusteringParameters
     estimator : cprime.KMeans
-        What was fitted: its `certificate_` says how good the search was.
+        What was fitted, in the last step: its `certificate_` says how good the search was.
 
     Examples
     --------
@@ -67,11 +75,10 @@ class Kmeans:
         self.d = d
         self.gpu = kwargs.pop("gpu", False)
         self._ours = {name: kwargs.pop(name) for name in list(kwargs) if name in OURS}
-        self.cp = faiss.ClusteringParameters()
+        progressive = "progressive_dim_steps" in kwargs
+        self.cp = faiss.ProgressiveDimClusteringParameters() if progressive else faiss.ClusteringParameters()
         self.cp.max_points_per_centroid = ALL_POINTS
         for name, value in kwargs.items():
-            if name in _NO_EFFECT:
-                continue
             if not hasattr(self.cp, name):
                 raise TypeError(
                     f"Kmeans() got the unexpected argument {name!r}: it is none of faiss.ClusteringParameters, nor of "
@@ -114,31 +121,46 @@ class Kmeans:
         Raises
         ------
         ValueError
-            If x is not of d columns, has fewer rows than k, or holds NaN; if an argument is not served.
+            If x is not of d columns, has fewer rows than k, or holds NaN; if an argument is not served, or not with
+            progressive_dim_steps.
         """
         X = checked(x, self.d)
         if len(X) < self.k:
             raise ValueError(f"x must have at least k={self.k} rows, got {len(X)}.")
         X, w = sampled(self.cp, self.k, X, checked_weights(weights, len(X)))
-        arguments, stats = dict(self._ours), _Stats()
+        arguments = dict(self._ours)
         if init_centroids is not None:
             start = np.ascontiguousarray(init_centroids, dtype=np.float32)
             if start.shape != (self.k, self.d):
                 raise ValueError(f"init_centroids must have shape (k={self.k}, d={self.d}), got {start.shape}.")
             arguments["init"] = start
-        given = arguments.get("callbacks")
-        arguments["callbacks"] = [*_as_list(given), stats]
-        estimator = fitted(self.cp, self.k, X, w, arguments)
-        estimator.set_params(callbacks=given)
+        rows: list[dict[str, Any]] = []
+        if steps_of(self.cp) > 1:
+            check_steps(self.cp, arguments)
+
+            def step(part: Any, start: Any) -> KMeans:
+                estimator, stats = self._fitted(part, w, arguments if start is None else arguments | {"init": start})
+                rows.extend(stats.of(estimator, False))
+                return estimator
+
+            n_threads = arguments.get("n_threads", faiss.omp_get_max_threads())
+            arguments["init"] = start_of_all(self.cp, X, w, n_threads, step)
+        estimator, stats = self._fitted(X, w, arguments)
         if self.cp.int_centroids:
             estimator.cluster_centers_ = np.rint(estimator.cluster_centers_)
             estimator.inertia_ = -estimator.score(X, sample_weight=w)
         self.reset()
         self.estimator, self.centroids = estimator, estimator.cluster_centers_
         self.index.add(self.centroids)
-        self.iteration_stats = stats.of(estimator, bool(self.cp.spherical))
+        self.iteration_stats = rows + stats.of(estimator, bool(self.cp.spherical))
         self.obj = np.array([row["obj"] for row in self.iteration_stats])
         return self.obj[-1]
+
+    def _fitted(self, X: Any, w: Any, arguments: dict[str, Any]) -> tuple[KMeans, "_Stats"]:
+        """A fit, and what was told of its iterations."""
+        given, stats = arguments.get("callbacks"), _Stats()
+        estimator = fitted(self.cp, self.k, X, w, arguments | {"callbacks": [*_as_list(given), stats]})
+        return estimator.set_params(callbacks=given), stats
 
     def assign(self, x: Any) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """The nearest centroid of each vector, as FAISS finds it: of `centroids` as they are now.

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from cprime import KMeans
 from cprime.faiss.installed import faiss
+from cprime.faiss.progressive import steps_of
 from cprime.faiss.vectors import Vectors, directions, drawn, subset
 
 logger = logging.getLogger("cprime")
@@ -50,6 +51,10 @@ def check_served(cp: Any) -> None:
         raise ValueError("frozen_centroids=True is not served by cprime.faiss, faiss.Kmeans has it.")
     if cp.int_centroids and cp.spherical:
         raise ValueError("int_centroids=True has no meaning with spherical=True, whose centroids have length 1.")
+    if cp.spherical and steps_of(cp) > 1:
+        raise ValueError(
+            f"spherical=True is not served with progressive_dim_steps={steps_of(cp)}, by FAISS neither: give 1."
+        )
     for name in ("niter", "nredo"):
         if getattr(cp, name) < 1:
             raise ValueError(f"{name} == {getattr(cp, name)}, must be >= 1.")

@@ -1,0 +1,88 @@
+"""Vectors in coordinates of which the first few say most: along the directions of greatest variance."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime import KMeans
+from cprime.estimators.opening import opened
+from cprime.faiss.vectors import Vectors
+from cprime.kernels import Dense, computing
+from cprime.model.base import ScatterOf
+from cprime.sources import Source
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """x = mean + Σ_j y_j a_j of orthonormal directions a_j.
+
+    mean (d,)    directions (d, d), one a row, the most telling first
+    """
+
+    mean: NDArray[np.float64]
+    directions: NDArray[np.float64]
+
+    @classmethod
+    def stored(cls, d: int) -> Self:
+        """Those that vectors have anyway."""
+        return cls(np.zeros(d), np.eye(d))
+
+    @classmethod
+    def principal(cls, X: Vectors, weights: NDArray | None, n_threads: int | None) -> Self:
+        """Eigenvectors of the covariance matrix, by falling variance: a pass over the vectors, which are checked."""
+        with computing(n_threads):
+            scatter = opened(KMeans(), X, weights).each(ScatterOf(full=True))
+        squares = np.asarray(scatter.squares)
+        _, vectors = np.linalg.eigh((squares + squares.T) / (2 * scatter.weight))
+        return cls(scatter.mean, np.ascontiguousarray(vectors.T[::-1]))
+
+    def first(self, X: Vectors, m: int) -> Vectors:
+        """The first m coordinates (n, m) of vectors: an array of an array, a source of a source."""
+        if isinstance(X, Source):
+            return _CoordinatesSource(X, self, m)
+        return self._of(X, m)
+
+    def vectors(self, y: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The vectors (k, d) with these first coordinates y (k, m), and 0 for the others."""
+        return (self.mean + y.astype(np.float64) @ self.directions[: y.shape[1]]).astype(np.float32)
+
+    def _of(self, X: NDArray[np.float32], m: int) -> NDArray[np.float32]:
+        directions, mean = self.directions[:m].astype(np.float32), self.mean.astype(np.float32)
+        return np.asarray(Dense(X).products(directions, mean))
+
+
+class _CoordinatesSource(Source):
+    """The first coordinates of another source's rows, in the same chunks."""
+
+    def __init__(self, base: Source, coordinates: Coordinates, m: int) -> None:
+        super().__init__(base.name, base.n_rows, (np.dtype(np.float32),) * m, None, base._files)
+        self._base, self._coordinates = base, coordinates
+        self.in_memory = base.in_memory
+        self._weights = base._weights
+        self._chunk_rows = base.chunk_rows  # a chunk is read with all columns
+
+    def close(self) -> None:
+        self._base.close()
+
+    def verify(self) -> None:
+        self._base.verify()
+
+    def _copy(self) -> Self:
+        new = super()._copy()
+        new._base = self._base._copy()
+        return new
+
+    def _fill(self, begin: int, end: int, out: NDArray) -> None:
+        out[...] = self._found(self._base.read(begin, end))
+
+    def _gather(self, rows: NDArray[np.int64], out: NDArray) -> None:
+        out[...] = self._found(self._base.take(rows))
+
+    def _identity(self) -> bytes:
+        kept = self._coordinates
+        return self._base.fingerprint() + kept.mean.tobytes() + kept.directions[: len(self._kinds)].tobytes()
+
+    def _found(self, X: Any) -> NDArray:
+        return self._pick(self._coordinates._of(np.ascontiguousarray(X, dtype=np.float32), len(self._kinds)))

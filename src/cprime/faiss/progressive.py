@@ -1,0 +1,72 @@
+"""k-means in a rising number of dimensions, which gives the last one, in all of them, its start.
+
+The first coordinates of vectors are those of greatest variance (`principal`). A step's centroids, with 0 for the
+coordinates that come in, are where the next step starts, as in FAISS's `ProgressiveDimClustering`.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime import KMeans
+from cprime.callbacks import shown
+from cprime.faiss.principal import Coordinates
+from cprime.faiss.vectors import Vectors
+from cprime.kernels import computing
+from cprime.seeding import is_given
+
+logger = logging.getLogger("cprime")
+
+Floats = NDArray[np.float32]
+
+
+def steps_of(cp: Any) -> int:
+    """How many steps the parameters ask for, the one in all dimensions among them; 1 is a plain k-means."""
+    return max(1, int(getattr(cp, "progressive_dim_steps", 1)))
+
+
+def check_steps(cp: Any, arguments: dict[str, Any]) -> None:
+    """Raise ValueError for arguments of one fit, which several steps cannot have."""
+    for name, given in (("init", is_given(arguments.get("init"))), ("checkpoint", "checkpoint" in arguments)):
+        if given and arguments[name] is not None:
+            what = "init_centroids, or an array as init," if name == "init" else name
+            raise ValueError(
+                f"{what} is not served with progressive_dim_steps={steps_of(cp)}, whose steps are fits of their own."
+            )
+
+
+def dimensions(d: int, steps: int) -> list[int]:
+    """Those of each step, powers of d rounded down as FAISS does it, in double precision: 32^(3/5) gives 7.
+
+    The last is d, and a number may come several times.
+    """
+    return [int(d ** (step / steps)) for step in range(1, steps + 1)]
+
+
+def start_of_all(
+    cp: Any,
+    X: Vectors,
+    weights: NDArray | None,
+    n_threads: int | None,
+    fit: Callable[[Vectors, Floats | None], KMeans],
+) -> Floats:
+    """Where the step in all dimensions starts: the centroids (k, d) of the step before.
+
+    fit: makes a k-means of vectors from given centroids, of the first step from None
+    """
+    d, steps = int(X.shape[1]), steps_of(cp)
+    coordinates = Coordinates.principal(X, weights, n_threads) if cp.apply_pca else Coordinates.stored(d)
+    centroids: Floats | None = None
+    for step, m in enumerate(dimensions(d, steps)[:-1], 1):
+        with shown(int(cp.verbose)):
+            logger.info("step %d of %d: k-means in %d of %d dimensions", step, steps, m, d)
+        with computing(n_threads):
+            part = coordinates.first(X, m)
+        if centroids is not None:
+            centroids = np.pad(centroids, ((0, 0), (0, m - centroids.shape[1])))
+        centroids = fit(part, centroids).cluster_centers_
+    assert centroids is not None
+    return coordinates.vectors(centroids)

@@ -250,7 +250,7 @@ def test_a_checkpoint_from_before_outputs_were_remembered(fails, cprime, stopped
 
 def test_a_checkpoint_whose_heads_are_damaged_is_one_line_and_stays(fails, stopped, write, points, tmp_path):
     source, folder, output = write("x.npy", points), tmp_path / "checkpoint", tmp_path / "m.safetensors"
-    options = ("-k", 30, "--tol", 0, "--max-iter", 8, "-o", output, "--checkpoint", folder)
+    options = ("-k", 30, "--init", "random", "--tol", 0, "--max-iter", 8, "-o", output, "--checkpoint", folder)
     stopped("fit", source, *options)
     heads = sorted(folder.glob("state-*/head.safetensors"))
     for head in heads:

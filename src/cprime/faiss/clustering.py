@@ -137,6 +137,9 @@ class Kmeans:
         rows: list[dict[str, Any]] = []
         if steps_of(self.cp) > 1:
             check_steps(self.cp, arguments)
+            arguments.setdefault(
+                "exchange", True
+            )  # from given centroids too, in which no step so far had all dimensions
 
             def step(part: Any, start: Any) -> KMeans:
                 estimator, stats = self._fitted(part, w, arguments if start is None else arguments | {"init": start})

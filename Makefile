@@ -23,7 +23,7 @@ help:
 	@echo "make test-arm  the contracts of the kernels on emulated 64-bit ARM"
 	@echo "make cross   whether the core compiles for other systems: musl, macOS, Windows"
 	@echo "make faults  fits that are killed at random moments, minutes of them (KILLS=50 says how many)"
-	@echo "make fuzz    generated cases and mutated files (CASES=100000 SEED=1 WORKERS=2 choose); make fuzz-core: the core"
+	@echo "make fuzz    generated cases and mutated files (CASES=100000 LAWS=500 SEED=1 WORKERS=2 choose); make fuzz-core: the core"
 	@echo "make load    sixteen threads that fit and predict at once, ten minutes (MINUTES=1 says how many)"
 	@echo "make sanitize  the kernels' contracts under sanitizers, on every instruction set; make sanitize-short: some, in minutes"
 	@echo "make test-amx  the kernels' contracts on AVX-512 and AMX in software, for machines that lack them"
@@ -82,6 +82,7 @@ faults: $(STAMPS)/package $(STAMPS)/dev
 
 fuzz: $(STAMPS)/package $(STAMPS)/dev
 	$(BIN)/python -m reliability surface --cases $(or $(CASES),2000) --seed $(or $(SEED),0) --workers $(or $(WORKERS),1)
+	$(BIN)/python -m reliability surface --laws --cases $(or $(LAWS),500) --seed $(or $(SEED),0) --workers $(or $(WORKERS),1)
 	$(PIP) "atheris>=3"
 	$(BIN)/python -m reliability files --cases $(or $(CASES),2000) --seed $(or $(SEED),0)
 

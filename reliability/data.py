@@ -70,9 +70,18 @@ _MAKERS: dict[str, Callable[[np.random.Generator, int, int], NDArray]] = {
 }
 
 
-def laid_out(X: NDArray, layout: str, folder: Path) -> Any:
-    """The same values as an array of another layout, a list, a table, a file or a source."""
+def chunk_rows(n: int) -> int:
+    """Of n rows in several chunks."""
+    return max(1, n // 3)
+
+
+def laid_out(X: NDArray, layout: str, folder: Path, rows: int | None = None) -> Any:
+    """The same values as an array of another layout, a list, a table, a file or a source.
+
+    rows: of a chunk, where there are several
+    """
     n, D = X.shape
+    rows = chunk_rows(n) if rows is None else rows
     if layout == "F":
         return np.asfortranarray(X)
     if layout == "rows":
@@ -105,12 +114,14 @@ def laid_out(X: NDArray, layout: str, folder: Path) -> Any:
         out = np.memmap(folder / "x.bin", X.dtype, "w+", shape=(n, D), order=order)
         out[...] = X
         return out
-    if layout in ("source", "path") and X.dtype != object:
+    if layout in ("chunks", "source", "path") and X.dtype != object:
         from cprime import open_data
 
+        if layout == "chunks":
+            return open_data(X, chunk_rows=rows)
         np.save(folder / "x.npy", X)
         path = str(folder / "x.npy")
-        return path if layout == "path" else open_data(path, chunk_rows=max(1, n // 3))
+        return path if layout == "path" else open_data(path, chunk_rows=rows)
     return X
 
 

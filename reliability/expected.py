@@ -32,7 +32,7 @@ def working_type(X: NDArray, layout: str) -> np.dtype:
 def refusals(case: Case, X: NDArray, w: Any, layout: str) -> list[Refusal]:
     """X: rows as they were made, of the case's own type; layout: as they are given"""
     found = [*_of_data(case, X, w, layout), *_of_weights(case, len(X), w), *_of_arguments(case, X)]
-    if layout in ("source", "path", "memmap", "memmap F"):
+    if layout in ("source", "path", "chunks", "memmap", "memmap F"):
         found.append(Refusal(r"in memory", False))
     return found
 

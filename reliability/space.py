@@ -28,7 +28,7 @@ NUMERIC = (
 )
 LAYOUTS = (
     *("C", "C", "F", "rows", "columns", "back rows", "back columns", "read-only", "unaligned", "swapped"),
-    *("list", "frame", "memmap", "memmap F", "source", "path"),
+    *("list", "frame", "memmap", "memmap F", "source", "path", "chunks"),
 )
 WEIGHTS = (
     *("ones", "integers", "zeros", "1e15", "1e-15", "wide", "one", "float32", "list", "equal 3"),

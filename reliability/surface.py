@@ -2,27 +2,38 @@
 
 Each is an estimator fitted to data, drawn from `reliability.space`. It ends in a result whose properties hold, or in an
 error that names an argument; anything else is a failure: another error, a warning, a crash, more than ten seconds.
-`--case K` runs case K alone in this process, with its traceback.
+`--case K` runs case K alone in this process, with its traceback. `--laws` draws cases of the laws (`reliability.laws`),
+`--laws NAME...` of some: what points of weight 0, another unit and another place of the same chunks must not change.
 """
 
 import argparse
 import json
+import logging
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from reliability import runner
-from reliability.drawing import Seeded
+from reliability.drawing import Draw, Seeded
+from reliability.law_space import ASKED_FOR, LAWS, law_case
 from reliability.space import Case, surface_case
 
 
-def attempt(seed: int, widest: int, number: int, folder: Path) -> str:
+def attempt(describe: Callable[[Draw], Case], seed: int, number: int, folder: Path) -> str:
     """One case by its number."""
     from reliability.trial import run
 
-    return run(surface_case(Seeded(seed, number), widest), folder)
+    return run(describe(Seeded(seed, number)), folder)
+
+
+def space(options: argparse.Namespace) -> Callable[[Draw], Case]:
+    """What draws the cases that are asked for."""
+    if options.laws is None:
+        return partial(surface_case, widest=options.widest)
+    return partial(law_case, laws=tuple(options.laws) or LAWS)
 
 
 def main(arguments: list[str]) -> int:
@@ -32,11 +43,13 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--widest", type=int, default=300, help="numbers of up to so many powers of ten")
+    parser.add_argument("--laws", nargs="*", choices=(*LAWS, *ASKED_FOR), help="cases of these laws, by default of all")
     parser.add_argument("--seconds", type=float, default=None, help="stop after so long")
     parser.add_argument("--case", type=int, default=None, help="this case alone, in this process")
     parser.add_argument("--replay", type=Path, default=None, help="a case from a JSON file, in this process")
     parser.add_argument("--failures", type=Path, default=None, help="write failing cases to this file, as JSON lines")
     options = parser.parse_args(arguments)
+    logging.getLogger("cprime").addHandler(logging.NullHandler())  # what it says is no failure
     if options.case is not None or options.replay is not None:
         return _alone(options)
     import pandas  # noqa: F401, what cases need is imported once, before the workers are made
@@ -49,7 +62,7 @@ def main(arguments: list[str]) -> int:
     kinds: Counter[str] = Counter()
 
     def show(failure: dict) -> None:
-        case = surface_case(Seeded(options.seed, failure["number"]), options.widest)
+        case = space(options)(Seeded(options.seed, failure["number"]))
         if options.failures is not None:
             with options.failures.open("a") as file:
                 file.write(json.dumps({**failure, "case": case.as_json()}) + "\n")
@@ -58,7 +71,8 @@ def main(arguments: list[str]) -> int:
             print(f"case {failure['number']}: {failure['kind']}: {failure['message']}\n  {case}", flush=True)
 
     numbers = range(options.first, options.first + options.cases)
-    report = runner.run(partial(attempt, options.seed, options.widest), numbers, options.workers, options.seconds, show)
+    trial = partial(attempt, space(options), options.seed)
+    report = runner.run(trial, numbers, options.workers, options.seconds, show)
     done, seconds = sum(report.ends.values()), time.perf_counter() - begin
     print(f"surface: seed {options.seed}, {done} cases from {options.first} in {seconds:.0f} s: {dict(report.ends)}")
     print(f"slowest: {report.slowest[0]:.2f} s, case {report.slowest[1]}; begun anew: {report.late}")
@@ -73,7 +87,7 @@ def _alone(options: argparse.Namespace) -> int:
         values = json.loads(options.replay.read_text())
         case = Case.of_json(values.get("case", values))
     else:
-        case = surface_case(Seeded(options.seed, options.case), options.widest)
+        case = space(options)(Seeded(options.seed, options.case))
     print(json.dumps(case.as_json()))
     with tempfile.TemporaryDirectory() as folder:
         print(run(case, Path(folder)))

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import cprime
 from cprime.search import Graph, Papers
-from reliability import data
+from reliability import data, laws
 from reliability.expected import refusals, working_type
 from reliability.properties import Fitted, Wrong, check_fit, same_bits
 from reliability.space import OPENS_SOURCES, Case
@@ -41,7 +41,7 @@ class _Trial:
         self.case, self.folder = case, folder
         self.X = data.values(case.points)
         layout = case.points.layout
-        self.layout = "C" if layout in ("source", "path") and case.estimator not in OPENS_SOURCES else layout
+        self.layout = "C" if layout in ("source", "path", "chunks") and case.estimator not in OPENS_SOURCES else layout
         self.w = data.weights(case.weights, len(self.X), case.points.seed)
         self.log: list[str] = []
         self.allowed = refusals(case, self.X, self.w, self.layout)
@@ -77,7 +77,8 @@ class _Trial:
             raise error
         return "refused"
 
-    def _estimator(self, **changes: Any) -> Any:
+    def _estimator(self, unit: float = 1.0, **changes: Any) -> Any:
+        """unit: by which the data are multiplied, and with them what is measured in their units"""
         params = dict(self.case.params) | changes
         search = params.get("search")
         if isinstance(search, dict):
@@ -87,6 +88,12 @@ class _Trial:
         for name in ("init", "init_params", "means_init"):
             if name in params:
                 params[name] = data.start(params[name], self.X, C, self.case.points.seed)
+                if unit != 1 and isinstance(params[name], np.ndarray):
+                    params[name] = params[name] * params[name].dtype.type(unit)
+        if unit != 1 and "reg_covar" in params:
+            params["reg_covar"] *= unit**2
+        if unit != 1 and isinstance(params.get("stiffness"), float):
+            params["stiffness"] /= unit**2
         return getattr(cprime, self.case.estimator)(**params)
 
     def _coreset(self, given: Any) -> None:
@@ -195,7 +202,7 @@ class _Trial:
 
     def _act_batches(self, estimator: Any, given: Any, X: NDArray) -> None:
         """partial_fit, of all rows and then of each third."""
-        if not hasattr(estimator, "partial_fit") or self.layout in ("source", "path"):
+        if not hasattr(estimator, "partial_fit") or self.layout in ("source", "path", "chunks"):
             return
         online = self._estimator()
         online.partial_fit(given, sample_weight=self.w)
@@ -213,6 +220,49 @@ class _Trial:
         twice = estimator.score(np.repeat(X, 2, axis=0))
         if not np.isclose(once, twice, rtol=1e-4, atol=1e-30):
             raise Wrong(f"score is {once} with weights 2 and {twice} of rows twice")
+
+    def _act_weight_zero(self, estimator: Any, given: Any, X: NDArray) -> None:
+        """Other rows of weight 0 among those of the fit."""
+        seed = self.case.points.seed
+        where, more = laws.PLACES[seed % len(laws.PLACES)], (1, len(X) // 3 + 1, len(X), 3 * len(X))[seed // 3 % 4]
+        w = np.ones(len(X)) if self.w is None else self.w
+        rows = None
+        if self.layout in ("chunks", "source"):
+            cut = data.chunk_rows(len(X))
+            both, weights, at = laws.with_others_in_chunks(self.X, cut, where, w, more, seed)
+            rows = cut + more
+        else:
+            both, weights, at = laws.with_others(self.X, where, w, more, seed)
+        alone = estimator if self.w is not None else self._estimator().fit(given, sample_weight=w)
+        among = self._estimator().fit(self._laid_out(both, self.layout, rows), sample_weight=weights)
+        laws.check_weight_zero(alone, among, at)
+
+    def _act_units(self, estimator: Any, given: Any, X: NDArray) -> None:
+        """The same rows in a unit that is a power of two."""
+        unit = 2.0 ** (-35, -20, -7, -1, 1, 7, 20, 35)[self.case.points.seed % 8]
+        rows = self._laid_out(self.X * self.X.dtype.type(unit), self.layout)
+        laws.check_units(estimator, self._estimator(unit).fit(rows, sample_weight=self.w), unit)
+
+    def _act_chunks(self, estimator: Any, given: Any, X: NDArray) -> None:
+        """The same chunks elsewhere: an array for a file, a file for an array."""
+        there = {"C": "path", "path": "C", "chunks": "source", "source": "chunks"}[self.layout]
+        other = self._laid_out(self.X, there)
+        same_bits(estimator, self._estimator().fit(other, sample_weight=self.w), f"of the same chunks, {there}")
+        if not np.array_equal(estimator.predict(other), estimator.predict(given)):
+            raise Wrong(f"labels of the same chunks differ, {there}")
+
+    def _act_rows_alone(self, estimator: Any, given: Any, X: NDArray) -> None:
+        """Some rows by themselves, few and many of them."""
+        rng = np.random.default_rng(self.case.points.seed)
+        for size in {1, 2, 7, len(X) // 3, len(X) - 1}:
+            if 0 < size <= len(X):
+                laws.check_rows(estimator, X, rng.permutation(len(X))[:size])
+
+    def _laid_out(self, X: NDArray, layout: str, rows: int | None = None) -> Any:
+        """Other data of a case, beside its own."""
+        folder = self.folder / "other"
+        folder.mkdir(exist_ok=True)
+        return data.laid_out(X, layout, folder, rows)
 
 
 @contextmanager

@@ -1,10 +1,11 @@
-"""What every test may ask for: a seeded generator, the folder of real data, repeatable examples.
+"""What every test may ask for: a seeded generator, the folder of real data, repeatable examples, `reliability`.
 
 Among several workers each has one thread, and so have the processes that it starts: kernels, BLAS. Tests of threads say
 how many.
 """
 
 import os
+import sys
 from pathlib import Path
 
 if "PYTEST_XDIST_WORKER" in os.environ:
@@ -18,6 +19,8 @@ from pairwise import left_out
 
 ROOT = Path(__file__).parents[1]
 CONTRACTS = ROOT / "tests" / "contracts"
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))  # what lies beside the package: reliability
 
 settings.register_profile("cprime", derandomize=True, deadline=None, max_examples=40, print_blob=False)
 settings.load_profile("cprime")

@@ -8,12 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from reliability import load
 
 ROOT = Path(__file__).parents[2]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
-
-from reliability import load  # noqa: E402
 
 
 def run_with(jobs, monkeypatch):

@@ -5,6 +5,7 @@ At two sizes: one at which every sample, step and share is all there is, and one
 
 import numpy as np
 import pytest
+from reliability.laws import PLACES, check_weight_zero, with_others, with_others_in_chunks
 
 from cprime import FuzzyKMeans, GaussianMixture, GMeans, KMeans, KMedoids, SoftKMeans, XMeans, open_data
 from cprime.search import Bounded, Full, Graph, Papers
@@ -25,7 +26,6 @@ SEARCHES = {
     "exact, random": Papers("exact", n_neighbors=6, start="random"),
     "estimated": Papers("estimated", n_neighbors=6, n_explore=2),
 }
-NAMES = ("cluster_centers_", "means_", "weights_", "covariances_", "inertia_", "lower_bound_", "memberships_")
 STARTS = ("k-means++", "k-means||", "random", "afk-mc2", "two-level")
 SIZES = {"small": (400, 8), "large": (6000, 60)}
 
@@ -35,57 +35,34 @@ def points(n, D, seed):
     return np.random.default_rng(seed).standard_normal((n, D))
 
 
-def with_others(X, where):
-    """X and as many other points of weight 0, among them or behind them; the weights, and where X is."""
-    n, others = len(X), 3 * points(len(X), X.shape[1], 9)
-    at = np.arange(n) if where == "behind" else np.sort(np.random.default_rng(5).permutation(2 * n)[:n])
-    both, weights = np.empty((2 * n, X.shape[1])), np.zeros(2 * n)
-    mask = np.zeros(2 * n, dtype=bool)
-    mask[at] = True
-    both[mask], both[~mask], weights[mask] = X, others, 1.0
-    return both, weights, at
-
-
-def found(fit):
-    """All that a fit says of the points, as numbers."""
-    return [np.asarray(getattr(fit, name), dtype=float) for name in NAMES if getattr(fit, name, None) is not None]
-
-
-def assert_the_same(alone, among, at):
-    np.testing.assert_array_equal(np.asarray(among.labels_)[at], alone.labels_)
-    for ours, theirs in zip(found(among), found(alone), strict=True):
-        ours = ours[at] if len(np.shape(ours)) and len(ours) == len(among.labels_) else ours
-        np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-9)
-    assert getattr(among, "n_iter_", 0) == getattr(alone, "n_iter_", 0)
-    if getattr(alone, "certificate_", None) is not None:
-        assert among.certificate_["agreement"] == alone.certificate_["agreement"]
-
-
 @pytest.mark.parametrize("size", SIZES.values(), ids=SIZES.keys())
 @pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES.keys())
 @pytest.mark.parametrize("start", STARTS)
-@pytest.mark.parametrize("where", ["behind", "among"])
+@pytest.mark.parametrize("where", PLACES)
 @pytest.mark.parametrize("source", ["array", "chunks"])
 def test_k_means(source, where, start, search, size):
     n, C = size
     if source == "chunks" and start in ("k-means++", "afk-mc2"):
         start = "two-level"
     X = points(n, 5, 0)
-    both, weights, at = with_others(X, where)
+    if source == "array":
+        both, weights, at = with_others(X, where)
+    else:
+        both, weights, at = with_others_in_chunks(X, n // 3, where, extra=n // 2)
 
     def fitted(rows, w, step):
         data = rows if source == "array" else open_data(rows, chunk_rows=step)
         km = KMeans(C, init=start, search=search, random_state=0, max_iter=40, n_threads=1)
         return km.fit(data, sample_weight=w)
 
-    assert_the_same(fitted(X, np.ones(n), n // 3), fitted(both, weights, n // 2), at)
+    check_weight_zero(fitted(X, np.ones(n), n // 3), fitted(both, weights, n // 3 + n // 2), at)
 
 
 @pytest.mark.parametrize("size", SIZES.values(), ids=SIZES.keys())
 @pytest.mark.parametrize("family", ["tied_spherical", "spherical", "diag", "tied", "full"])
 @pytest.mark.parametrize("search", ["full", "graph", "estimated"])
 @pytest.mark.parametrize("assignment", ["soft", "hard", "posterior"])
-@pytest.mark.parametrize("where", ["behind", "among"])
+@pytest.mark.parametrize("where", PLACES)
 def test_mixtures(where, assignment, search, family, size):
     n, C = size
     X = points(n, 3, 0)
@@ -93,10 +70,10 @@ def test_mixtures(where, assignment, search, family, size):
     given = {"covariance_type": family, "search": search, "assignment": assignment, "n_active": 3}
     given |= {"random_state": 0, "max_iter": 12, "n_threads": 1}
     alone = GaussianMixture(C, **given).fit(X, sample_weight=np.ones(n))
-    assert_the_same(alone, GaussianMixture(C, **given).fit(both, sample_weight=weights), at)
+    check_weight_zero(alone, GaussianMixture(C, **given).fit(both, sample_weight=weights), at)
 
 
-@pytest.mark.parametrize("where", ["behind", "among"])
+@pytest.mark.parametrize("where", PLACES)
 @pytest.mark.parametrize(
     "make",
     [
@@ -114,7 +91,7 @@ def test_mixtures(where, assignment, search, family, size):
 def test_the_other_estimators(make, where):
     X = points(600, 3, 0) + 6 * np.random.default_rng(1).integers(0, 3, (600, 1))
     both, weights, at = with_others(X, where)
-    assert_the_same(make().fit(X, sample_weight=np.ones(600)), make().fit(both, sample_weight=weights), at)
+    check_weight_zero(make().fit(X, sample_weight=np.ones(600)), make().fit(both, sample_weight=weights), at)
 
 
 @pytest.mark.parametrize("n", [300, 4000])

@@ -1,0 +1,117 @@
+"""The space of cases of the laws: which estimator, search, family and source, and data of which a law speaks.
+
+Sizes are such that every sample, share and step of a fit is now and then all there is, and now and then is none: from 5
+to some thousands of rows, from 1 to 200 components. Names come from the library's own registers, so that a search or a
+family that is added is among the cases.
+"""
+
+from typing import Any
+
+from cprime.estimators.validation import SEARCHES
+from cprime.model import FAMILIES
+from reliability.drawing import Draw, rarely
+from reliability.space import OPENS_SOURCES, Case, Points
+
+LAWS = ("weight zero", "units", "chunks")
+ASKED_FOR = ("rows alone",)  # not part of every run: it is not kept yet among centers that are equally far
+ESTIMATORS = (
+    *("KMeans",) * 8,
+    *("GaussianMixture",) * 8,
+    *("SoftKMeans", "FuzzyKMeans", "KMedoids", "KMeans1D", "XMeans", "GMeans"),
+)
+STARTS = {"KMeans": "init", "GaussianMixture": "init_params", "SoftKMeans": "init", "FuzzyKMeans": "init"}
+ANY_SOURCE = (
+    "random",
+    "two-level",
+    "k-means||",
+)  # starts of data in any number of chunks; a mixture knows the first two
+KINDS = {
+    # What is rounded otherwise decides nothing of these.
+    "weight zero": ("normal", "clusters", "line"),
+    "chunks": ("normal", "clusters", "lattice", "few", "equal", "flat", "heavy", "columns", "outlier", "sparse"),
+    "rows alone": ("lattice", "lattice", "few", "sparse", "normal", "clusters", "groups"),
+}
+
+
+def law_case(draw: Draw, laws: tuple[str, ...] = LAWS) -> Case:
+    """An estimator, its data, and one law that these must keep."""
+    law = draw.choice(laws)
+    estimator = draw.choice(OPENS_SOURCES if law == "chunks" else ESTIMATORS)
+    n = draw.integer(*draw.choice(((5, 60), (61, 600), (61, 600), (601, 4000))))
+    n = min(n, 300) if estimator in ("KMedoids", "XMeans", "GMeans") else n
+    C = draw.integer(1, min(draw.choice((4, 20, 200)), n if rarely(draw, 20) else max(1, n // 4)))
+    D = 1 if estimator == "KMeans1D" else draw.integer(1, draw.choice((3, 8)))
+    layout = draw.choice(("C", "chunks", "path", "source")) if estimator in OPENS_SOURCES else "C"
+    points = Points(
+        seed=draw.integer(0, 10**6),
+        n=n,
+        D=D,
+        kind=draw.choice(_kinds(law, estimator)),
+        dtype=draw.choice(("float64", "float32")) if law != "weight zero" else "float64",
+        layout=layout,
+    )
+    weights = draw.choice((None, "ones", "integers", "zeros", "float32"))
+    params = _params(draw, estimator, C, layout, law)
+    if points.kind == "line" or D == 1:
+        params.pop("metric", None)  # there are two directions, in which all points are equally far
+    return Case(points, estimator, params, weights, (law,))
+
+
+def _kinds(law: str, estimator: str) -> tuple[str, ...]:
+    if law != "units":
+        return KINDS[law]
+    exact = estimator in ("KMeans", "KMeans1D", "KMedoids")
+    return KINDS["chunks"] if exact else KINDS["weight zero"]
+
+
+def _params(draw: Draw, estimator: str, C: int, layout: str, law: str) -> dict[str, Any]:
+    params: dict[str, Any] = {}
+    if estimator in ("XMeans", "GMeans"):
+        return {"max_clusters": max(2, C), "max_rounds": 3, "random_state": draw.integer(0, 5)}
+    params["n_components" if estimator == "GaussianMixture" else "n_clusters"] = C
+    if estimator == "KMeans1D":
+        return params
+    params |= {"random_state": draw.integer(0, 5), "max_iter": draw.choice((3, 8, 20))}
+    if estimator in OPENS_SOURCES:
+        params["n_threads"] = draw.choice((1, 2))
+        params |= _searched(draw, estimator, C)
+    if estimator in STARTS:
+        some = ANY_SOURCE[:2] if estimator == "GaussianMixture" else ANY_SOURCE
+        whole = layout == "C" and law != "chunks"
+        params[STARTS[estimator]] = draw.choice((*some, "@rows", *(("k-means++", "afk-mc2") if whole else ())))
+    if params.get("init_params") == "@rows":
+        params["means_init"] = params.pop("init_params")
+    if estimator == "KMeans":
+        if rarely(draw, 15):
+            params["metric"] = "cosine"
+        if rarely(draw, 15):
+            params["epsilon"] = 0.05
+    if law == "units" and estimator == "SoftKMeans":
+        params["stiffness"] = draw.choice(("auto", 0.5))
+    return params
+
+
+def _searched(draw: Draw, estimator: str, C: int) -> dict[str, Any]:
+    params: dict[str, Any] = {}
+    n_active = 1
+    if estimator != "KMeans":
+        n_active = params["n_active"] = draw.integer(1, min(C, 6))
+    if estimator == "GaussianMixture":
+        params |= {
+            "covariance_type": draw.choice(tuple(FAMILIES)),
+            "assignment": draw.choice(("soft", "soft", "hard", "posterior")),
+            "weights": draw.choice(("free", "equal")),
+            "reg_covar": draw.choice((1e-6, 1e-3)),
+        }
+        if params["assignment"] == "hard" and n_active == C:
+            n_active = 1
+    searches = [name for name in SEARCHES if name not in ("bounded",) or n_active == 1]
+    if n_active == C > 1 or C == 1:
+        searches = ["full"]
+    search: Any = draw.choice(searches)
+    if search == "graph" and rarely(draw, 50):
+        search = {"Graph": {"n_neighbors": draw.integer(2, 12), "regroup": draw.choice((True, False))}}
+    if search in ("exact", "estimated") and rarely(draw, 50):
+        start = draw.choice(("two-level", "random"))
+        search = {"Papers": {"lists": search, "n_neighbors": draw.integer(2, 8), "n_explore": 1, "start": start}}
+    return params | {"search": search}

@@ -92,3 +92,18 @@ def test_a_step_that_would_lower_the_bound_is_taken_back(X, monkeypatch):
     n = min(found.n_iter_, plain.n_iter_)
     assert n >= 25
     np.testing.assert_allclose(found.lower_bounds_[:n], plain.lower_bounds_[:n], rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:The fit did not converge")
+@pytest.mark.parametrize("seed", [9, 18])
+def test_bounds_of_a_pass_that_was_taken_back_are_forgotten(seed, caplog):
+    """They are of the parameters further along; these of before are not as far from those that follow."""
+    X = np.random.default_rng(seed).standard_normal((200, 2))
+    given = {"covariance_type": "tied_spherical", "weights": "equal", "n_active": 1, "momentum": True, "tol": 1e-7}
+    given |= {"init_params": "random", "max_iter": 60, "random_state": 0, "n_threads": 1}
+    with caplog.at_level("INFO", "cprime"):
+        full, bounded = (GaussianMixture(20, search=search, **given).fit(X) for search in ("full", "bounded"))
+    assert "momentum would lower F" in caplog.text
+    np.testing.assert_array_equal(bounded.labels_, full.labels_)
+    assert bounded.lower_bounds_ == full.lower_bounds_
+    assert bounded.history_["n_distances"].sum() < full.history_["n_distances"].sum()

@@ -164,7 +164,7 @@ def iterate(data: Data, run: Run, plan: Plan) -> Run:
     if isinstance(step, Undo):
         if job.keeps:
             data.rollback()
-        return replace(run, key=key, model=step.model, stage=step.stage, search=known)
+        return replace(run, key=key, model=step.model, stage=step.stage, search=plan.search.undone(known))
     data.commit()
     if stage.phase is None:
         return _after(run, step, key)

@@ -112,6 +112,10 @@ class Search(Protocol):
         """After jumps: components `one` (n,) have left their places for those of `cut` (n,), with a share of points."""
         ...
 
+    def undone(self, state: State) -> State:
+        """After a pass that does not count: points keep what they kept before it."""
+        ...
+
     def agreement(self, state: State) -> float | None:
         """The share of points whose best component it finds, by its last audit; None where there was none."""
         ...
@@ -147,6 +151,10 @@ class Value:
 
     def jumped(self, state: State, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> State:
         """A search whose knowledge is made anew before each pass."""
+        return state
+
+    def undone(self, state: State) -> State:
+        """A search whose looks change nothing of what points keep."""
         return state
 
     def agreement(self, state: State) -> float | None:

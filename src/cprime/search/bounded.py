@@ -55,7 +55,7 @@ class LookWithinBounds:
             nothing = np.zeros(others.shape, dtype=points.dtype), np.zeros(len(points), dtype=points.dtype)
             bounds = Bounds(kept.winners.copy(), others, *nothing)
         else:
-            bounds = kept.bounds  # renewed in place: they hold whatever becomes of the pass
+            bounds = kept.bounds  # renewed in place, so that after a pass that does not count there are none
         distances, n_distances = points.nearest_bounded(components.centers, bounds, self.moves)
         after = Kept(bounds.labels[:, np.newaxis].copy(), distances[:, np.newaxis], bounds)
         return Lookup(after, n_distances, SearchStats(block.count()))
@@ -124,6 +124,9 @@ class Bounded(Value):
 
     def jumped(self, state: BoundedState, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> BoundedState:
         return BoundedState()  # bounds of centers that have gone elsewhere say nothing
+
+    def undone(self, state: BoundedState) -> BoundedState:
+        return BoundedState()  # bounds may be of the centers of that pass, which no longer say how far it is to others
 
     def neighbors(self, state: BoundedState) -> None:
         return None

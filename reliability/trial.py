@@ -222,7 +222,10 @@ class _Trial:
             raise Wrong(f"score is {once} with weights 2 and {twice} of rows twice")
 
     def _act_weight_zero(self, estimator: Any, given: Any, X: NDArray) -> None:
-        """Other rows of weight 0 among those of the fit."""
+        """Other rows of weight 0 among those of the fit; where there are enough of weight for as many components."""
+        C = self.case.params.get("n_clusters", self.case.params.get("n_components", 1))
+        if self.w is not None and np.count_nonzero(self.w) < C:
+            return
         seed = self.case.points.seed
         where, more = laws.PLACES[seed % len(laws.PLACES)], (1, len(X) // 3 + 1, len(X), 3 * len(X))[seed // 3 % 4]
         w = np.ones(len(X)) if self.w is None else self.w

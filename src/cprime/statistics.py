@@ -51,7 +51,7 @@ class Tally(Sums):
 
     weight: Σ w_n    log_sum: Σ w_n log Σ_{c∈K(n)} p(c, x_n) less the model's log_scale [nats]
     entropy: −Σ w_n q_nc log q_nc [nats]    n_distances: evaluations of a point and a component
-    n_moved: points of positive weight whose kept set is not what it was    n_changed: all such points
+    n_moved: points of positive weight whose kept set is not what it was
     """
 
     weight: float
@@ -59,4 +59,3 @@ class Tally(Sums):
     entropy: float
     n_distances: int
     n_moved: int
-    n_changed: int

@@ -35,12 +35,12 @@ LOOK = Full().look(None, model().components(), KEY)
 RUNNING = Progress(n_steps=3, stepped=True)
 
 
-def pass_of(parameters=None, n_moved=5, n_changed=None, X=None, weight=None):
+def pass_of(parameters=None, n_moved=5, X=None, weight=None):
     """Totals of a k-means pass over the points, as if some had moved; the data, on which points keep their winners."""
     data = local(points() if X is None else X, weight)
     totals = data.each(Win(parameters or model(), LOOK))
     data.commit()
-    tally = replace(totals.tally, n_moved=n_moved, n_changed=n_moved if n_changed is None else n_changed)
+    tally = replace(totals.tally, n_moved=n_moved)
     return replace(totals, tally=tally), data
 
 
@@ -94,10 +94,10 @@ def test_it_ends_where_j_has_changed_by_no_more_than_tol_of_it(relative, converg
 
 def test_it_ends_where_nothing_has_moved_since_a_step():
     for stepped in (False, True):
-        totals, data = pass_of(n_moved=0, n_changed=1)
+        totals, data = pass_of(n_moved=0)
         step = Lloyd(Settings(10, 0.0), Progress(stepped=stepped)).judge(model(), totals, data)
         assert step.end == (End.CONVERGED if stepped else None)
-        assert (step.stage.of if stepped else step.stage).progress.stepped
+        assert step.stage is None if stepped else step.stage.progress.stepped
         totals, data = pass_of(n_moved=1)
         assert Lloyd(Settings(10, 0.0), Progress(stepped=stepped)).judge(model(), totals, data).end is None
 
@@ -228,8 +228,8 @@ def test_only_an_exchange_has_factors_and_not_before_counts_are_known():
     assert stage.final(model(), LOOK, KEY).reweighting is None
 
 
-def exchanged(last, tol=1e-3, n_moved=5, n_steps=3, max_iter=10, n_changed=None):
-    totals, data = pass_of(n_moved=n_moved, n_changed=n_changed)
+def exchanged(last, tol=1e-3, n_moved=5, n_steps=3, max_iter=10):
+    totals, data = pass_of(n_moved=n_moved)
     return Exchange(Settings(max_iter, tol), replace(RUNNING, last=last, n_steps=n_steps)).judge(model(), totals, data)
 
 
@@ -262,7 +262,7 @@ def test_an_exchange_goes_on_while_it_gains_eight_times_tol(relative, goes_on):
 
 
 def test_an_exchange_ends_where_nothing_moves():
-    step = exchanged(2 * lloyd(points(), model().centers)[1], n_moved=0, n_changed=1)
+    step = exchanged(2 * lloyd(points(), model().centers)[1], n_moved=0)
     assert (type(step.stage), step.end) == (Lloyd, None)
 
 
@@ -286,7 +286,7 @@ def test_the_free_energy_of_a_partition():
 
 def mixture_pass(assignment, n_kept=2, n_moved=5):
     totals = EStep(model(), LOOK, n_kept, assignment)(block(), None)[1]
-    return replace(totals, tally=replace(totals.tally, n_moved=n_moved, n_changed=n_moved))
+    return replace(totals, tally=replace(totals.tally, n_moved=n_moved))
 
 
 def em(n_kept=2, max_iter=10, tol=1e-3, assignment="soft", **state):

@@ -161,10 +161,10 @@ def tally_of(
     block: Block, moved: NDArray[np.bool_], n_distances: int, log_sum: float = 0.0, entropy: float = 0.0
 ) -> Tally:
     """What the loop sums itself."""
-    return Tally(block.weight, log_sum, entropy, n_distances, block.count(moved), int(np.count_nonzero(moved)))
+    return Tally(block.weight, log_sum, entropy, n_distances, block.count(moved))
 
 
 def _of_all(block: Block, model: Model, moments: Any, log_sum: float, entropy: float) -> Totals:
     n = len(block)
-    tally = Tally(block.weight, log_sum, entropy, n * model.n_components, n, n)
+    tally = Tally(block.weight, log_sum, entropy, n * model.n_components, n)
     return Totals(tally, moments, SearchStats(block.count()))

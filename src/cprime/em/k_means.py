@@ -218,7 +218,7 @@ class _KMeans:
         old = model.with_variance(wins.error / weight)
         sums, peak = _all_sums(wins, before, data)
         unmoved = before.stepped and totals.tally.n_moved == 0
-        settled = unmoved and totals.tally.n_changed == 0 and bool(wins.counts.all())
+        settled = unmoved and bool(wins.counts.all())
         new, counts, squares, n_relocated = old, wins.counts, wins.error, 0
         if not settled:
             new, counts, sums, error, n_relocated = relocate_empty(data, old, counts, sums, wins.error, wins.members)

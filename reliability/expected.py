@@ -94,11 +94,11 @@ def _of_arguments(case: Case, X: NDArray) -> list[Refusal]:
     if n < C:
         found.append(Refusal(r"n_samples=\d+ should be >= (n_clusters|n_components|min_clusters)=\d+", True))
     search = params.get("search")
-    if search in ("bounded", "full", None) or C == 1:
-        return found
     if params.get("exchange"):
         possible = params.get("metric") != "cosine" and not params.get("epsilon")
         found.append(Refusal(r"exchange=True", not possible))
+    if search in ("bounded", "full", None) or C == 1:
+        return found
     if case.estimator != "KMeans" and _n_active(case, C) == C:
         found.append(Refusal(r"search=.* needs n_active < n_components", True))
     return found

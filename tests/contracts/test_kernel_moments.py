@@ -82,6 +82,15 @@ def test_moments_hold_all_numbers_that_data_may_have(unit, scale, kernels):
     assert_moments(found, expected, X, means, kept, q, w)
 
 
+def test_moments_of_subnormal_numbers(kernels):
+    """The power of two that would bring them near 1 is none of single precision's."""
+    X, means = np.full((6, 2), 2.0**-140, np.float32), np.zeros((1, 2), np.float32)
+    counts, first, second = kernels.moments(X, means, np.zeros((6, 1), np.int32), full=False)
+    assert counts == 6
+    np.testing.assert_array_equal(first, np.full((1, 2), 6 * 2.0**-140))
+    np.testing.assert_array_equal(second, np.full((1, 2), 6 * 2.0**-280))
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @every_shape
 @every_dtype

@@ -12,6 +12,7 @@ from cprime.kernels.compiled import _core
 from cprime.kernels.measures import Floats
 
 _SMALL, _SOME_ROWS = 2.0**-30, 64
+_MOST_UNIT = 126  # of the powers of two that float32 holds
 
 
 def accumulate(
@@ -151,7 +152,7 @@ def small_units(X: CoreRows, means: Floats) -> Floats | None:
     small = (largest > 0) & (largest < _SMALL)
     if not small.any():
         return None
-    return np.ldexp(np.float32(1), np.where(small, -np.frexp(largest)[1], 0))
+    return np.ldexp(np.float32(1), np.where(small, np.minimum(-np.frexp(largest)[1], _MOST_UNIT), 0))
 
 
 def symmetric(second: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -137,9 +137,7 @@ class Kmeans:
         rows: list[dict[str, Any]] = []
         if steps_of(self.cp) > 1:
             check_steps(self.cp, arguments)
-            arguments.setdefault(
-                "exchange", True
-            )  # from given centroids too, in which no step so far had all dimensions
+            arguments.setdefault("exchange", True)  # also from centroids of fewer dimensions
 
             def step(part: Any, start: Any) -> KMeans:
                 estimator, stats = self._fitted(part, w, arguments if start is None else arguments | {"init": start})

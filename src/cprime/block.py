@@ -44,6 +44,19 @@ class Kept:
             return self
         return replace(self, bounds=Bounds._make(array.copy() for array in self.bounds))
 
+    @property
+    def arrays(self) -> dict[str, NDArray]:
+        """All of them by name, those of the bounds among them."""
+        found = {"ids": self.ids, "costs": self.costs, "squares": self.squares}
+        found |= {} if self.bounds is None else self.bounds._asdict()
+        return {name: array for name, array in found.items() if array is not None}
+
+    @classmethod
+    def of(cls, arrays: dict[str, NDArray]) -> Kept:
+        """Made of its `arrays`."""
+        bounds = Bounds(*(arrays[name] for name in Bounds._fields)) if Bounds._fields[0] in arrays else None
+        return cls(arrays["ids"], arrays.get("costs"), bounds, arrays.get("squares"))
+
     def at(self, places: NDArray) -> Kept:
         """Of some of the points, without bounds."""
         return Kept(self.ids[places], None if self.costs is None else self.costs[places])

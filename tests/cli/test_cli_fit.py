@@ -134,6 +134,17 @@ def test_options_reach_the_estimator(cprime, write, X, tmp_path):
     assert params["n_threads"] == 1
 
 
+def test_what_points_keep_may_be_in_a_folder(cprime, write, X, tmp_path):
+    path, folder, model = write("x.npy", X), tmp_path / "spill", tmp_path / "m.safetensors"
+    folder.mkdir()
+    assert cprime("fit", path, *OPTIONS, "--chunk-rows", 50, "--spill", folder, "-q", "-o", model).code == 0
+    found = package.load(model)
+    expected = KMeans(9, random_state=0).fit(package.open_data(path, chunk_rows=50))
+    np.testing.assert_array_equal(found.cluster_centers_, expected.cluster_centers_)
+    assert found.spill == str(folder)
+    assert not list(folder.iterdir())
+
+
 def test_centers_in_a_file_are_the_start(cprime, write, X, tmp_path):
     path = tmp_path / "m.safetensors"
     start = write("start.npy", X[:9])

@@ -37,6 +37,7 @@ MISTAKES = (
     "fit x.npy -k 3 -m gmm --search bounded -o m.safetensors",
     "fit x.npy -k 3 -o m.pkl",
     "fit x.npy -k 3 -o nowhere/m.safetensors",
+    "fit x.npy -k 3 --spill nowhere -o m.safetensors",
     "fit x.npy -k 3 --separator ; -o m.safetensors",
     "fit table.csv -k 3 -o m.safetensors",
     "fit table.csv -k 3 --columns a,z -o m.safetensors",

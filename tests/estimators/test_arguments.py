@@ -30,6 +30,9 @@ COMMON = [
     ("n_threads", 2.0, ValueError, ["n_threads", "None", ">= 1", "2.0"]),
     ("n_threads", True, ValueError, ["n_threads", "None", ">= 1", "True"]),
     ("random_state", "seed", ValueError, ["seed"]),
+    ("spill", "nowhere", ValueError, ["spill", "'nowhere'", "folder", "No such file"]),
+    ("spill", __file__, ValueError, ["spill", __file__, "folder"]),
+    ("spill", True, TypeError, ["spill", "path", "None", "bool"]),
 ]
 OF_K_MEANS = [
     ("n_clusters", 0, ValueError, ["n_clusters", "0", ">= 1"]),

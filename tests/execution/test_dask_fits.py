@@ -81,6 +81,13 @@ def test_a_full_disk_on_the_workers_costs_no_fit(client, monkeypatch):
     assert "No space left" in warned[0]
 
 
+def test_no_folder_of_this_machine_has_what_workers_keep(client, tmp_path):
+    with pytest.raises(ValueError, match=f"spill='{tmp_path}' must be None for Dask collections on a cluster"):
+        k_means(spill=tmp_path).fit(on_dask(clustered()))
+    found = k_means(checkpoint=tmp_path / "run").fit(on_dask(clustered()))
+    assert found.spill is None
+
+
 def _no_space(held, path):
     raise OSError(28, "No space left on device")
 

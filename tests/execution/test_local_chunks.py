@@ -1,5 +1,7 @@
 """Fits of data in several chunks: the same bits wherever these lie, and for any number of threads."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from execution_data import FAMILIES, SEARCHES, THREADS, C, centers_of, clustered, kmeans, mixture, outcome
@@ -164,9 +166,16 @@ class Modulo:
 
 
 @pytest.mark.parametrize("rows", [300, N])
-def test_what_points_keep_stays_with_them(rows):
+@pytest.mark.parametrize("spilled", [False, True])
+def test_what_points_keep_stays_with_them(rows, spilled, tmp_path):
     weight = random_weights_of(N)
     X, data = placed(rows, weight)
+    with data.spilled(tmp_path) if spilled else nullcontext():
+        check_what_points_keep(X, weight, data)
+    assert data.placed is False
+
+
+def check_what_points_keep(X, weight, data):
     expected = np.arange(N) % 5
     asked = np.random.default_rng(0).permutation(N)[:50]
     for regrouped in (False, True):

@@ -2,13 +2,17 @@
 
 `fit.safetensors` says which fit the folder is of. `state-<n>/` holds what points keep, a file a chunk, and last
 `head.safetensors`, written aside and renamed: with it the state is complete. The head has checksums of the other files.
-Nothing else is touched, and a folder that holds anything else, links among it, is refused.
+Nothing else is touched, and a folder that holds anything else, links among it, is refused. What points keep while the
+fit runs may live there too (`execution/spill.py`), in files of no name or of one that tells what they are
+(NFS gives one to those that have none).
 """
 
 import logging
 import os
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Thread
@@ -23,8 +27,7 @@ from cprime._storable import decode, encode
 from cprime._threads import in_background
 from cprime.checkpoints.tensors import read_tensors, write_tensors
 from cprime.em import Run
-from cprime.execution import Data
-from cprime.execution.chunk import Chunk
+from cprime.execution import SPILL_PREFIX, Chunk, Data
 
 logger = logging.getLogger("cprime")
 
@@ -35,6 +38,7 @@ _KEPT_STATES = 2
 _LARGE = 2**22  # bytes of files that are not waited for when they are removed
 _OURS = re.compile(
     r"state-\d{8}|(fit\.safetensors|data\.npy|weights\.npy)(\.part)?|model\.safetensors|\.model\.[0-9a-f]{16}\.safetensors"
+    rf"|{SPILL_PREFIX}\w+|\.nfs\w+"
 )
 _ARRAYS = ("data", "weights")  # files of the folder that a description may name
 WARM = (
@@ -57,6 +61,10 @@ class Runs:
     fit: Run | None = None
     best: Run | None = None
     found: dict[str, Any] | None = None
+
+
+class _Incomplete(Exception):
+    """Why a state is none to go on from."""
 
 
 class Checkpoint:
@@ -240,39 +248,52 @@ def newest(path: Path, data: Data) -> Runs | None:
     where a fit begins anew, which is for the user to decide.
     """
     passed: dict[Path, Exception] = {}
-    found: tuple[Runs, list[Chunk]] | None = None
     for _, place in reversed(_states(path)):
         try:
-            found = _state(place, data)
-            break
-        except (OSError, *_NOT_VALID) as error:
+            with _readable():
+                tensors, head = read_tensors(place / HEAD)
+                if head["format"] != FORMAT:
+                    raise ValueError(f"it has format {head['format']}, this version reads {FORMAT}")
+                sums = [head["sums"][f"{i:06d}"] for i in range(len(data.sizes))]
+                runs = _decoded(head["runs"], tensors)
+            data.restore(_chunks(place, sums))
+        except _Incomplete as error:
             passed[place] = error
-    if found is None and any((place / HEAD).exists() for place in passed):
-        errors = "; ".join(f"{place.name}: {error}" for place, error in passed.items())
+            continue
+        _say_passed(path, passed)
+        logger.info("checkpoint %s: going on from %s", path, place.name)
+        return runs
+    errors = "; ".join(f"{place.name}: {error}" for place, error in passed.items())
+    if any((place / HEAD).exists() for place in passed):
         raise ValueError(
             f"checkpoint={str(path)!r} cannot be gone on from: none of its states can be read ({errors}). "
             "Remove the folder to begin anew, or give another one."
         )
+    _say_passed(path, passed)
+    return None
+
+
+def _say_passed(path: Path, passed: dict[Path, Exception]) -> None:
     for torn, why in passed.items():
         logger.warning("checkpoint %s: %s is not complete and is passed over: %s", path, torn.name, why)
-    if found is None:
-        return None
-    runs, chunks = found
-    data.restore(chunks)
-    logger.info("checkpoint %s: going on from %s", path, place.name)
-    return runs
 
 
-def _state(place: Path, data: Data) -> tuple[Runs, list[Chunk]]:
-    """A state, and what the points of each chunk keep; an error if any of it is missing or damaged."""
-    tensors, head = read_tensors(place / HEAD)
-    if head["format"] != FORMAT:
-        raise ValueError(f"it has format {head['format']}, this version reads {FORMAT}")
-    chunks = []
-    for i in range(len(data.sizes)):
-        part, node = read_tensors(place / f"{i:06d}.safetensors", head["sums"][f"{i:06d}"])
-        chunks.append(decode(node["chunk"], part))
-    return _decoded(head["runs"], tensors), chunks
+def _chunks(place: Path, sums: list[str]) -> Iterator[Chunk]:
+    """What the points of each chunk keep in a state, one after the other: all at once may be more than memory holds."""
+    for i, expected in enumerate(sums):
+        with _readable():
+            tensors, node = read_tensors(place / f"{i:06d}.safetensors", expected)
+            chunk = decode(node["chunk"], tensors)
+        yield chunk
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """What is wrong with a file of a state is _Incomplete; other errors of who reads it are not."""
+    try:
+        yield
+    except (OSError, *_NOT_VALID) as error:
+        raise _Incomplete(str(error)) from error
 
 
 def _encoded(runs: Runs, tensors: dict[str, np.ndarray]) -> dict[str, Any]:

@@ -50,6 +50,7 @@ def app() -> None:
     metavar="DIR",
     help="Keep the state of the fit in this folder, new or empty: `cprime resume DIR` goes on from there.",
 )
+@opt.spill
 @option("--keep-partial", panel="Output", is_flag=True, help="Ctrl-C ends the fit, and the model so far is written.")
 @option(
     "--bounds", panel="Output", is_flag=True, help="Compute the exact log-likelihood too: one pass over all components."

@@ -44,6 +44,7 @@ class FitOptions:
     seed: int = 0
     threads: int | None = None
     checkpoint: Path | None = None
+    spill: Path | None = None
 
     @classmethod
     def of(cls, given: Mapping[str, Any], **others: Any) -> Self:
@@ -170,6 +171,7 @@ def estimator_of(options: FitOptions) -> Any:
         "tol": options.tol,
         "n_init": options.n_init,
         "checkpoint": options.checkpoint,
+        "spill": options.spill,
         "n_threads": options.threads,
         "random_state": options.seed,
         "metric": options.metric,
@@ -198,7 +200,7 @@ def estimator_of(options: FitOptions) -> Any:
 
 def _as_options(message: str) -> str:
     """A message about arguments in the command line's words."""
-    for name in ("n_neighbors", "n_active", "search", "assignment"):
+    for name in ("n_neighbors", "n_active", "search", "assignment", "spill"):
         message = message.replace(f"{name}=", f"--{name.replace('_', '-')} ")
     return message.replace("n_components", "-k")
 

@@ -269,5 +269,12 @@ output_of_checkpoint = option(
     otherwise="that of `cprime fit`, if it began there",
     help="Where to write the model: a .safetensors file.",
 )
+spill = option(
+    "--spill",
+    panel="Output",
+    type=PATH,
+    metavar="DIR",
+    help="Have what points keep between iterations in files of this folder, in place of memory.",
+)
 as_json = option("--json", "as_json", panel="Output", is_flag=True, help="Print one JSON object instead of a table.")
 quiet = option("-q", "--quiet", panel="Output", is_flag=True, help="No progress bar and no table.")

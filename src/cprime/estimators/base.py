@@ -2,8 +2,9 @@
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -16,7 +17,7 @@ from cprime.checkpoints import Checkpoint, Runs
 from cprime.estimators.opening import opened
 from cprime.estimators.quality import certificate_text, remarks, warn_if_poor
 from cprime.estimators.stored import Stored
-from cprime.estimators.validation import resolve_init
+from cprime.estimators.validation import check_spill, resolve_init
 from cprime.estimators.watching import CallbackSupportMixin, Watch, unfitted_copy
 from cprime.execution import Data
 from cprime.kernels import computing, instruction_set
@@ -29,6 +30,7 @@ from cprime.seeding.jumps import improved_by_jumps
 logger = logging.getLogger("cprime")
 
 FirstModel = Callable[[Data, NDArray, bool], Model]  # of data, starting centers, and whether the search is exact
+SPILLED = 2**30  # bytes of kept sets and their costs, from which on those of chunks live with the checkpoint
 _ANY = Key(0)  # where nothing is drawn
 
 
@@ -124,6 +126,7 @@ class Clusterer(CallbackSupportMixin, Stored):
     final_assignment: str
     final_assignment_: str
     checkpoint: str | None
+    spill: Any
     callbacks: Any
     feature_names_in_: NDArray
 
@@ -187,37 +190,38 @@ class Clusterer(CallbackSupportMixin, Stored):
         given: X, y and sample_weight, for callbacks of scikit-learn
         """
         init = resolve_init(init, self._n_components(), data, plan.jumps, plan.improved)
-        checkpoint, runs = self._checkpoint_of(data, key)
-        if checkpoint is not None:
-            key = key._replace(seed=checkpoint.description["seed"])
-        n_runs = 1 if is_given(init) else self.n_init
-        watch = Watch(self, given, lambda fit: self._standing(fit, plan))
-        plan = replace(plan, callback=lambda row, fit: watch(row, fit, fit.end is not None))
-        with watch.fit(n_runs, self.max_iter + plan.search.warmup), _left(checkpoint):
-            for run in range(runs.run, n_runs):
-                save = None if checkpoint is None else Saver(checkpoint, run, runs)
-                with watch.start(run + 1):
-                    if runs.fit is not None:
-                        fit = em.proceed(data, runs.fit, plan, save)
+        with self._spilling(data, plan.n_kept):
+            checkpoint, runs = self._checkpoint_of(data, key)
+            if checkpoint is not None:
+                key = key._replace(seed=checkpoint.description["seed"])
+            n_runs = 1 if is_given(init) else self.n_init
+            watch = Watch(self, given, lambda fit: self._standing(fit, plan))
+            plan = replace(plan, callback=lambda row, fit: watch(row, fit, fit.end is not None))
+            with watch.fit(n_runs, self.max_iter + plan.search.warmup), _left(checkpoint):
+                for run in range(runs.run, n_runs):
+                    save = None if checkpoint is None else Saver(checkpoint, run, runs)
+                    with watch.start(run + 1):
+                        if runs.fit is not None:
+                            fit = em.proceed(data, runs.fit, plan, save)
+                        else:
+                            centers = self._centers(data, init, key._replace(run=run))
+                            if plan.improved and not (isinstance(init, str) and init == "jumps"):
+                                centers = improved_by_jumps(data, centers, key._replace(run=run))
+                            model = first_model(data, centers, plan.search.exact)
+                            fit = em.run(data, model, plan, key._replace(run=run), save)
+                        fit, found = self._found(data, fit, plan)
+                    if runs.best is None or fit.bound > runs.best.bound:
+                        runs = Runs(run + 1, None, fit, found)
                     else:
-                        centers = self._centers(data, init, key._replace(run=run))
-                        if plan.improved and not (isinstance(init, str) and init == "jumps"):
-                            centers = improved_by_jumps(data, centers, key._replace(run=run))
-                        model = first_model(data, centers, plan.search.exact)
-                        fit = em.run(data, model, plan, key._replace(run=run), save)
-                    fit, found = self._found(data, fit, plan)
-                if runs.best is None or fit.bound > runs.best.bound:
-                    runs = Runs(run + 1, None, fit, found)
-                else:
-                    runs = replace(runs, run=run + 1, fit=None)
-                if watch.asked or fit.end == em.End.STOPPED:
-                    break
-            assert runs.best is not None
-            assert runs.found is not None
-            for name, value in runs.found.items():
-                setattr(self, f"{name}_", value)
-            self._checkpoint = checkpoint
-            self._log_end(runs.best)
+                        runs = replace(runs, run=run + 1, fit=None)
+                    if watch.asked or fit.end == em.End.STOPPED:
+                        break
+                assert runs.best is not None
+                assert runs.found is not None
+                for name, value in runs.found.items():
+                    setattr(self, f"{name}_", value)
+                self._checkpoint = checkpoint
+                self._log_end(runs.best)
         warn_if_poor(self, 5)  # where the user called fit
         return runs.best
 
@@ -234,6 +238,14 @@ class Clusterer(CallbackSupportMixin, Stored):
             "" if text is None else f"; {text}",
         )
 
+    def _spilling(self, data: Data, n_kept: int) -> AbstractContextManager[None]:
+        """While it lasts, what points keep is in files of a folder, where it is not to be in memory."""
+        folder = check_spill(self.spill)
+        if folder is None and self.checkpoint is not None and data.spills and len(data.sizes) > 1:
+            n_bytes = data.n_points * n_kept * (np.dtype(np.int32).itemsize + data.dtype.itemsize)
+            folder = Path(self.checkpoint) if n_bytes >= SPILLED else None
+        return nullcontext() if folder is None else data.spilled(folder)
+
     def _checkpoint_of(self, data: Data, key: Key) -> tuple[Checkpoint | None, Runs]:
         """The folder that states go to, if there is one, and where a fit that has died there stood."""
         if self.checkpoint is None:
@@ -246,7 +258,7 @@ class Clusterer(CallbackSupportMixin, Stored):
             **{
                 f"parameter {name}": stored_param(value)
                 for name, value in self.get_params(deep=False).items()
-                if name not in ("callbacks", "checkpoint", "n_threads", "verbose")
+                if name not in ("callbacks", "checkpoint", "n_threads", "spill", "verbose")
             },
             "warm": self._goes_on_from(),
             "features": tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None,

@@ -13,11 +13,7 @@ from cprime import checkpoints, em, storage
 from cprime._random import Key
 from cprime.estimators.fitted_mixture import FittedMixture
 from cprime.estimators.kmeans import KMeans
-from cprime.estimators.mixture_parameters import (
-    Given,
-    check_means_init,
-    check_weights_init,
-)
+from cprime.estimators.mixture_parameters import Given, check_means_init, check_weights_init
 from cprime.estimators.validation import (
     check_decay,
     check_mixture,
@@ -112,6 +108,10 @@ class GaussianMixture(FittedMixture):
     checkpoint : path or None, default=None
         A folder, new or empty, that `fit` keeps its state in: a fit that has died is gone on with by `cprime.resume`,
         or by the same call of `fit`, and ends in the same bits. It holds the model at the end.
+    spill : path or None, default=None
+        A folder that `fit` has what points keep in from one iteration to the next, in place of memory: in files without
+        names, which go with the fit. Results are the same bits. None is memory; with a checkpoint, of data in several
+        chunks, it is that folder from 1 GiB of kept sets on.
     callbacks : callback or sequence of them, default=None
         What is told of every iteration and may end the fit: functions of a row of `history_`, as a dictionary, and of
         the estimator as it is then, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`.
@@ -207,6 +207,7 @@ class GaussianMixture(FittedMixture):
         certificate: int = 1000,
         final_assignment: str = "auto",
         checkpoint: Any = None,
+        spill: Any = None,
         callbacks: Any = None,
         n_threads: int | None = None,
         random_state: Any = None,
@@ -233,6 +234,7 @@ class GaussianMixture(FittedMixture):
         self.certificate = certificate
         self.final_assignment = final_assignment
         self.checkpoint = checkpoint
+        self.spill = spill
         self.callbacks = callbacks
         self.n_threads = n_threads
         self.random_state = random_state
@@ -372,9 +374,7 @@ class GaussianMixture(FittedMixture):
         if precisions is not None:
             family.starting(np.zeros((C, D)), None, reg_covar, precisions)  # refused before anything is computed
         means = self.means_init is not None
-        init = self.init_params
-        if means:
-            init = check_means_init(self.means_init, data, C)
+        init = check_means_init(self.means_init, data, C) if means else self.init_params
         if isinstance(init, str) and init == "auto":
             init = "kmeans"
         shaped = partial(family.starting, reg_covar=reg_covar, precisions=precisions)

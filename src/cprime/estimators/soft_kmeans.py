@@ -65,6 +65,10 @@ class SoftKMeans(Graded, Clusterer):
     checkpoint : path or None, default=None
         A folder, new or empty, that `fit` keeps its state in: a fit that has died is gone on with by `cprime.resume`,
         or by the same call of `fit`, and ends in the same bits. It holds the model at the end.
+    spill : path or None, default=None
+        A folder that `fit` has what points keep in from one iteration to the next, in place of memory: in files without
+        names, which go with the fit. Results are the same bits. None is memory; with a checkpoint, of data in several
+        chunks, it is that folder from 1 GiB of kept sets on.
     callbacks : callback or sequence of them, default=None
         What is told of every iteration and may end the fit: functions of a row of `history_`, as a dictionary, and of
         the estimator as it is then, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`.
@@ -143,6 +147,7 @@ class SoftKMeans(Graded, Clusterer):
         certificate: int = 1000,
         final_assignment: str = "auto",
         checkpoint: Any = None,
+        spill: Any = None,
         callbacks: Any = None,
         n_threads: int | None = None,
         random_state: Any = None,
@@ -160,6 +165,7 @@ class SoftKMeans(Graded, Clusterer):
         self.certificate = certificate
         self.final_assignment = final_assignment
         self.checkpoint = checkpoint
+        self.spill = spill
         self.callbacks = callbacks
         self.n_threads = n_threads
         self.random_state = random_state

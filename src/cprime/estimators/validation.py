@@ -1,7 +1,10 @@
 """Checks of arguments, worded as scikit-learn words them; strings become objects here and nowhere below."""
 
+import os
 from collections.abc import Callable
 from numbers import Integral, Real
+from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
@@ -161,7 +164,23 @@ def check_common(estimator: Any) -> None:
         check_integer(estimator.n_neighbors, "n_neighbors", 2)
     check_integer(estimator.certificate, "certificate", 0)
     check_choice(estimator.final_assignment, "final_assignment", ("auto", "exact", "found"))
+    check_spill(estimator.spill)
     resolve_threads(estimator.n_threads)
+
+
+def check_spill(value: Any) -> Path | None:
+    """The folder for what points keep, one in which files can be made; None where none is given."""
+    if value is None:
+        return None
+    if not isinstance(value, str | os.PathLike):
+        raise TypeError(f"spill must be a path or None, got {type(value).__name__}.")
+    folder = Path(value)
+    try:
+        TemporaryFile(dir=folder).close()
+    except OSError as error:
+        text = f"spill={str(value)!r} must be a folder that files can be made in: {error.strerror}."
+        raise ValueError(text) from error
+    return folder
 
 
 def check_decay(value: Any) -> float:

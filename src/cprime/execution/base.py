@@ -6,8 +6,10 @@ may run anywhere, in any order, and twice. What its parts are merged to depends 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -56,6 +58,7 @@ class Data(Protocol):
     columns: list[str] | None
     weighted: bool
     sparse: bool  # whether rows are sparse ones
+    spills: bool  # whether what points keep can live in files of this machine
 
     @property
     def n_weighted(self) -> int:
@@ -113,12 +116,22 @@ class Data(Protocol):
         """What a function makes of every block of rows, as one array of `dtype` (N,) or (N, width)."""
         ...
 
+    def spilled(self, folder: Path) -> AbstractContextManager[None]:
+        """While it lasts, what points keep lives in files of a folder; with it all of that goes.
+
+        Raises
+        ------
+        ValueError
+            If it cannot live there, see `spills`.
+        """
+        ...
+
     def chunks(self) -> Iterator[Chunk]:
         """What the points of each chunk keep: all that a pass needs besides the rows."""
         ...
 
-    def restore(self, chunks: Sequence[Chunk]) -> None:
-        """Puts back what `chunks` has given."""
+    def restore(self, chunks: Iterable[Chunk]) -> None:
+        """Puts back what `chunks` has given; where these raise, all stays as it is."""
         ...
 
     def identity(self) -> dict[str, Any]:

@@ -20,6 +20,17 @@ class Chunk:
     kept: Kept | None = None
     order: NDArray[np.int32] | NDArray[np.int64] | None = None
 
+    @property
+    def arrays(self) -> dict[str, NDArray]:
+        """All of them by name."""
+        kept = {} if self.kept is None else self.kept.arrays
+        return kept if self.order is None else {**kept, "order": self.order}
+
+    @classmethod
+    def of(cls, arrays: dict[str, NDArray]) -> Chunk:
+        """Made of its `arrays`."""
+        return cls(Kept.of(arrays) if "ids" in arrays else None, arrays.get("order"))
+
     def block(
         self, X: Rows, sample_weight: NDArray[np.float64] | None, first: int, n_before: int | None = None
     ) -> Block:

@@ -14,10 +14,10 @@ import shutil
 import tempfile
 import uuid
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import dask
 import numpy as np
@@ -45,6 +45,7 @@ class Distributed:
 
     in_memory = False
     sparse = False
+    spills = False
 
     def __init__(self, X: Any, sample_weight: Any, dtype: Any, client: Any, columns: list[str] | None = None):
         self.client = client
@@ -179,11 +180,18 @@ class Distributed:
             meta=np.empty((0,) if width is None else (0, width), dtype=dtype),
         )
 
+    def spilled(self, folder: Path) -> NoReturn:
+        raise ValueError(
+            f"spill={str(folder)!r} must be None for Dask collections on a cluster: the workers have what their points "
+            "keep."
+        )
+
     def chunks(self) -> Iterator[Chunk]:
         for kept, group in zip(self._kept or [None] * len(self._groups), self._groups, strict=True):
             yield from [Chunk()] * len(group) if kept is None else kept.result().chunks
 
-    def restore(self, chunks: Sequence[Chunk]) -> None:
+    def restore(self, chunks: Iterable[Chunk]) -> None:
+        chunks = list(chunks)
         self._before = self._ordered = None
         if chunks[0].kept is None:
             self._kept = None

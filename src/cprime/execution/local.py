@@ -3,8 +3,9 @@
 Kernels use the threads, so chunks are computed one after the other, while the next one is read.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from cprime._range import MOST, check_largest, check_spread
 from cprime.block import Block
 from cprime.execution.base import Job, P, Taken
 from cprime.execution.chunk import Chunk, by_chunk, taken
+from cprime.execution.spill import Spill
 from cprime.kernels import Dense, Floats, Rows, as_rows
 from cprime.sources import Source, ahead, source_of
 from cprime.statistics import merge
@@ -23,12 +25,14 @@ Prepare = Callable[[Rows, str], Rows]  # rows as the model has them, of rows as 
 
 
 class Local:
-    """The chunks of a source; what points keep is in memory.
+    """The chunks of a source; what points keep is in memory, or `spilled`.
 
     Of an array in memory, and of a file of one chunk, the blocks are kept too, regrouped ones among them. checked:
     whether rows are known to be finite and of a range that can be squared; else each chunk is checked when it is first
     read.
     """
+
+    spills = True
 
     def __init__(self, source: Source, checked: bool = False):
         self.source = source
@@ -45,6 +49,7 @@ class Local:
         self._spread = 0.0  # the greatest difference from the origin in any column, of the rows checked so far
         self._chunks = [Chunk()] * len(self.sizes)
         self._before: list[Chunk] | None = None
+        self._spill: Spill | None = None
         self._blocks: dict[int, Block] = {}
         self._heavy: NDArray[np.int64] | None = None  # points of positive weight in each chunk, once they are asked for
 
@@ -75,7 +80,8 @@ class Local:
         def parts() -> Iterator[P]:
             for block, chunk in zip(self._each_block(job.reads), self._chunks, strict=True):
                 kept, part = job(block, chunk.kept)
-                after.append(Chunk(kept, chunk.order))
+                if job.keeps:
+                    after.append(self._placed(Chunk(kept, chunk.order), chunk))
                 yield part
 
         total = merge(parts())
@@ -93,12 +99,14 @@ class Local:
     def begin(self, keep: bool) -> None:
         if any(chunk.order is not None for chunk in self._chunks):
             self._blocks = {}
-        self._chunks = [chunk.begun(n, keep) for chunk, n in zip(self._chunks, self.sizes, strict=True)]
+        self._chunks = [
+            self._placed(chunk.begun(n, keep), chunk) for chunk, n in zip(self._chunks, self.sizes, strict=True)
+        ]
         self._before = None
 
     def regroup(self, n_components: int) -> None:
         self._blocks = {}
-        self._chunks = [chunk.regrouped(n_components) for chunk in self._chunks]
+        self._chunks = [self._placed(chunk.regrouped(n_components), chunk) for chunk in self._chunks]
 
     def take(self, rows: NDArray[np.int64]) -> Taken:
         weights, kept = np.empty(len(rows)) if self.weighted else None, []
@@ -117,7 +125,7 @@ class Local:
 
     def edit(self, rows: NDArray[np.int64], components: NDArray[np.int32]) -> None:
         for i, mine, inside in by_chunk(self.sizes, rows):
-            self._chunks[i] = self._chunks[i].edited(inside, components[mine])
+            self._chunks[i] = self._placed(self._chunks[i].edited(inside, components[mine]), self._chunks[i])
 
     def labels(self) -> NDArray[np.int32] | None:
         if not self.placed:
@@ -152,13 +160,29 @@ class Local:
             return sparse[0]
         return vstack(sparse, format="csr") if sparse else out
 
+    @contextmanager
+    def spilled(self, folder: Path) -> Iterator[None]:
+        """While it lasts, what points keep lives in files of a folder; with it all of that goes."""
+        try:
+            with Spill(folder) as self._spill:
+                self._chunks = [self._placed(chunk, Chunk()) for chunk in self._chunks]
+                yield
+        finally:
+            self._spill = None
+            self.begin(keep=False)
+
+    def _placed(self, chunk: Chunk, before: Chunk) -> Chunk:
+        """A chunk that comes after another one, where what points keep lives."""
+        return chunk if self._spill is None else self._spill.placed(chunk, before)
+
     def chunks(self) -> Iterator[Chunk]:
         """What the points of each chunk keep: all that a pass needs besides the rows."""
         yield from self._chunks
 
-    def restore(self, chunks: Sequence[Chunk]) -> None:
-        """Puts back what `chunks` has given."""
-        self._blocks, self._before, self._chunks = {}, None, list(chunks)
+    def restore(self, chunks: Iterable[Chunk]) -> None:
+        """Puts back what `chunks` has given; where these raise, all stays as it is."""
+        restored = [self._placed(chunk, Chunk()) for chunk in chunks]
+        self._blocks, self._before, self._chunks = {}, None, restored
 
     def identity(self) -> dict[str, Any]:
         """What tells other data from these, and how another process opens them; see `Source.opened_from`."""

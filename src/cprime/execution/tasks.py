@@ -10,12 +10,12 @@ from dask.sizeof import sizeof
 from numpy.typing import NDArray
 
 from cprime._range import check_largest
-from cprime.block import Block, Kept
+from cprime.block import Block
 from cprime.execution import chunk as chunk_of
 from cprime.execution.base import Job, P
 from cprime.execution.chunk import Chunk
 from cprime.execution.local import Prepare
-from cprime.kernels import Bounds, Dense, Rows, computing
+from cprime.kernels import Dense, Rows, computing
 from cprime.statistics import merge
 
 
@@ -34,9 +34,7 @@ def _(block: Block) -> int:
 
 @sizeof.register(Chunk)
 def _(chunk: Chunk) -> int:
-    kept = chunk.kept
-    arrays = (chunk.order,) if kept is None else (chunk.order, kept.ids, kept.costs, *(kept.bounds or ()))
-    return sum(array.nbytes for array in arrays if array is not None)
+    return sum(array.nbytes for array in chunk.arrays.values())
 
 
 class Mapped:
@@ -166,10 +164,7 @@ def written(held: Held, path: str) -> str:
     """What a group keeps as a file, whole or not at all: a worker may die on the way, and another do it again."""
     arrays: dict[str, Any] = {}
     for i, chunk in enumerate(held.chunks):
-        assert chunk.kept is not None
-        parts = {"ids": chunk.kept.ids, "costs": chunk.kept.costs, "order": chunk.order}
-        parts |= dict(zip(("b0", "b1", "b2", "b3"), chunk.kept.bounds or (), strict=False))
-        arrays |= {f"{i}-{name}": array for name, array in parts.items() if array is not None}
+        arrays |= {f"{i}-{name}": array for name, array in chunk.arrays.items()}
     part = f"{path}.{os.getpid()}"
     with open(part, "wb") as file:
         np.savez(file, **arrays)
@@ -181,7 +176,6 @@ def read(path: str) -> Held:
     chunks = []
     with np.load(path, allow_pickle=False) as arrays:
         for i in range(1 + max(int(name.split("-")[0]) for name in arrays.files)):
-            parts = {name.split("-")[1]: arrays[name] for name in arrays.files if name.startswith(f"{i}-")}
-            bounds = Bounds(*(parts[f"b{j}"] for j in range(4))) if "b0" in parts else None
-            chunks.append(Chunk(Kept(parts["ids"], parts.get("costs"), bounds), parts.get("order")))
+            mine = [name for name in arrays.files if name.startswith(f"{i}-")]
+            chunks.append(Chunk.of({name.split("-")[1]: arrays[name] for name in mine}))
     return Held(chunks)

@@ -1,0 +1,305 @@
+"""What points keep in files of a folder: the bits of a fit in memory, and nothing left behind."""
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from execution_data import SEARCHES, centers_of, clustered, kmeans, mixture, outcome
+from execution_data import random_weights as random_weights_of
+
+from cprime import SoftKMeans
+from cprime.execution import Local, spill
+from cprime.execution.chunk import Chunk
+from cprime.execution.spill import Spill
+from cprime.sources import open_data
+from marks import long_but
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:The fit did not converge"),
+    pytest.mark.filterwarnings("ignore::cprime.SearchQualityWarning"),
+]
+
+N, D, ROWS = 550, 3, 200
+FITS = {
+    **{f"k-means, {name}": lambda search=search, **more: kmeans(search, **more) for name, search in SEARCHES.items()},
+    **{f"mixture, {name}": lambda search=search, **more: mixture(search, **more) for name, search in SEARCHES.items()},
+    "mixture, all kept": lambda **more: mixture(SEARCHES["full"], n_active=None, **more),
+    "soft k-means": lambda **more: SoftKMeans(6, n_active=2, random_state=0, max_iter=6, **more),
+}
+QUICK = ("k-means, full", "k-means, bounded", "k-means, graph", "mixture, full", "mixture, graph")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    found = tmp_path / "spill"
+    found.mkdir()
+    return found
+
+
+@pytest.fixture
+def spilled(monkeypatch):
+    """The bytes of all arrays that have been put into files so far."""
+    counts, array = [], spill._File.array
+
+    def counted(self, shape, dtype):
+        out = array(self, shape, dtype)
+        counts.append(out.nbytes)
+        return out
+
+    monkeypatch.setattr(spill._File, "array", counted)
+    return counts
+
+
+@pytest.fixture
+def undone(monkeypatch):
+    """The passes that have been taken back so far."""
+    passes, rollback = [], Local.rollback
+
+    def counted(self):
+        passes.append(self)
+        rollback(self)
+
+    monkeypatch.setattr(Local, "rollback", counted)
+    return passes
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", long_but(QUICK, FITS))
+def test_the_bits_are_those_of_a_fit_in_memory(name, weighted, folder, spilled):
+    X, weight = clustered(N, D), random_weights_of(N) if weighted else None
+    source = open_data(X, chunk_rows=ROWS)
+    expected = FITS[name]().fit(source, sample_weight=weight)
+    assert not spilled
+    found = FITS[name](spill=folder).fit(source, sample_weight=weight)
+    assert outcome(found) == outcome(expected)
+    assert sum(spilled) >= found.n_iter_ * N * 4 or name == "mixture, all kept"
+    assert not list(folder.iterdir())
+
+
+@pytest.mark.parametrize("n_bytes", [1, 10_000])
+def test_files_of_any_length(n_bytes, folder, monkeypatch):
+    """An array longer than a file has one of its own."""
+    monkeypatch.setattr(spill, "_FILE", n_bytes)
+    source = open_data(clustered(N, D), chunk_rows=ROWS)
+    for name in ("k-means, bounded", "mixture, graph"):
+        assert outcome(FITS[name](spill=folder).fit(source)) == outcome(FITS[name]().fit(source))
+
+
+def test_an_array_in_memory_may_keep_in_files_too(folder, spilled):
+    X = clustered(N, D)
+    for name in ("k-means, graph, regrouped", "k-means, full"):
+        assert outcome(FITS[name](spill=str(folder)).fit(X)) == outcome(FITS[name]().fit(X))
+    assert spilled
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **more: kmeans(SEARCHES["graph"], tol=0, init="random", **more),
+        lambda **more: mixture(SEARCHES["graph"], max_iter=60, tol=1e-9, **more),
+    ],
+    ids=["exchange", "momentum"],
+)
+def test_passes_that_are_taken_back(make, folder, undone):
+    source = open_data(clustered(N if make().get_params().get("init") else 2000, D, seed=9), chunk_rows=ROWS)
+    expected = make().fit(source)
+    assert undone
+    assert outcome(make(spill=folder).fit(source)) == outcome(expected)
+
+
+def test_clusters_that_are_moved_to_far_points(folder):
+    X = clustered(N, D)
+    start = np.concatenate([X[:19], 1e4 + X[:5]])
+    make = lambda **more: kmeans(SEARCHES["full"], init=start, **more)  # noqa: E731
+    source = open_data(X, chunk_rows=ROWS)
+    expected, found = make().fit(source), make(spill=folder).fit(source)
+    assert found.n_relocated_ >= 5
+    assert outcome(found) == outcome(expected)
+
+
+def test_where_blocks_of_the_disk_cannot_be_asked_for(folder, monkeypatch):
+    monkeypatch.delattr(os, "posix_fallocate", raising=False)
+    monkeypatch.setattr(spill, "_ZEROS", bytes(1000))
+    source = open_data(clustered(N, D), chunk_rows=ROWS)
+    assert outcome(FITS["k-means, graph"](spill=folder).fit(source)) == outcome(FITS["k-means, graph"]().fit(source))
+
+
+def test_arrays_that_are_there_are_not_copied_again(folder, spilled):
+    ids, order = np.zeros((9, 1), dtype=np.int32), np.arange(9, dtype=np.int32)
+    with Spill(folder) as files:
+        first = files.placed(Chunk.of({"ids": ids, "order": order}), Chunk())
+        again = files.placed(Chunk.of({"ids": ids, "order": first.order}), first)
+    assert again.order is first.order
+    assert not np.shares_memory(again.kept.ids, first.kept.ids)
+    assert spilled == [36, 36, 36]
+    np.testing.assert_array_equal(again.order, order)  # after the end of `files` as before
+
+
+def test_arrays_without_bytes_need_no_file(folder, spilled):
+    with Spill(folder) as files:
+        assert files.placed(Chunk.of({"ids": np.empty((3, 0), dtype=np.int32)}), Chunk()).kept.ids.shape == (3, 0)
+    assert not spilled
+
+
+def open_files(folder):
+    """Files of a folder that this process has open, also those without a name."""
+    found = [os.readlink(path) for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
+    return [path for path in found if path.startswith(str(folder))]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="open files are read from /proc")
+def test_files_have_no_names_and_go_with_the_fit(folder):
+    seen = []
+    watch = lambda row: seen.append((len(open_files(folder)), len(list(folder.iterdir()))))  # noqa: E731
+    data = open_data(clustered(N, D), chunk_rows=ROWS)
+    kmeans(SEARCHES["bounded"], spill=folder, callbacks=watch).fit(data)
+    assert len(seen) > 3
+    assert all(n_open > 0 == n_names for n_open, n_names in seen)
+    assert not open_files(folder)
+
+
+class Broken(Exception):
+    """What a fit ends with."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="open files are read from /proc")
+def test_nothing_is_left_after_an_error(folder):
+    def broken(row):
+        assert open_files(folder)
+        raise Broken
+
+    estimator = kmeans(SEARCHES["graph"], spill=folder, callbacks=broken)
+    with pytest.raises(Broken) as raised:
+        estimator.fit(open_data(clustered(N, D), chunk_rows=ROWS))
+    assert not open_files(folder)
+    assert not list(folder.iterdir())
+    assert raised.tb is not None  # which has held all that it refers to until here
+
+
+KILLED = """
+import os, signal, sys
+import numpy as np
+from cprime import KMeans, open_data
+
+source = open_data(np.random.default_rng(0).normal(size=(600, 3)), chunk_rows=200)
+KMeans(9, spill=sys.argv[1], callbacks=lambda row: os.kill(os.getpid(), signal.SIGKILL)).fit(source)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="there files have names until they are closed")
+def test_nothing_is_left_after_a_kill(folder):
+    ran = subprocess.run([sys.executable, "-c", KILLED, folder], check=False)
+    assert ran.returncode == -9
+    assert not list(folder.iterdir())
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="there is no other way to have a disk that is full")
+def test_a_full_disk_is_an_error_that_names_the_folder_and_the_bytes(folder, monkeypatch):
+    source, estimator = open_data(clustered(N, D), chunk_rows=ROWS), kmeans(SEARCHES["full"], spill=folder)
+    before = dict(vars(estimator))
+    asked, reserve = [], os.posix_fallocate
+
+    def full(descriptor, begin, n_bytes):
+        asked.append(n_bytes)
+        if len(asked) == 8:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        reserve(descriptor, begin, n_bytes)
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(OSError, match="No space left on device") as raised:
+        estimator.fit(source)
+    assert raised.value.errno == errno.ENOSPC
+    assert f"spill: {asked[-1]:,} bytes for what points keep could not be had in {folder} " in str(raised.value)
+    assert vars(estimator) == before
+    monkeypatch.undo()
+    assert outcome(estimator.fit(source)) == outcome(kmeans(SEARCHES["full"]).fit(source))
+
+
+def test_files_that_can_not_be_made_or_be_so_long_are_an_error(folder):
+    resource = pytest.importorskip("resource", reason="limits as POSIX has them")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            kmeans(SEARCHES["full"], spill=folder).fit(clustered(N, D))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not list(folder.iterdir())
+
+
+# Of a mixture that keeps 8 of 9 components: 64 bytes a point. What is anonymous is neither file cache nor shared.
+MEMORY = """
+import json, sys
+import numpy as np
+from cprime import GaussianMixture, open_data
+
+def anonymous():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("RssAnon"))
+
+N = 300_000
+X = np.random.default_rng(0).standard_normal((N, 2), dtype=np.float32)
+points = open_data(X, chunk_rows=30_000)
+options = dict(n_active=8, covariance_type="spherical", init_params=X[:9], reg_covar=1e-3, tol=0, momentum=False,
+               random_state=0, n_threads=1)
+
+def rise(spill):
+    seen, before = [], anonymous()
+    watch = lambda row: seen.append(anonymous() - before)
+    GaussianMixture(9, **options, max_iter=1, spill=spill, callbacks=watch).fit(points)
+    return max(seen) / N
+
+GaussianMixture(9, **options, max_iter=1).fit(X[:2000])
+sys.stdout.write(json.dumps([rise(sys.argv[1]), rise(None)]))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="anonymous memory is read from /proc")
+def test_what_points_keep_is_no_anonymous_memory(folder):
+    command = [sys.executable, "-W", "ignore", "-c", MEMORY, folder]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    in_files, in_memory = json.loads(ran.stdout)
+    assert in_memory > 60
+    assert in_files < 30
+
+
+@pytest.mark.parametrize(
+    ("name", "single", "double"),
+    [
+        ("k-means, full", 16, 24),
+        ("k-means, graph", 16, 24),
+        ("k-means, graph, regrouped", 20, 28),
+        ("k-means, bounded", 48, 72),
+        ("mixture, full", 48, 72),
+    ],
+)
+def test_the_bytes_a_row_that_the_documentation_says(name, single, double, monkeypatch):
+    most, each = [0.0], Local.each
+
+    def measured(self, job):
+        part = each(self, job)
+        chunks = [*self._chunks, *(self._before or [])]
+        arrays = {id(array): array.nbytes for chunk in chunks for array in chunk.arrays.values()}
+        most.append(sum(arrays.values()) / N)
+        return part
+
+    monkeypatch.setattr(Local, "each", measured)
+    for dtype, expected in ((np.float32, single), (np.float64, double)):
+        most.clear()
+        FITS[name]().fit(open_data(clustered(N, D, dtype), chunk_rows=ROWS))
+        assert max(most) == expected
+
+
+def test_centers_are_those_of_a_source_too(folder, tmp_path):
+    np.save(tmp_path / "X.npy", clustered(N, D, np.float32))
+    fits = [
+        kmeans(SEARCHES["bounded"], spill=where).fit(open_data(tmp_path / "X.npy", chunk_rows=ROWS))
+        for where in (None, folder)
+    ]
+    np.testing.assert_array_equal(*map(centers_of, fits))

@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 COMPILED := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
 .DEFAULT_GOAL := help
-.PHONY: help check demo docs examples pictures test test-all test-clang test-arm cross faults load sanitize sanitize-short test-amx fuzz fuzz-core lint format bench bench-full wheel test-wheel clean
+.PHONY: help check demo docs examples pictures test test-all test-clang test-arm cross faults load attack sanitize sanitize-short test-amx fuzz fuzz-core lint format bench bench-full wheel test-wheel clean
 .DELETE_ON_ERROR:
 
 help:
@@ -24,6 +24,7 @@ help:
 	@echo "make cross   whether the core compiles for other systems: musl, macOS, Windows"
 	@echo "make faults  fits that are killed at random moments, minutes of them (KILLS=50 says how many)"
 	@echo "make fuzz    generated cases and mutated files (CASES=100000 LAWS=500 SEED=1 WORKERS=2 choose); make fuzz-core: the core"
+	@echo "make attack  sizes beyond 32 bits, little memory, kills, damaged files: at most twenty minutes (SEED=1 chooses)"
 	@echo "make load    sixteen threads that fit and predict at once, ten minutes (MINUTES=1 says how many)"
 	@echo "make sanitize  the kernels' contracts under sanitizers, on every instruction set; make sanitize-short: some, in minutes"
 	@echo "make test-amx  the kernels' contracts on AVX-512 and AMX in software, for machines that lack them"
@@ -76,6 +77,9 @@ cross: $(STAMPS)/package $(STAMPS)/dev
 
 load: $(STAMPS)/package $(STAMPS)/dev
 	$(BIN)/python -m reliability load --minutes $(or $(MINUTES),10) --threads 16 $(ARGS)
+
+attack: $(STAMPS)/package $(STAMPS)/dev
+	$(BIN)/python -m reliability attack --seed $(or $(SEED),0) $(ARGS)
 
 faults: $(STAMPS)/package $(STAMPS)/dev
 	CPRIME_KILLS=$(or $(KILLS),50) $(BIN)/python -m pytest -s tests/faults $(ARGS)

@@ -8,6 +8,7 @@ COMMANDS = {
     "surface": "generated cases of every estimator, checked against NumPy",
     "load": "many threads that fit and predict at once, each result compared with that of one alone",
     "sanitize": "contracts of the kernels and fits at once, with the core under sanitizers",
+    "attack": "sizes beyond 32 bits, little memory, kills, damaged and hostile files, in twenty minutes",
     "files": "mutated model files, checkpoints and tables, guided by what they cover",
     "mutants": "the mathematical modules with one thing changed at a time, which tests should notice",
 }

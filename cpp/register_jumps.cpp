@@ -17,13 +17,13 @@ namespace {
 constexpr double AFTER_JUMPS = 1e-2; // falls of J, as shares of it, at which the steps after jumps end
 constexpr double BEFORE_TRIES = 1e-3;
 constexpr int FEW_STEPS = 3, ROUNDS = 10, AROUND = 8;
+constexpr double PATIENCE = 2;      // a try is lost where J is above the one to beat by so many times its last fall
 constexpr double LEAST_RATIO = 0.3; // of what a cut gains to what a centre is worth, for a jump to be tried
 constexpr std::size_t MOST_PIECES = 16, LEAST_PIECE = 2048;
 
 struct Budget {
     int n_tries;      // tries that may fail in a row
     int n_iterations; // of a try
-    double patience;  // a try is lost where J is above the one to beat by so many times its last fall
 };
 
 // Rows, all or some, and where the nearest of some centres is.
@@ -323,7 +323,7 @@ template <class T> class Jumps {
                 steps(FEW_STEPS, AFTER_JUMPS);
                 return true;
             }
-            if (i && some.error - before > budget.patience * (last - some.error))
+            if (i && some.error - before > PATIENCE * (last - some.error))
                 return false;
             last = some.error;
         }
@@ -354,14 +354,14 @@ template <class T> class Jumps {
 
 template <class T>
 double jump(Matrix<T> X, std::optional<Vector<double>> sample_weight, OutTable<T> centers, int n_tries,
-            int n_iterations, double patience, int n_threads) {
+            int n_iterations, int n_threads) {
     const Rows<T> x = rows(X);
     require(centers.shape(1) == X.shape(1) && centers.shape(0) >= 2 && X.shape(1) >= 1, "centers");
     require(!sample_weight || sample_weight->shape(0) == x.n, "sample_weight");
     const KernelCall call;
     Jumps<T> jumps(x, data_or_null(sample_weight), std::vector<T>(centers.data(), centers.data() + centers.size()),
                    n_threads);
-    const double error = jumps.improve({n_tries, n_iterations, patience});
+    const double error = jumps.improve({n_tries, n_iterations});
     std::copy(jumps.centers.begin(), jumps.centers.end(), centers.data());
     return error;
 }

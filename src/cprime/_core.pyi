@@ -102,7 +102,6 @@ def jump(
     centers: _Floats,
     n_tries: int,
     n_iterations: int,
-    patience: float,
     n_threads: int,
     /,
 ) -> float: ...

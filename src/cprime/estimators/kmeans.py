@@ -271,8 +271,7 @@ class KMeans(FittedKMeans, Approximate, Clusterer):
         """How such data are fitted."""
         epsilon = check_real(self.epsilon, "epsilon", 0.0)
         search = resolve_search(self, self.n_clusters, 1, data.n_weighted, data.n_features, data.sparse)
-        C, graph = self.n_clusters, isinstance(search, Graph)
-        exchange = resolve_exchange(self.exchange, self.search, search, C, epsilon, self.metric, self.init, data.sparse)
+        graph, exchange = isinstance(search, Graph), resolve_exchange(self, search, epsilon, data.sparse)
         settings = em.Settings(self.max_iter, self.tol, epsilon, not isinstance(search, Full), self._least_shift)
         return em.Plan(
             1,

@@ -305,22 +305,14 @@ def are_many(n_components: int, n_points: int) -> bool:
     return n_components >= PARTIAL_COMPONENTS and n_components * n_points >= PARTIAL_EVALUATIONS
 
 
-def resolve_exchange(
-    exchange: bool | str,
-    named: Any,
-    search: Search,
-    n_clusters: int,
-    epsilon: float,
-    metric: str,
-    init: Any,
-    sparse: bool,
-) -> bool:
-    """Whether centers jump in a k-means fit; named: the search as it was asked for, search: as it is.
+def resolve_exchange(estimator: Any, search: Search, epsilon: float, sparse: bool) -> bool:
+    """Whether centers jump in a k-means fit by this search, which the estimator's argument means.
 
     A search or a start that is named stays what it is known as, Lloyd's algorithm for one; jumps of sparse rows take
     longer than all else. Exchange steps, which a graph search takes besides, have factors that are those of means; one
     cluster has none.
     """
+    exchange, metric, graph = estimator.exchange, estimator.metric, isinstance(search, Graph)
     if isinstance(exchange, str):
         check_choice(exchange, "exchange", ("auto",))
     elif not isinstance(exchange, bool | np.bool_):
@@ -328,16 +320,15 @@ def resolve_exchange(
     wanted: bool | None = None if isinstance(exchange, str) else bool(exchange)
     if isinstance(search, Graph) and search.exchange is not None:  # as it was said before
         wanted = bool(search.exchange)
-    graph = isinstance(search, Graph)
     possible = epsilon == 0 and (metric == "euclidean" or not graph)
     if wanted and not possible:
         raise ValueError(
             f"exchange=True needs epsilon=0 and metric='euclidean' in a graph search, got {epsilon} and {metric!r}."
         )
-    if n_clusters == 1:
+    if estimator.n_clusters == 1:
         return False
     if wanted is None:
-        nothing_named = all(isinstance(given, str) and given == "auto" for given in (named, init))
+        nothing_named = all(isinstance(given, str) and given == "auto" for given in (estimator.search, estimator.init))
         return possible and (graph or (nothing_named and not sparse))
     return wanted
 

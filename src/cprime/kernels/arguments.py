@@ -41,6 +41,12 @@ class CoreRows(Protocol):
         """A few rows as an array without gaps: (n, D)."""
         ...
 
+    def jump(
+        self, weights: NDArray[np.float64] | None, centers: Floats, n_tries: int, n_iterations: int, n_threads: int
+    ) -> float:
+        """What `jumped` does of these rows: centers are changed in place; J."""
+        ...
+
     def times(self, factors: Floats) -> Self:
         """Every column multiplied by its factor (D,), in the same dtype."""
         ...

@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._threads import resolve_threads
+from cprime._threads import limited, resolve_threads
 from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.measures import Floats
 
 _AFTER_JUMPS, _BEFORE_TRIES = 1e-2, 1e-3  # falls of J, as shares of it, at which steps end
 _FEW_STEPS, _ROUNDS, _AROUND, _LEAST_RATIO = 3, 10, 8, 0.3
+_PATIENCE = 2.0  # a try has failed where J is above the one of before by so many times its last fall
 _TURNS, _BINS, _ITERATIONS = 2, 64, 6  # of the power iteration, of the cut along it, and of 2-means
 
 
@@ -28,44 +29,33 @@ def jumped(
     *,
     n_tries: int = 5,
     n_iterations: int = 30,
-    patience: float = 2.0,
     n_threads: int | None = None,
 ) -> tuple[Floats, float]:
     """Centers (C, D), C ≥ 2, after jumps and a few of Lloyd's steps, and J: Σ w ‖x − μ‖² [data unit²].
 
     n_tries: single jumps that may fail in a row, 0 for sure ones alone    n_iterations: of Lloyd's, around each of them
-    patience: a try has failed where J is above the one of before by so many times its last fall
     """
     centers = check.centers(centers, X).copy()
     if len(centers) < 2:
         raise ValueError(f"centers must be two at least, got {len(centers)}")
     weights, threads = check.weights(sample_weight, len(X)), resolve_threads(n_threads)
-    error = X.kernels.jump(X.core, weights, centers, n_tries, n_iterations, float(patience), threads)
+    error = X.jump(weights, centers, n_tries, n_iterations, threads)
     return centers, error
 
 
-def jumped_by_verbs(
-    X: Any,
-    centers: Floats,
-    sample_weight: Floats | None = None,
-    *,
-    n_tries: int = 5,
-    n_iterations: int = 30,
-    patience: float = 2.0,
-    n_threads: int | None = None,
-) -> tuple[Floats, float]:
-    """The same by other verbs of the rows."""
-    w = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    return _Jumps(X, w).improve(centers, n_tries, n_iterations, patience)
-
-
-def jump_twin(
-    X: Any, w: NDArray | None, centers: Floats, n_tries: int, n_iterations: int, patience: float, n_threads: int
+def core_jump(
+    X: CoreRows, weights: NDArray[np.float64] | None, centers: Floats, n_tries: int, n_iterations: int, n_threads: int
 ) -> float:
-    """Of rows that the twins serve; centers are changed in place."""
-    centers[:], error = jumped_by_verbs(
-        X, centers, w, n_tries=n_tries, n_iterations=n_iterations, patience=patience, n_threads=n_threads
-    )
+    return float(X.kernels.jump(X.core, weights, centers, n_tries, n_iterations, n_threads))
+
+
+def jump_by_verbs(
+    X: Any, weights: NDArray[np.float64] | None, centers: Floats, n_tries: int, n_iterations: int, n_threads: int
+) -> float:
+    """The same by other verbs of the rows."""
+    with limited(n_threads):
+        jumps = _Jumps(X, np.ones(len(X)) if weights is None else weights)
+        centers[:], error = jumps.improve(centers, n_tries, n_iterations)
     return error
 
 
@@ -100,7 +90,7 @@ class _Jumps:
     def __init__(self, X: Any, w: NDArray[np.float64]):
         self.X, self.w = X, w
 
-    def improve(self, centers: Floats, n_tries: int, n_iterations: int, patience: float) -> tuple[Floats, float]:
+    def improve(self, centers: Floats, n_tries: int, n_iterations: int) -> tuple[Floats, float]:
         centers, state = self.steps(centers, self.assigned(centers), _FEW_STEPS, _AFTER_JUMPS)
         for _ in range(_ROUNDS):
             moved = self.sure_round(centers, state)
@@ -116,7 +106,7 @@ class _Jumps:
             jump = _promising(cut, failed)
             if jump is None:
                 break
-            moved = self.tried(centers, state, cut, jump, n_iterations, patience)
+            moved = self.tried(centers, state, cut, jump, n_iterations)
             if moved is None:
                 failed[jump] = cut.halves[list(jump)].tobytes()
                 failures += 1
@@ -216,7 +206,7 @@ class _Jumps:
         return new if any_ else None
 
     def tried(
-        self, centers: Floats, state: _State, cut: _Prospects, jump: tuple[int, int], n_iterations: int, patience: float
+        self, centers: Floats, state: _State, cut: _Prospects, jump: tuple[int, int], n_iterations: int
     ) -> Floats | None:
         """Centers after a jump, where J falls once those around have followed."""
         around = list(dict.fromkeys([*jump, *cut.near[jump[0], :_AROUND], *cut.near[jump[1], :_AROUND]]))
@@ -230,7 +220,7 @@ class _Jumps:
                 new = centers.copy()
                 new[around] = local
                 return new
-            if i and found.error - before > patience * (last - found.error):
+            if i and found.error - before > _PATIENCE * (last - found.error):
                 return None
             local, last = found.recentred(local), found.error
         return None

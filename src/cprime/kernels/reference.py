@@ -16,7 +16,7 @@ from cprime.kernels.among import among_twin
 from cprime.kernels.bounds import nearest_bounded_twin
 from cprime.kernels.distances import distances_twin, extent_twin, products_twin
 from cprime.kernels.exact import expect_all_twin, log_sum_exp_twin, posterior_twin, respond_twin
-from cprime.kernels.jumps import jump_twin
+from cprime.kernels.jumps import jump_by_verbs
 from cprime.kernels.line import cut_line_twin
 from cprime.kernels.nearest import nearest_twin
 from cprime.kernels.order import changed_twin, gather_twin, grouped_order_twin
@@ -39,7 +39,7 @@ TWINS = SimpleNamespace(
     extent=extent_twin,
     gather=gather_twin,
     grouped_order=grouped_order_twin,
-    jump=lambda X, *rest: jump_twin(Reference(X), *rest),
+    jump=lambda X, *rest: jump_by_verbs(Reference(X), *rest),
     keep=keep_twin,
     log_sum_exp=log_sum_exp_twin,
     means=means_twin,

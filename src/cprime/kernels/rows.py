@@ -17,7 +17,7 @@ from cprime.kernels.bounds import Bounds, Moves, nearest_bounded
 from cprime.kernels.compiled import _core
 from cprime.kernels.distances import distances, extent, products
 from cprime.kernels.exact import Expectation, Responses, expect_all, log_sum_exp, respond, responsibilities
-from cprime.kernels.jumps import jumped
+from cprime.kernels.jumps import core_jump, jumped
 from cprime.kernels.measures import Floats, Gaussians, Measure
 from cprime.kernels.nearest import nearest
 from cprime.kernels.order import gather
@@ -158,7 +158,6 @@ class Rows(CoreRows, Protocol):
         *,
         n_tries: int = 5,
         n_iterations: int = 30,
-        patience: float = 2.0,
         n_threads: int | None = None,
     ) -> tuple[Floats, float]: ...
     def expect_all(
@@ -198,6 +197,7 @@ class CoreTable:
     moments = moments
     along = along
     spread_out = spread_out
+    jump = core_jump
     jumped = jumped
     expect_all = expect_all
     log_sum_exp = log_sum_exp

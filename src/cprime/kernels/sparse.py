@@ -17,7 +17,7 @@ from cprime.kernels import arguments as check
 from cprime.kernels.bounds import nearest_bounded_by_tables
 from cprime.kernels.compiled import _core
 from cprime.kernels.exact import posterior
-from cprime.kernels.jumps import jumped_by_verbs
+from cprime.kernels.jumps import jump_by_verbs
 from cprime.kernels.measures import Floats
 from cprime.kernels.offers import OfferedCells
 from cprime.kernels.rows import CoreTable, Dense
@@ -175,7 +175,7 @@ class SparseRows(CoreTable):
         return largest, max(spread, float(np.abs(origin[zeros]).max(initial=0)))
 
     nearest_bounded = nearest_bounded_by_tables
-    jumped = jumped_by_verbs
+    jump = jump_by_verbs
 
     def log_sum_exp(self, centers: Floats, variance: float, *, n_threads: int | None = None) -> NDArray[np.float64]:
         centers = check.centers(centers, self)

@@ -155,9 +155,10 @@ def start(kind: Any, X: NDArray, C: int, seed: int) -> Any:
     """Centers (C, D) for an argument that begins with @; else the argument itself."""
     if kind == "@function":
         return first_rows
-    rows = np.random.default_rng([seed, C, 3]).integers(len(X), size=C)
+    rng = np.random.default_rng([seed, C, 3])
+    rows = rng.permutation(len(X))[:C] if kind == "@different rows" else rng.integers(len(X), size=C)
     X = X.real if X.dtype.kind == "c" else X
-    if kind == "@rows":
+    if kind in ("@rows", "@different rows"):
         return X[rows].astype(np.float64) if X.dtype == object else X[rows].copy()
     if kind == "@far":
         out = np.nan_to_num(X[rows].astype(np.float64), posinf=0.0, neginf=0.0)

@@ -81,9 +81,9 @@ def _params(draw: Draw, estimator: str, C: int, layout: str, law: str) -> dict[s
         params |= _searched(draw, estimator, C)
     if estimator in STARTS:
         some = ANY_SOURCE[:2] if estimator == "GaussianMixture" else ANY_SOURCE
-        whole = layout == "C" and law != "chunks"
-        params[STARTS[estimator]] = draw.choice((*some, "@rows", *(("k-means++", "afk-mc2") if whole else ())))
-    if params.get("init_params") == "@rows":
+        whole = layout == "C" and law != "chunks"  # and rows are different, since equal components tie
+        params[STARTS[estimator]] = draw.choice((*some, "@different rows", *(("k-means++", "afk-mc2") * whole)))
+    if params.get("init_params") == "@different rows":
         params["means_init"] = params.pop("init_params")
     if estimator == "KMeans":
         if rarely(draw, 15):

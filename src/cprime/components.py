@@ -13,6 +13,7 @@ from cprime.kernels import Dense, Evidence, Floats, Found, Gaussians, Measure, R
 from cprime.neighbors import exact_lists, least_lists, refined_lists
 
 _CLOSED_FORM = 32768  # most components whose lists come from all C² values
+_SQUARED_SUMS = 2.0**480  # numbers of which float64 holds many squares
 _VALUES = 2**20  # costs at a time
 
 Ids = NDArray[np.int32]
@@ -254,7 +255,11 @@ class GaussianCosts(_Measured):
             return refined_lists(self.centers, previous, n_neighbors)
         means = self.centers.astype(np.float64)
         means -= means.mean(axis=0)
-        factors = self.gaussians.factors.astype(np.float64)
+        factors, offsets = self.gaussians.factors.astype(np.float64), self.gaussians.offsets
+        reach = np.abs(factors).max() * max(np.abs(means).max(), np.abs(self.covariances).max() ** 0.5)
+        if reach > _SQUARED_SUMS:  # all costs shrink by one power of two, and their order remains
+            shrink = 2.0 ** -np.ceil(np.log2(reach / _SQUARED_SUMS))
+            factors, offsets = factors * shrink, offsets * shrink**2
         if factors.ndim == 3:
             precisions = np.matmul(factors.transpose(0, 2, 1), factors)
             moments = self.covariances + means[:, :, np.newaxis] * means[:, np.newaxis]
@@ -263,7 +268,7 @@ class GaussianCosts(_Measured):
             precisions = np.square(factors)
             moments = self.covariances + np.square(means)
             pulls = precisions * means
-        constants = self.gaussians.offsets + (pulls * means).sum(axis=1)
+        constants = offsets + (pulls * means).sum(axis=1)
         left = np.column_stack([moments.reshape(C, -1), means, np.ones(C)])
         right = np.column_stack([precisions.reshape(C, -1), -2 * pulls, constants])
         return least_lists(lambda begin, end: Dense(left[begin:end]).products(right), C, n_neighbors)

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import cprime as package
+from cprime import KMeans
 from cprime.callbacks import ProgressBar
 from cprime.checkpoints import folder as states
+from cprime.checkpoints.folder import HEAD, MODEL
 from cprime.storage import read_header
 from marks import long_but
 
@@ -96,12 +98,25 @@ def test_a_killed_fit_goes_on_to_the_same_bits(name, cprime, write, points, tmp_
     assert figures["quantization_error"] > 0
     assert figures["start"] == 1
 
-    outcome = cprime("resume", folder, "-o", tmp_path / "m.safetensors", "--json", "--threads", 1)
-    assert outcome.json["n_iter"] == 8
+    outcome = cprime("resume", folder, "-o", tmp_path / "m.safetensors", "--json", "--threads", 1, "--spill", tmp_path)
+    assert "600 rows of 2 columns, read in one chunk of 4.7 KiB" in outcome.err
+    assert (outcome.json["n_iter"], outcome.json["n_chunks"], outcome.json["chunk_bytes"]) == (8, 1, 4800)
     assert_same(tmp_path / "m.safetensors", tmp_path / "undisturbed.safetensors")
     assert cprime("info", folder, "--json").json["ended"] is True
     assert cprime("resume", folder, "-o", tmp_path / "again.safetensors", "-q").code == 0
     assert_same(tmp_path / "again.safetensors", tmp_path / "undisturbed.safetensors")
+
+
+def test_states_that_cannot_be_read_are_said_and_no_iterations_are_claimed(cprime, write, points, tmp_path):
+    folder = tmp_path / "checkpoint"
+    KMeans(30, init="random", max_iter=2, tol=0, checkpoint=folder, random_state=0).fit(points)
+    (folder / MODEL).unlink()
+    state = folder / "state-00000001"
+    state.mkdir(exist_ok=True)
+    (state / HEAD).write_bytes(b"damaged")
+    outcome = cprime("info", folder, "--json")
+    assert [outcome.json[name] for name in ("ended", "n_states", "start", "n_iter")] == [False, 1, None, None]
+    assert "none of the states" in outcome.err
 
 
 @pytest.mark.parametrize(
@@ -133,7 +148,7 @@ def test_ctrl_c_says_how_to_go_on(cprime, write, points, tmp_path):
     options = (*FITS["k-means"], "-q", "-o", output)
     line = interrupted("fit", source, *options, "--checkpoint", folder)
     assert line == f"interrupted: cprime resume '{folder}' -o {output} goes on with it\n"
-    line = interrupted("resume", folder, "-o", output)
+    line = interrupted("resume", folder, "-o", output, "-q")
     assert line == f"interrupted: cprime resume '{folder}' -o {output} goes on with it\n"
     assert cprime("resume", folder, "-o", output, "-q").code == 0
     assert interrupted("fit", source, *options) == "interrupted\n"

@@ -8,6 +8,7 @@ from scipy.stats import multivariate_normal
 from cprime import components as module
 from cprime.components import Centers
 from cprime.kernels import as_rows
+from cprime.model import Diag, Full, Spherical
 
 
 def of(name, free=True):
@@ -19,6 +20,7 @@ def lists_of(ids):
     return np.array(ids, dtype=np.int32)
 
 
+UNITS = (2.0**-900, 2.0**-1000)
 LISTS = lists_of([[1, 2], [0, 3], [3, -1], [2, 0]])
 WINNERS = np.arange(50, dtype=np.int32) % C
 CASES = {"centers": None, "diag": "diag", "full": "full"}
@@ -121,6 +123,14 @@ def test_lists_of_gaussians_are_by_mean_costs_of_what_a_component_generates(name
         means[c] = -2 * truth.joint(X).mean(axis=0)
     expected = np.array([[b for b in np.argsort(row) if b != c] for c, row in enumerate(means)])
     np.testing.assert_array_equal(truth.model.components().lists(C), expected)
+
+
+@pytest.mark.parametrize("family", [Spherical, Diag, Full])
+def test_lists_are_those_of_larger_variances_where_mean_costs_leave_float64(family):
+    """Of variances near 2⁻¹⁰⁰⁰ and means 2¹⁵ apart mean costs are beyond 2¹⁰²⁴; their order is that of larger ones."""
+    variances = {Spherical: np.array([0.5, 1.0, 2.0, 0.8]), Diag: matrices()[:, 0] ** 2 + 0.1, Full: matrices()}[family]
+    lists = [family(2.0**15 * CENTERS, variances * unit, weights=SHARES).components().lists(C) for unit in UNITS]
+    np.testing.assert_array_equal(*lists)
 
 
 def test_lists_of_very_many_gaussians_are_by_the_distances_of_their_means(monkeypatch):

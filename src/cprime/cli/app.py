@@ -88,14 +88,17 @@ def fit(
 @argument("folder", metavar="DIR", type=PATH, explained="The folder of `cprime fit --checkpoint DIR`.")
 @opt.threads
 @opt.output_of_checkpoint
+@opt.spill
 @opt.as_json
 @opt.quiet
 @one_line_errors
-def resume(folder: Path, output: Path | None, threads: int | None, as_json: bool, quiet: bool) -> None:
+def resume(
+    folder: Path, output: Path | None, threads: int | None, spill: Path | None, as_json: bool, quiet: bool
+) -> None:
     """Go on with a fit that has died or was interrupted, to the same model."""
     from cprime.cli.resume import resume as run
 
-    run(folder, output, threads, as_json=as_json, quiet=quiet)
+    run(folder, output, threads, spill, as_json=as_json, quiet=quiet)
 
 
 @app.command()

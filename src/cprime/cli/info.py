@@ -4,6 +4,7 @@ from pathlib import Path
 
 from cprime import checkpoints, load
 from cprime.cli.chunks import chunk_figures
+from cprime.cli.errors import say
 from cprime.cli.files import STDIN, Request, opened
 from cprime.cli.outputs import print_json
 from cprime.cli.summary import MODEL_NAMES, print_summary, summary
@@ -70,6 +71,9 @@ def _of_checkpoint(path: Path) -> dict[str, object]:
     params = {name.removeprefix("parameter "): v for name, v in description.items() if name.startswith("parameter ")}
     n_states, runs = checkpoints.standing(path)
     fit = None if runs is None else runs.fit or runs.best
+    unreadable = n_states > 0 and runs is None
+    if unreadable:
+        say("warning", f"none of the states of {path} can be read, so how far its fit had come is not known")
     return {
         "model": MODEL_NAMES.get(description["estimator"], description["estimator"]),
         "n_components": params.get("n_clusters", params.get("n_components")),
@@ -78,8 +82,8 @@ def _of_checkpoint(path: Path) -> dict[str, object]:
         "ended": False,
         "n_states": n_states,
         "resumes_to": description["output"],
-        "start": 1 if runs is None else min(runs.run + 1, params["n_init"]),
-        "n_iter": 0 if fit is None else len(fit.rows),
+        "start": None if unreadable else 1 if runs is None else min(runs.run + 1, params["n_init"]),
+        "n_iter": None if unreadable else 0 if fit is None else len(fit.rows),
         "quantization_error": None if fit is None else fit.error,
         "free_energy": None if fit is None else fit.bound,
     }

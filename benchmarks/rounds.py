@@ -1,16 +1,17 @@
 """Interleaved repetitions: machines are noisy, so competitors take turns, and are compared round by round."""
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import blas
 from benchmarks.data import random_start
-from benchmarks.peers import PEERS, Settings, shown
+from benchmarks.peers import PEERS, Fitted, Settings, shown
 from benchmarks.quality import judge
 from benchmarks.records import Record
 from benchmarks.worker import FitFailed, Outcome, Worker
@@ -55,12 +56,13 @@ def repeat(
     n_threads: int,
     limit: float,
     scored: NDArray | None = None,
+    further: Callable[[Fitted], dict[str, Any]] = lambda _: {},
 ) -> list[Record]:
     """Every run once a round, round r with seed r and the same start for all; one record a run.
 
     A run that fails or takes longer than `limit` seconds is left out from then on, and with it those of the same peer
     that come later, which are costlier.
-    scored: rows that a result is judged by, all of X by default
+    scored: rows that a result is judged by, all of X by default    further: what else is to be told of a result
     """
     records: list[Record] = [
         {
@@ -89,19 +91,20 @@ def repeat(
                     record["left_out"] = str(error)
                     ended[name] = f"{shown(settings)}: {error}"
                     continue
-                _add(record, outcome, judge(X if scored is None else scored, C, outcome.fitted))
+                value = judge(X if scored is None else scored, C, outcome.fitted)
+                _add(record, outcome, value, further(outcome.fitted))
                 print(f"  {seed + 1}/{repetitions} {name} ({shown(settings)}): {outcome.seconds:.3g} s", flush=True)
     return records
 
 
-def _add(record: Record, outcome: Outcome, value: float) -> None:
+def _add(record: Record, outcome: Outcome, value: float, further: dict[str, Any]) -> None:
     fitted = outcome.fitted
     record["seconds"].append(outcome.seconds)
     record["value"].append(value)
     record["reported"].append(fitted.objective)
     record["n_iter"].append(fitted.n_iter)
     record["memory"].append(outcome.memory)
-    record["extra"].append(fitted.extra)
+    record["extra"].append({**fitted.extra, **further})
 
 
 def label(record: Record) -> str:

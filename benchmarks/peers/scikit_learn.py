@@ -8,12 +8,12 @@ import numpy as np
 from benchmarks.peers.base import GIVEN, OWN, Fitted, Peer, Settings, Task, precisions
 
 
-def kmeans(task: Task, algorithm: str, init: str | None = None, **settings: Any) -> Fitted:
+def kmeans(task: Task, algorithm: str, init: str | None = None, n_init: int = 1, **settings: Any) -> Fitted:
     from sklearn.cluster import KMeans
 
     start = task.start if init is None else init
-    model = KMeans(task.n_clusters, init=start, n_init=1, algorithm=algorithm, random_state=task.seed, **settings)
-    model.fit(task.X)
+    given: Settings = {"algorithm": algorithm, "random_state": task.seed}
+    model = KMeans(task.n_clusters, init=start, n_init=n_init, **given, **settings).fit(task.X)
     return Fitted(model.cluster_centers_, model.n_iter_, float(model.inertia_))
 
 

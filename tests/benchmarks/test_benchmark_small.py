@@ -1,0 +1,47 @@
+"""The measures of few clusters: optima that are known, and small fits beside scikit-learn's."""
+
+import json
+
+import numpy as np
+import pytest
+from benchmarks.__main__ import main
+from benchmarks.groups import GROUPS
+from benchmarks.measures.optima import misplaced
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_groups_are_drawn_about_their_centers(name):
+    groups, again = (GROUPS[name](np.random.default_rng(3)) for _ in range(2))
+    np.testing.assert_array_equal(groups.X, again.X)
+    if groups.centers is None:
+        return
+    assert groups.centers.shape == (groups.n_clusters, groups.X.shape[1])
+    squares = np.square(groups.X[::5, np.newaxis] - groups.centers).sum(axis=2)
+    assert set(squares.argmin(axis=1)) == set(range(groups.n_clusters))
+
+
+def test_misplaced_centers_are_those_without_a_partner():
+    reference = np.array([[0.0], [1.0], [10.0], [11.0]])
+    assert misplaced(reference[::-1] + 0.1, reference) == 0
+    assert misplaced(np.array([[0.0], [1.0], [10.4], [10.6]]), reference) == 0
+    assert misplaced(np.array([[0.0], [0.1], [0.9], [10.5]]), reference) == 1
+    assert misplaced(np.array([[0.0], [0.1], [0.2], [0.3]]), reference) == 3
+
+
+def test_small_fits_are_timed_beside_the_peer(tmp_path, capsys):
+    output = tmp_path / "results.jsonl"
+    main(["small", "--only", "iris cprime.KMeans", "--repetitions", "2", "--output", str(output)])
+    (record,) = [json.loads(line) for line in output.read_text().splitlines()[1:]]
+    ratio = np.median(np.divide(record["seconds"], record["peer_seconds"]))
+    assert f"| {ratio:.2f} |" in capsys.readouterr().out
+
+
+@pytest.mark.long
+def test_the_optimum_is_where_the_drawn_centers_lead(tmp_path, capsys):
+    output = tmp_path / "results.jsonl"
+    main(["optima", "--data", "unbalanced", "--peers", "cprime", "--repetitions", "2", "--output", str(output)])
+    jumps, lloyd = [json.loads(line) for line in output.read_text().splitlines()[1:]]
+    assert max(jumps["value"]) <= jumps["best"] * 1.0001
+    assert [extra["misplaced"] for extra in jumps["extra"]] == [0, 0]
+    assert min(lloyd["value"]) >= jumps["best"] == lloyd["best"]
+    assert "| cprime (default) | 2 | 0.0000 |" in capsys.readouterr().out

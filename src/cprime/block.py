@@ -6,13 +6,14 @@ Both are values: a pass over the data makes new ones. Knows nothing of models an
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cprime._random import Key, Purpose
 from cprime._storable import storable
+from cprime._values import replace
 from cprime.kernels import Bounds, Floats, Rows
 
 _WITHOUT_WEIGHT = 2**32  # beyond the columns of any draw

@@ -8,13 +8,14 @@ by ‖μ₊ − μ₋‖² / (1/W₊ + 1/W₋). Both are known before anything i
 import logging
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cprime._random import Key, Purpose
+from cprime._values import replace
 from cprime.block import Block, Kept
 from cprime.execution import Data
 from cprime.kernels import Floats

@@ -5,7 +5,7 @@
 
 import logging
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cprime._random import Key
 from cprime._storable import storable
+from cprime._values import replace
 from cprime.block import Block, Kept
 from cprime.components import Components, Reweighted
 from cprime.em.expectation import Totals, moved, tally_of

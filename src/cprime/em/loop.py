@@ -8,7 +8,7 @@ a point looks at the search's, where the points lie the data's.
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from cprime._random import Key
 from cprime._storable import storable
+from cprime._values import replace
 from cprime.block import Kept
 from cprime.em.expectation import HardMoments, NearestStart, Visit
 from cprime.em.stages import Accept, End, Final, Stage, Undo, Warmup

@@ -2,11 +2,12 @@
 
 import logging
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from cprime._random import Key
 from cprime._storable import storable
+from cprime._values import replace
 from cprime.block import Kept
 from cprime.components import Components
 from cprime.em.assignment import Drawn, assignment_of

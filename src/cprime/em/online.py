@@ -5,13 +5,14 @@ included, and 1/2 < κ <= 1. With κ = 1 all points count alike: running means (
 of one point); with less, what was long ago is forgotten.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cprime._random import Key
+from cprime._values import replace
 from cprime.block import Block, Kept
 from cprime.em.expectation import Totals
 from cprime.em.mixture import EM

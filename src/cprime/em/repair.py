@@ -1,12 +1,13 @@
 """Empty clusters of a k-means: each is put on a point of its own, the farthest from their winners first."""
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._values import replace
 from cprime.block import Block, Kept
 from cprime.execution import Data
 from cprime.kernels import Floats

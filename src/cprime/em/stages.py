@@ -6,12 +6,13 @@ before a `Final` pass, which sees the parameters that are returned.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 from cprime._random import Key
 from cprime._storable import storable
+from cprime._values import replace
 from cprime.block import Kept
 from cprime.components import Components
 from cprime.em.expectation import Totals

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from cprime import __version__, checkpoints, em
 from cprime._random import Key, Purpose
+from cprime._values import replace
 from cprime.block import Block, Kept
 from cprime.checkpoints import Checkpoint, Runs
 from cprime.estimators.opening import opened

@@ -1,6 +1,5 @@
 """Gaussian mixtures: each point keeps its C′ best components, from k-means (C′ = 1) to exact EM (C′ = C)."""
 
-from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import Any, Self
@@ -11,6 +10,7 @@ from sklearn.utils import check_random_state
 
 from cprime import checkpoints, em, storage
 from cprime._random import Key
+from cprime._values import replace
 from cprime.estimators.fitted_mixture import FittedMixture
 from cprime.estimators.kmeans import KMeans
 from cprime.estimators.mixture_parameters import Given, check_means_init, check_weights_init

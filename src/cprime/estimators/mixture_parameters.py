@@ -1,7 +1,7 @@
 """Where the fit of a mixture starts: arguments, and parameters of which some are given."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from cprime import em
 from cprime._range import check_largest
+from cprime._values import replace
 from cprime.execution import Data
 from cprime.kernels import Dense
 from cprime.seeding.given import copied

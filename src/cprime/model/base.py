@@ -7,13 +7,14 @@ above asks for these members only.
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cprime._storable import storable
+from cprime._values import replace
 from cprime.block import Block, Kept
 from cprime.components import Components
 from cprime.kernels import Floats, Gaussians, Responses, Rows, posterior

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._values import replace
 from cprime.block import Block, Kept
 from cprime.components import GaussianCosts
 from cprime.kernels import Floats, Gaussians, Responses, Rows

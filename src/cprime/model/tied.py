@@ -6,13 +6,14 @@ and every search for squared distances serves.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._values import replace
 from cprime.block import Block, Kept
 from cprime.kernels import Dense, Floats, Responses, Rows
 from cprime.model.base import (

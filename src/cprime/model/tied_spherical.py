@@ -7,7 +7,7 @@ With equal weights and C′ = 1 it is k-means (Prop. 2).
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_scalar
 
+from cprime._values import replace
 from cprime.block import Block, Kept
 from cprime.kernels import Floats, Responses, Rows, means
 from cprime.model.base import (
@@ -128,7 +129,8 @@ class TiedSpherical(Embedded):
 
     def with_variance(self, mean_square: float) -> Self:
         """The same centres with σ² = mean_square / D, `mean_square` being a mean of squared distances (14)."""
-        return replace(self, variance=max(float(mean_square) / self.n_features, self.variance_floor))
+        variance = max(float(mean_square) / self.n_features, self.variance_floor)
+        return self if variance == self.variance else replace(self, variance=variance)
 
     def maximise(self, moments: SphericalMoments, prior: Scatter | None = None) -> Self:
         """M-step (6): μ_c = S_c / N_c, σ² = 1/(DW) Σ_nc w_n q_nc ‖x_n − μ_c^new‖²; a component without points stays."""

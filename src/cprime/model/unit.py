@@ -4,13 +4,14 @@ Between unit vectors ‖x − μ‖² = 2 − 2 cos(x, μ), so every search for 
 cosine; only the M-step differs: the center that lowers J most is the mean, scaled to length 1.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cprime._storable import storable
+from cprime._values import replace
 from cprime.kernels import Rows
 from cprime.model.base import Scatter
 from cprime.model.tied_spherical import TiedSpherical

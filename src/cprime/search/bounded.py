@@ -7,7 +7,7 @@ what `Full` finds, bit for bit. Of Gaussians whose costs are no distances betwee
 nothing can be remembered: it then looks at all, as `Full` does.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from cprime._random import Key
 from cprime._storable import storable
+from cprime._values import replace
 from cprime.block import Block, Kept
 from cprime.components import Components
 from cprime.kernels import Bounds, Dense, Floats, Moves, Rows

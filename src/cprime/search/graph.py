@@ -10,7 +10,7 @@ exactly, and double the lists where these find too few of the best components.
 
 import logging
 import warnings
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from cprime._random import Key, Purpose
 from cprime._storable import storable
+from cprime._values import replace
 from cprime.block import Block, Kept
 from cprime.components import Components
 from cprime.kernels import Rows, changed

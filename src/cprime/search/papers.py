@@ -6,7 +6,7 @@ the mean of ‖x_n − μ_c̃‖ over the n ∈ I_c that have looked at c̃ (8),
 c itself first. For Gaussians of their own covariances the mean is that of the costs, −2 log p(c̃, x_n).
 """
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 
 from cprime._random import Key, Purpose
 from cprime._storable import storable
+from cprime._values import replace
 from cprime.block import Block, Kept
 from cprime.components import Components
 from cprime.kernels import Evidence, Rows

@@ -5,10 +5,14 @@ comes first, and however often one is computed (Salmon et al. 2011, Philox).
 """
 
 from enum import IntEnum
-from typing import NamedTuple
+from functools import lru_cache
+from numbers import Integral
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random.bit_generator import ISeedSequence
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 
 from cprime._storable import storable
 
@@ -49,8 +53,29 @@ class Key(NamedTuple):
 
     def random_state(self, purpose: Purpose) -> np.random.RandomState:
         """The same for what takes NumPy's older generator, as functions of scikit-learn do."""
-        return np.random.RandomState(self._philox(purpose).random_raw(8).astype(np.uint32))
+        generator = np.random.RandomState(np.random.MT19937(_Zeros()))  # type: ignore[arg-type]
+        generator.seed(self._philox(purpose).random_raw(8).astype(np.uint32))
+        return generator
 
     def _philox(self, purpose: Purpose, begin: int = 0, column: int = 0) -> np.random.Philox:
         counter = np.array([begin, column, self.iteration, self.run], dtype=np.uint64)
         return np.random.Philox(counter=counter, key=np.array([self.seed, purpose], dtype=np.uint64))
+
+
+class _Zeros(ISeedSequence):
+    """What a generator is made with that is seeded afterwards: it asks the system for none, which takes longest."""
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> NDArray:
+        return np.zeros(n_words, dtype)
+
+
+def seed_of(random_state: Any) -> int:
+    """The seed of a fit: the first number of the generator that `random_state` means, in scikit-learn's sense."""
+    if isinstance(random_state, Integral) and not isinstance(random_state, bool):
+        return _first_of(int(random_state))
+    return int(check_random_state(random_state).randint(2**31))
+
+
+@lru_cache(maxsize=1024)
+def _first_of(number: int) -> int:
+    return int(check_random_state(number).randint(2**31))

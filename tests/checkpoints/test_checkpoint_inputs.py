@@ -7,6 +7,7 @@ from checkpoint_data import Died, assert_same, clustered, died, dying, weights_o
 
 import cprime
 from cprime import GaussianMixture, KMeans, open_data
+from cprime._random import seed_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 FORMS = ("array", "float32", "path of .npy", "folder of parquet", "source", "source in chunks", "file in chunks")
@@ -118,20 +119,14 @@ def test_a_file_that_has_changed_is_refused(tmp_path):
 def test_without_a_seed_the_drawn_one_is_kept(passes, tmp_path, monkeypatch):
     X, seeds = clustered(), []
 
-    class Seen(np.random.RandomState):
-        def randint(self, *args):
-            seeds.append(super().randint(*args))
-            return seeds[-1]
+    def drawn(random_state):
+        seeds.append(seed_of(random_state))
+        return seeds[-1]
 
-    monkeypatch.setattr("cprime.estimators.kmeans.check_random_state", lambda seed: Seen())
+    monkeypatch.setattr("cprime.estimators.base.seed_of", drawn)
     assert died(KMeans(6, exchange=False, init="random", tol=0, checkpoint=tmp_path / "folder"), passes, X)
     found = cprime.resume(tmp_path / "folder")
-    monkeypatch.setattr("cprime.estimators.kmeans.check_random_state", lambda seed: type("", (), {"randint": fixed})())
-
-    def fixed(self, *args):
-        return seeds[0]
-
-    monkeypatch.setattr("cprime.estimators.kmeans.check_random_state", lambda seed: type("", (), {"randint": fixed})())
+    monkeypatch.setattr("cprime.estimators.base.seed_of", lambda random_state: seeds[0])
     assert len(set(seeds)) == 2
     assert_same(found, KMeans(6, exchange=False, init="random", tol=0).fit(X))
 

@@ -4,9 +4,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
-from cprime._random import Key, Purpose
+from cprime._random import Key, Purpose, seed_of
 from cprime.block import Kept
 from cprime.estimators.validation import check_integer
 from cprime.execution import Data
@@ -78,7 +77,7 @@ class Approximate:
         """
         check_integer(n_points, "n_points", 1)
         data: Data = self._opened(X)
-        key = Key(int(check_random_state(self.random_state).randint(2**31)))
+        key = Key(seed_of(self.random_state))
         rows = key.generator(Purpose.CERTIFICATE).choice(data.n_points, min(n_points, data.n_points), replace=False)
         with computing(self.n_threads):
             model = self._parameters()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime import __version__, checkpoints, em
-from cprime._random import Key, Purpose
+from cprime._random import Key, Purpose, seed_of
 from cprime._values import replace
 from cprime.block import Block, Kept
 from cprime.checkpoints import Checkpoint, Runs
@@ -176,6 +176,28 @@ class Clusterer(CallbackSupportMixin, Stored):
         view._set_run(replace(fit, model=fit.standing), plan.n_kept)
         return view
 
+    def _plan(self, data: Data) -> em.Plan:
+        """How such data are fitted."""
+        raise NotImplementedError
+
+    def _first(self, data: Data) -> tuple[Any, FirstModel]:
+        """Where the centers start, and what makes the starting parameters of them."""
+        raise NotImplementedError
+
+    def _say_end(self, fit: em.Run) -> None:
+        """What a user must be told of a fit that has ended."""
+
+    def _fit_to(self, data: Data, given: tuple[Any, Any, Any]) -> Self:
+        """Fit data that have been checked, by arguments that have been; given: X, y and sample_weight of `fit`."""
+        key = Key(seed_of(self.random_state))
+        with computing(self.n_threads):
+            plan, (init, first_model) = self._plan(data), self._first(data)
+            fit = self._best_run(data, init, first_model, plan, key, given)
+            self._set_run(fit, plan.n_kept)
+        self._say_end(fit)
+        self._end_checkpoint()
+        return self
+
     def _best_run(
         self,
         data: Data,
@@ -223,7 +245,7 @@ class Clusterer(CallbackSupportMixin, Stored):
                     setattr(self, f"{name}_", value)
                 self._checkpoint = checkpoint
                 self._log_end(runs.best)
-        warn_if_poor(self, 5)  # where the user called fit
+        warn_if_poor(self)
         return runs.best
 
     def _log_end(self, fit: em.Run) -> None:

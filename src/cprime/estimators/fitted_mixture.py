@@ -1,6 +1,5 @@
 """What a fitted mixture says of data: components, probabilities, densities, samples."""
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
@@ -14,6 +13,7 @@ from sklearn.mixture import GaussianMixture as SklearnMixture
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from cprime._warnings import warn
 from cprime.estimators.approximate import Approximate, near_best
 from cprime.estimators.base import Clusterer, LogLikelihood
 from cprime.estimators.entries import kept_entries
@@ -116,11 +116,10 @@ class FittedMixture(DensityMixin, Approximate, Clusterer):
         return family.of(given, means, weights, reg_covar)
 
     def _warn_not_converged(self) -> None:
-        warnings.warn(
+        warn(
             f"The fit did not converge in max_iter={self.max_iter} iterations: try more of them, a larger tol, or "
             "check for degenerate data.",
             ConvergenceWarning,
-            stacklevel=5,
         )
 
     def _check_goes_on(self, what: str) -> None:

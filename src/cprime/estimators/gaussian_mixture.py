@@ -6,11 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from cprime import checkpoints, em, storage
-from cprime._random import Key
+from cprime._random import Key, seed_of
 from cprime._values import replace
+from cprime.estimators.base import FirstModel
 from cprime.estimators.fitted_mixture import FittedMixture
 from cprime.estimators.kmeans import KMeans
 from cprime.estimators.mixture_parameters import Given, check_means_init, check_weights_init
@@ -265,19 +265,17 @@ class GaussianMixture(FittedMixture):
             If an argument is out of its range or not supported, or there are fewer points than components.
         """
         check_mixture(self)
-        data = self._opened(X, sample_weight, reset=True)
-        key = Key(int(check_random_state(self.random_state).randint(2**31)))
-        with computing(self.n_threads):
-            plan, (init, given) = self._plan(data), self._start(data)
-            fit = self._best_run(data, init, given.first_model, plan, key, (X, y, sample_weight))
-            self._set_run(fit, plan.n_kept)
+        return self._fit_to(self._opened(X, sample_weight, reset=True), (X, y, sample_weight))
+
+    def _first(self, data: Data) -> tuple[Any, FirstModel]:
+        init, given = self._start(data)
+        return init, given.first_model
+
+    def _say_end(self, fit: em.Run) -> None:
         if fit.end == em.End.MAX_ITER and self.assignment != "posterior":
             self._warn_not_converged()
-        self._end_checkpoint()
-        return self
 
     def _plan(self, data: Data) -> em.Plan:
-        """How such data are fitted."""
         n_active = resolve_n_active(self.n_active, self.n_components, self.assignment)
         search = resolve_search(self, self.n_components, n_active, data.n_weighted)
         refuse_exchange(search)
@@ -329,7 +327,7 @@ class GaussianMixture(FittedMixture):
         n_active = resolve_n_active(self.n_active, C, self.assignment)
         data = self._opened(X, sample_weight, reset=first)
         counts, rows = (np.zeros(C), em.history([])) if first else (self.counts_, self.history_)
-        key = Key(int(check_random_state(self.random_state).randint(2**31)), iteration=len(rows))
+        key = Key(seed_of(self.random_state), iteration=len(rows))
         stage = em.EM(em.MixtureSettings(1, 0.0, n_active, self.assignment))
         with computing(self.n_threads):
             model = self._first_batch(data, key) if first else self._parameters(self.reg_covar)

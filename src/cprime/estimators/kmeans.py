@@ -1,18 +1,16 @@
 """k-means: each point keeps its nearest component (C′ = 1)."""
 
-import warnings
 from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from cprime import em, storage
-from cprime._random import Key
+from cprime._random import Key, seed_of
+from cprime._warnings import warn_if_few
 from cprime.estimators.approximate import Approximate
-from cprime.estimators.base import Clusterer
+from cprime.estimators.base import Clusterer, FirstModel
 from cprime.estimators.fitted_kmeans import FittedKMeans
 from cprime.estimators.validation import (
     check_choice,
@@ -243,21 +241,13 @@ class KMeans(FittedKMeans, Approximate, Clusterer):
         """
         check_common(self)
         check_integer(self.n_clusters, "n_clusters", 1)
-        data = self._opened(X, sample_weight, reset=True)
-        key = Key(int(check_random_state(self.random_state).randint(2**31)))
-        with computing(self.n_threads):
-            fit = self._best_run(data, self.init, self._first_model, self._plan(data), key, (X, y, sample_weight))
-            self._set_run(fit, 1)
-        C, n_found = self.n_clusters, int(np.count_nonzero(self.counts_))
-        if n_found < C:
-            warnings.warn(
-                f"Number of distinct clusters ({n_found}) found smaller than n_clusters ({C}). "
-                "Possibly due to duplicate points in X.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        self._end_checkpoint()
-        return self
+        return self._fit_to(self._opened(X, sample_weight, reset=True), (X, y, sample_weight))
+
+    def _first(self, data: Data) -> tuple[Any, FirstModel]:
+        return self.init, self._first_model
+
+    def _say_end(self, fit: em.Run) -> None:
+        warn_if_few(int(np.count_nonzero(self.counts_)), self.n_clusters)
 
     def _set_run(self, fit: em.Run, n_kept: int) -> None:
         assert fit.counts is not None
@@ -268,7 +258,6 @@ class KMeans(FittedKMeans, Approximate, Clusterer):
         self.n_relocated_ = fit.n_relocated
 
     def _plan(self, data: Data) -> em.Plan:
-        """How such data are fitted."""
         epsilon = check_real(self.epsilon, "epsilon", 0.0)
         search = resolve_search(self, self.n_clusters, 1, data.n_weighted, data.n_features, data.sparse)
         graph, exchange = isinstance(search, Graph), resolve_exchange(self, search, epsilon, data.sparse)
@@ -316,7 +305,7 @@ class KMeans(FittedKMeans, Approximate, Clusterer):
         decay, first = check_decay(self.learning_decay), not hasattr(self, "cluster_centers_")
         data = self._opened(X, sample_weight, reset=first)
         counts, rows = (np.zeros(C), em.history([])) if first else (self.counts_, self.history_)
-        key = Key(int(check_random_state(self.random_state).randint(2**31)), iteration=len(rows))
+        key = Key(seed_of(self.random_state), iteration=len(rows))
         with computing(self.n_threads):
             if first:
                 init = resolve_init(self.init, C, data, quick=True)

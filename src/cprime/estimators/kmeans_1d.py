@@ -1,17 +1,17 @@
 """k-means in one dimension, where the global optimum can be computed."""
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
 
 from cprime import storage
 from cprime._threads import resolve_threads
+from cprime._warnings import warn_if_few
+from cprime.estimators.rows import validated
 from cprime.estimators.stored import Stored
-from cprime.estimators.validation import check_integer, check_weights, validated
+from cprime.estimators.validation import check_integer, check_weights
 from cprime.estimators.whole import whole
 from cprime.kernels import cut_line
 
@@ -122,13 +122,7 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         values, masses = _distinct(X[:, 0], weights)
         n_found = min(C, len(values))
         starts = cut_line(values, masses, n_found, n_threads=self.n_threads)
-        if n_found < C:
-            warnings.warn(
-                f"Number of distinct clusters ({n_found}) found smaller than n_clusters ({C}). "
-                "Possibly due to duplicate points in X.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        warn_if_few(n_found, C)
         centers = _means(values, masses, starts)
         centers = np.append(centers, np.repeat(centers[-1:], C - n_found)).astype(X.dtype)
         self.cluster_centers_ = centers[:, np.newaxis]

@@ -1,17 +1,16 @@
 """k-medoids: clusters represented by points of the data, under any dissimilarity."""
 
 import os
-import warnings
 from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cprime import medoids, storage
+from cprime._warnings import warn_if_few
 from cprime.estimators.nearest_center import Arrays
 from cprime.estimators.prototypes import Prototypes
 from cprime.estimators.validation import check_choice, check_integer, check_loop, check_weights
@@ -205,13 +204,7 @@ class KMedoids(CallbackSupportMixin, Arrays, Prototypes):
         self.labels_ = costs.argmin(axis=1).astype(np.int32)
         self.inertia_ = float((weights * costs.min(axis=1)).sum())
         n_found = len(np.unique(self.labels_))
-        if n_found < C:
-            warnings.warn(
-                f"Number of distinct clusters ({n_found}) found smaller than n_clusters ({C}). "
-                "Possibly due to duplicate points in X.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+        warn_if_few(n_found, C)
         return self
 
     def _set_run(self, fit: medoids.Fit, X: NDArray) -> Self:

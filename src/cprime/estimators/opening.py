@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from cprime.estimators.validation import check_weights, validated
+from cprime.estimators.rows import validated
+from cprime.estimators.validation import check_weights
 from cprime.execution import Data, Local, local
 from cprime.sources import Source, is_source_like, open_data
 from cprime.sources.foreign import plain

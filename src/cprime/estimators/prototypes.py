@@ -9,8 +9,8 @@ from scipy.sparse import csr_array
 from cprime import fuzzy
 from cprime.estimators.entries import kept_entries
 from cprime.estimators.nearest_center import NearestCenter
+from cprime.estimators.rows import validated
 from cprime.estimators.stored import Stored
-from cprime.estimators.validation import validated
 from cprime.kernels import as_rows
 
 

@@ -4,11 +4,12 @@ Reads fitted attributes and computes nothing.
 """
 
 import logging
-import warnings
 from functools import cache
 from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
+
+from cprime._warnings import warn
 
 LEAST_AGREEMENT = 0.9  # share of points whose best component was found
 MOST_EXCESS = 0.02  # of J over that of nearest centers, as a share of it
@@ -86,11 +87,11 @@ def advice(estimator: Any) -> str | None:
     return f"the partial search missed much: try {longer}search='full', which looks at all components"
 
 
-def warn_if_poor(estimator: Any, stacklevel: int) -> None:
+def warn_if_poor(estimator: Any) -> None:
     """A `SearchQualityWarning` where the search has missed too much."""
     poor = advice(estimator)
     if poor is not None:
-        warnings.warn(f"{certificate_text(estimator)}: {poor}", SearchQualityWarning, stacklevel=stacklevel + 1)
+        warn(f"{certificate_text(estimator)}: {poor}", SearchQualityWarning)
 
 
 @cache

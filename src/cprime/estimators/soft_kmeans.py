@@ -3,11 +3,9 @@
 from typing import Any, Self
 
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from cprime import em, fuzzy, storage
-from cprime._random import Key
-from cprime.estimators.base import Clusterer
+from cprime.estimators.base import Clusterer, FirstModel
 from cprime.estimators.prototypes import Graded
 from cprime.estimators.validation import (
     check_auto_or_positive,
@@ -20,7 +18,6 @@ from cprime.estimators.validation import (
 from cprime.estimators.watching import with_callbacks
 from cprime.estimators.whole import whole
 from cprime.execution import Data
-from cprime.kernels import computing
 from cprime.model.stiff import Stiff
 from cprime.model.tied_spherical import variance_floor
 from cprime.search import Search
@@ -195,29 +192,29 @@ class SoftKMeans(Graded, Clusterer):
             If an argument is out of its range, or there are fewer points than clusters.
         """
         check_common(self)
-        C = check_integer(self.n_clusters, "n_clusters", 1)
-        n_active = check_n_active(self.n_active, C)
-        stiffness = check_auto_or_positive(self.stiffness, "stiffness")
-        data = self._opened(X, sample_weight, reset=True)
-        key = Key(int(check_random_state(self.random_state).randint(2**31)))
-        search = resolve_search(self, C, n_active, data.n_weighted)
-        plan = em.Plan(
+        check_n_active(self.n_active, check_integer(self.n_clusters, "n_clusters", 1))
+        check_auto_or_positive(self.stiffness, "stiffness")
+        return self._fit_to(self._opened(X, sample_weight, reset=True), (X, y, sample_weight))
+
+    def _plan(self, data: Data) -> em.Plan:
+        n_active = check_n_active(self.n_active, self.n_clusters)
+        search = resolve_search(self, self.n_clusters, n_active, data.n_weighted)
+        return em.Plan(
             n_active,
             search,
             em.EM(em.MixtureSettings(self.max_iter, self.tol, n_active)).begun,
             resolve_regroup(search, data),
-            finds_variance=stiffness is None,
+            finds_variance=self.stiffness == "auto",
             final=self.final_assignment,
         )
+
+    def _first(self, data: Data) -> tuple[Any, FirstModel]:
+        stiffness = check_auto_or_positive(self.stiffness, "stiffness")
 
         def first_model(data: Data, centers: NDArray, exact: bool) -> Stiff:
             return Stiff(centers, 1.0 if stiffness is None else 0.5 / stiffness, variance_floor(centers))
 
-        with computing(self.n_threads):
-            fit = self._best_run(data, self.init, first_model, plan, key, (X, y, sample_weight))
-            self._set_run(fit, n_active)
-        self._end_checkpoint()
-        return self
+        return self.init, first_model
 
     def _set_run(self, fit: em.Run, n_kept: int) -> None:
         self.lower_bound_ = fit.bound

@@ -1,7 +1,6 @@
 """Checks of arguments, worded as scikit-learn words them; strings become objects here and nowhere below."""
 
 import os
-from collections.abc import Callable
 from numbers import Integral, Real
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -9,24 +8,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import get_tags
 from sklearn.utils.validation import (
     _check_sample_weight,
-    assert_all_finite,
-    check_is_fitted,
     check_scalar,
-    validate_data,
 )
 
-from cprime._range import check_largest, check_spread, check_total_weight
+from cprime._range import check_total_weight
 from cprime._threads import resolve_threads
 from cprime.execution import Data
-from cprime.kernels import Rows, as_rows
 from cprime.model import FAMILIES
 from cprime.search import Bounded, Full, Graph, Papers, Search
 from cprime.sources.foreign import plain
-from cprime.sources.kinds import kind_of, precision
-from cprime.sources.tables import kinds
 
 MIXTURE_STARTS = ("auto", "kmeans", "k-means++", "random", "random_from_data", "afk-mc2", "two-level")
 # With n_active="auto", mixtures of at most EXACT_AUTO components are fitted by exact EM, larger ones keep KEPT_AUTO.
@@ -39,61 +31,6 @@ BOUNDED_FEATURES, BOUNDED_COMPONENTS, BOUNDED_EVALUATIONS = 4, 32, 2**21
 SPARSE_COMPONENTS = 4096  # whose lists are complete, where rows are sparse
 LARGEST_COPY = 4 * 2**30  # bytes of data that are regrouped by default
 SEARCHES = ("auto", "full", "bounded", "exact", "estimated", "graph")
-
-
-def validated(estimator: Any, X: Any, dtype: Callable[[], Any] | None = None) -> Rows:
-    """Data as the estimators take them: rows of finite numbers in C order, or sparse ones where the tags say so.
-
-    dtype: what a fitted estimator's data are turned into; None where it is being fitted: they become float32 then if
-    that holds all numbers of their type, else float64
-    """
-    X = plain(X)
-    checks: dict[str, Any] = {"order": "C", "accept_sparse": _formats(estimator), "ensure_all_finite": False}
-    if dtype is not None:
-        check_is_fitted(estimator)
-    with np.errstate(over="ignore", invalid="ignore"):  # what the type does not hold is infinite then
-        if dtype is not None:
-            X = validate_data(estimator, X, reset=False, dtype=dtype(), **checks)
-        else:
-            X = validate_data(estimator, X, dtype=_precision_of(X), **checks)
-            X = X.astype(precision([X.dtype]), copy=False)
-        rows = as_rows(X)
-        largest, spread = rows.extent(n_threads=getattr(estimator, "n_threads", None))
-        if not np.isfinite(largest):
-            _refuse_not_finite(estimator, rows)
-    check_largest(largest, rows.dtype, rows.shape[1], "X")
-    if dtype is None:
-        check_spread(spread, rows.dtype, "X")
-    return rows
-
-
-def _precision_of(X: Any) -> Any:
-    """The narrower of float32 and float64 that holds the types of an array or table; "numeric" where it has others."""
-    if type(X).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow") and len(getattr(X, "shape", ())) == 2:
-        found = kinds(X)
-    elif isinstance(getattr(X, "dtype", None), np.dtype):
-        found = [kind_of(X.dtype)]
-    else:
-        return "numeric"
-    return "numeric" if any(isinstance(kind, str) for kind in found) else precision(found)
-
-
-def _refuse_not_finite(estimator: Any, X: Rows) -> None:
-    """Raise ValueError as scikit-learn does, and name the first value."""
-    found = X.not_finite()
-    assert found is not None
-    row, column, value = found
-    try:
-        assert_all_finite(np.array([value]), estimator_name=type(estimator).__name__, input_name="X")
-    except ValueError as error:
-        names = getattr(estimator, "feature_names_in_", None)
-        where = column if names is None else repr(names[column])
-        raise ValueError(f"{error}\nThe first is {value} in row {row}, column {where}.") from None
-
-
-def _formats(estimator: Any) -> str | bool:
-    """The format in which it takes sparse data; False where it takes none."""
-    return "csr" if get_tags(estimator).input_tags.sparse else False
 
 
 def check_integer(value: Any, name: str, least: int) -> int:

@@ -9,7 +9,6 @@ exactly, and double the lists where these find too few of the best components.
 """
 
 import logging
-import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from cprime._random import Key, Purpose
 from cprime._storable import storable
 from cprime._values import replace
+from cprime._warnings import warn
 from cprime.block import Block, Kept
 from cprime.components import Components
 from cprime.kernels import Rows, changed
@@ -191,9 +191,7 @@ class Graph(Value):
             if not isinstance(getattr(self, name), bool | np.bool_ | None):
                 raise TypeError(f"{name} must be a bool or None, got {getattr(self, name)!r}.")
         if self.exchange is not None:
-            warnings.warn(
-                f"Graph(exchange=…) will go: say KMeans(exchange={bool(self.exchange)}).", FutureWarning, stacklevel=3
-            )
+            warn(f"Graph(exchange=…) will go: say KMeans(exchange={bool(self.exchange)}).", FutureWarning)
 
     def begin(self, components: Components, n_kept: int, placed: bool, key: Key) -> tuple[GraphState, Look | None]:
         C = len(components.centers)

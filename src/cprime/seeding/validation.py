@@ -6,15 +6,14 @@ functions, so nothing here runs during a fit.
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_array
 
+from cprime._warnings import warn_if_few
 from cprime.kernels import Rows, as_rows
 from cprime.sources.foreign import plain, unmasked
 
@@ -51,11 +50,4 @@ def check_count(name: str, value: int) -> None:
 
 def warn_of_duplicates(centers: NDArray) -> None:
     """Warn once when some of the chosen rows are equal."""
-    n_distinct = len(np.unique(centers, axis=0))
-    if n_distinct < len(centers):
-        warnings.warn(
-            f"Number of distinct clusters ({n_distinct}) found smaller than n_clusters ({len(centers)}). "
-            "Possibly due to duplicate points in X.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
+    warn_if_few(len(np.unique(centers, axis=0)), len(centers))

@@ -18,7 +18,8 @@ from cprime.block import Block
 from cprime.estimators import GaussianMixture, KMeans
 from cprime.estimators.base import Clusterer
 from cprime.estimators.nearest_center import NearestCenter
-from cprime.estimators.validation import check_integer, check_real, check_weights, validated
+from cprime.estimators.rows import validated
+from cprime.estimators.validation import check_integer, check_real, check_weights
 from cprime.estimators.watching import Watch, unfitted_copy, with_callbacks
 from cprime.estimators.whole import whole
 from cprime.kernels import computing

@@ -11,7 +11,7 @@ from cprime import em
 from cprime._random import Key
 from cprime.estimators.nearest_center import nearest_labels
 from cprime.kernels import as_rows, computing
-from cprime.sklearn.nearest import Distances, weighted
+from cprime.sklearn.nearest import Distances, squared, weighted
 from cprime.sources import unmasked
 
 
@@ -55,6 +55,11 @@ class BisectingKMeans(Distances, sklearn.cluster.BisectingKMeans):
     def predict(self, X: Any) -> NDArray[np.int32]:
         """The cluster of each row, (n_samples,): down the tree, always to the nearer center."""
         return super().predict(unmasked(X, "X"))
+
+    def _check_params_vs_input(self, X: Any) -> None:
+        """What every fit asks first, and whether squares can be held."""
+        squared(X)
+        super()._check_params_vs_input(X)
 
     def _bisect(self, X: Any, x_squared_norms: NDArray, sample_weight: NDArray, cluster_to_bisect: Any) -> None:
         """Cut one cluster of the tree into the best two of `n_init` starts."""

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_array
 import cprime
 from cprime._threads import resolve_threads
 from cprime.estimators.validation import are_many
-from cprime.sklearn.nearest import Nearest
+from cprime.sklearn.nearest import Nearest, weighted
 
 # Greedy k-means++ of scikit-learn's own draws, and all centers, up to so many products: some hundredths of a second.
 SAME_DRAWS = 2**27
@@ -165,7 +165,8 @@ class KMeans(Nearest, sklearn.cluster.KMeans):
             callbacks=printer,
         )
         core._least_shift = self._tol
-        core.fit(X, sample_weight=sample_weight)
+        core.n_features_in_ = X.shape[1]
+        core._fit_to(weighted(X, sample_weight), (X, None, sample_weight))
         core.init, core.callbacks = self.init, None  # what can be stored
         self.cluster_centers_, self.labels_ = core.cluster_centers_, core.labels_
         self.inertia_, self.n_iter_ = core.inertia_, core.n_iter_

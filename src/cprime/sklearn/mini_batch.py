@@ -21,7 +21,7 @@ from cprime.kernels import as_rows, computing
 from cprime.model import TiedSpherical
 from cprime.model.tied_spherical import variance_floor
 from cprime.sklearn.kmeans import are_centers, given_centers
-from cprime.sklearn.nearest import Nearest, squared, weighted
+from cprime.sklearn.nearest import Nearest, weighted
 
 
 class MiniBatchKMeans(Nearest, sklearn.cluster.MiniBatchKMeans):
@@ -107,7 +107,6 @@ class MiniBatchKMeans(Nearest, sklearn.cluster.MiniBatchKMeans):
         """
         first = not hasattr(self, "cluster_centers_")
         X, sample_weight = self._training_data(X, sample_weight, reset=first)
-        squared(X)
         weights = np.ones(X.shape[0], dtype=X.dtype) if sample_weight is None else sample_weight
         self._random_state = getattr(self, "_random_state", check_random_state(self.random_state))
         with computing(None):

@@ -1,7 +1,6 @@
 """`GaussianMixture` with scikit-learn's signature, fitted by `cprime.GaussianMixture`."""
 
 import inspect
-import warnings
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import replace
@@ -20,10 +19,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 import cprime
 from cprime._documentation import Documented
+from cprime._warnings import warn
 from cprime.estimators.fitted_mixture import best_of
 from cprime.estimators.mixture_parameters import Given
+from cprime.estimators.rows import check_numbers, taken
 from cprime.execution import Data, local
-from cprime.kernels import computing
+from cprime.kernels import as_rows, computing
 from cprime.model import FAMILIES, Model
 from cprime.sklearn.kmeans import KMeans, is_small
 from cprime.sklearn.nearest import hand_over, squared
@@ -134,12 +135,13 @@ class GaussianMixture(Documented, sklearn.mixture.GaussianMixture):
             hand_over(self, why)
             self.cprime_ = None
             return super().fit_predict(X, y)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], order="C", ensure_min_samples=2)
+        X = taken(self, X, reset=True, dtype=[np.float64, np.float32], accept_sparse=lambda _: False, least=2)
+        check_numbers(self, as_rows(X), spread=True)
         if len(X) < self.n_components:
             raise ValueError(
                 f"Expected n_samples >= n_components but got n_components = {self.n_components}, n_samples = {len(X)}"
             )
-        _with_namespace(self._check_parameters, squared(X))
+        _with_namespace(self._check_parameters, X)
         goes_on = self.warm_start and hasattr(self, "converged_")
         random_state, best = check_random_state(self.random_state), None
         for run in range(1 if goes_on else self.n_init):
@@ -152,18 +154,18 @@ class GaussianMixture(Documented, sklearn.mixture.GaussianMixture):
                 bounds.append(row["lower_bound"])
 
             core.callbacks = show
-            core.fit(X)
+            core.n_features_in_ = X.shape[1]
+            core._fit_to(local(X), (X, None, None))
             core.callbacks = None
             self._print_verbose_msg_init_end(core.lower_bound_, core.converged_)
             if best is None or core.lower_bound_ > best.lower_bound_:
                 best = core
         assert best is not None
         if not best.converged_:
-            warnings.warn(
+            warn(
                 "Best performing initialization did not converge. Try different init parameters, or increase max_iter, "
                 "tol, or check for degenerate data.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         for name in _FOUND:
             setattr(self, name, getattr(best, name))

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from cprime._documentation import Documented
 from cprime._range import check_largest
 from cprime.estimators.nearest_center import Inertia, euclidean_distances, nearest_labels
+from cprime.estimators.rows import check_numbers, taken
 from cprime.estimators.validation import check_weights
 from cprime.execution import Data, local
 from cprime.kernels import Rows, as_rows, computing
@@ -49,15 +50,11 @@ class Distances(Documented, TransformerMixin):
         dtypes = [np.float64, np.float32]
         X, sample_weight = unmasked(X, "X"), unmasked(sample_weight, "sample_weight")
         unmasked(getattr(self, "init", None), "init")
-        X = validate_data(self, X, accept_sparse="csr", dtype=dtypes, order="C", accept_large_sparse=False, reset=reset)
+        X = taken(self, X, reset=reset, dtype=dtypes, accept_sparse=lambda _: "csr", accept_large_sparse=False)
+        check_numbers(self, as_rows(X), spread=reset)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=X.dtype)
         return X, sample_weight
-
-    def _check_params_vs_input(self, X: Any, *args: Any, **kwargs: Any) -> None:
-        """What every fit asks first, and whether squares can be held."""
-        squared(X)
-        super()._check_params_vs_input(X, *args, **kwargs)
 
     def _rows(self, X: Any) -> tuple[Any, NDArray]:
         """Rows to predict, an array or CSR, and the centers in their type."""

@@ -1,0 +1,26 @@
+"""Warnings that point at the caller's own line, however deep in the library they are raised."""
+
+import sys
+import warnings
+
+from sklearn.exceptions import ConvergenceWarning
+
+_INSIDE = ("cprime", "sklearn")  # packages whose lines a user has not written
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """As `warnings.warn`, from the innermost line outside of this library and of scikit-learn, which wraps fits."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _INSIDE:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def warn_if_few(n_found: int, n_clusters: int) -> None:
+    """Where data have fewer distinct rows than clusters were asked for."""
+    if n_found < n_clusters:
+        warn(
+            f"Number of distinct clusters ({n_found}) found smaller than n_clusters ({n_clusters}). "
+            "Possibly due to duplicate points in X.",
+            ConvergenceWarning,
+        )

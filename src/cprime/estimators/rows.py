@@ -1,0 +1,95 @@
+"""Rows in memory as the estimators take them: scikit-learn's checks, at once where these would change nothing."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.utils import get_tags
+from sklearn.utils.validation import assert_all_finite, check_is_fitted, validate_data
+
+from cprime._range import check_largest, check_spread
+from cprime.kernels import Rows, as_rows
+from cprime.sources.foreign import plain
+from cprime.sources.kinds import kind_of, precision
+from cprime.sources.tables import kinds
+
+
+def validated(estimator: Any, X: Any, dtype: Callable[[], Any] | None = None) -> Rows:
+    """Data as the estimators take them: rows of finite numbers in C order, or sparse ones where the tags say so.
+
+    dtype: what a fitted estimator's data are turned into; None where it is being fitted: they become float32 then if
+    that holds all numbers of their type, else float64
+    """
+    X = plain(X)
+    if dtype is not None:
+        check_is_fitted(estimator)
+    with np.errstate(over="ignore", invalid="ignore"):  # what the type does not hold is infinite then
+        wanted = _precision_of(X) if dtype is None else dtype()
+        X = taken(estimator, X, reset=dtype is None, dtype=wanted, accept_sparse=_formats)
+        rows = as_rows(X.astype(precision([X.dtype]), copy=False) if dtype is None else X)
+    check_numbers(estimator, rows, spread=dtype is None)
+    return rows
+
+
+def taken(
+    estimator: Any, X: Any, *, reset: bool, dtype: Any, accept_sparse: Callable[[Any], Any], least: int = 1, **more: Any
+) -> Any:
+    """As scikit-learn's `validate_data`, whether numbers are finite aside, and at once where that would change nothing.
+
+    accept_sparse: gives the format for the estimator    least: rows that there must be
+    """
+    if _is_plain(X) and len(X) >= least and X.dtype in (dtype if isinstance(dtype, list) else (dtype,)):
+        if reset:
+            estimator.n_features_in_ = X.shape[1]
+            estimator.__dict__.pop("feature_names_in_", None)  # of a fit before
+            return X
+        if not hasattr(estimator, "feature_names_in_") and X.shape[1] == getattr(estimator, "n_features_in_", None):
+            return X
+    checks = {"order": "C", "accept_sparse": accept_sparse(estimator), "ensure_min_samples": least, **more}
+    return validate_data(estimator, X, reset=reset, dtype=dtype, ensure_all_finite=False, **checks)
+
+
+def _is_plain(X: Any) -> bool:
+    """Whether it is an array that all checks leave as it is, if its numbers are finite."""
+    if type(X) is not np.ndarray or X.dtype not in (np.float32, np.float64) or X.ndim != 2:
+        return False
+    return bool(X.size) and X.flags.c_contiguous and X.flags.aligned
+
+
+def check_numbers(estimator: Any, rows: Rows, *, spread: bool) -> None:
+    """Raise unless numbers are finite and their squares fit into their type, with `spread` those of differences too."""
+    largest, most = rows.extent(n_threads=getattr(estimator, "n_threads", None))
+    if not np.isfinite(largest):
+        _refuse_not_finite(estimator, rows)
+    check_largest(largest, rows.dtype, rows.shape[1], "X")
+    if spread:
+        check_spread(most, rows.dtype, "X")
+
+
+def _precision_of(X: Any) -> Any:
+    """The narrower of float32 and float64 that holds the types of an array or table; "numeric" where it has others."""
+    if type(X).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow") and len(getattr(X, "shape", ())) == 2:
+        found = kinds(X)
+    elif isinstance(getattr(X, "dtype", None), np.dtype):
+        found = [kind_of(X.dtype)]
+    else:
+        return "numeric"
+    return "numeric" if any(isinstance(kind, str) for kind in found) else precision(found)
+
+
+def _refuse_not_finite(estimator: Any, X: Rows) -> None:
+    """Raise ValueError as scikit-learn does, and name the first value."""
+    found = X.not_finite()
+    assert found is not None
+    row, column, value = found
+    try:
+        assert_all_finite(np.array([value]), estimator_name=type(estimator).__name__, input_name="X")
+    except ValueError as error:
+        names = getattr(estimator, "feature_names_in_", None)
+        where = column if names is None else repr(names[column])
+        raise ValueError(f"{error}\nThe first is {value} in row {row}, column {where}.") from None
+
+
+def _formats(estimator: Any) -> str | bool:
+    """The format in which it takes sparse data; False where it takes none."""
+    return "csr" if get_tags(estimator).input_tags.sparse else False

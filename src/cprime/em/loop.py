@@ -235,7 +235,10 @@ def _sample(data: Data, model: Model, numbers: NDArray[np.int64]) -> tuple[Rows,
 
 def report(run: Run, plan: Plan, change: float) -> bool:
     """The last row of the history, to the log and to the callback; says whether that asks for the end."""
-    row, n_iter = dict(zip(HISTORY.names or (), run.rows[-1], strict=True)), len(run.rows)
+    n_iter = len(run.rows)
+    if plan.callback is None and not logger.isEnabledFor(logging.INFO):
+        return False
+    row = dict(zip(HISTORY.names or (), run.rows[-1], strict=True))
     logger.info(
         plan.title + "iteration %d: F %.6f, J %.6g, %d moved, %.3f s",
         n_iter,

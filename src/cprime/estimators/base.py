@@ -219,7 +219,8 @@ class Clusterer(CallbackSupportMixin, Stored):
                 key = key._replace(seed=checkpoint.description["seed"])
             n_runs = 1 if is_given(init) else self.n_init
             watch = Watch(self, given, lambda fit: self._standing(fit, plan))
-            plan = replace(plan, callback=lambda row, fit: watch(row, fit, fit.end is not None))
+            if watch.listened:
+                plan = replace(plan, callback=lambda row, fit: watch(row, fit, fit.end is not None))
             with watch.fit(n_runs, self.max_iter + plan.search.warmup), _left(checkpoint):
                 for run in range(runs.run, n_runs):
                     save = None if checkpoint is None else Saver(checkpoint, run, runs)

@@ -51,6 +51,11 @@ class Watch:
         self._tasks: _Tasks | None = None
         self.asked = False  # whether a callback has asked for the end
 
+    @property
+    def listened(self) -> bool:
+        """Whether there is anybody to be told."""
+        return bool(self._told) or bool(getattr(self._estimator, "_skl_callbacks", []))
+
     @contextmanager
     def fit(self, n_starts: int, max_iter: int) -> Iterator[None]:
         """A whole fit, of at most so many starts and iterations of each."""

@@ -180,9 +180,10 @@ def count(value: int, name: str) -> int:
 
 
 def width(ids: NDArray[np.int32], name: str) -> int:
-    if np.ndim(ids) != 2:
-        raise ValueError(f"{name} must be two-dimensional, got {np.ndim(ids)} dimension(s)")
-    return int(np.shape(ids)[1])
+    shape = ids.shape if isinstance(ids, np.ndarray) else np.shape(ids)
+    if len(shape) != 2:
+        raise ValueError(f"{name} must be two-dimensional, got {len(shape)} dimension(s)")
+    return int(shape[1])
 
 
 def factor(factor: Floats, name: str, like: CoreRows | Floats, n: int) -> Floats:

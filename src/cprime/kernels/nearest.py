@@ -48,5 +48,6 @@ def nearest_twin(
 
 def median_origin(centers: Floats) -> Floats:
     """An origin that keeps products small, a function of the centres alone: their median, far ones having no say."""
-    sample = centers[:: -(-len(centers) // 256)]
-    return np.sort(sample, axis=0)[len(sample) // 2]
+    sample = centers[:: -(-len(centers) // 256)].copy()
+    sample.sort(axis=0)
+    return sample[len(sample) // 2]

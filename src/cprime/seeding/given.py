@@ -70,9 +70,9 @@ def given_centers(
 def copied(numbers: Any, data: Data, name: str, **checks: Any) -> NDArray:
     """A copy, C-contiguous, in the dtype of the data; ValueError where that does not hold a number."""
     numbers = unmasked(numbers, name)
-    if type(numbers) is np.ndarray and numbers.dtype == data.dtype and numbers.ndim == 2 and not checks:
-        if numbers.size and np.isfinite(Dense(numbers).extent()[0]):
-            return np.array(numbers, order="C")  # as it would come from the checks
+    plain = type(numbers) is np.ndarray and numbers.dtype == data.dtype and numbers.ndim == 2 and not checks
+    if plain and numbers.size and np.isfinite(Dense(numbers).extent()[0]):
+        return np.array(numbers, order="C")  # as it would come from the checks
     with np.errstate(over="ignore", invalid="ignore"):  # which is infinite then, and refused
         return check_array(numbers, dtype=data.dtype, order="C", copy=True, input_name=name, **checks)
 

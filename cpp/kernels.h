@@ -33,6 +33,12 @@ template <class T> struct Panels {
     int C;
 };
 
+// Where so few numbers describe all centres, it is faster to measure each than to screen them.
+constexpr int DIRECT_FEATURES = 16, DIRECT_VALUES = 384;
+CPRIME_INLINED bool is_direct(std::size_t C, int H, int D) {
+    return H == 1 && D >= 1 && D <= DIRECT_FEATURES && C * static_cast<std::size_t>(D) <= DIRECT_VALUES;
+}
+
 template <class T> struct NearestTask {
     Rows<T> X;
     Rows<T> centers;

@@ -9,7 +9,8 @@
 // all C, ties going to the lower id.
 //
 // Where the nearest of few centres is wanted, rows are lanes first, and the two least scores of a row mostly settle it
-// (`best_two.h`). Where the processor has coarse numbers, a first screen is of these, whose bounds are wider
+// (`best_two.h`); in few dimensions all are measured at once (`direct.h`). Where the processor has coarse numbers, a
+// first screen is of these, whose bounds are wider
 // (`coarse_screen.h`); rows for which it leaves too many go through the second. Where that leaves too many, the shift
 // is too far from a row for centres that lie close together: such rows are screened again relative to a centre near
 // them.
@@ -22,6 +23,7 @@
 
 #include "best_two.h"
 #include "coarse_screen.h"
+#include "direct.h"
 #include "kernels.h"
 #include "screen.h"
 #include "signals.h"
@@ -139,6 +141,8 @@ inline void nearest_by_differences(const NearestTask<T> &task, const std::size_t
 }
 
 template <class T> inline void nearest(const NearestTask<T> &task, std::size_t begin, std::size_t end) {
+    if (!task.lows && is_direct(task.centers.n, task.H, task.X.D))
+        return nearest_directly_in(task, begin, end);
     Scratch<std::size_t> which(end - begin);
     int n = static_cast<int>(end - begin);
     const int C = static_cast<int>(task.centers.n);

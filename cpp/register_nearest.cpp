@@ -22,13 +22,14 @@ void nearest(Matrix<T> X, Matrix<T> centers, Vector<T> shift, std::optional<Tabl
     for (std::size_t i = 0; hint && i < hint->size(); ++i)
         require(hint->data()[i] >= 0 && static_cast<std::size_t>(hint->data()[i]) < m.n, "hint: outside [0, C)");
     // Rows, for which equal centres are looked for, and for which centres are packed.
-    constexpr std::size_t WORTH = 256, WORTH_PACKING = 8;
+    constexpr std::size_t WORTH = 256, WORTH_PACKING = 8, DIRECT_ROWS = 4096;
     std::optional<PackedCenters<T>> packed;
-    if (x.n >= WORTH_PACKING)
+    const bool direct = is_direct(m.n, H, x.D);
+    if (x.n >= WORTH_PACKING && !direct)
         packed.emplace(m, shift.data(), x.n < WORTH ? 0 : H, n_threads);
     const NearestTask<T> task{
         x, m, packed ? packed->panels() : Panels<T>{}, data_or_null(hint), H, kept.data(), distances.data(), nullptr};
-    const std::size_t step = packed ? kernel.nearest_rows(H, x.D, packed->panels().coarse) : 1;
+    const std::size_t step = direct ? DIRECT_ROWS : packed ? kernel.nearest_rows(H, x.D, packed->panels().coarse) : 1;
     parallel_for((x.n + step - 1) / step, n_threads,
                  [&](std::size_t i) { kernel.nearest(task, i * step, std::min(x.n, (i + 1) * step)); });
 }

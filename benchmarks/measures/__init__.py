@@ -9,6 +9,7 @@
 from types import ModuleType
 
 from benchmarks.measures import (
+    cosine,
     growth,
     inverted_files,
     iteration,
@@ -31,6 +32,7 @@ MEASURES: dict[str, ModuleType] = {
     "setup": setup_cost,
     "optima": optima,
     "small": small,
+    "cosine": cosine,
     "million": million,
     "scale": scale,
     "larger": larger,

@@ -10,13 +10,18 @@ _SAMPLE = 256  # faiss's own max_points_per_centroid
 _LEAST_DIMENSIONS = 32  # of SuperKMeans
 
 
-def fit(task: Task, niter: int = 25, max_points_per_centroid: int | None = None) -> Fitted:
+def fit(task: Task, niter: int = 25, max_points_per_centroid: int | None = None, spherical: bool = False) -> Fitted:
     import faiss
 
     faiss.omp_set_num_threads(task.n_threads)
     most = len(task.X) if max_points_per_centroid is None else max_points_per_centroid
     kmeans = faiss.Kmeans(
-        task.X.shape[1], task.n_clusters, niter=niter, max_points_per_centroid=most, seed=1 + task.seed
+        task.X.shape[1],
+        task.n_clusters,
+        niter=niter,
+        max_points_per_centroid=most,
+        seed=1 + task.seed,
+        spherical=spherical,
     )
     kmeans.train(task.X, init_centroids=task.start)
     return Fitted(kmeans.centroids, len(kmeans.obj))

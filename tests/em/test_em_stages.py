@@ -26,9 +26,10 @@ from cprime.em import (
     Win,
     hard_free_energy,
 )
-from cprime.em.k_means import Lazy, Movers, Progress, _all_sums, exchange_factors
+from cprime.em.k_means import Lazy, Movers, Progress, _all_sums
 from cprime.execution import local
 from cprime.model import Diag, Scatter, TiedSpherical
+from cprime.model.tied_spherical import factors_of
 from cprime.search import Full, SearchStats
 
 LOOK = Full().look(None, model().components(), KEY)
@@ -198,10 +199,10 @@ def test_what_has_left_an_empty_component_leaves_nothing():
 
 def test_factors_are_those_of_hartigan():
     """J falls by W/(W − w) d² where a point leaves and rises by W/(W + w) d² where it arrives."""
-    inside, outside = exchange_factors(np.array([1.0, 4.0, 0.0, 10.0]), 2.0, np.float64)
+    inside, outside = factors_of(np.array([1.0, 4.0, 0.0, 10.0]), 2.0, np.float64)
     np.testing.assert_allclose(inside, [1 / 0.002, 2.0, 0.0, 10 / 8])
     np.testing.assert_allclose(outside, [1 / 3, 4 / 6, 0.002 / 2, 10 / 12])
-    assert [factors.dtype for factors in exchange_factors(np.ones(2), 1.0, np.float32)] == [np.float32] * 2
+    assert [factors.dtype for factors in factors_of(np.ones(2), 1.0, np.float32)] == [np.float32] * 2
     X, labels = points(7), np.array([0, 0, 0, 0, 1, 1, 1])
 
     def J(labels):
@@ -211,7 +212,7 @@ def test_factors_are_those_of_hartigan():
     moved[2] = 1
     means = np.array([X[labels == c].mean(axis=0) for c in (0, 1)])
     here, there = np.square(X[2] - means).sum(axis=1)
-    inside, outside = exchange_factors(np.array([4.0, 3.0]), 1.0, np.float64)
+    inside, outside = factors_of(np.array([4.0, 3.0]), 1.0, np.float64)
     assert J(moved) - J(labels) == pytest.approx(outside[1] * there - inside[0] * here)
 
 
@@ -222,7 +223,7 @@ def test_only_an_exchange_has_factors_and_not_before_counts_are_known():
         assert stage.propose(model(), LOOK, KEY).reweighting is None
         assert len(stage.components(model()).snapshot) == 1
     stage = Exchange(Settings(10, 0.0), known)
-    expected = exchange_factors(counts, 2.0, np.float64)
+    expected = factors_of(counts, 2.0, np.float64)
     np.testing.assert_array_equal(stage.propose(model(), LOOK, KEY).reweighting, expected)
     np.testing.assert_array_equal(stage.components(model()).inside, expected[0])
     assert stage.final(model(), LOOK, KEY).reweighting is None

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from cprime import KMeans, load
 from cprime.search import Graph
@@ -87,5 +88,33 @@ def test_what_has_no_direction_is_refused():
         KMeans(2, metric="cosine", init=np.zeros((2, 8))).fit(directions(100))
     with pytest.raises(ValueError, match="metric must be one of"):
         KMeans(2, metric="manhattan").fit(directions(100))
-    with pytest.raises(ValueError, match="exchange=True needs epsilon=0 and metric='euclidean'"):
-        KMeans(2, metric="cosine", search=Graph(), exchange=True).fit(directions(100))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_exchanges_and_jumps_end_lower(sparse, weighted):
+    X = directions(6000, 16, np.float64, n_clusters=200)
+    X = csr_array(np.where(np.abs(X) > 5, X, 0.0) + np.eye(1, 16)) if sparse else X
+    w = np.random.default_rng(2).exponential(size=6000) if weighted else None
+    search, found = Graph(65 if sparse else 17), []
+    for seed in range(3):
+        fits = [
+            KMeans(200, metric="cosine", search=search, exchange=exchange, random_state=seed).fit(X, sample_weight=w)
+            for exchange in (False, True)
+        ]
+        assert np.diff(fits[1].lower_bounds_).min() > -1e-9
+        assert np.allclose(np.linalg.norm(fits[1].cluster_centers_, axis=1), 1)
+        found.append([fit.inertia_ for fit in fits])
+    plain, exchanged = np.mean(found, axis=0)
+    assert exchanged < 0.99 * plain
+
+
+def test_many_clusters_start_in_two_levels_and_are_as_quick_as_euclidean_ones():
+    """What was measured for each point is counted: exchanges follow, so no k-means++ comes first."""
+    X = directions(30_000, 8, np.float64, n_clusters=300)
+    X = unit(X)
+    cosine, euclidean = (KMeans(300, metric=metric, random_state=0).fit(X) for metric in ("cosine", "euclidean"))
+    assert cosine.neighbors_ is not None
+    assert cosine.history_["n_distances"].sum() < 1.5 * euclidean.history_["n_distances"].sum()
+    means = unit(euclidean.cluster_centers_)
+    assert (unit(X) * cosine.cluster_centers_[cosine.predict(X)]).sum() > 0.999 * (X @ means.T).max(axis=1).sum()

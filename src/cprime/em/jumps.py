@@ -115,16 +115,17 @@ def jump(
     directions = _widest(data, model, key)
     above = data.each(Along(centers, directions, 1.0, above=True))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is no number is no gain
-        gains = _cuts(counts, sums, above)
-        partners, costs = _unions(counts, sums, lists)
+        gains = _cuts(model, counts, sums, above)
+        partners, costs = _unions(model, counts, sums, lists)
     one, other, cut = _chosen(gains, partners, costs)
     if not len(one):
         return Jumped(model, counts, 0.0, one, other, cut, 0)
     C = len(counts)
     new, after = centers.copy(), counts.copy()
     after[other] += counts[one]
-    new[other] = (sums[one] + sums[other]) / after[other][:, np.newaxis]
-    (new[cut], new[one]), (after[cut], after[one]) = _halves(counts, sums, above, cut)
+    new[other] = model.centers_of(after[other], sums[one] + sums[other])
+    for ids, (weight, part) in zip((cut, one), _halves(counts, sums, above, cut), strict=True):
+        new[ids], after[ids] = model.centers_of(weight, part), weight
     onto, below = np.arange(C, dtype=np.int32), np.full(C, -1, dtype=np.int32)
     onto[one], below[cut] = other, one
     n_relabelled = data.each(Relabelled(centers, directions, onto, below))
@@ -139,11 +140,11 @@ def _widest(data: Data, model: TiedSpherical, key: Key) -> Floats:
     centers = model.centers
     generator, start, directions = key.generator(Purpose.JUMPS), np.empty_like(centers), np.empty_like(centers)
     for part in _blocks(centers):
-        start[part] = generator.standard_normal(start[part].shape)
+        start[part] = model.tangent(generator.standard_normal(start[part].shape), part)
     step = max(1, data.n_weighted // (_ENOUGH * len(centers)))
     along = data.each(Along(centers, start, math.sqrt(model.variance), step))
     for part in _blocks(centers):
-        moments = along[part, 1:] - centers[part].astype(np.float64) * along[part, :1]
+        moments = model.tangent(along[part, 1:] - centers[part].astype(np.float64) * along[part, :1], part)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             moments /= np.abs(moments).max(axis=1, keepdims=True)
             moments /= np.sqrt(np.square(moments).sum(axis=1, keepdims=True))
@@ -161,32 +162,30 @@ def _blocks(rows: NDArray) -> Iterator[slice]:
 def _halves(
     counts: NDArray, sums: NDArray, above: NDArray, ids: NDArray | slice
 ) -> tuple[tuple[NDArray, NDArray], tuple[NDArray, NDArray]]:
-    """Means of the upper and the lower half of some clusters, (n, D) each, and their weights, (n,) each."""
-    up, down = above[ids, 0], counts[ids] - above[ids, 0]
-    upper = above[ids, 1:] / up[:, np.newaxis]
-    return (upper, (sums[ids] - above[ids, 1:]) / down[:, np.newaxis]), (up, down)
+    """Weights (n,) and sums (n, D) of the upper and of the lower half of some clusters."""
+    up, upper = above[ids, 0], above[ids, 1:]
+    return (up, upper), (counts[ids] - up, sums[ids] - upper)
 
 
-def _cuts(counts: NDArray, sums: NDArray, above: NDArray) -> NDArray[np.float64]:
+def _cuts(model: TiedSpherical, counts: NDArray, sums: NDArray, above: NDArray) -> NDArray[np.float64]:
     """By how much J falls where each cluster is cut in two: (C,)."""
     gains = np.empty(len(counts))
     for part in _blocks(sums):
-        (upper, lower), (up, down) = _halves(counts, sums, above, part)
-        gain = np.square(upper - lower).sum(axis=1) / (1 / up + 1 / down)
+        (up, upper), (down, lower) = _halves(counts, sums, above, part)
+        gain = model.union_costs(up, upper, down, lower)
         gains[part] = np.where((up > 0) & (down > 0) & np.isfinite(gain), gain, 0.0)
     return gains
 
 
-def _unions(counts: NDArray, sums: NDArray, lists: NDArray[np.int32]) -> tuple[NDArray, NDArray]:
+def _unions(model: TiedSpherical, counts: NDArray, sums: NDArray, lists: NDArray[np.int32]) -> tuple[NDArray, NDArray]:
     """The neighbor with which each cluster had best become one, and by how much J rises then, infinite for none."""
     every = np.arange(len(counts))
     partners, costs = np.zeros(len(counts), dtype=np.int32), np.full(len(counts), np.inf)
     for column in lists[:, :_NEAREST].T:
-        squares = np.empty(len(counts))
+        cost = np.empty(len(counts))
         for part in _blocks(sums):
-            mean, there = (sums[ids] / counts[ids, np.newaxis] for ids in (part, column[part]))
-            squares[part] = np.square(mean - there).sum(axis=1)
-        cost = squares / (1 / counts + 1 / counts[column])  # the same of both, to the last bit
+            there = column[part]
+            cost[part] = model.union_costs(counts[part], sums[part], counts[there], sums[there])
         better = (cost < costs) & (column >= 0) & (column != every)
         partners[better], costs[better] = column[better], cost[better]
     return partners, costs

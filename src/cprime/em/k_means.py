@@ -252,7 +252,7 @@ class Exchange(_KMeans):
         counts = self.progress.counts
         if counts is None:
             return None
-        return exchange_factors(counts, float(counts.sum()) / self.progress.n_weighted, model.centers.dtype)
+        return model.exchange_factors(counts, self.progress.sums, float(counts.sum()) / self.progress.n_weighted)
 
     def judge(self, model: TiedSpherical, totals: Totals, data: Data) -> Accept | Undo:
         settings, weight = self.settings, totals.tally.weight
@@ -332,19 +332,6 @@ class Lloyd(_KMeans):
             return change <= self.settings.tol
         shift = np.subtract(new.centers, model.centers, dtype=np.float64)
         return float(np.square(shift).sum()) <= self.settings.least_shift
-
-
-def exchange_factors(counts: NDArray, weight: float, dtype: np.dtype) -> tuple[NDArray, NDArray]:
-    """How J changes when a point moves *and both centres follow it*: factors inside and outside, (C,) each.
-
-    A point of weight w that leaves c lowers J by W_c/(W_c − w) ‖x − μ_c‖², and raises it by W_b/(W_b + w) ‖x − μ_b‖²
-    where it arrives (Hartigan 1975; Hartigan & Wong 1979). In terms of F (15) that is the best K for parameters that
-    are maximised along with it, so its optima are optima of k-means, but fewer of them. `weight` is the mean weight of
-    a point.
-    """
-    inside = counts / np.maximum(counts - weight, 1e-3 * weight)
-    outside = np.maximum(counts, 1e-3 * weight) / (counts + weight)
-    return inside.astype(dtype), outside.astype(dtype)
 
 
 def hard_free_energy(model: TiedSpherical, J: float, weight: float) -> float:

@@ -79,7 +79,7 @@ class KMeans(FittedKMeans, Approximate, Clusterer):
         Whether centers jump across the data, from where one is missed least to where a cluster is best cut in two:
         that ends in better optima, mostly in the best that is known, and plain steps follow until convergence. A graph
         search makes jumps on its way, between exchange steps (Hartigan), which count on both centers following a
-        point; with another search they improve the start, first on a sample. "auto" is True in a Euclidean graph
+        point; with another search they improve the start, first on a sample. "auto" is True in a graph
         search, and where search and init are "auto" and rows are not sparse: what is named stays as it is known. Needs
         epsilon=0.
     learning_decay : float, default=1.0

@@ -246,10 +246,9 @@ def resolve_exchange(estimator: Any, search: Search, epsilon: float, sparse: boo
     """Whether centers jump in a k-means fit by this search, which the estimator's argument means.
 
     A search or a start that is named stays what it is known as, Lloyd's algorithm for one; jumps of sparse rows take
-    longer than all else. Exchange steps, which a graph search takes besides, have factors that are those of means; one
-    cluster has none.
+    longer than all else, but in a graph search. One cluster has none.
     """
-    exchange, metric, graph = estimator.exchange, estimator.metric, isinstance(search, Graph)
+    exchange, graph = estimator.exchange, isinstance(search, Graph)
     if isinstance(exchange, str):
         check_choice(exchange, "exchange", ("auto",))
     elif not isinstance(exchange, bool | np.bool_):
@@ -257,16 +256,13 @@ def resolve_exchange(estimator: Any, search: Search, epsilon: float, sparse: boo
     wanted: bool | None = None if isinstance(exchange, str) else bool(exchange)
     if isinstance(search, Graph) and search.exchange is not None:  # as it was said before
         wanted = bool(search.exchange)
-    possible = epsilon == 0 and (metric == "euclidean" or not graph)
-    if wanted and not possible:
-        raise ValueError(
-            f"exchange=True needs epsilon=0 and metric='euclidean' in a graph search, got {epsilon} and {metric!r}."
-        )
+    if wanted and epsilon:
+        raise ValueError(f"exchange=True needs epsilon=0, got {epsilon}.")
     if estimator.n_clusters == 1:
         return False
     if wanted is None:
         nothing_named = all(isinstance(given, str) and given == "auto" for given in (estimator.search, estimator.init))
-        return possible and (graph or (nothing_named and not sparse))
+        return epsilon == 0 and (graph or (nothing_named and not sparse))
     return wanted
 
 

@@ -155,6 +155,39 @@ class TiedSpherical(Embedded):
         rest = squares - float((counts * shift).sum()) + double
         return replace(self, centers=centers), max(rest, own)
 
+    def centers_of(self, counts: NDArray[np.float64], sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Of clusters of weight N_c and sums Σ w_n x_n, (n,) and (n, D), the centers of least J: (n, D)."""
+        return sums / counts[:, np.newaxis]
+
+    def union_costs(
+        self,
+        counts: NDArray[np.float64],
+        sums: NDArray[np.float64],
+        other_counts: NDArray[np.float64],
+        other_sums: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """By how much J rises where two clusters become one, or falls where one is cut in these: (n,) [data unit²].
+
+        ‖S_a/N_a − S_b/N_b‖² / (1/N_a + 1/N_b) (Ward 1963), the same of both orders to the last bit.
+        """
+        between = np.square(sums / counts[:, np.newaxis] - other_sums / other_counts[:, np.newaxis]).sum(axis=1)
+        return between / (1 / counts + 1 / other_counts)
+
+    def tangent(self, directions: NDArray[np.float64], ids: slice) -> NDArray[np.float64]:
+        """Directions (n, D) from the centers `ids` along which points lie as much on one side as on the other."""
+        return directions
+
+    def exchange_factors(self, counts: NDArray, sums: NDArray | None, weight: float) -> tuple[NDArray, NDArray] | None:
+        """How J changes when a point moves *and both centres follow it*, as factors of squared distances: (C,) each.
+
+        Inside a component and outside of it: a point of weight w that leaves c lowers J by W_c/(W_c − w) ‖x − μ_c‖²,
+        and raises it by W_b/(W_b + w) ‖x − μ_b‖² where it arrives (Hartigan 1975; Hartigan & Wong 1979). In terms of F
+        (15) that is the best K for parameters that are maximised along with it, so its optima are optima of k-means,
+        but fewer of them. counts (C,), sums (C, D) or None where they are not known: Σ w_n and Σ w_n x_n of the last
+        pass    weight: the mean of a point    None is no factors.
+        """
+        return factors_of(counts, weight, self.centers.dtype)
+
     def extrapolated(self, before: Self, share: float) -> Self:
         variance = float(scaled_along(np.array(self.variance), np.array(before.variance), share))
         return replace(self, variance=max(variance, self.variance_floor), **self._means_extrapolated(before, share))
@@ -211,6 +244,13 @@ class TiedSpherical(Embedded):
     def covariances_along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
         one = self.variance * (directions @ directions.T)
         return np.broadcast_to(one, (self.n_components, *one.shape))
+
+
+def factors_of(masses: NDArray, weight: float | NDArray, dtype: np.dtype) -> tuple[NDArray, NDArray]:
+    """M/(M − w) and M/(M + w), finite where a component has no more than one point."""
+    inside = masses / np.maximum(masses - weight, 1e-3 * weight)
+    outside = np.maximum(masses, 1e-3 * weight) / (masses + weight)
+    return inside.astype(dtype), outside.astype(dtype)
 
 
 def variance_floor(centers: Floats) -> float:

@@ -14,7 +14,7 @@ from cprime._storable import storable
 from cprime._values import replace
 from cprime.kernels import Rows
 from cprime.model.base import Scatter
-from cprime.model.tied_spherical import TiedSpherical
+from cprime.model.tied_spherical import TiedSpherical, factors_of
 
 
 @storable
@@ -32,6 +32,38 @@ class UnitCenters(TiedSpherical):
         centers = np.where(held[:, np.newaxis], directions, self.centers).astype(self.centers.dtype)
         along = (sums * centers).sum()
         return replace(self, centers=centers), max(2 * float(counts.sum() - along), 0.0)
+
+    def centers_of(self, counts: NDArray[np.float64], sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """S_c / ‖S_c‖."""
+        return sums / np.linalg.norm(sums, axis=1, keepdims=True)
+
+    def union_costs(
+        self,
+        counts: NDArray[np.float64],
+        sums: NDArray[np.float64],
+        other_counts: NDArray[np.float64],
+        other_sums: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """2 (‖S_a‖ + ‖S_b‖ − ‖S_a + S_b‖), since J = 2 Σ_c (N_c − ‖S_c‖)."""
+        lengths = [np.linalg.norm(each, axis=1) for each in (sums, other_sums, sums + other_sums)]
+        return 2 * (lengths[0] + lengths[1] - lengths[2])
+
+    def tangent(self, directions: NDArray[np.float64], ids: slice) -> NDArray[np.float64]:
+        """Without what lies along the center."""
+        centers = self.centers[ids].astype(np.float64)
+        return directions - (directions * centers).sum(axis=1, keepdims=True) * centers
+
+    def exchange_factors(self, counts: NDArray, sums: NDArray | None, weight: float) -> tuple[NDArray, NDArray] | None:
+        """A point that arrives lengthens S_b by √(R² + 2 w R cos + w²) − R = w cos + w² (1 − cos²)/2R + …, R = ‖S_b‖.
+
+        J then rises by w d² (1 − (1 + cos)/2 · w/R), d² = 2 − 2 cos, and falls likewise by more than w d² where it
+        leaves; cos is that of the component's mean, R/N.
+        """
+        if sums is None:
+            return None
+        lengths = np.linalg.norm(sums, axis=1)
+        cosines = lengths / np.maximum(counts, weight)
+        return factors_of(lengths, weight * (1 + cosines) / 2, self.centers.dtype)
 
 
 def unit_rows(X: Rows, name: str) -> Rows:

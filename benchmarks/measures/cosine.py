@@ -1,0 +1,96 @@
+"""k-means of directions: the mean cosine to the center, and seconds, of the two metrics and of FAISS's spherical one.
+
+Rows are of length 1, so that every peer may look at them by squared distances; centers are scaled to length 1 before
+they are judged. Rounds are interleaved.
+"""
+
+import argparse
+from collections.abc import Iterator
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from benchmarks import blas
+from benchmarks.measures import options as given
+from benchmarks.peers import Fitted
+from benchmarks.records import Record
+from benchmarks.rounds import Run, label, median, plan, ratios, repeat, spread
+from benchmarks.tables import case, left_out, table
+from cprime.kernels import Dense
+
+TITLE = "Directions"
+_BASE = "cprime (default)"
+_RUNS: tuple[Run, ...] = (
+    ("cprime", {}),
+    ("cprime", {"metric": "cosine"}),
+    ("faiss", {"niter": 25, "spherical": True}),
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--points", type=given.positive, default=100_000, help="rows (default: 100,000)")
+    parser.add_argument("-D", "--dimensions", type=given.positive, default=768, help="columns (default: 768)")
+    parser.add_argument("-C", "--clusters", type=given.positive, default=2000, help="clusters (default: 2000)")
+    given.add_repetitions(parser, 3)
+    given.add_peers(parser)
+
+
+def measure(options: argparse.Namespace) -> Iterator[list[Record]]:
+    X, C = directions(options.points, options.dimensions, options.clusters), options.clusters
+    wanted = [run for run in _RUNS if not options.peers or run[0] in options.peers]
+    able, unable = plan(dict(wanted), X, C)
+    found = repeat(
+        [run for run in wanted if run[0] in able],
+        X,
+        C,
+        repetitions=options.repetitions,
+        n_threads=options.threads,
+        limit=options.limit,
+        further=lambda fitted: {"cosine": mean_cosine(X, fitted)},
+    )
+    N, D = X.shape
+    common = {"measure": "cosine", "data": "directions", "N": N, "D": D, "C": C, "threads": options.threads}
+    yield [{**common, **record} for record in [*found, *unable]]
+
+
+def directions(n: int, D: int, C: int) -> NDArray[np.float32]:
+    """Unit vectors in groups of unlike sizes and widths, about centers that lie in groups themselves."""
+    rng = np.random.default_rng(0)
+    topics = rng.standard_normal((C // 20 + 1, D), dtype=np.float32)
+    centers = topics[rng.integers(len(topics), size=C)] + rng.standard_normal((C, D), dtype=np.float32)
+    group = rng.choice(C, size=n, p=rng.dirichlet(np.full(C, 2.0)))
+    X = rng.standard_normal((n, D), dtype=np.float32)
+    X *= rng.uniform(0.3, 1.0, C).astype(np.float32)[group, np.newaxis]
+    X += centers[group]
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    return X
+
+
+def mean_cosine(X: NDArray[np.float32], fitted: Fitted) -> float:
+    """Of every row with the center, scaled to length 1, that it has the greatest one with."""
+    centers = np.asarray(fitted.centers, dtype=np.float64)
+    centers /= np.linalg.norm(centers, axis=1, keepdims=True)
+    squares = Dense(X).nearest(centers.astype(np.float32))[1]
+    return 1 - float(squares.mean(dtype=np.float64)) / 2
+
+
+def report(records: list[Record]) -> str:
+    done = [record for record in records if record.get("seconds")]
+    base = next((record for record in done if label(record) == _BASE), done[0])
+    rows = [
+        [
+            label(record),
+            spread(record["seconds"]),
+            f"{median(ratios(record['seconds'], base['seconds'])):.2f}",
+            f"{median([extra['cosine'] for extra in record['extra']]):.5f}",
+        ]
+        for record in done
+    ]
+    columns = ["fit", "seconds", f"of {label(base)}", "mean cosine"]
+    parts = [f"### {case(base)}", table(columns, rows), blas.note(done), left_out(records)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def figures(records: list[Record]) -> dict[str, Figure]:
+    return {}

@@ -93,3 +93,18 @@ def test_error_is_that_of_the_factorisation(dtype):
     U = km.cluster_centers_.astype(np.float64)
     assert km.inertia_ == pytest.approx(np.linalg.norm(X - Z @ U, "fro") ** 2, rel=RELATIVE[dtype])
     np.testing.assert_allclose(U, np.linalg.solve(Z.T @ Z, Z.T @ X), rtol=0, atol=20 * RELATIVE[dtype])
+
+
+@NOT_CONVERGED
+@pytest.mark.parametrize("search", ["full", "graph"])
+@pytest.mark.parametrize("C", [5, 40])
+def test_proposition_2_a_mixture_of_one_active_component_is_k_means_by_default_too(C, search):
+    """Also of more components than are needed for momentum, which would go beyond the steps of k-means."""
+    X = clustered(900, 3, np.float64, seed=C)
+    centers = start(X, C)
+    given = {"search": search, "tol": 0, "max_iter": 6}
+    mixture = GaussianMixture(C, n_active=1, means_init=centers, **EQUAL, **given).fit(X)
+    means = KMeans(C, init=centers, exchange=False, **given).fit(X)
+    np.testing.assert_allclose(mixture.means_, means.cluster_centers_, rtol=0, atol=1e-13)
+    np.testing.assert_array_equal(mixture.labels_, means.labels_)
+    assert mixture.n_iter_ == means.n_iter_

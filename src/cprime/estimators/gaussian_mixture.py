@@ -84,7 +84,7 @@ class GaussianMixture(FittedMixture):
     momentum : "auto" or bool, default="auto"
         Whether E-steps see parameters beyond those of the M-step (Nesterov's momentum): some half of the iterations, to
         the same kind of optimum; an iteration that would lower the bound is taken back and counts for `max_iter` only.
-        "auto" is True for more than 16 components of soft assignment, but with the searches of the papers.
+        "auto" is True for more than 16 components of soft assignment and C′ > 1, but with the searches of the papers.
     reg_covar : float, default=1e-6
         Added to the variances by every M-step, in data unit², as in scikit-learn: covariances stay positive definite.
         With 0 the lower bound never falls; else it may, by reg_covar/2 Σ_c π_c (tr Σ_c,old⁻¹ − tr Σ_c,new⁻¹) in an
@@ -285,7 +285,7 @@ class GaussianMixture(FittedMixture):
             and self.precisions_init is None
             and not (self.warm_start and hasattr(self, "means_"))
         )
-        momentum = resolve_momentum(self.momentum, self.n_components, self.assignment, search)
+        momentum = resolve_momentum(self.momentum, self.n_components, n_active, self.assignment, search)
         settings = em.MixtureSettings(self.max_iter, self.tol, n_active, self.assignment)
         stage = (em.Momentum if momentum else em.EM)(settings, last=self._bound_before())
         return em.Plan(

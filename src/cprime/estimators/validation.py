@@ -147,10 +147,13 @@ def check_mixture(estimator: Any) -> None:
         raise ValueError(f'momentum=True needs assignment="soft", got assignment={estimator.assignment!r}.')
 
 
-def resolve_momentum(momentum: bool | str, n_components: int, assignment: str, search: Search) -> bool:
-    """Whether EM steps go on beyond; "auto" leaves small mixtures and the papers' searches as they are written."""
+def resolve_momentum(momentum: bool | str, n_components: int, n_active: int, assignment: str, search: Search) -> bool:
+    """Whether EM steps go on beyond; "auto" leaves small mixtures, those of C′ = 1, which are k-means, and the papers'
+    searches as they are written.
+    """
     if isinstance(momentum, str):
-        return n_components > EXACT_AUTO and assignment == "soft" and not isinstance(search, Papers)
+        graded = assignment == "soft" and n_active > 1
+        return n_components > EXACT_AUTO and graded and not isinstance(search, Papers)
     return bool(momentum)
 
 

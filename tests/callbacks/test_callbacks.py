@@ -223,7 +223,7 @@ def _fail(row):
 @has_protocol
 def test_a_step_of_momentum_that_is_taken_back_is_a_task_that_ends(X):
     tasks = OfTasks()
-    GaussianMixture(6, momentum=True, tol=1e-9, random_state=0).set_callbacks(tasks).fit(X)
+    GaussianMixture(6, momentum=True, tol=1e-9, max_iter=500, random_state=0).set_callbacks(tasks).fit(X)
     begun = [task[1:] for task in tasks.told if task[0] == "begin"]
     assert sorted(begun) == sorted(task[1:] for task in tasks.told if task[0] == "end")
 

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 from mixture_data import DTYPES, FAMILIES, WEIGHTS, clustered, matrices, mixture
 
+from cprime import GaussianMixture, em
+from cprime.estimators import base
+
 pytestmark = [
     pytest.mark.filterwarnings("ignore:The fit did not converge"),
     pytest.mark.filterwarnings("ignore:Number of distinct clusters"),
@@ -143,3 +146,58 @@ def test_covariances_of_rounding_are_repaired_in_a_few_steps(monkeypatch):
     found, _ = covariance.repaired(matrices, unit=2.0)
     assert (np.linalg.eigvalsh(found) > 0).all()
     assert sum(n == 1 for n in tried) < 15 * len(matrices)
+
+
+def tables():
+    """Rounded numbers, of which many are equal: few points lie in a plane, or on one another."""
+    return np.random.default_rng(3).normal(size=(90, 3)).round(0) + np.repeat(3 * np.eye(3), 30, axis=0)
+
+
+@pytest.mark.parametrize("family", ["spherical", "diag", "full"])
+def test_a_start_that_has_collapsed_wins_over_no_other(family, monkeypatch, caplog):
+    X, runs, run = tables(), [], em.run
+
+    def seen(*args):
+        runs.append(run(*args))
+        return runs[-1]
+
+    monkeypatch.setattr(em, "run", seen)
+    n_decided = 0
+    for C in (4, 7, 10):
+        runs.clear()
+        caplog.clear()
+        with caplog.at_level(logging.INFO, "cprime"):
+            gm = GaussianMixture(C, covariance_type=family, init_params="random", n_init=12, random_state=0).fit(X)
+        bounds = np.array([fit.bound for fit in runs])
+        collapsed = np.array([fit.model.n_collapsed for fit in runs])
+        sound = np.flatnonzero(collapsed == 0) if (collapsed == 0).any() else np.arange(12)
+        assert gm.lower_bound_ == bounds[sound].max()
+        assert caplog.text.count("collapsed onto a few points") == np.count_nonzero(collapsed)
+        n_decided += collapsed[bounds.argmax()] > 0
+    assert n_decided > 0 or family == "spherical"
+
+
+def test_what_all_components_lack_is_no_collapse():
+    """A constant column: the data are so."""
+    X = np.column_stack([clustered(200, 2, np.float64), np.ones(200)])
+    gm = GaussianMixture(4, covariance_type="diag", n_init=3, random_state=0).fit(X)
+    model = gm._parameters(gm.reg_covar)
+    assert (model.least_variances <= 2 * gm.reg_covar).all()
+    assert model.n_collapsed == 0
+
+
+def test_several_starts_are_of_different_kinds(monkeypatch):
+    kinds, place = [], base.place
+
+    def seen(data, n_components, init, rng):
+        kinds.append(init)
+        return place(data, n_components, init, rng)
+
+    monkeypatch.setattr(base, "place", seen)
+    X = clustered(300, 2, np.float64)
+    GaussianMixture(4, n_init=5, random_state=0).fit(X)
+    assert kinds == ["jumps", "k-means++", "random", "jumps", "k-means++"]
+    for init, expected in (("random_from_data", "random"), ("k-means++", "k-means++")):
+        kinds.clear()
+        GaussianMixture(4, init_params=init, n_init=2, random_state=0).fit(X)
+        assert kinds == [expected] * 2

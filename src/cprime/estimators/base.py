@@ -90,6 +90,21 @@ class Saver:
         self.checkpoint.save(replace(self.runs, run=self.run, fit=run))
 
 
+def _is_better(fit: em.Run, best: em.Run | None) -> bool:
+    """Whether a run is to be kept in place of the best one so far.
+
+    The likelihood of one that has collapsed grows without bound and says nothing: it wins over no other.
+    """
+    n_collapsed = fit.model.n_collapsed
+    if n_collapsed:
+        logger.info("start %d: %d component(s) collapsed onto a few points", fit.key.run + 1, n_collapsed)
+    if best is None:
+        return True
+    if bool(n_collapsed) != bool(best.model.n_collapsed):
+        return not n_collapsed
+    return bool(fit.bound > best.bound)
+
+
 @contextmanager
 def _left(checkpoint: Checkpoint | None) -> Iterator[None]:
     """A fit that fails leaves its data in the folder."""
@@ -234,7 +249,7 @@ class Clusterer(CallbackSupportMixin, Stored):
                             model = first_model(data, centers, plan.search.exact)
                             fit = em.run(data, model, plan, key._replace(run=run), save)
                         fit, found = self._found(data, fit, plan)
-                    if runs.best is None or fit.bound > runs.best.bound:
+                    if n_runs == 1 or _is_better(fit, runs.best):
                         runs = Runs(run + 1, None, fit, found)
                     else:
                         runs = replace(runs, run=run + 1, fit=None)

@@ -13,7 +13,7 @@ from cprime._values import replace
 from cprime.estimators.base import FirstModel
 from cprime.estimators.fitted_mixture import FittedMixture
 from cprime.estimators.kmeans import KMeans
-from cprime.estimators.mixture_parameters import Given, check_means_init, check_weights_init
+from cprime.estimators.mixture_parameters import ONE_OF_EACH, Given, check_means_init, check_weights_init, named_start
 from cprime.estimators.validation import (
     check_decay,
     check_mixture,
@@ -72,11 +72,13 @@ class GaussianMixture(FittedMixture):
         and its lower bound may fall.
     init_params : str, array-like, fitted estimator or callable, default="auto"
         Where the means start: "kmeans" (k-means by `KMeans`), "k-means++", "random" (or "random_from_data": random
-        points), "afk-mc2", "two-level", or as `init` of `KMeans`. "auto" is "kmeans". Weights and covariances start
-        from the hard assignment of the points to these means, and so do the means of all but "tied_spherical" with
-        equal weights.
+        points), "afk-mc2", "two-level", or as `init` of `KMeans`. "auto" is "kmeans", and of several starts these,
+        "k-means++" and "random" in turn, since starts of one kind mostly end alike. Weights and covariances start from
+        the hard assignment of the points to these means, and so do the means of all but "tied_spherical" with equal
+        weights.
     n_init : int, default=1
-        Number of starts; the one of greatest lower bound is kept. From given means there is one.
+        Number of starts; the one of greatest lower bound is kept, but that of one that has collapsed onto a few points,
+        whose likelihood has no bound, only where all have. From given means there is one.
     max_iter : int, default=100
         Most iterations of one start.
     tol : float, default=1e-3
@@ -374,17 +376,17 @@ class GaussianMixture(FittedMixture):
         means = self.means_init is not None
         init = check_means_init(self.means_init, data, C) if means else self.init_params
         if isinstance(init, str) and init == "auto":
-            init = "kmeans"
+            init = ONE_OF_EACH
         shaped = partial(family.starting, reg_covar=reg_covar, precisions=precisions)
         return init, Given(shaped, means, weights if free else None, precisions is not None, free)
 
     def _centers(self, data: Data, init: Any, key: Key) -> NDArray:
+        init = named_start(init, data, self.n_components, key.run)
         if not (isinstance(init, str) and init == "kmeans"):
-            init = "random" if isinstance(init, str) and init == "random_from_data" else init
             return super()._centers(data, init, key)
         k_means = KMeans(self.n_components, max_iter=_KMEANS_ITERATIONS)
         plan = replace(k_means._plan(data), title="start, k-means: ")
-        init = resolve_init("auto", self.n_components, data, plan.jumps)
+        init = resolve_init("auto", self.n_components, data, plan.jumps, plan.improved)
         model = k_means._first_model(data, super()._centers(data, init, key), False)
         centers = em.run(data, model, plan, key).model.centers
         data.begin(keep=True)

@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 from cprime import em
 from cprime._range import check_largest
 from cprime._values import replace
+from cprime.estimators.validation import are_many
 from cprime.execution import Data
 from cprime.kernels import Dense
 from cprime.seeding.given import copied
 from cprime.sources import unmasked
+
+ONE_OF_EACH = "one of each"  # what "auto" means: starts of three kinds, in turn
 
 
 def check_means_init(means_init: Any, data: Data, C: int) -> NDArray:
@@ -39,6 +42,16 @@ def check_weights_init(weights_init: Any, weights: str, C: int) -> NDArray[np.fl
             f"weights_init must be n_components={C} numbers that are not negative and sum to 1, got {weights_init!r}."
         )
     return given
+
+
+def named_start(init: Any, data: Data, n_components: int, run: int) -> Any:
+    """The start of a run by the name that seeding has for it; one that is no name as it is."""
+    if not isinstance(init, str):
+        return init
+    if init == ONE_OF_EACH:
+        many = not data.in_memory or are_many(n_components, data.n_weighted)
+        return ("kmeans", "two-level" if many else "k-means++", "random")[run % 3]
+    return "random" if init == "random_from_data" else init
 
 
 @dataclass(frozen=True)

@@ -98,6 +98,11 @@ class Model(Protocol):
         """
         ...
 
+    @property
+    def n_collapsed(self) -> int:
+        """Components on points that lie in a plane, or are equal: what is added to their variances decides."""
+        ...
+
     def embed(self, X: Rows, before: Rows | None = None) -> Rows:
         """X as the components are compared with it; `before` is what the last call gave for this X."""
         ...
@@ -226,6 +231,10 @@ class Family:
     @property
     def least_variances(self) -> NDArray[np.float64] | None:
         return None
+
+    @property
+    def n_collapsed(self) -> int:
+        return 0
 
     @classmethod
     def shape(cls, C: int, D: int) -> tuple[int, ...] | None:

@@ -30,6 +30,8 @@ from cprime.model.base import (
 from cprime.model.covariance import data_variance
 from cprime.statistics import Sums
 
+_COLLAPSED = 1e-8  # of the largest of their least variances, below which that of a component means nothing
+
 
 @dataclass(frozen=True)
 class OwnMoments(Sums):
@@ -105,6 +107,13 @@ class OwnCovariance(_Shape):
             precisions = np.diagonal(precisions, axis1=1, axis2=2)
         least: NDArray[np.float64] = 1 / precisions.reshape(len(precisions), -1).max(axis=1)
         return least
+
+    @property
+    def n_collapsed(self) -> int:
+        """None where all components are so narrow, which then is how the data are: a column is constant, say."""
+        least = self.least_variances
+        n = int(np.count_nonzero(least <= max(2 * self.reg_covar, _COLLAPSED * least.max())))
+        return n if n < len(least) else 0
 
     def components(self) -> GaussianCosts:
         return GaussianCosts(self.gaussians, self.spread)

@@ -130,7 +130,7 @@ def gaussian_mixture(
     >>> adata = AnnData(np.array([[0.0, 0.0], [0.0, 2.0], [9.0, 9.0], [9.0, 7.0]]))
     >>> cprime.tl.gaussian_mixture(adata, 2, covariance_type="tied_spherical")
     >>> adata.obs["gaussian_mixture"].tolist()
-    ['1', '1', '0', '0']
+    ['0', '0', '1', '1']
     >>> adata.obs["gaussian_mixture_probability"].round(3).tolist()
     [1.0, 1.0, 1.0, 1.0]
     """

@@ -1,8 +1,9 @@
 """Jumps of a k-means: two clusters that can be one give up a center to a cluster that should be two.
 
-No pass of Lloyd's, and no exchange of points, takes a center across the data. Where two clusters become one, J rises by
-‖μ_a − μ_b‖² / (1/W_a + 1/W_b) (Ward 1963); where a plane through its center cuts one into weights W₊ and W₋, it falls
-by ‖μ₊ − μ₋‖² / (1/W₊ + 1/W₋). Both are known before anything is moved: jumps are made where J is sure to fall.
+No pass of Lloyd's, and no exchange of points, takes a center across the data. By how much J rises where two clusters
+become one the model says (`union_costs`: of means ‖μ_a − μ_b‖² / (1/W_a + 1/W_b), Ward 1963); where a plane through its
+center cuts one in two, J falls by what it would cost to unite these. Both are known before anything is moved: jumps are
+made where J is sure to fall.
 """
 
 import logging

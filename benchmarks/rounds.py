@@ -97,6 +97,24 @@ def repeat(
     return records
 
 
+def compare(
+    runs: Iterable[Run], X: NDArray, C: int, options: Any, further: Callable[[Fitted], dict[str, Any]]
+) -> list[Record]:
+    """Those of the runs whose peers the options ask for and that can be run; of the others why they are left out."""
+    wanted = [run for run in runs if not options.peers or run[0] in options.peers]
+    able, unable = plan(dict(wanted), X, C)
+    found = repeat(
+        [run for run in wanted if run[0] in able],
+        X,
+        C,
+        repetitions=options.repetitions,
+        n_threads=options.threads,
+        limit=options.limit,
+        further=further,
+    )
+    return [*found, *unable]
+
+
 def _add(record: Record, outcome: Outcome, value: float, further: dict[str, Any]) -> None:
     fitted = outcome.fitted
     record["seconds"].append(outcome.seconds)

@@ -15,7 +15,7 @@ from benchmarks import blas
 from benchmarks.measures import options as given
 from benchmarks.peers import Fitted
 from benchmarks.records import Record
-from benchmarks.rounds import Run, label, median, plan, ratios, repeat, spread
+from benchmarks.rounds import Run, compare, label, median, ratios, spread
 from benchmarks.tables import case, left_out, table
 from cprime.kernels import Dense
 
@@ -38,20 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def measure(options: argparse.Namespace) -> Iterator[list[Record]]:
     X, C = directions(options.points, options.dimensions, options.clusters), options.clusters
-    wanted = [run for run in _RUNS if not options.peers or run[0] in options.peers]
-    able, unable = plan(dict(wanted), X, C)
-    found = repeat(
-        [run for run in wanted if run[0] in able],
-        X,
-        C,
-        repetitions=options.repetitions,
-        n_threads=options.threads,
-        limit=options.limit,
-        further=lambda fitted: {"cosine": mean_cosine(X, fitted)},
-    )
+    found = compare(_RUNS, X, C, options, lambda fitted: {"cosine": mean_cosine(X, fitted)})
     N, D = X.shape
     common = {"measure": "cosine", "data": "directions", "N": N, "D": D, "C": C, "threads": options.threads}
-    yield [{**common, **record} for record in [*found, *unable]]
+    yield [{**common, **record} for record in found]
 
 
 def directions(n: int, D: int, C: int) -> NDArray[np.float32]:

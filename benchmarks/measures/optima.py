@@ -18,7 +18,7 @@ from benchmarks.groups import GROUPS, Groups
 from benchmarks.measures import options as given
 from benchmarks.peers import Fitted
 from benchmarks.records import Record
-from benchmarks.rounds import Run, label, plan, repeat
+from benchmarks.rounds import Run, compare, label
 from benchmarks.tables import grouped, table
 from cprime import KMeans
 from cprime.kernels import Dense
@@ -53,23 +53,13 @@ def measure(options: argparse.Namespace) -> Iterator[list[Record]]:
         X = np.ascontiguousarray(groups.X, dtype=np.float32)
         C = groups.n_clusters
         known = None if groups.centers is None else _descended(X, groups.centers)
-        wanted = [run for run in _RUNS if not options.peers or run[0] in options.peers]
-        able, unable = plan(dict(wanted), X, C)
-        found = repeat(
-            [run for run in wanted if run[0] in able],
-            X,
-            C,
-            repetitions=options.repetitions,
-            n_threads=options.threads,
-            limit=options.limit,
-            further=lambda fitted, known=known: _further(fitted, known),
-        )
+        found = compare(_RUNS, X, C, options, lambda fitted, known=known: _further(fitted, known))
         common = {"measure": "optima", "data": name, "N": len(X), "D": X.shape[1], "C": C, "threads": options.threads}
         best = min(
-            [value for record in found for value in record["value"]]
+            [value for record in found for value in record.get("value", [])]
             + ([] if known is None else [float(Dense(X).nearest(known)[1].sum(dtype=np.float64))])
         )
-        yield [{**common, "best": best, **record} for record in [*found, *unable]]
+        yield [{**common, "best": best, **record} for record in found]
 
 
 def _groups(name: str, options: argparse.Namespace) -> Groups:

@@ -90,7 +90,7 @@ def test_a_callable_is_called_as_scikit_learn_does():
         (
             "kmeans",
             ValueError,
-            "init should be 'k-means\\+\\+', 'k-means..', 'random', 'afk-mc2', 'two-level', an array .* got 'kmeans'",
+            "init should be 'k-means\\+\\+', 'k-means..', 'random', 'afk-mc2', 'two-level', 'jumps', .* got 'kmeans'",
         ),
         (np.zeros((3, 2)), ValueError, r"initial centers \(3, 2\) does not match the number of clusters 4"),
         (np.zeros((4, 5)), ValueError, r"initial centers \(4, 5\) does not match the number of features"),

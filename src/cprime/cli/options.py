@@ -12,7 +12,7 @@ from cprime.cli.panels import Amount, Argument, CountOr, Names, Option, Start, W
 MODELS = ("kmeans", "gmm")
 SEARCHES = ("auto", "full", "bounded", "graph", "exact", "estimated")
 STARTS = {
-    "kmeans": ("auto", "k-means++", "k-means||", "random", "afk-mc2", "two-level"),
+    "kmeans": ("auto", "k-means++", "k-means||", "random", "afk-mc2", "two-level", "jumps"),
     "gmm": ("auto", "kmeans", "k-means++", "random", "random_from_data", "afk-mc2", "two-level"),
 }
 COVARIANCES = ("full", "tied", "diag", "spherical", "tied_spherical")
@@ -233,7 +233,8 @@ starting = option(
     metavar="NAME|FILE",
     type=Start(tuple(dict.fromkeys((*STARTS["kmeans"], *STARTS["gmm"])))),
     otherwise="auto",
-    help="Where to start: k-means++, k-means||, random, afk-mc2, two-level, for gmm also kmeans; or a file of centers.",
+    help="Where to start: k-means++, random, afk-mc2, two-level, of k-means also k-means|| and jumps, of gmm kmeans; "
+    "or a file of centers.",
 )
 n_init = option("--n-init", panel="Search", type=Whole(1), otherwise="1", help="Number of starts; the best is kept.")
 seed = option(

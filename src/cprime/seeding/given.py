@@ -79,9 +79,8 @@ def copied(numbers: Any, data: Data, name: str, **checks: Any) -> NDArray:
 
 METHODS = ("k-means++", "k-means||", "random", "afk-mc2", "two-level", "jumps")
 ACCEPTED = (
-    "'k-means++', 'k-means||', 'random', 'afk-mc2', 'two-level', an array of shape (n_clusters, n_features), a fitted "
-    "estimator with "
-    "cluster_centers_ or means_, or a callable"
+    "'k-means++', 'k-means||', 'random', 'afk-mc2', 'two-level', 'jumps', an array of shape (n_clusters, n_features), "
+    "a fitted estimator with cluster_centers_ or means_, or a callable"
 )
 
 

@@ -72,10 +72,12 @@ class _Zeros(ISeedSequence):
 def seed_of(random_state: Any) -> int:
     """The seed of a fit: the first number of the generator that `random_state` means, in scikit-learn's sense."""
     if isinstance(random_state, Integral) and not isinstance(random_state, bool):
-        return _first_of(int(random_state))
+        return _first_of_number(int(random_state))
+    return _first_of(random_state)
+
+
+def _first_of(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(2**31))
 
 
-@lru_cache(maxsize=1024)
-def _first_of(number: int) -> int:
-    return int(check_random_state(number).randint(2**31))
+_first_of_number = lru_cache(maxsize=1024)(_first_of)

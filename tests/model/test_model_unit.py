@@ -39,8 +39,8 @@ def test_a_union_costs_what_it_adds_to_j(kind):
     both = np.concatenate([a, b])
     expected = error(kind, both) - error(kind, a, b)
     start = model(kind, a, b)[0]
-    np.testing.assert_allclose(start.union_costs(*of, *other), expected, rtol=1e-12)
-    np.testing.assert_array_equal(start.union_costs(*of, *other), start.union_costs(*other, *of))
+    np.testing.assert_allclose(start.union_costs(of, other), expected, rtol=1e-12)
+    np.testing.assert_array_equal(start.union_costs(of, other), start.union_costs(other, of))
 
 
 @KINDS

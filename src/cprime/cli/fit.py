@@ -74,11 +74,8 @@ def fit(
     if options.k > source.n_rows:
         raise ValueError(f"-k {options.k} is more than the {source.n_rows} rows of {source.name}")
     _set_start(estimator, options.init, source.n_features)
-    if not quiet:
-        say_chunks(source)
     seconds = {"read": perf_counter() - start}
     figures = fitted(estimator, source, None, options.checkpoint, output, quiet=quiet, keep_partial=keep_partial)
-    figures |= chunk_figures(source)
     seconds |= figures["seconds"]
     if bounds:
         start = perf_counter()
@@ -100,12 +97,16 @@ def fitted(
 ) -> dict[str, Any]:
     """Fits, with a progress bar, and returns the figures; Ctrl-C says how to go on, where there is a checkpoint.
 
+    In how many chunks a source is read is said before, and is among the figures.
     X: a source or an array in memory    keep_partial: whether Ctrl-C ends the fit with what it has found
     """
+    is_source = is_source_like(X)
+    if is_source and not quiet:
+        say_chunks(X)
     start = perf_counter()
     bar = ProgressBar("k-means" if isinstance(estimator, KMeans) else "mixture", len(X), transient=True, quiet=quiet)
     try:
-        data = X.watched(bar.rows) if is_source_like(X) else X
+        data = X.watched(bar.rows) if is_source else X
         with _stopping(keep_partial) as stop, hinted():
             estimator.set_params(callbacks=[bar, stop]).fit(data, sample_weight=sample_weight)
     except KeyboardInterrupt:
@@ -113,7 +114,8 @@ def fitted(
     estimator.set_params(callbacks=None)
     if stop.asked:
         say("interrupted", f"the model is that of the {estimator.n_iter_} iterations so far; it has not converged")
-    return {"n_samples": len(X), **summary(estimator), "seconds": {"fit": perf_counter() - start}}
+    figures = {"n_samples": len(X), **summary(estimator), "seconds": {"fit": perf_counter() - start}}
+    return figures | chunk_figures(X) if is_source else figures
 
 
 class _Stop:

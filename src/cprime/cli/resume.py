@@ -4,12 +4,10 @@ from pathlib import Path
 from time import perf_counter
 
 from cprime import checkpoints, load
-from cprime.cli.chunks import chunk_figures, say_chunks
 from cprime.cli.fit import fitted, report
 from cprime.cli.outputs import MODEL_SUFFIXES, check_output
 from cprime.cli.summary import summary
 from cprime.loading import data_of, unfitted
-from cprime.sources import is_source_like
 
 
 def resume(
@@ -32,11 +30,8 @@ def resume(
         start = perf_counter()
         estimator = unfitted(folder, description).set_params(n_threads=threads, spill=spill)
         X, weights = data_of(folder, description)
-        if is_source_like(X) and not quiet:
-            say_chunks(X)
         seconds = {"read": perf_counter() - start}
         figures = fitted(estimator, X, weights, folder, output, quiet=quiet)
-        figures |= chunk_figures(X) if is_source_like(X) else {}
         figures["seconds"] = seconds | figures["seconds"]
     estimator.save(output)
     report(figures | {"output": output}, as_json=as_json, quiet=quiet)

@@ -172,9 +172,9 @@ def _cuts(model: TiedSpherical, counts: NDArray, sums: NDArray, above: NDArray) 
     """By how much J falls where each cluster is cut in two: (C,)."""
     gains = np.empty(len(counts))
     for part in _blocks(sums):
-        (up, upper), (down, lower) = _halves(counts, sums, above, part)
-        gain = model.union_costs(up, upper, down, lower)
-        gains[part] = np.where((up > 0) & (down > 0) & np.isfinite(gain), gain, 0.0)
+        upper, lower = _halves(counts, sums, above, part)
+        gain = model.union_costs(upper, lower)
+        gains[part] = np.where((upper[0] > 0) & (lower[0] > 0) & np.isfinite(gain), gain, 0.0)
     return gains
 
 
@@ -186,7 +186,7 @@ def _unions(model: TiedSpherical, counts: NDArray, sums: NDArray, lists: NDArray
         cost = np.empty(len(counts))
         for part in _blocks(sums):
             there = column[part]
-            cost[part] = model.union_costs(counts[part], sums[part], counts[there], sums[there])
+            cost[part] = model.union_costs((counts[part], sums[part]), (counts[there], sums[there]))
         better = (cost < costs) & (column >= 0) & (column != every)
         partners[better], costs[better] = column[better], cost[better]
     return partners, costs

@@ -35,6 +35,8 @@ from cprime.model.covariance import scaled_along
 from cprime.model.embedded import Embedded
 from cprime.statistics import Sums
 
+Summed = tuple[NDArray[np.float64], NDArray[np.float64]]  # of n clusters: Σ w_n (n,) and Σ w_n x_n (n, D)
+
 
 @dataclass(frozen=True)
 class SphericalMoments(Sums):
@@ -159,19 +161,13 @@ class TiedSpherical(Embedded):
         """Of clusters of weight N_c and sums Σ w_n x_n, (n,) and (n, D), the centers of least J: (n, D)."""
         return sums / counts[:, np.newaxis]
 
-    def union_costs(
-        self,
-        counts: NDArray[np.float64],
-        sums: NDArray[np.float64],
-        other_counts: NDArray[np.float64],
-        other_sums: NDArray[np.float64],
-    ) -> NDArray[np.float64]:
+    def union_costs(self, a: Summed, b: Summed) -> NDArray[np.float64]:
         """By how much J rises where two clusters become one, or falls where one is cut in these: (n,) [data unit²].
 
         ‖S_a/N_a − S_b/N_b‖² / (1/N_a + 1/N_b) (Ward 1963), the same of both orders to the last bit.
         """
-        between = np.square(sums / counts[:, np.newaxis] - other_sums / other_counts[:, np.newaxis]).sum(axis=1)
-        return between / (1 / counts + 1 / other_counts)
+        between = np.square(self.centers_of(*a) - self.centers_of(*b)).sum(axis=1)
+        return between / (1 / a[0] + 1 / b[0])
 
     def tangent(self, directions: NDArray[np.float64], ids: slice) -> NDArray[np.float64]:
         """Directions (n, D) from the centers `ids` along which points lie as much on one side as on the other."""

@@ -14,7 +14,7 @@ from cprime._storable import storable
 from cprime._values import replace
 from cprime.kernels import Rows
 from cprime.model.base import Scatter
-from cprime.model.tied_spherical import TiedSpherical, factors_of
+from cprime.model.tied_spherical import Summed, TiedSpherical, factors_of
 
 
 @storable
@@ -37,15 +37,9 @@ class UnitCenters(TiedSpherical):
         """S_c / ‖S_c‖."""
         return sums / np.linalg.norm(sums, axis=1, keepdims=True)
 
-    def union_costs(
-        self,
-        counts: NDArray[np.float64],
-        sums: NDArray[np.float64],
-        other_counts: NDArray[np.float64],
-        other_sums: NDArray[np.float64],
-    ) -> NDArray[np.float64]:
+    def union_costs(self, a: Summed, b: Summed) -> NDArray[np.float64]:
         """2 (‖S_a‖ + ‖S_b‖ − ‖S_a + S_b‖), since J = 2 Σ_c (N_c − ‖S_c‖)."""
-        lengths = [np.linalg.norm(each, axis=1) for each in (sums, other_sums, sums + other_sums)]
+        lengths = [np.linalg.norm(sums, axis=1) for sums in (a[1], b[1], a[1] + b[1])]
         return 2 * (lengths[0] + lengths[1] - lengths[2])
 
     def tangent(self, directions: NDArray[np.float64], ids: slice) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 import cprime as package
-from cprime import GaussianMixture, KMeans
+from cprime import GaussianMixture, KMeans, load
 from cprime.callbacks import bar
 
 OPTIONS = ("-k", 9, "--threads", 1)
@@ -253,6 +253,27 @@ def test_decimals_and_booleans_of_a_table_are_numbers(cprime, write, tmp_path):
     columns = {"d": pa.array([1, 2, 3, 4]).cast(pa.decimal128(25, 2)), "t": [True, False, True, False]}
     figures = cprime("fit", write("x.parquet", columns), "-k", 2, "--json", "-o", tmp_path / "m.safetensors").json
     assert figures["n_features"] == 2
+
+
+def test_a_column_of_lists_is_the_data(cprime, write, tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    rows = np.random.default_rng(0).normal(size=(60, 5)).astype(np.float32)
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(rows.reshape(-1)), 5)
+    path = write("x.parquet", {"id": np.arange(60), "title": ["t"] * 60, "embedding": lists})
+    model, labels = tmp_path / "m.safetensors", tmp_path / "l.csv"
+    centers = KMeans(9, random_state=0).fit(rows).cluster_centers_
+    for options in (
+        ("--column", "embedding", "--id", "id"),
+        ("--id", "id"),
+        ("--drop", "id"),
+        ("--column", "embedding"),
+    ):
+        assert cprime("fit", path, *options, *OPTIONS[:2], "--seed", 0, "-o", model, "--json").json["n_features"] == 5
+        assert np.array_equal(load(model).cluster_centers_, centers)
+    cprime("predict", model, path, "--id", "id", "-o", labels)
+    found = np.loadtxt(labels, delimiter=",", skiprows=1, dtype=int)
+    assert np.array_equal(found[:, 0], np.arange(60))
+    assert np.array_equal(found[:, 1], load(model).predict(rows))
 
 
 @pytest.fixture

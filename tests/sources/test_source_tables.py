@@ -21,7 +21,7 @@ MIXED = {
     "flag": pa.array([True, None, False]),
     "money": pa.array([1, None, 3], pa.decimal128(9, 2)),
     "text": pa.array(["x", None, "z"]),
-    "list": pa.array([[1], None, [3]]),
+    "list": pa.array([["a"], None, ["b"]]),
     "day": pa.array([1, None, 3], pa.date32()),
 }
 

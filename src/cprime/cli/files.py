@@ -170,6 +170,8 @@ def _columns(stored: Source, request: Request, expected: tuple[str, ...] | None)
             raise ValueError(f"{stored.name} has no column {name!r}; it has {listed(known)}")
     left_out = {*request.drop, request.sample_weight, request.identifier}
     kept = [name for name in (known if columns is None else columns) if name not in left_out]
+    if columns is None and names is not None:
+        kept = stored.default_columns(kept)
     if request.numeric and names is not None:
         numbers = set(stored.numeric_columns or ())
         others = [name for name in kept if name not in numbers]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime.sources.base import CHUNK_BYTES, Source
-from cprime.sources.columns import check_names, kind_of_type, write
+from cprime.sources.columns import check_names, kind_of_type, matrix_of, width_of, write
 from cprime.sources.kinds import Kind
 from cprime.sources.optional import require
 from cprime.sources.stamps import Stamp
@@ -23,6 +23,7 @@ from cprime.sources.stamps import Stamp
 BATCH_BYTES = 2**20
 BUFFER_BYTES = 2**16
 COLUMN_BYTES = 2 * 2**20
+_GUESSED_WIDTH = 2**10  # of lists, until one has been seen
 
 
 class ArrowSource(Source):
@@ -50,10 +51,14 @@ class ArrowSource(Source):
         """The chosen columns of one piece, batch by batch."""
 
     def _fill(self, begin: int, end: int, out: NDArray) -> None:
-        names = self.columns or []
+        names = self._stored_columns or []
         done = 0
         for batch in self._forward(begin, end):
-            write(batch, names, out[done : done + batch.num_rows])
+            rows = out[done : done + batch.num_rows]
+            if self._list is None:
+                write(batch, names, rows)
+            else:
+                rows[...] = self._matrix(batch.column(names[0]), begin + done)
             done += batch.num_rows
             del batch  # it keeps its row group in memory
         require("pyarrow", self.name).default_memory_pool().release_unused()
@@ -61,7 +66,7 @@ class ArrowSource(Source):
     def naming(self, column: str) -> Self:
         """The same rows with one column that names them, of any type, for `values`."""
         new = self._copy()
-        new._chosen, new._as_text = self._numbers([column]), True
+        new._chosen, new._list, new._as_text = self._numbers([column]), None, True
         new._count()
         return new
 
@@ -69,7 +74,7 @@ class ArrowSource(Source):
         """What the column that names the rows has in some of them, as an Arrow array."""
         import pyarrow as pa
 
-        name = self.columns[0]  # type: ignore[index]
+        name = self._stored_columns[0]  # type: ignore[index]
         found = [batch.column(name) for batch in self._forward(begin, end)]
         return pa.chunked_array(found).combine_chunks() if found else pa.array([])
 
@@ -89,6 +94,15 @@ class ArrowSource(Source):
     def _settle(self) -> None:
         super()._settle()
         self._count()
+        if self._list is not None and self._list.width is None and self.n_rows:
+            self._know_width(_GUESSED_WIDTH)
+            found = (width_of(batch.column(0)) for batch in self._forward(0, self.n_rows))
+            self._know_width(next((width for width in found if width is not None), 0))
+            self.close()
+
+    def _matrix(self, column: Any, begin: int) -> NDArray:
+        """The lists of a column as rows; begin: the number of the first."""
+        return matrix_of(column, self.n_features, lambda row: self._where(begin + row))
 
     def _count(self) -> None:
         """Finds how many rows there are, where a format does not say."""
@@ -161,9 +175,11 @@ class ParquetSource(ArrowSource):
 
     def _batches(self, file: Any, piece: int) -> Iterator[Any]:
         rows, step = int(self._ends[piece]) - self._begin(piece), self._batch_rows()
-        if rows * self.dtype.itemsize > COLUMN_BYTES:
-            return file.iter_batches(step, row_groups=[piece], columns=self.columns)
-        return iter(file.read_row_group(piece, columns=self.columns).to_batches(max_chunksize=step))
+        names = self._stored_columns
+        values = rows if self._list is None else rows * self.n_features
+        if values * self.dtype.itemsize > COLUMN_BYTES:
+            return file.iter_batches(step, row_groups=[piece], columns=names)
+        return iter(file.read_row_group(piece, columns=names).to_batches(max_chunksize=step))
 
 
 class IpcSource(ArrowSource):

@@ -34,7 +34,7 @@ class DatasetSource(ArrowSource):
     def _batches(self, file: Any, piece: int) -> Iterator[Any]:
         scanner = file[piece].scanner(
             schema=self._schema,
-            columns=self.columns,
+            columns=self._stored_columns,
             batch_size=self._batch_rows(),
             batch_readahead=1,
             fragment_readahead=1,

@@ -1,6 +1,6 @@
 """What every source of rows offers.
 
-Owns ranges, chunks, chosen columns, precision, weights, and the checks of files and values. A format says how rows are
+Owns ranges, chunks, precision, weights, and the checks of files and values. A format says how rows are
 fetched (`_fill`) and nothing else; what is done with rows is known above.
 """
 
@@ -14,14 +14,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from cprime.sources.kinds import Kind, all_numeric, listed, not_numeric, precision
+from cprime.sources.choice import Columns
+from cprime.sources.kinds import Kind, precision
 from cprime.sources.stamps import Stamp
 
 CHUNK_BYTES = 128 * 2**20
 CHUNK_ROWS = 2**22  # of few columns: what a pass makes for each row of a chunk is more than the row
 
 
-class Source(ABC):
+class Source(Columns, ABC):
     """Rows of numbers that are read block by block: an array, a file, a folder of files.
 
     A source only reads. It serves one thread at a time; `with_chunk_rows(None)` and its like return sources of the same
@@ -47,7 +48,8 @@ class Source(ABC):
     dtype : np.dtype
         What `read` returns: float32 if that holds every stored value (of 8 and 16 bits, float32), else float64.
     columns : list of str or None
-        The names of the chosen columns, in the order asked for.
+        The names of the chosen columns, in the order asked for; None where they have none, as in a matrix, or in a
+        column whose every value is a list, a row.
     chunk_rows : int
         Rows of a chunk: as given, else as many as fit in 128 MiB. An array in memory is one chunk.
     sizes : tuple of int
@@ -72,12 +74,9 @@ class Source(ABC):
         names: Sequence[str] | None = None,
         files: Sequence[Stamp] = (),
     ) -> None:
-        self.name = name
+        super().__init__(name, kinds, names)
         self.n_rows = n_rows
-        self._kinds = tuple(kinds)
-        self._names = None if names is None else tuple(names)
         self._files = tuple(files)
-        self._chosen: tuple[int, ...] | None = None
         self._dtype: np.dtype | None = None
         self._chunk_rows: int | None = None
         self._weights: Source | None = None
@@ -89,10 +88,6 @@ class Source(ABC):
         """Write the chosen columns of rows begin to end into out (end - begin, n_features), of either precision."""
 
     @property
-    def n_features(self) -> int:
-        return len(self._kinds if self._chosen is None else self._chosen)
-
-    @property
     def is_plain(self) -> bool:
         """Whether the array that `read` returns for all rows is all there is to them, weights apart."""
         return False
@@ -100,10 +95,6 @@ class Source(ABC):
     @property
     def shape(self) -> tuple[int, int]:
         return self.n_rows, self.n_features
-
-    @property
-    def columns(self) -> list[str] | None:
-        return None if self._names is None else [self._names[j] for j in self._positions]
 
     @property
     def dtype(self) -> np.dtype:
@@ -208,13 +199,6 @@ class Source(ABC):
 
         return weighted(self, spec)
 
-    def select(self, columns: Sequence[str | int] | None) -> Self:
-        """The same rows with some columns of those stored, by name or number, in the order given; None for all."""
-        new = self._copy()
-        new._chosen = None if columns is None else self._numbers(columns)
-        new._settle()
-        return new
-
     def subset(self, rows: NDArray[np.int64]) -> "Source":
         """Some of the rows, by rising numbers, as a source; their weights are held in memory."""
         from cprime.sources.subset import SubsetSource
@@ -306,67 +290,11 @@ class Source(ABC):
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_open_files"}
 
-    @property
-    def _positions(self) -> Sequence[int]:
-        return range(len(self._kinds)) if self._chosen is None else self._chosen
-
-    @property
-    def _chosen_kinds(self) -> tuple[Kind, ...]:
-        return self._kinds if self._chosen is None else tuple(self._kinds[j] for j in self._chosen)
-
-    def _pick(self, block: NDArray) -> NDArray:
-        """The chosen columns of all that are stored."""
-        return block if self._chosen is None else block[:, np.asarray(self._chosen)]
-
     def _copy(self) -> Self:
         """The same source with nothing open."""
         new = object.__new__(type(self))
         new.__dict__.update(self.__getstate__())
         return new
-
-    def _settle(self) -> None:
-        """What follows from the choice of columns: they must be there, and be numbers."""
-        kinds = self._chosen_kinds
-        wrong = [j for j, kind in enumerate(kinds) if isinstance(kind, str)] if not all_numeric(kinds) else []
-        if wrong and self._names is None:
-            raise ValueError(f"{self.name} must hold numbers, got values of type {kinds[wrong[0]]}")
-        if wrong and self._names is not None:
-            raise ValueError(self._not_numeric([(self._names[self._positions[j]], str(kinds[j])) for j in wrong]))
-        if self.n_features == 0:
-            raise ValueError(f"{self.name} must have at least one column of data, got none")
-
-    def _not_numeric(self, columns: Sequence[tuple[str, str]]) -> str:
-        """The message about columns that are no numbers: their names and types."""
-        return f"{self.name}: {not_numeric(columns)}; choose the columns that are with columns="
-
-    @property
-    def numeric_columns(self) -> list[str] | None:
-        """The names of all stored columns that are numbers; None where columns have no names."""
-        if self._names is None:
-            return None
-        return [name for name, kind in zip(self._names, self._kinds, strict=True) if not isinstance(kind, str)]
-
-    def _numbers(self, columns: Sequence[str | int]) -> tuple[int, ...]:
-        """Where the chosen columns are stored."""
-        if isinstance(columns, str):
-            raise TypeError(f"columns must be a list of columns, got the string {columns!r}.")
-        found = tuple(self._number(column) for column in columns)
-        for j in found:
-            if found.count(j) > 1:
-                raise ValueError(f"columns must be distinct, got {list(columns)!r}.")
-        return found
-
-    def _number(self, column: str | int) -> int:
-        n_stored = len(self._kinds)
-        if isinstance(column, Integral) and not isinstance(column, bool):
-            if not 0 <= column < n_stored:
-                raise ValueError(f"{self.name} has no column {column}; it has columns 0 to {n_stored - 1}")
-            return int(column)
-        if self._names is None:
-            raise ValueError(f"{self.name} has no column names: columns must be numbers, got {column!r}")
-        if column not in self._names:
-            raise ValueError(f"{self.name} has no column {column!r}; it has {listed(self._names)}")
-        return self._names.index(column)
 
     def _default_chunk_rows(self) -> int:
         return min(CHUNK_ROWS, max(1, CHUNK_BYTES // max(1, self.n_features * self.dtype.itemsize)))

@@ -1,12 +1,12 @@
 """Columns of Arrow as NumPy has them: which are numbers, and rows of a matrix from their batches."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.sources.kinds import Kind
+from cprime.sources.kinds import Kind, Lists
 
 
 def kind_of_type(kind: Any) -> Kind:
@@ -17,6 +17,10 @@ def kind_of_type(kind: Any) -> Kind:
         return np.dtype(np.float64)
     if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
         return np.dtype(kind.to_pandas_dtype())
+    if types.is_fixed_size_list(kind) or types.is_list(kind) or types.is_large_list(kind):
+        inner = kind_of_type(kind.value_type)
+        width = kind.list_size if types.is_fixed_size_list(kind) else None
+        return Lists(inner, width) if isinstance(inner, np.dtype) else str(kind)
     return str(kind)
 
 
@@ -26,6 +30,32 @@ def values_of(column: Any) -> NDArray:
 
     plain = pa.types.is_floating(column.type) or (pa.types.is_integer(column.type) and column.null_count == 0)
     return (column if plain else column.cast(pa.float64(), safe=False)).to_numpy(zero_copy_only=False)
+
+
+def width_of(column: Any) -> int | None:
+    """Numbers in the first list of a column; None if all are missing."""
+    found = column.drop_null()
+    return len(found[0]) if len(found) else None
+
+
+def matrix_of(column: Any, width: int, where: Callable[[int], str]) -> NDArray:
+    """The lists of an array of Arrow as rows (n, width), where possible a view; a missing list is a row of NaN.
+
+    where: says which row that is, for the message about a list of another length
+    """
+    import pyarrow.compute as pc
+
+    lengths = np.asarray(pc.fill_null(pc.list_value_length(column), width))
+    other = np.flatnonzero(lengths != width)
+    if len(other):
+        row = int(other[0])
+        raise ValueError(f"{where(row)} has a list of {lengths[row]} numbers, expected {width} as in those before it")
+    rows = values_of(column.flatten()).reshape(-1, width)
+    if not column.null_count:
+        return rows
+    out = np.full((len(column), width), np.nan, np.result_type(rows.dtype, np.float16))
+    out[np.asarray(column.is_valid())] = rows
+    return out
 
 
 def write(batch: Any, names: Sequence[str], out: NDArray) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime.sources.base import Source
-from cprime.sources.kinds import Kind
+from cprime.sources.kinds import Kind, Lists
 
 
 class FolderSource(Source):
@@ -39,7 +39,9 @@ class FolderSource(Source):
 
     def _settle(self) -> None:
         super()._settle()
-        self._parts = [part.select(self.columns or self._chosen) for part in self._parts]
+        self._parts = [part.select(self._stored_columns or self._chosen) for part in self._parts]
+        if self._list is not None:
+            self._know_width(_width(self._parts))
         self._ends = np.cumsum([part.n_rows for part in self._parts]).tolist()
         self.n_rows = self._ends[-1]
 
@@ -86,9 +88,13 @@ class FolderSource(Source):
         return b"".join(part._identity() for part in self._parts)
 
 
-def files_of(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
+def files_of(folder: Path) -> list[Path]:
     """The files of a folder, sorted; hidden ones and those that begin with an underscore are no data."""
-    files = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
+    return sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
+
+
+def check_format(folder: Path, files: list[Path], suffixes: tuple[str, ...]) -> None:
+    """Raise unless there are files, all of one known ending."""
     found = sorted({path.suffix.lower() for path in files})
     expected = f"expected files that end in one of {', '.join(suffixes)}"
     if not files:
@@ -97,7 +103,6 @@ def files_of(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
         raise ValueError(f"{folder} must hold files of one format, got {', '.join(map(repr, found))}: {expected}")
     if found[0] not in suffixes:
         raise ValueError(f"{folder} holds files of an unknown ending {found[0]!r}: {expected}")
-    return files
 
 
 def _check_alike(first: Source, part: Source) -> None:
@@ -111,6 +116,15 @@ def _check_alike(first: Source, part: Source) -> None:
         raise ValueError(f"{misses.name} has no column {name!r}, which {has.name} has")
 
 
+def _width(parts: list[Source]) -> int:
+    """How long the lists of all files are; those without rows do not say it."""
+    known = [(part.name, part.n_features) for part in parts if part.n_rows]
+    for name, width in known[1:]:
+        if width != known[0][1]:
+            raise ValueError(f"{name} has lists of {width} numbers, {known[0][0]} of {known[0][1]}")
+    return known[0][1] if known else 1
+
+
 def _order(first: Source, part: Source) -> Any:
     """Where a part stores the columns of the first one."""
     if first._names is None or part._names is None:
@@ -122,4 +136,10 @@ def _order(first: Source, part: Source) -> Any:
 def _common(kinds: list[Kind]) -> Kind:
     """The type that holds a column's values in all files."""
     text = [kind for kind in kinds if isinstance(kind, str)]
-    return text[0] if text else np.result_type(*[kind for kind in kinds if isinstance(kind, np.dtype)])
+    lists = [kind for kind in kinds if isinstance(kind, Lists)]
+    if text or (lists and len(lists) < len(kinds)):
+        return (text or [str(kind) for kind in lists])[0]
+    if lists:
+        widths = {kind.width for kind in lists}
+        return Lists(np.result_type(*[kind.dtype for kind in lists]), widths.pop() if len(widths) == 1 else None)
+    return np.result_type(*[kind for kind in kinds if isinstance(kind, np.dtype)])

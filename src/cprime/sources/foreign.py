@@ -1,11 +1,12 @@
 """What other libraries hold, as arrays and tables that are read here: by what objects offer, no library is imported."""
 
-import sys
 from typing import Any
 
 import numpy as np
 
+from cprime.sources.kinds import any_lists
 from cprime.sources.optional import require
+from cprime.sources.tables import kinds, matrix_of_lists, table_of
 
 
 def plain(data: Any, name: str = "X") -> Any:
@@ -13,7 +14,8 @@ def plain(data: Any, name: str = "X") -> Any:
 
     Tensors and arrays of the array API or DLPack, in the processor's memory, are not copied if NumPy has their type;
     bfloat16 and its like become float32; a lazy frame of polars is collected, a table of astropy becomes one of pandas,
-    without units; of an AnnData it is `X`.
+    without units; of an AnnData it is `X`. A table or series of pandas, polars or pyarrow whose values are lists of
+    numbers is the matrix of these lists.
 
     Parameters
     ----------
@@ -32,14 +34,15 @@ def plain(data: Any, name: str = "X") -> Any:
     library = type(data).__module__.partition(".")[0]
     if isinstance(data, np.ndarray):
         return _of_numpy(unmasked(data, name))
-    if library in ("dask", "pandas", "scipy", "builtins"):
+    if library in ("dask", "scipy", "builtins"):
         return data
+    if library in ("pandas", "polars", "pyarrow"):
+        table = table_of(data)
+        if table is not None and any_lists(kinds(table)):
+            return matrix_of_lists(table)
+        return table if type(data).__name__ in ("LazyFrame", "RecordBatch") else data
     if library == "torch" and hasattr(data, "detach"):
         return _of_torch(data, name)
-    if library == "polars":
-        return data.collect() if type(data).__name__ == "LazyFrame" else data
-    if library == "pyarrow":
-        return sys.modules["pyarrow"].Table.from_batches([data]) if type(data).__name__ == "RecordBatch" else data
     if library == "astropy" and hasattr(data, "to_pandas"):
         return _of_astropy(data, name)
     if library == "anndata":

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from cprime.sources.arrow import reading
+from cprime.sources.kinds import Kind, Lists
 from cprime.sources.lines import TEXT, LinesSource, first_lines
 from cprime.sources.optional import require
 
@@ -21,7 +22,7 @@ class JsonSource(LinesSource):
         lines = first_lines(path)
         with reading(str(path), self._format):
             table = _read(lines, None)
-        kinds = [np.dtype(np.float64) if _is_number(column.type) else TEXT for column in table.schema]
+        kinds = [_kind(column.type) for column in table.schema]
         examples = {}
         for column in table.schema:
             values = table[column.name].to_pylist()
@@ -34,9 +35,9 @@ class JsonSource(LinesSource):
 
         table = _read(content, list(names))
         for column in table.schema:
-            if not text and not _is_number(column.type):
+            if not text and _kind(column.type) == TEXT:
                 raise pa.ArrowInvalid(f"column {column.name!r} is not numeric")
-        kind = pa.string() if text else pa.float64()
+        kind = pa.string() if text else pa.float64() if self._list is None else pa.list_(pa.float64())
         columns = [
             pa.nulls(len(table), kind) if name not in table.column_names else _cast(table[name], kind) for name in names
         ]
@@ -60,6 +61,14 @@ def _cast(values: Any, kind: Any) -> Any:
     if values.type == pa.bool_() and kind == pa.float64():
         values = values.cast(pa.int8())
     return values.cast(kind)
+
+
+def _kind(kind: Any) -> Kind:
+    """How a column of an Arrow type is read."""
+    number = np.dtype(np.float64)
+    if _is_number(kind):
+        return number
+    return Lists(number) if hasattr(kind, "value_type") and _is_number(kind.value_type) else TEXT
 
 
 def _is_number(kind: Any) -> bool:

@@ -3,6 +3,7 @@
 import tokenize
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from struct import error as StructError
 from zipfile import BadZipFile
 
@@ -15,12 +16,28 @@ NO_ARRAY = (
     *(ArithmeticError, AssertionError, EOFError, LookupError, MemoryError, RuntimeError, SyntaxError, TypeError),
     *(ValueError, BadZipFile, StructError, tokenize.TokenError, zlib.error),
 )
-Kind = np.dtype | str  # how a column is stored; a str names a type that is not numeric
+
+
+@dataclass(frozen=True)
+class Lists:
+    """A column whose every value is a list of numbers of one type: a row of a matrix.
+
+    width: numbers in each list; None where the type of the column does not say
+    """
+
+    dtype: np.dtype
+    width: int | None = None
+
+    def __str__(self) -> str:
+        return f"lists of {self.dtype}" if self.width is None else f"lists of {self.width} {self.dtype}"
+
+
+Kind = np.dtype | Lists | str  # how a column is stored; a str names a type that is not numeric
 
 
 def precision(kinds: Sequence[Kind]) -> np.dtype:
     """The narrower of float32 and float64 that holds the given types; integers of 64 bits may be rounded."""
-    numeric = {kind for kind in set(kinds) if isinstance(kind, np.dtype)}
+    numeric = {kind.dtype if isinstance(kind, Lists) else kind for kind in set(kinds) if not isinstance(kind, str)}
     single = np.result_type(np.float32, *numeric) == np.float32
     return np.dtype(np.float32 if single else np.float64)
 
@@ -79,6 +96,11 @@ def not_numeric(columns: Sequence[tuple[str, str]]) -> str:
     if len(columns) == 1:
         return f"column {name!r} is not numeric, it has the type {kind}"
     return f"columns {described([f'{name!r} ({kind})' for name, kind in columns])} are not numeric"
+
+
+def any_lists(kinds: Sequence[Kind]) -> bool:
+    """Whether a column is of lists; of many columns of one type, at once."""
+    return any(isinstance(kind, Lists) for kind in set(kinds))
 
 
 def all_numeric(kinds: Sequence[Kind]) -> bool:

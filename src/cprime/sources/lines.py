@@ -60,7 +60,7 @@ class LinesSource(ArrowSource):
         """The chosen columns of a piece."""
         import pyarrow as pa
 
-        names = self.columns or ()
+        names = self._stored_columns or ()
         text = self._as_text
         content = self._content(file, piece)
         try:

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from cprime.sources.arrow import ArrowSource
 from cprime.sources.base import Source
 from cprime.sources.folder import FolderSource
@@ -22,7 +24,7 @@ def naming(source: Source, column: str) -> Naming:
     position: Any = column if source._names is not None else int(column) if column.isdecimal() else column
     numbers = source.select([position])
     kind = numbers._chosen_kinds[0]
-    whole = not isinstance(kind, str) and kind.kind in "iub"
+    whole = isinstance(kind, np.dtype) and kind.kind in "iub"
     return lambda begin, end: _integers(numbers.as_type("float64").read(begin, end)[:, 0], whole)
 
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from glob import glob, has_magic
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,15 @@ import numpy as np
 
 from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source
-from cprime.sources.folder import FolderSource, files_of
+from cprime.sources.folder import FolderSource, check_format, files_of
 from cprime.sources.foreign import plain
 from cprime.sources.held import AS_HELD, HeldSource
+from cprime.sources.kinds import any_lists
 from cprime.sources.mapped import open_memmap
 from cprime.sources.prepared import Preparation, PreparedSource, complete
 from cprime.sources.spool import COMPRESSED, unpacked
 from cprime.sources.stamps import Stamp
+from cprime.sources.tables import TableSource, kinds, table_of
 
 # Ending: the file of this room that reads it, its opener, whether it takes a key.
 _OPENERS = {
@@ -52,7 +55,7 @@ _OBJECTS = (
 def open_data(
     data: Any,
     *,
-    columns: Sequence[str | int] | None = None,
+    columns: str | Sequence[str | int] | None = None,
     key: str | None = None,
     chunk_rows: int | None = None,
     header: bool | None = None,
@@ -63,9 +66,11 @@ def open_data(
     Parameters
     ----------
     data : path, array, table or Source
-        What holds the rows.
-    columns : sequence of str or int, default=None
-        Which columns, in which order: names for tables, numbers for arrays. All by default.
+        What holds the rows; a path with ``*``, ``?`` or ``[...]`` is of all files that it matches.
+    columns : str or sequence of str or int, default=None
+        Which columns, in which order: names for tables, numbers for arrays. All by default. A column whose values are
+        lists of numbers, all of one length, as tables of embeddings have them, is chosen alone and is the whole row; by
+        default where no other column is numeric.
     key : str, default=None
         Which array of an .npz, HDF5 or Zarr file; not needed where only one fits.
     chunk_rows : int, default=None
@@ -148,13 +153,21 @@ def open_path(
 
 def _open_path(path: Path, vector: bool, options: dict[str, Any]) -> Source:
     if not path.exists():
-        raise FileNotFoundError(f"{path} does not exist")
+        matching = sorted(glob(str(path))) if has_magic(str(path)) else []
+        if not matching:
+            raise FileNotFoundError(f"{path} does not exist")
+        return _opened_together(path, [Path(name) for name in matching], vector, options)
     if not path.is_file() and not path.is_dir():
         raise ValueError(f"{path} must be a file or a folder, it is a device or a pipe")
     if path.is_dir() and path.suffix.lower() != ".zarr":
-        files = files_of(path, tuple(suffix for suffix in SUFFIXES if suffix not in (".npz", ".zarr")))
-        return FolderSource(path, [_open_file(file, vector, options) for file in files])
+        return _opened_together(path, files_of(path), vector, options)
     return _open_file(path, vector, options)
+
+
+def _opened_together(path: Path, files: list[Path], vector: bool, options: dict[str, Any]) -> Source:
+    """The rows of files of one format, one file after the other."""
+    check_format(path, files, tuple(suffix for suffix in SUFFIXES if suffix not in (".npz", ".zarr")))
+    return FolderSource(path, [_open_file(file, vector, options) for file in files])
 
 
 def _open_file(path: Path, vector: bool, options: dict[str, Any]) -> Source:
@@ -226,14 +239,15 @@ def _object_opener(data: Any) -> tuple[str, str] | None:
 
 
 def _open_object(data: Any) -> Source:
+    table = table_of(data)
+    if table is not None and (len(getattr(data, "shape", (0, 0))) == 2 or any_lists(kinds(table))):
+        return TableSource(table)
     data = plain(data)
     found = _object_opener(data)
     if found is not None:
         return _opener(*found)(data)
     if isinstance(data, np.memmap):
         return open_memmap(data) or ArraySource(data, mapped=getattr(data, "_mmap", None) is not None)
-    if type(data).__module__.split(".")[0] in ("pandas", "polars", "pyarrow") and len(getattr(data, "shape", ())) == 2:
-        return _opener("tables", "TableSource")(data)
     if hasattr(data, "tocsr"):
         raise TypeError("sparse data are no source: KMeans takes them as they are, and X.toarray() is a dense array.")
     return ArraySource(np.asarray(data))

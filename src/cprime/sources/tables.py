@@ -7,19 +7,16 @@ from numpy.typing import NDArray
 
 from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source
-from cprime.sources.columns import check_names, kind_of_type, values_of
-from cprime.sources.kinds import Kind, kind_of
+from cprime.sources.columns import check_names, kind_of_type, matrix_of, values_of, width_of
+from cprime.sources.kinds import Kind, Lists, kind_of
+from cprime.sources.optional import require
 
 
 class TableSource(ArraySource):
-    """The numeric columns of a table, copied side by side once they are chosen."""
+    """The numeric columns of a table, copied side by side once they are chosen, or its column of lists."""
 
     def __init__(self, table: Any) -> None:
-        if type(table).__name__ == "RecordBatch":
-            import pyarrow as pa
-
-            table = pa.Table.from_batches([table])
-        names = [str(name) for name in (table.column_names if _library(table) == "pyarrow" else table.columns)]
+        names = _names(table)
         check_names("X", names)
         Source.__init__(self, "X", len(table), kinds(table), names)
         self._table = table
@@ -27,9 +24,25 @@ class TableSource(ArraySource):
 
     def _settle(self) -> None:
         super()._settle()
+        if self._list is not None:
+            self._array = self._matrix(self._positions[0])
+            return
         self._array = np.empty(self.shape, self.dtype)
         for k, j in enumerate(self._positions):
             self._array[:, k] = _values(self._table, j, self._array.dtype)
+
+    def _matrix(self, j: int) -> NDArray:
+        """The lists of a column as rows; where they lie in one piece of Arrow's without a missing one, a view of it."""
+        pieces = _lists(self._table, j)
+        known = (width for width in map(width_of, pieces) if width is not None)
+        width = next(known, 0)
+        self._know_width(width)
+        found, begin = [], 0
+        for piece in pieces:
+            found.append(matrix_of(piece, width, lambda row, begin=begin: self._where(begin + row)))  # type: ignore[misc]
+            begin += len(piece)
+        self._list = Lists(np.result_type(*found), width)
+        return found[0] if len(found) == 1 else np.concatenate(found)
 
     def _pick(self, block: NDArray) -> NDArray:
         return block
@@ -37,8 +50,32 @@ class TableSource(ArraySource):
 
 def kinds(table: Any) -> list[Kind]:
     """How the columns of a table are stored."""
-    n = len(table.column_names if _library(table) == "pyarrow" else table.columns)
-    return [_kind(table, j) for j in range(n)]
+    return [_kind(table, j) for j in range(len(_names(table)))]
+
+
+def table_of(data: Any) -> Any:
+    """A table, a series or a batch of pandas, polars or pyarrow as a table; None of anything else."""
+    kind, library = type(data).__name__, _library(data)
+    if library not in ("pandas", "polars", "pyarrow"):
+        return None
+    if kind == "LazyFrame":
+        return data.collect()
+    if kind == "Series":
+        return data.to_frame("values")
+    if library == "pyarrow" and (kind == "RecordBatch" or hasattr(data, "type")):
+        import pyarrow as pa
+
+        return pa.Table.from_batches([data]) if kind == "RecordBatch" else pa.table({"values": data})
+    return data if len(getattr(data, "shape", ())) == 2 else None
+
+
+def matrix_of_lists(table: Any) -> NDArray:
+    """The rows of the one column of lists, beside which there are no numbers."""
+    return TableSource(table).select(None)._array
+
+
+def _names(table: Any) -> list[str]:
+    return [str(name) for name in (table.column_names if _library(table) == "pyarrow" else table.columns)]
 
 
 def _library(table: Any) -> str:
@@ -51,10 +88,16 @@ def _kind(table: Any, j: int) -> Kind:
         return kind_of_type(table.column(j).type)
     if _library(table) == "pandas":
         dtype = table.dtypes.iloc[j]
+        if hasattr(dtype, "pyarrow_dtype") and dtype.kind == "O":
+            return kind_of_type(dtype.pyarrow_dtype)
+        if isinstance(dtype, np.dtype) and dtype.kind == "O":
+            return _kind_of_objects(table.iloc[:, j])
         if getattr(dtype, "kind", "O") not in "biuf":
             return str(dtype)
         return kind_of(np.dtype(getattr(dtype, "numpy_dtype", getattr(dtype, "subtype", dtype))))
     dtype = table.dtypes[j]
+    if dtype.base_type().__name__ in ("List", "Array"):
+        return kind_of_type(table.to_series(j).head(0).to_arrow().type)
     if not (dtype.is_numeric() or str(dtype) == "Boolean"):
         return str(dtype)
     return kind_of(table.to_series(j).head(0).to_numpy().dtype) if not dtype.is_decimal() else np.dtype(np.float64)
@@ -69,3 +112,23 @@ def _values(table: Any, j: int, dtype: np.dtype) -> NDArray:
     from polars import Float32, Float64
 
     return table.to_series(j).cast(Float32 if dtype == np.float32 else Float64).to_numpy()
+
+
+def _kind_of_objects(column: Any) -> Kind:
+    """How a column of pandas is stored that holds objects: these may be arrays or lists of numbers."""
+    there = column.notna().to_numpy()
+    value = column.iloc[int(there.argmax())] if there.any() else None
+    found = np.asarray(value if isinstance(value, np.ndarray | list | tuple) else "none")
+    return Lists(found.dtype) if found.ndim == 1 and found.dtype.kind in "biuf" else str(column.dtype)
+
+
+def _lists(table: Any, j: int) -> list[Any]:
+    """Column j, whose values are lists, as arrays of Arrow."""
+    pa = require("pyarrow", "a column of lists")
+    if _library(table) == "pyarrow":
+        return table.column(j).chunks
+    try:
+        column = pa.array(table.iloc[:, j]) if _library(table) == "pandas" else table.to_series(j).to_arrow()
+    except pa.ArrowException as error:
+        raise ValueError(f"X: lists of column {_names(table)[j]!r} must be numbers of one type: {error}") from error
+    return column.chunks if isinstance(column, pa.ChunkedArray) else [column]

@@ -22,7 +22,7 @@ def weighted(source: Source, spec: Any) -> Source:
     if isinstance(spec, str | os.PathLike):
         new._weights_spec = spec if spec in (source._names or ()) else os.path.abspath(spec)
     if isinstance(spec, str) and spec in (source._names or ()):
-        kept = [name for name in source.columns or () if name != spec]
+        kept = [name for name in source._stored_columns or () if name != spec]
         new, column = new.select(kept), new.select([spec])
     elif isinstance(spec, str | os.PathLike):
         column = _read_column(source, spec)

@@ -1,0 +1,144 @@
+"""Which of the stored columns of a source are read: single numbers side by side, or one whose values are lists."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from numbers import Integral
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime._range import MOST_COLUMNS
+from cprime.sources.kinds import Kind, Lists, all_numeric, any_lists, listed, not_numeric
+
+
+class Columns:
+    """The columns of a source, those that are stored and those that are chosen of them; see `Source`."""
+
+    def __init__(self, name: str, kinds: Sequence[Kind], names: Sequence[str] | None) -> None:
+        self.name = name
+        self._kinds = tuple(kinds)
+        self._names = None if names is None else tuple(names)
+        self._chosen: tuple[int, ...] | None = None
+        self._list: Lists | None = None  # of the chosen column, if its values are lists
+
+    @abstractmethod
+    def _copy(self) -> Self:
+        """The same columns, to be changed."""
+
+    @property
+    def n_features(self) -> int:
+        if self._list is not None and self._list.width is not None:
+            return self._list.width
+        return len(self._kinds if self._chosen is None else self._chosen)
+
+    @property
+    def columns(self) -> list[str] | None:
+        return self._stored_columns if self._list is None else None
+
+    @property
+    def _stored_columns(self) -> list[str] | None:
+        """What the columns that are read are called where they are stored."""
+        return None if self._names is None else [self._names[j] for j in self._positions]
+
+    def select(self, columns: str | Sequence[str | int] | None) -> Self:
+        """The same rows with some columns of those stored, by name or number, in the order given.
+
+        A column whose values are lists of numbers is a matrix, and chosen alone; its columns have no names. None is
+        all, or the one column of lists where no other is numeric.
+        """
+        new = self._copy()
+        if columns is None and self._names is not None and any_lists(self._kinds):
+            columns = self.default_columns(self._names)
+        new._chosen = None if columns is None else self._numbers(columns)
+        new._settle()
+        return new
+
+    @property
+    def numeric_columns(self) -> list[str] | None:
+        """The names of all stored columns that are numbers, or lists of them; None where columns have no names."""
+        if self._names is None:
+            return None
+        return [name for name, kind in zip(self._names, self._kinds, strict=True) if not isinstance(kind, str)]
+
+    def default_columns(self, names: Sequence[str]) -> list[str]:
+        """Of some stored columns those that are taken by default: all, or the one of lists if no other is numeric."""
+        kinds = dict(zip(self._names or (), self._kinds, strict=True))
+        numeric = [name for name in names if not isinstance(kinds[name], str)]
+        return numeric if len(numeric) == 1 and isinstance(kinds[numeric[0]], Lists) else list(names)
+
+    def _settle(self) -> None:
+        """What follows from the choice of columns: they must be there, and be numbers, or one of lists of numbers."""
+        self._list = None
+        kinds = self._chosen_kinds
+        wrong = [j for j, kind in enumerate(kinds) if isinstance(kind, str)] if not all_numeric(kinds) else []
+        if wrong and self._names is None:
+            raise ValueError(f"{self.name} must hold numbers, got values of type {kinds[wrong[0]]}")
+        if wrong and self._names is not None:
+            raise ValueError(self._not_numeric([(self._names[self._positions[j]], str(kinds[j])) for j in wrong]))
+        if any_lists(kinds):
+            self._take_list()
+        if self.n_features == 0:
+            raise ValueError(f"{self.name} must have at least one column of data, got none")
+
+    def _take_list(self) -> None:
+        """A column of lists is what is read, if it is the only one."""
+        names = self._stored_columns or []
+        found = [(name, kind) for name, kind in zip(names, self._chosen_kinds, strict=True) if isinstance(kind, Lists)]
+        name, kind = found[0]
+        if len(names) > 1:
+            raise ValueError(
+                f"{self.name}: column {name!r} holds {kind}, each a row by itself: choose it alone, or others without "
+                f"it, with columns="
+            )
+        self._list = kind
+        if kind.width is not None:
+            self._know_width(kind.width)
+
+    def _know_width(self, width: int) -> None:
+        """How many numbers the chosen lists have, each of them."""
+        assert self._list is not None
+        if not 1 <= width <= MOST_COLUMNS:
+            name = self._stored_columns[0]  # type: ignore[index]
+            expected = f"must have 1 to {MOST_COLUMNS} numbers"
+            raise ValueError(f"{self.name}: lists of column {name!r} {expected}, got {width}")
+        self._list = replace(self._list, width=width)
+
+    def _not_numeric(self, columns: Sequence[tuple[str, str]]) -> str:
+        """The message about columns that are no numbers: their names and types."""
+        return f"{self.name}: {not_numeric(columns)}; choose the columns that are with columns="
+
+    @property
+    def _positions(self) -> Sequence[int]:
+        return range(len(self._kinds)) if self._chosen is None else self._chosen
+
+    @property
+    def _chosen_kinds(self) -> tuple[Kind, ...]:
+        if self._list is not None:
+            return (self._list,)
+        return self._kinds if self._chosen is None else tuple(self._kinds[j] for j in self._chosen)
+
+    def _pick(self, block: NDArray) -> NDArray:
+        """The chosen columns of all that are stored."""
+        return block if self._chosen is None else block[:, np.asarray(self._chosen)]
+
+    def _numbers(self, columns: str | Sequence[str | int]) -> tuple[int, ...]:
+        """Where the chosen columns are stored."""
+        found = tuple(self._number(column) for column in ([columns] if isinstance(columns, str) else columns))
+        for j in found:
+            if found.count(j) > 1:
+                raise ValueError(f"columns must be distinct, got {list(columns)!r}.")
+        return found
+
+    def _number(self, column: str | int) -> int:
+        n_stored = len(self._kinds)
+        if isinstance(column, Integral) and not isinstance(column, bool):
+            if not 0 <= column < n_stored:
+                raise ValueError(f"{self.name} has no column {column}; it has columns 0 to {n_stored - 1}")
+            return int(column)
+        if self._names is None:
+            raise ValueError(f"{self.name} has no column names: columns must be numbers, got {column!r}")
+        if column not in self._names:
+            raise ValueError(f"{self.name} has no column {column!r}; it has {listed(self._names)}")
+        return self._names.index(column)

@@ -18,7 +18,7 @@ MIXTURES = {
     "posterior, C'=C": {"assignment": "posterior"},
     "graph": {"search": "graph", "n_active": 2},
 }
-FAMILIES = ("full", "tied", "diag", "spherical", "tied_spherical")
+FAMILIES = ("full", "tied", "diag", "spherical", "tied_spherical", "factors", "ppca")
 
 
 def k_means(**options):

@@ -5,7 +5,7 @@ import pytest
 
 from cprime import GaussianMixture
 
-FAMILIES = ("full", "tied", "diag", "spherical", "tied_spherical")
+FAMILIES = ("full", "tied", "diag", "spherical", "tied_spherical", "factors", "ppca")
 
 
 def blobs(dtype=np.float64):

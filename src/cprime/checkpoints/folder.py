@@ -28,6 +28,7 @@ from cprime._threads import in_background
 from cprime.checkpoints.tensors import read_tensors, write_tensors
 from cprime.em import Run
 from cprime.execution import SPILL_PREFIX, Chunk, Data
+from cprime.model import FAMILIES
 
 logger = logging.getLogger("cprime")
 
@@ -41,10 +42,7 @@ _OURS = re.compile(
     rf"|{SPILL_PREFIX}\w+|\.nfs\w+"
 )
 _ARRAYS = ("data", "weights")  # files of the folder that a description may name
-WARM = (
-    *("means_", "weights_", "covariances_", "precisions_cholesky_", "covariance_type_", "equal_weights_"),
-    "lower_bounds_",
-)
+WARM = ("means_", "weights_", "covariance_type_", "equal_weights_", "lower_bounds_")  # and the family's own
 _NOT_VALID = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, SafetensorError)
 _UNCOMPARED = ("seed", "instruction_set", "opened", "output")  # in which another call of the same fit may differ
 
@@ -365,8 +363,9 @@ def _checked(description: Any) -> dict[str, Any]:
         raise ValueError("its chunks must have rows")
     if not set(description["arrays"]) <= set(_ARRAYS):
         raise ValueError(f"its arrays are {description['arrays']!r}, expected some of {', '.join(_ARRAYS)}")
-    if warm is not None and not set(warm) <= set(WARM):
-        raise ValueError(f"it begins with {', '.join(sorted(set(warm) - set(WARM)))}, which no fit does")
+    known = {*WARM, *(name for family in FAMILIES.values() for name in family.attribute_names)}
+    if warm is not None and not set(warm) <= known:
+        raise ValueError(f"it begins with {', '.join(sorted(set(warm) - known))}, which no fit does")
     return description
 
 

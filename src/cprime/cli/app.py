@@ -12,7 +12,7 @@ from cprime.cli.errors import one_line_errors
 from cprime.cli.options import PATH, argument, option
 from cprime.cli.panels import Counts, Group, Shape, Whole
 
-_MIXTURES_ONLY = ("n_active", "covariance_type", "weights", "assignment")
+_MIXTURES_ONLY = ("n_active", "covariance_type", "n_factors", "weights", "assignment")
 
 
 @click.group(

@@ -32,6 +32,7 @@ class FitOptions:
     metric: str | None = None
     n_active: int | str | None = None
     covariance_type: str | None = None
+    n_factors: int | str | None = None
     weights: str | None = None
     assignment: str | None = None
     search: str | None = None
@@ -178,6 +179,7 @@ def estimator_of(options: FitOptions) -> Any:
         "random_state": options.seed,
         "metric": options.metric,
         "covariance_type": options.covariance_type,
+        "n_factors": options.n_factors,
         "weights": options.weights,
         "assignment": options.assignment,
         "n_active": options.n_active,

@@ -15,7 +15,7 @@ STARTS = {
     "kmeans": ("auto", "k-means++", "k-means||", "random", "afk-mc2", "two-level", "jumps"),
     "gmm": ("auto", "kmeans", "k-means++", "random", "random_from_data", "afk-mc2", "two-level"),
 }
-COVARIANCES = ("full", "tied", "diag", "spherical", "tied_spherical")
+COVARIANCES = ("full", "tied", "diag", "spherical", "tied_spherical", "factors", "ppca")
 PATH = click.Path(path_type=Path)
 DATA_HELP = (
     "A row per point: .npy, .npz, .csv, .tsv, .jsonl, .parquet, .feather, .arrow, .zarr, .h5, .fvecs, .bvecs, .fbin, "
@@ -173,6 +173,14 @@ mixture = together(
         type=choice(*COVARIANCES),
         otherwise="full",
         help="gmm: shape of a component.",
+    ),
+    option(
+        "--n-factors",
+        panel="Model",
+        metavar="H|auto",
+        type=CountOr(0, "auto"),
+        otherwise="5",
+        help="gmm: directions of a component of factors and ppca.",
     ),
     option(
         "--weights",

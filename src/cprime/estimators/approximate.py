@@ -1,6 +1,6 @@
 """What approximate predictions are made by, once for fitted parameters, and how good they are."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,6 @@ def near_best(model: Model, nearby: Nearby, X: Rows) -> NDArray[np.int32]:
 class Approximate:
     """Mixin of estimators whose predictions may be approximate."""
 
-    _searched_by: ClassVar[tuple[str, ...]]  # the attributes that a structure is made of
     _made: tuple[list[Any], Nearby]
     n_threads: int | None
     random_state: Any
@@ -39,9 +38,13 @@ class Approximate:
         """What makes a cost a log-probability; None for k-means."""
         raise NotImplementedError
 
+    def _searched_by(self) -> tuple[str, ...]:
+        """The attributes that a structure is made of."""
+        raise NotImplementedError
+
     def _nearby(self, model: Model) -> Nearby:
         """The structure: that of before, unless an attribute is another one since."""
-        of = [vars(self).get(name) for name in self._searched_by]
+        of = [vars(self).get(name) for name in self._searched_by()]
         made = vars(self).get("_made")
         if made is None or any(now is not then for now, then in zip(of, made[0], strict=True)):
             made = self._made = of, Nearby(model.components())

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,6 @@ from cprime.search.nearby import Nearby
 class FittedKMeans(NearestCenter):
     """Mixin of a k-means by either metric."""
 
-    _searched_by: ClassVar[tuple[str, ...]] = ("cluster_centers_",)
     metric: str
     _nearby: Callable[[Model], Nearby]
     _parameters: Callable[[], Model]
@@ -91,6 +90,9 @@ class FittedKMeans(NearestCenter):
             In data units (or 0 … 2) and of the data's dtype. An N×C array: it is what was asked for.
         """
         return super().transform(X)
+
+    def _searched_by(self) -> tuple[str, ...]:
+        return ("cluster_centers_",)
 
     def to_sklearn(self) -> BaseEstimator:
         """A fitted scikit-learn `KMeans` of the same centers, for what takes only those (ONNX, say).

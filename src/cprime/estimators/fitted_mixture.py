@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from sklearn.mixture import GaussianMixture as SklearnMixture
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from cprime import checkpoints
 from cprime._warnings import warn
 from cprime.estimators.approximate import Approximate, near_best
 from cprime.estimators.base import Clusterer, LogLikelihood
@@ -34,6 +35,11 @@ def _best_with_distances(model: Model, X: Rows) -> NDArray[np.float64]:
     """The best component of each row and the distance of its mean, side by side: (n, 2)."""
     labels = best_of(model, X)
     return np.column_stack([labels.astype(np.float64), model.distances(X, labels)])
+
+
+def _latent(model: Any, X: Rows) -> NDArray[np.float64]:
+    """The factors of each row, given its best component: (n, H)."""
+    return model.latent(X, best_of(model, X))
 
 
 def _truncated(model: Model, nearby: Nearby | None, n_kept: int, sparse: bool, X: Rows) -> NDArray | csr_array:
@@ -73,7 +79,6 @@ class FittedMixture(DensityMixin, Approximate, Clusterer):
     A mixture whose `weights_`, `means_` and `precisions_cholesky_` or `covariances_` were set by hand serves as well.
     """
 
-    _searched_by: ClassVar[tuple[str, ...]] = ("means_", "weights_", "covariances_", "precisions_cholesky_")
     n_components: int
     n_active: int | str | None
     n_active_: int = _implied(lambda m: resolve_n_active(m.n_active, len(m.means_), m.assignment))
@@ -88,6 +93,10 @@ class FittedMixture(DensityMixin, Approximate, Clusterer):
     weights: str
     assignment: str
     max_iter: int
+    warm_start: bool
+
+    def _searched_by(self) -> tuple[str, ...]:
+        return ("means_", "weights_", *FAMILIES[self.covariance_type_].attribute_names)
 
     def _set_parameters(self, model: Model, counts: NDArray[np.float64], history: NDArray, n_active: int) -> None:
         C, dtype = len(model.centers), model.centers.dtype
@@ -129,11 +138,24 @@ class FittedMixture(DensityMixin, Approximate, Clusterer):
             "covariance_type": self.covariance_type_,
             "weights": "equal" if self.equal_weights_ else "free",
         }
+        for name in FAMILIES[self.covariance_type_].options:
+            if getattr(self, name) != "auto":
+                fitted[name] = getattr(self._parameters(), name)
         for name, value in fitted.items():
             if getattr(self, name) != value:
                 raise ValueError(
                     f"{what} goes on from a fit with {name}={value!r}, got {name}={getattr(self, name)!r}."
                 )
+
+    def _bound_before(self) -> float:
+        """F of the last iteration of the fit that this one goes on from; ∞ if there is none."""
+        return self.lower_bounds_[-1] if self.warm_start and hasattr(self, "means_") else np.inf
+
+    def _goes_on_from(self) -> dict[str, Any] | None:
+        if not (self.warm_start and hasattr(self, "means_")):
+            return None
+        family = FAMILIES[self.covariance_type_].attribute_names
+        return {name: getattr(self, name) for name in (*checkpoints.WARM, *family) if name != "precisions_"}
 
     def _n_active(self) -> int:
         return self.n_active_
@@ -219,6 +241,31 @@ class FittedMixture(DensityMixin, Approximate, Clusterer):
             truncated = partial(_truncated, model, nearby, H, sparse)
             return data.map(model.responsibilities if not sparse and C == H else truncated, C, model.centers.dtype)
 
+    def transform_factors(self, X: Any) -> NDArray:
+        """E[z | x] of each row for its most probable component, where components are factor analysers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        factors : ndarray of shape (n_samples, H)
+            In the dtype of the means; a row comes near means_[c] + factors_[c] @ factors[n], c being its component.
+
+        Raises
+        ------
+        ValueError
+            If covariance_type is neither "factors" nor "ppca".
+        """
+        check_is_fitted(self)
+        model: Any = self._parameters()
+        if not hasattr(model, "latent"):
+            raise ValueError(f"transform_factors needs components with factors, got {self.covariance_type_!r}.")
+        data = self._opened(X)
+        with computing(self.n_threads):
+            return data.map(partial(_latent, model), model.n_factors, model.centers.dtype)
+
     def score_samples(self, X: Any) -> NDArray:
         """The exact log-likelihood of each row, log Σ_c π_c N(x; μ_c, Σ_c) over all components, in nats.
 
@@ -299,18 +346,18 @@ class FittedMixture(DensityMixin, Approximate, Clusterer):
         Returns
         -------
         mixture : sklearn.mixture.GaussianMixture
-            It predicts by all components, as exact EM does; "tied_spherical" becomes "spherical" with equal variances.
+            It predicts by all components, as exact EM does; "tied_spherical" becomes "spherical" with equal variances,
+            "factors" and "ppca" become "full", in C·D² numbers.
         """
         check_is_fitted(self)
-        shared = self.covariance_type_ == "tied_spherical"
-        mixture = SklearnMixture(
-            len(self.means_),
-            covariance_type="spherical" if shared else self.covariance_type_,
-            random_state=self.random_state,
-        )
-        for name in ("covariances_", "precisions_", "precisions_cholesky_"):
-            value = getattr(self, name)
-            setattr(mixture, name, np.full(len(self.means_), value, self.means_.dtype) if shared else value.copy())
+        family = FAMILIES[self.covariance_type_]
+        mixture = SklearnMixture(len(self.means_), covariance_type=family.sklearn_type, random_state=self.random_state)
+        if family.sklearn_type == self.covariance_type_:
+            found = {name: getattr(self, name).copy() for name in family.attribute_names}
+        else:
+            found = self._parameters().as_sklearn()
+        for name, value in found.items():
+            setattr(mixture, name, value)
         mixture.means_, mixture.weights_ = self.means_.copy(), self.weights_.copy()
         for name in ("converged_", "n_iter_", "lower_bound_", "lower_bounds_", "n_features_in_", "feature_names_in_"):
             if hasattr(self, name):

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime import checkpoints, em, storage
+from cprime import em, storage
 from cprime._random import Key, seed_of
 from cprime._values import replace
 from cprime.estimators.base import FirstModel
@@ -46,9 +46,13 @@ class GaussianMixture(FittedMixture):
     ----------
     n_components : int, default=1
         Number of components C, at most the number of points.
-    covariance_type : {"full", "tied", "diag", "spherical", "tied_spherical"}, default="full"
+    covariance_type : {"full", "tied", "diag", "spherical", "tied_spherical", "factors", "ppca"}, default="full"
         As scikit-learn's: a covariance matrix for each component, one for all, variances by feature, one variance for
-        each. "tied_spherical" is one variance for all components and directions, the model of the papers.
+        each. "tied_spherical" is one variance for all components and directions, the model of the papers. "factors" are
+        factor analysers, for many features: n_factors directions and noise by feature; "ppca" has one noise for all.
+    n_factors : int or "auto", default="auto"
+        H, the directions of a component of "factors" and "ppca", below the number of features; "auto" is 5, or one less
+        than there are features.
     weights : {"free", "equal"}, default="free"
         Whether the weights π_c follow from the data, or are 1/C for every component as in the papers.
     n_active : int, "auto" or None, default="auto"
@@ -123,8 +127,8 @@ class GaussianMixture(FittedMixture):
     random_state : int, RandomState instance or None, default=None
         Source of the random numbers of the start and of `sample`.
     verbose : int, default=0
-        1 shows a progress bar: F, how many points' components the search finds by its last audit, and about how long it
-        will take still; where no bar can be drawn, in a file say, the library's log, a line an iteration.
+        1 shows a progress bar: F, how many points' components the last audit has found, and about how long it will take
+        still; where no bar can be drawn, the library's log, a line an iteration.
 
     Attributes
     ----------
@@ -136,6 +140,8 @@ class GaussianMixture(FittedMixture):
         "diag", (C,) for "spherical".
     precisions_cholesky_ : ndarray or float
         P upper triangular with P Pᵀ the precision; square roots of the precisions where these are numbers.
+    factors_, noise_variances_ : ndarray of shape (n_components, n_features, H), (n_components, n_features)
+        Λ and ψ of "factors" and "ppca", in place of covariances Λ Λᵀ + diag(ψ), in data units and data unit².
     variance_ : float
         σ² in data unit², for "tied_spherical" only.
     labels_ : ndarray of shape (n_samples,), int32
@@ -143,16 +149,15 @@ class GaussianMixture(FittedMixture):
     neighbors_ : ndarray of shape (n_components, G), int32, or None
         The neighbor lists of a partial search, the component itself first; None after a full one.
     certificate_ : dict or None
-        How good the partial search was on a random sample of points searched exactly: n_points, agreement (share whose
-        best component was found), shortfall (of F, nats a point), with intervals at 95 %. None after a full search.
+        Of a partial search on a random sample of points searched exactly: n_points, agreement (share whose best
+        component was found), shortfall (of F, nats a point), with intervals at 95 %. None after a full search.
     n_active_ : int
         C′ as used: 1 with assignment="hard".
     counts_ : ndarray of shape (n_components,)
         Σ w q by component, of the fit or of all batches of `partial_fit`; where batches are forgotten, the weight of
         them all in the shares that are remembered.
     converged_ : bool
-        Whether the start that was kept converged within max_iter; False with assignment="posterior" and after
-        `partial_fit`, where nothing is waited for.
+        Whether the start that was kept converged within max_iter; False with "posterior" and after `partial_fit`.
     final_assignment_ : str
         What `labels_` are: "exact", or "found" by a partial search.
     n_iter_ : int
@@ -173,7 +178,8 @@ class GaussianMixture(FittedMixture):
     ----------
     Lücke & Forster, *k-means as a variational EM approximation of Gaussian mixture models*: Alg. 2 (C′ = C), Alg. 3,
     eq. (31). Kearns, Mansour & Ng, *An information-theoretic analysis of hard and soft assignment methods for
-    clustering*.
+    clustering*. Ghahramani & Hinton, *The EM algorithm for mixtures of factor analyzers*. Tipping & Bishop, *Mixtures
+    of probabilistic principal component analyzers*.
 
     Examples
     --------
@@ -190,6 +196,7 @@ class GaussianMixture(FittedMixture):
         n_components: int = 1,
         *,
         covariance_type: str = "full",
+        n_factors: int | str = "auto",
         weights: str = "free",
         n_active: int | str | None = "auto",
         search: str | Search = "auto",
@@ -216,7 +223,7 @@ class GaussianMixture(FittedMixture):
         verbose: int = 0,
     ) -> None:
         self.n_components = n_components
-        self.covariance_type = covariance_type
+        self.covariance_type, self.n_factors = covariance_type, n_factors
         self.weights = weights
         self.n_active = n_active
         self.search = search
@@ -351,15 +358,6 @@ class GaussianMixture(FittedMixture):
         model = given.first_model(data, self._centers(data, init, key), True)
         return em.begin(data, model, replace(self._plan(data), search=Full(), regroup=False), key).model
 
-    def _bound_before(self) -> float:
-        """F of the last iteration of the fit that this one goes on from; ∞ if there is none."""
-        return self.lower_bounds_[-1] if self.warm_start and hasattr(self, "means_") else np.inf
-
-    def _goes_on_from(self) -> dict[str, Any] | None:
-        if not (self.warm_start and hasattr(self, "means_")):
-            return None
-        return {name: getattr(self, name) for name in checkpoints.WARM}
-
     def _start(self, data: Data) -> tuple[Any, Given]:
         """Where the means start, and what else is given."""
         C, D = self.n_components, data.n_features
@@ -371,13 +369,15 @@ class GaussianMixture(FittedMixture):
             return self.means_, Given.like(self._parameters(reg_covar))
         weights = check_weights_init(self.weights_init, self.weights, C)
         family, precisions = FAMILIES[self.covariance_type], unmasked(self.precisions_init, "precisions_init")
-        if precisions is not None:
-            family.starting(np.zeros((C, D)), None, reg_covar, precisions)  # refused before anything is computed
+        given = {"reg_covar": reg_covar, "precisions": precisions}
+        given |= {name: getattr(self, name) for name in family.options}
+        if precisions is not None or family.options:
+            family.starting(np.zeros((C, D)), None, **given)  # refused before anything is computed
         means = self.means_init is not None
         init = check_means_init(self.means_init, data, C) if means else self.init_params
         if isinstance(init, str) and init == "auto":
             init = ONE_OF_EACH
-        shaped = partial(family.starting, reg_covar=reg_covar, precisions=precisions)
+        shaped = partial(family.starting, **given)
         return init, Given(shaped, means, weights if free else None, precisions is not None, free)
 
     def _centers(self, data: Data, init: Any, key: Key) -> NDArray:

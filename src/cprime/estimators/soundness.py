@@ -194,6 +194,8 @@ _CHECKS: dict[str, Callable[[Any, _Sizes], bool]] = {
     "covariances_": _covariances,
     "precisions_": _matrices,
     "precisions_cholesky_": _factors,
+    "factors_": lambda value, s: _numbers(value, "f", (s.C, s.D, None)) and value.shape[2] < s.D,
+    "noise_variances_": lambda value, s: _numbers(value, "f", (s.C, s.D)) and bool((value > 0).all()),
     "equal_weights_": lambda value, s: isinstance(value, bool | np.bool_),
     "variance_": lambda value, s: _positive(value),
     "stiffness_": lambda value, s: _positive(value),

@@ -136,6 +136,8 @@ def check_mixture(estimator: Any) -> None:
     if isinstance(estimator.init_params, str):
         check_choice(estimator.init_params, "init_params", MIXTURE_STARTS)
     check_choice(estimator.covariance_type, "covariance_type", tuple(FAMILIES))
+    if estimator.n_factors != "auto":
+        check_integer(estimator.n_factors, "n_factors", 0)
     check_choice(estimator.weights, "weights", ("equal", "free"))
     check_choice(estimator.assignment, "assignment", ("soft", "hard", "posterior"))
     resolve_n_active(estimator.n_active, C, estimator.assignment)

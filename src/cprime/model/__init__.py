@@ -2,9 +2,22 @@
 
 from cprime.model.base import FAMILIES, Model, Scatter, register
 from cprime.model.diag import Diag
+from cprime.model.factors import Factors, PrincipalComponents
 from cprime.model.full import Full
 from cprime.model.spherical import Spherical
 from cprime.model.tied import Tied
 from cprime.model.tied_spherical import TiedSpherical
 
-__all__ = ["FAMILIES", "Diag", "Full", "Model", "Scatter", "Spherical", "Tied", "TiedSpherical", "register"]
+__all__ = [
+    "FAMILIES",
+    "Diag",
+    "Factors",
+    "Full",
+    "Model",
+    "PrincipalComponents",
+    "Scatter",
+    "Spherical",
+    "Tied",
+    "TiedSpherical",
+    "register",
+]

@@ -61,6 +61,8 @@ class Model(Protocol):
     full: ClassVar[bool]  # whether a cost takes D² products, not D
     finds_variance: ClassVar[bool]  # whether with equal weights a first σ² follows from the costs: `with_variance` (14)
     attribute_names: ClassVar[tuple[str, ...]]  # of what `attributes` gives
+    sklearn_type: ClassVar[str]  # the family of scikit-learn's that holds it
+    options: ClassVar[tuple[str, ...]]  # arguments of an estimator that are the family's own, for `starting`
 
     @property
     def centers(self) -> Floats:
@@ -156,6 +158,10 @@ class Model(Protocol):
         """
         ...
 
+    def as_sklearn(self) -> dict[str, Any]:
+        """The attributes of a mixture of scikit-learn's family `sklearn_type`, where that is another one."""
+        ...
+
     @classmethod
     def of(cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0) -> Self:
         """The parameters with these centers and weights that such attributes hold, some of which may be missing."""
@@ -168,7 +174,8 @@ class Model(Protocol):
 
     @classmethod
     def starting(cls, centers: Floats, weights: Weights, reg_covar: float, precisions: Any = None) -> Self:
-        """Parameters with these centers, and with precisions as users give them or any where there are none.
+        """Parameters with these centers, and with precisions as users give them or any where there are none; and with
+        the family's `options`, where it has any.
 
         ValueError that names `precisions_init` where these are none.
         """
@@ -204,6 +211,8 @@ class Family:
     full: ClassVar[bool] = False
     finds_variance: ClassVar[bool] = False
     attribute_names: ClassVar[tuple[str, ...]] = ("covariances_", "precisions_", "precisions_cholesky_")
+    sklearn_type: ClassVar[str] = ""
+    options: ClassVar[tuple[str, ...]] = ()
     prior: ClassVar[Any] = None
     centers: Floats
     weights: Weights
@@ -239,6 +248,9 @@ class Family:
     @classmethod
     def shape(cls, C: int, D: int) -> tuple[int, ...] | None:
         return None
+
+    def as_sklearn(self) -> dict[str, Any]:
+        raise TypeError(f"scikit-learn has no mixtures of {self.covariance_type!r} components.")
 
     def embed(self, X: Rows, before: Rows | None = None) -> Rows:
         return X

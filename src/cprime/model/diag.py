@@ -19,6 +19,7 @@ class Diag(OwnCovariance):
     """covariances (C, D): variances [data unit²]."""
 
     covariance_type: ClassVar[str] = "diag"
+    sklearn_type: ClassVar[str] = "diag"
     full: ClassVar[bool] = False
     scale_free: ClassVar[bool] = True
 

@@ -26,6 +26,7 @@ class Full(OwnCovariance):
     """covariances (C, D, D) [data unit²]."""
 
     covariance_type: ClassVar[str] = "full"
+    sklearn_type: ClassVar[str] = "full"
     full: ClassVar[bool] = True
     scale_free: ClassVar[bool] = True
     has_matrices: ClassVar[bool] = True

@@ -17,6 +17,7 @@ class Spherical(Diag):
     """covariances (C,): variances [data unit²]."""
 
     covariance_type: ClassVar[str] = "spherical"
+    sklearn_type: ClassVar[str] = "spherical"
     scale_free: ClassVar[bool] = False
 
     @property

@@ -68,6 +68,7 @@ class Tied(Embedded):
     weights: Weights = None
 
     covariance_type: ClassVar[str] = "tied"
+    sklearn_type: ClassVar[str] = "tied"
     scale_free: ClassVar[bool] = True
     has_matrices: ClassVar[bool] = True
     prior: ClassVar[Any] = ScatterOf(full=True)

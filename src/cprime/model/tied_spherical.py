@@ -67,6 +67,7 @@ class TiedSpherical(Embedded):
     weights: Weights = None
 
     covariance_type: ClassVar[str] = "tied_spherical"
+    sklearn_type: ClassVar[str] = "spherical"
     finds_variance: ClassVar[bool] = True
     attribute_names: ClassVar[tuple[str, ...]] = ("covariances_", "precisions_", "precisions_cholesky_", "variance_")
     prior: ClassVar[Any] = ScatterOf(full=False)
@@ -201,6 +202,11 @@ class TiedSpherical(Embedded):
 
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
         return normal * math.sqrt(self.variance)
+
+    def as_sklearn(self) -> dict[str, Any]:
+        C, dtype = self.n_components, self.centers.dtype
+        shared = {name: value for name, value in self.attributes().items() if name != "variance_"}
+        return {name: np.full(C, value, dtype) for name, value in shared.items()}
 
     def attributes(self) -> dict[str, Any]:
         return {

@@ -126,7 +126,7 @@ class ClustersDisplay:
         centers = centers_of(estimator)
         X = check_data(X, estimator)
         plane = project(projection, X, estimator)
-        wanted = hasattr(estimator, "covariances_") if ellipses is None else ellipses
+        wanted = hasattr(estimator, "covariance_type") if ellipses is None else ellipses
         covariances = plane.covariances(estimator) if wanted else None
         labels = np.asarray(unnamed(estimator).predict(X))
         divided = isinstance(estimator, KMeans) and X.shape[1] == 2 and len(centers) > 1

@@ -34,6 +34,8 @@ class Projection:
         """Those of the components as seen in the plane (C, 2, 2) [data unit²]; None where it has none."""
         C = len(centers_of(estimator))
         P = self.directions
+        if hasattr(estimator, "covariance_type_"):
+            return estimator._parameters().covariances_along(P)
         if not hasattr(estimator, "covariances_"):
             if not hasattr(estimator, "variance_"):
                 return None

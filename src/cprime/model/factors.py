@@ -1,0 +1,350 @@
+"""Mixtures of factor analysers (Ghahramani & Hinton 1996): x = μ_c + Λ_c z + ε, z of H dimensions, H ≪ D.
+
+z ~ N(0, I) and ε ~ N(0, Ψ_c), Ψ_c diagonal: Σ_c = Λ_cΛ_cᵀ + Ψ_c has D·(H + 1) numbers, and a cost takes O(D·H). In
+"ppca", mixtures of probabilistic principal components (Tipping & Bishop 1999), Ψ_c is ψ_c I. No D × D matrix is ever
+made.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime._values import replace
+from cprime.block import Block, Kept
+from cprime.kernels import Floats, Rows, posterior
+from cprime.model.base import (
+    Expected,
+    Gaussian,
+    Shares,
+    Weights,
+    log_weights,
+    n_weights,
+    new_weights,
+    register,
+    winner_error,
+)
+from cprime.model.covariance import data_variance, of_empty, positive, scaled_along
+from cprime.model.factor_costs import FactorCosts, groups
+from cprime.model.full import Full
+from cprime.statistics import Sums
+
+_MORE = 4  # directions in which a start looks beyond H
+_LEAST_NOISE = 0.01  # of a coordinate's variance, at a start
+_RIDGE = 1e-12  # of the variance of z: of a component of one point nothing else may be left
+_COLLAPSED = 1e-8  # of the largest of their least variances, below which that of a component means nothing
+
+
+@dataclass(frozen=True)
+class FactorMoments(Sums):
+    """Sums with q, for y = x − μ_c and z = W_c y: of 1 (C,), y and y² (C, D), y zᵀ (C, D, H), z (C, H), z zᵀ (C, H, H).
+
+    error: J
+    """
+
+    counts: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    squares: NDArray[np.float64]
+    cross: NDArray[np.float64]
+    means: NDArray[np.float64]
+    second: NDArray[np.float64]
+    error: float
+
+
+class _Inner(NamedTuple):
+    """With M = I + ΛᵀΨ⁻¹Λ = LLᵀ: U = L⁻¹ΛᵀΨ⁻¹ (C, H, D), L⁻ᵀ (C, H, H), log |Σ| (C,)."""
+
+    directions: NDArray[np.float64]
+    roots: NDArray[np.float64]
+    log_determinants: NDArray[np.float64]
+
+
+@register
+@dataclass(frozen=True)
+class Factors(Gaussian):
+    """centers (C, D), loadings Λ (C, D, H) [data units] and noise ψ (C, D) [data unit²], weights (C,) or None.
+
+    known: whether there are loadings; else the next M-step finds the leading directions of each component
+    """
+
+    centers: Floats
+    loadings: NDArray[np.float64]
+    noise_variances: NDArray[np.float64]
+    reg_covar: float = 0.0
+    weights: Weights = None
+    known: bool = True
+
+    covariance_type: ClassVar[str] = "factors"
+    attribute_names: ClassVar[tuple[str, ...]] = ("factors_", "noise_variances_")
+    sklearn_type: ClassVar[str] = "full"
+    options: ClassVar[tuple[str, ...]] = ("n_factors",)
+    scale_free: ClassVar[bool] = True
+
+    @property
+    def n_factors(self) -> int:
+        return self.loadings.shape[2]
+
+    @property
+    def n_parameters(self) -> int:
+        """Means, loadings up to a rotation, variances of the noise, and weights where these are free."""
+        C, D, H = self.loadings.shape
+        return C * (D + D * H - H * (H - 1) // 2) + self._n_noise() + n_weights(self.weights)
+
+    def _n_noise(self) -> int:
+        return self.noise_variances.size
+
+    @cached_property
+    def _inner(self) -> _Inner:
+        H = self.n_factors
+        scaled = self.loadings / self.noise_variances[:, :, np.newaxis]
+        lower = np.linalg.cholesky(np.eye(H) + np.matmul(self.loadings.transpose(0, 2, 1), scaled))
+        inverse = np.linalg.inv(lower)
+        log_determinants = 2 * np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
+        log_determinants += np.log(self.noise_variances).sum(axis=1)
+        directions = np.matmul(inverse, scaled.transpose(0, 2, 1))
+        return _Inner(directions, inverse.transpose(0, 2, 1).copy(), log_determinants)
+
+    @cached_property
+    def _offsets(self) -> NDArray[np.float64]:
+        """log |2πΣ_c| − 2 log π_c: (C,)."""
+        constant = self.n_features * math.log(2 * math.pi)
+        return constant + self._inner.log_determinants - 2 * log_weights(self.weights, self.n_components)
+
+    @property
+    def log_scale(self) -> float:
+        """What costs leave out: the least of the offsets, which may be large beside their differences [nats]."""
+        return -0.5 * float(self._offsets.min())
+
+    @cached_property
+    def _costs_of(self) -> FactorCosts:
+        offsets = self._offsets - self._offsets.min()
+        return FactorCosts(self.centers, self.loadings, self.noise_variances, self._inner.directions, offsets)
+
+    def components(self) -> FactorCosts:
+        return self._costs_of
+
+    @cached_property
+    def _projections(self) -> NDArray[np.float64]:
+        """W (C, H, D) of the moments: E[z | x] = W(x − μ); of loadings that are not known, random directions."""
+        C, D, H = self.loadings.shape
+        if self.known:
+            return np.matmul(self._inner.roots, self._inner.directions)
+        random = np.random.default_rng(0).standard_normal((min(H + _MORE, D), D))
+        return np.broadcast_to(random, (C, *random.shape))
+
+    def summarise(self, block: Block, kept: Kept, shares: Shares) -> FactorMoments:
+        X, W, m = block.X.dense(), self._projections, shares.ids.shape[1]
+        found = self._no_moments()
+        q = np.ones(shares.ids.shape) if shares.responsibilities is None else shares.responsibilities
+        q = (q if block.sample_weight is None else q * block.sample_weight[:, np.newaxis]).reshape(-1)
+        for c, places in groups(shares.ids.reshape(-1), self.n_components):
+            y = np.subtract(X[places // m], self.centers[c], dtype=np.float64)
+            share = q[places]
+            z = y @ W[c].T
+            weighted = share[:, np.newaxis] * z
+            found.counts[c] = share.sum()
+            found.sums[c], found.squares[c] = share @ y, share @ np.square(y)
+            found.cross[c], found.means[c], found.second[c] = y.T @ weighted, weighted.sum(axis=0), z.T @ weighted
+        return replace(found, error=winner_error(block, self.centers, kept.winners.copy()))
+
+    def _no_moments(self) -> FactorMoments:
+        C, H, D = self._projections.shape
+        sums, squares, cross, means = (np.zeros(shape) for shape in ((C, D), (C, D), (C, D, H), (C, H)))
+        return FactorMoments(np.zeros(C), sums, squares, cross, means, np.zeros((C, H, H)), 0.0)
+
+    def expect_all(self, block: Block) -> Expected:
+        """Products of all rows and components, relative to one origin; moments are about the means afterwards."""
+        X, costs, roots = block.X.dense(), self.components(), self._inner.roots
+        C, D, H = self.loadings.shape
+        origin, every = costs.origin(), slice(None)
+        found, cross = self._no_moments(), np.zeros((D, C * H))
+        log_sum = cost = error = 0.0
+        for rows in costs.blocks(len(X)):
+            each, along = costs.table(X[rows], every, origin)
+            likely = posterior(each, self.scale)
+            r = likely.responsibilities
+            weight = None if block.sample_weight is None else block.sample_weight[rows]
+            q = r if weight is None else r * weight[:, np.newaxis]
+            log_sum += float(likely.log_sum.sum() if weight is None else weight @ likely.log_sum)
+            cost += float((q * each).sum())
+            y = np.subtract(X[rows], origin, dtype=np.float64)
+            weighted = np.empty((len(y), C, H))
+            for c in range(C):
+                z = along[:, c] @ roots[c].T
+                np.multiply(z, q[:, c, np.newaxis], out=weighted[:, c])
+                found.second[c] += z.T @ weighted[:, c]
+            cross += y.T @ weighted.reshape(len(y), C * H)
+            found.counts[...] += q.sum(axis=0)
+            found.sums[...] += q.T @ y
+            found.squares[...] += q.T @ np.square(y)
+            found.means[...] += weighted.sum(axis=0)
+            off = y - np.subtract(self.centers, origin, dtype=np.float64)[each.argmin(axis=1)]
+            squared = np.einsum("nd,nd->n", off, off)
+            error += float(squared.sum() if weight is None else weight @ squared)
+        place, counts = np.subtract(self.centers, origin, dtype=np.float64), found.counts[:, np.newaxis]
+        about = cross.reshape(D, C, H).transpose(1, 0, 2) - place[:, :, np.newaxis] * found.means[:, np.newaxis]
+        squares = found.squares - 2 * place * found.sums + counts * np.square(place)
+        moments = replace(
+            found, sums=found.sums - counts * place, squares=np.maximum(squares, 0), cross=about, error=error
+        )
+        return Expected(moments, log_sum, log_sum + 0.5 * cost)
+
+    def maximise(self, moments: FactorMoments, prior: None = None) -> Self:
+        """M-step: (Λ, μ) is the regression of x on (z, 1), Ψ what that leaves, π_c = N_c / N.
+
+        A component without points keeps its mean and loadings. `reg_covar` is added to Ψ, as to variances elsewhere.
+        """
+        counts = np.maximum(moments.counts, np.finfo(np.float64).tiny)
+        there = moments.counts > 0
+        shift, loadings, noise = self._regressed(moments, counts) if self.known else self._leading(moments, counts)
+        means = self.centers.astype(np.float64) + np.where(there[:, np.newaxis], shift, 0.0)
+        loadings = np.where(there[:, np.newaxis, np.newaxis], loadings, self.loadings)
+        noise = self._pooled(np.maximum(noise, 0)) + self.reg_covar
+        unit = data_variance(moments.counts, means, noise + np.square(loadings).sum(axis=2), self.centers.dtype)
+        return replace(
+            self,
+            centers=means.astype(self.centers.dtype),
+            loadings=loadings,
+            noise_variances=positive(of_empty(moments.counts, noise), self.centers.dtype, unit),
+            weights=new_weights(self.weights, moments.counts),
+            known=True,
+        )
+
+    def _regressed(self, moments: FactorMoments, counts: NDArray[np.float64]) -> tuple[NDArray, NDArray, NDArray]:
+        """How far means move, loadings, and variances of the noise."""
+        C, H = self.n_components, self.n_factors
+        rest = np.matmul(self._inner.roots, self._inner.roots.transpose(0, 2, 1))  # M⁻¹, the variance of z given x
+        outer = np.empty((C, H + 1, H + 1))
+        outer[:, :H, :H] = moments.second + counts[:, np.newaxis, np.newaxis] * (rest + _RIDGE * np.eye(H))
+        outer[:, :H, H] = outer[:, H, :H] = moments.means
+        outer[:, H, H] = counts
+        inner = np.concatenate([moments.cross, moments.sums[:, :, np.newaxis]], axis=2)
+        scale = counts[:, np.newaxis, np.newaxis]
+        found = np.linalg.solve(outer / scale, (inner / scale).transpose(0, 2, 1)).transpose(0, 2, 1)
+        left = moments.squares / counts[:, np.newaxis] - (found * inner / scale).sum(axis=2)
+        return found[:, :, H], found[:, :, :H], left
+
+    def _leading(self, moments: FactorMoments, counts: NDArray[np.float64]) -> tuple[NDArray, NDArray, NDArray]:
+        """The same from the products of covariances S with random directions R: S ≈ SR (RᵀSR)⁻¹ RᵀS (Nyström)."""
+        D, H = self.n_features, self.n_factors
+        shift = moments.sums / counts[:, np.newaxis]
+        along = np.matmul(self._projections, shift[:, :, np.newaxis])
+        seen = moments.cross / counts[:, np.newaxis, np.newaxis] - shift[:, :, np.newaxis] * along.transpose(0, 2, 1)
+        core = np.matmul(self._projections, seen)
+        value, vector = np.linalg.eigh((core + core.transpose(0, 2, 1)) / 2)
+        least = np.maximum(value[:, -1:] * 1e-12, np.finfo(np.float64).tiny)
+        root = np.matmul(seen, vector / np.sqrt(np.maximum(value, least))[:, np.newaxis])
+        axes, lengths, _ = np.linalg.svd(root, full_matrices=False)
+        total = np.maximum(moments.squares / counts[:, np.newaxis] - np.square(shift), 0)
+        extent = np.square(lengths[:, :H])
+        left = np.maximum(total.sum(axis=1) - extent.sum(axis=1), 0) / max(1, D - H)
+        extent = np.maximum(extent - left[:, np.newaxis], _LEAST_NOISE * extent)
+        loadings = axes[:, :, :H] * np.sqrt(extent)[:, np.newaxis]
+        return shift, loadings, np.maximum(total - np.square(loadings).sum(axis=2), _LEAST_NOISE * total)
+
+    def _pooled(self, noise: NDArray[np.float64]) -> NDArray[np.float64]:
+        return noise
+
+    def extrapolated(self, before: Self, share: float) -> Self:
+        noise = positive(scaled_along(self.noise_variances, before.noise_variances, share), self.centers.dtype)
+        loadings = self.loadings + share * (self.loadings - before.loadings)
+        return replace(self, loadings=loadings, noise_variances=noise, **self._means_extrapolated(before, share))
+
+    def remembered(self, shares: NDArray[np.float64]) -> tuple[FactorMoments, None]:
+        """As if z had mean 0 and variance I over each component, where EM stands still."""
+        C, D, H = self.loadings.shape
+        each = shares[:, np.newaxis, np.newaxis]
+        rest = np.matmul(self._inner.roots, self._inner.roots.transpose(0, 2, 1))
+        spread = np.maximum(self.noise_variances - self.reg_covar, 0) + np.square(self.loadings).sum(axis=2)
+        zeros = np.zeros((C, D)), np.zeros((C, H))
+        squares, second = shares[:, np.newaxis] * spread, each * (np.eye(H) - rest)
+        return FactorMoments(shares, zeros[0], squares, each * self.loadings, zeros[1], second, 0.0), None
+
+    @property
+    def least_variances(self) -> NDArray[np.float64]:
+        precisions = 1 / self.noise_variances - np.square(self._inner.directions).sum(axis=1)
+        least: NDArray[np.float64] = 1 / precisions.max(axis=1)
+        return least
+
+    @property
+    def n_collapsed(self) -> int:
+        """None where all components are so narrow, which then is how the data are: a column is constant, say."""
+        least = self.least_variances
+        n = int(np.count_nonzero(least <= max(2 * self.reg_covar, _COLLAPSED * least.max())))
+        return n if n < len(least) else 0
+
+    def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Ψ^½ (I + VVᵀ)^½ of normal numbers, with V = Ψ^−½Λ: the root is I + P(√(1 + S²) − 1)Pᵀ where V = PSQᵀ."""
+        root = np.sqrt(self.noise_variances)
+        out = np.empty(normal.shape)
+        for c, rows in groups(np.asarray(labels, dtype=np.int32), self.n_components):
+            axes, lengths, _ = np.linalg.svd(self.loadings[c] / root[c][:, np.newaxis], full_matrices=False)
+            longer = np.sqrt(1 + np.square(lengths)) - 1
+            out[rows] = root[c] * (normal[rows] + ((normal[rows] @ axes) * longer) @ axes.T)
+        return out
+
+    def latent(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
+        """E[z | x] of every row for the component of its label: (n, H)."""
+        rows, out = X.dense(), np.empty((len(labels), self.n_factors))
+        for c, some in groups(labels, self.n_components):
+            out[some] = np.subtract(rows[some], self.centers[c], dtype=np.float64) @ self._projections[c].T
+        return out
+
+    def distances(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
+        costs = FactorCosts(
+            self.centers, self.loadings, self.noise_variances, self._inner.directions, np.zeros(self.n_components)
+        )
+        return np.sqrt(costs.costs(X, labels[:, np.newaxis])[:, 0].astype(np.float64))
+
+    def covariances_along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+        turned = np.matmul(directions, self.loadings)
+        own = np.einsum("id,cd,jd->cij", directions, self.noise_variances, directions)
+        return own + np.matmul(turned, turned.transpose(0, 2, 1))
+
+    def attributes(self) -> dict[str, Any]:
+        dtype = self.centers.dtype
+        return {"factors_": self.loadings.astype(dtype), "noise_variances_": self.noise_variances.astype(dtype)}
+
+    def as_sklearn(self) -> dict[str, Any]:
+        """C·D² numbers."""
+        full = Full(self.centers, self.covariances_along(np.eye(self.n_features)), 0.0, self.weights)
+        return full.attributes()
+
+    @classmethod
+    def of(cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0) -> Self:
+        loadings, noise = (np.asarray(attributes[name], dtype=np.float64) for name in cls.attribute_names)
+        return cls(centers, loadings, noise, reg_covar, weights)
+
+    @classmethod
+    def starting(
+        cls, centers: Floats, weights: Weights, reg_covar: float, precisions: Any = None, n_factors: int | str = "auto"
+    ) -> Self:
+        C, D = centers.shape
+        if precisions is not None:
+            raise ValueError(
+                f"precisions_init must be None for covariance_type={cls.covariance_type!r}, whose loadings start from "
+                f"the data."
+            )
+        H = min(5, D - 1) if n_factors == "auto" else int(n_factors)
+        if H >= D:
+            raise ValueError(f"n_factors must be below the number of features, {D}, got {H}.")
+        return cls(centers, np.zeros((C, D, H)), np.ones((C, D)), reg_covar, weights, known=H == 0)
+
+
+@register
+@dataclass(frozen=True)
+class PrincipalComponents(Factors):
+    """The same with one variance of the noise for all coordinates of a component."""
+
+    covariance_type: ClassVar[str] = "ppca"
+    scale_free: ClassVar[bool] = False
+
+    def _n_noise(self) -> int:
+        return self.n_components
+
+    def _pooled(self, noise: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.repeat(noise.mean(axis=1, keepdims=True), noise.shape[1], axis=1)

@@ -1,0 +1,255 @@
+"""Mixtures of factor analysers: densities, EM steps, searches, and what they equal where they are other models."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import multivariate_normal
+from sklearn.decomposition import FactorAnalysis
+
+from cprime import GaussianMixture, load, open_data
+from cprime.block import Block, Kept
+from cprime.components import Components
+from cprime.kernels import Dense, posterior
+from cprime.model import Factors, PrincipalComponents
+from cprime.model.base import Shares
+
+C, D, H = 6, 9, 2
+pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
+
+
+def parameters(C=C, D=D, H=H, seed=0, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    weights = rng.dirichlet(np.full(C, 5.0))
+    centers = (2 * rng.normal(size=(C, D))).astype(dtype)
+    return Factors(centers, rng.normal(size=(C, D, H)), rng.uniform(0.2, 0.8, size=(C, D)), 0.0, weights)
+
+
+def drawn(model, N, seed=1):
+    rng = np.random.default_rng(seed)
+    labels = np.sort(rng.choice(len(model.centers), N, p=model.weights))
+    return model.centers[labels] + model.noise(labels, rng.normal(size=(N, model.n_features)))
+
+
+def matrices(model):
+    return model.covariances_along(np.eye(model.n_features))
+
+
+@pytest.fixture(scope="module")
+def model():
+    return parameters()
+
+
+@pytest.fixture(scope="module")
+def X(model):
+    return drawn(model, 500)
+
+
+def log_joint(model, X):
+    each = [multivariate_normal(mean, S).logpdf(X) for mean, S in zip(model.centers, matrices(model), strict=True)]
+    return np.column_stack(each) + np.log(model.weights)
+
+
+def test_costs_are_log_densities(model, X):
+    wanted = log_joint(model, X)
+    every = np.broadcast_to(np.arange(C, dtype=np.int32), (len(X), C))
+    costs = model.components().costs(Dense(X), every)
+    assert_allclose(model.log_scale + model.scale * costs, wanted, rtol=1e-10)
+    ids, least = model.components().best(Dense(X), 3)
+    assert np.array_equal(ids, np.argsort(-wanted, axis=1)[:, :3])
+    assert_allclose(least, np.take_along_axis(costs, ids.astype(int), 1), rtol=1e-9, atol=1e-9)
+    assert_allclose(model.log_likelihood(Dense(X)), np.logaddexp.reduce(wanted, axis=1))
+
+
+@pytest.mark.parametrize("n_kept", [1, 3])
+@pytest.mark.parametrize("n_components", [6, 40])
+def test_a_partial_search_finds_the_best_of_what_it_is_offered(n_kept, n_components):
+    model = parameters(n_components, seed=3)
+    X, rng = drawn(model, 300), np.random.default_rng(0)
+    lists = np.array([rng.permutation(n_components)[:4] for _ in range(n_components)], dtype=np.int32)
+    lists[::3, 2:] = -1
+    previous = np.array([rng.permutation(n_components)[:n_kept] for _ in range(len(X))], dtype=np.int32)
+    found = model.components().keep(Dense(X), lists, previous, n_kept)
+    wanted = Components.keep(model.components(), Dense(X), lists, previous, n_kept)
+    assert np.array_equal(found[0], wanted[0])
+    assert_allclose(found[1], wanted[1], rtol=1e-9, atol=1e-9)
+    some = model.components().keep(Dense(X[7:8]), lists, previous[7:8], n_kept)
+    assert np.array_equal(some[0][0], found[0][7])
+
+
+def test_lists_are_those_of_the_divergence(model):
+    S = matrices(model)
+    precisions, shift = np.linalg.inv(S), model.centers[:, None] - model.centers[None]
+    mean_costs = np.einsum("bij,aji->ab", precisions, S) + np.einsum("abi,bij,abj->ab", shift, precisions, shift)
+    mean_costs += np.linalg.slogdet(S)[1] - 2 * np.log(model.weights)
+    np.fill_diagonal(mean_costs, np.inf)
+    assert np.array_equal(model.components().lists(C), np.argsort(mean_costs, axis=1)[:, : C - 1])
+
+
+def em_step(model, X, weight):
+    """Means, loadings and noise after one step, by what z is given x, point by point."""
+    q = np.exp(log_joint(model, X))
+    q = q / q.sum(axis=1, keepdims=True) * weight[:, None]
+    means, loadings, noise = [], [], []
+    for c in range(C):
+        beta = model.loadings[c].T @ np.linalg.inv(matrices(model)[c])
+        z = (X - model.centers[c]) @ beta.T
+        z1 = np.column_stack([z, np.ones(len(X))])
+        rest = np.zeros((H + 1, H + 1))
+        rest[:H, :H] = np.eye(H) - beta @ model.loadings[c]
+        outer = (z1 * q[:, c, None]).T @ z1 + q[:, c].sum() * rest
+        inner = (X * q[:, c, None]).T @ z1
+        both = inner @ np.linalg.inv(outer)
+        means.append(both[:, H]), loadings.append(both[:, :H])
+        noise.append((np.square(X).T @ q[:, c] - (both * inner).sum(axis=1)) / q[:, c].sum())
+    return np.array(means), np.array(loadings), np.array(noise)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_step_of_em(model, X, exact):
+    weight = np.random.default_rng(2).uniform(0, 2, len(X))
+    block = Block(Dense(X), weight)
+    if exact:
+        found = model.expect_all(block)
+        moments = found.moments
+        r = np.exp(log_joint(model, X) - np.logaddexp.reduce(log_joint(model, X), axis=1)[:, None])
+        assert_allclose(found.entropy, -weight @ (r * np.log(r)).sum(axis=1))
+    else:
+        ids, costs = model.components().best(Dense(X), C)
+        likely = posterior(costs, model.scale).responsibilities
+        moments = model.summarise(block, Kept(ids, costs), Shares(ids, likely, None))
+    new = model.maximise(moments)
+    means, loadings, noise = em_step(model, X, weight)
+    assert_allclose(new.centers, means, rtol=1e-8)
+    assert_allclose(new.loadings, loadings, rtol=1e-7, atol=1e-9)
+    assert_allclose(new.noise_variances, noise, rtol=1e-8)
+
+
+def test_what_is_remembered_gives_the_parameters(model):
+    new = model.maximise(model.remembered(model.weights)[0])
+    for name in ("centers", "loadings", "noise_variances", "weights"):
+        assert_allclose(getattr(new, name), getattr(model, name), rtol=1e-9, atol=1e-12)
+
+
+def test_noise_distances_and_least_variances(model, X):
+    normal = np.random.default_rng(0).normal(size=(200_000, D))
+    drawn = model.noise(np.full(len(normal), 4, dtype=np.int32), normal)
+    assert_allclose(np.cov(drawn.T), matrices(model)[4], atol=0.06)
+    labels = np.arange(len(X), dtype=np.int32) % C
+    off, precisions = X - model.centers[labels], np.linalg.inv(matrices(model))
+    assert_allclose(model.distances(Dense(X), labels), np.sqrt(np.einsum("ni,nij,nj->n", off, precisions[labels], off)))
+    assert_allclose(model.least_variances, 1 / np.diagonal(precisions, axis1=1, axis2=2).max(axis=1))
+
+
+@pytest.mark.parametrize("kind", ["factors", "ppca"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"n_active": None},
+        {"n_active": 3, "search": "graph"},
+        {"n_active": 2, "search": "full"},
+        {"n_active": 1, "search": "graph"},
+        {"n_active": 2, "search": "exact"},
+        {"assignment": "hard"},
+        {"weights": "equal", "n_active": 3},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("n", [5, 30])
+def test_the_bound_never_falls(kind, options, n):
+    X = drawn(parameters(n, seed=n), 60 * n)
+    search = options.get("search")
+    if search is not None and options["n_active"] > n:
+        pytest.skip("more than there are")
+    gm = GaussianMixture(n, covariance_type=kind, n_factors=2, reg_covar=0, momentum=False, random_state=0, **options)
+    gm.set_params(max_iter=15, tol=0).fit(X)
+    assert np.diff(gm.lower_bounds_).min() > -1e-10 * abs(gm.lower_bound_)
+    assert gm.lower_bound_ <= gm.score(X) + 1e-9
+
+
+def test_no_factors_are_diag_and_all_are_full(X):
+    options = {"random_state": 0, "max_iter": 50}
+    none = GaussianMixture(4, covariance_type="factors", n_factors=0, **options).fit(X)
+    diag = GaussianMixture(4, covariance_type="diag", **options).fit(X)
+    assert_allclose(none.lower_bounds_, diag.lower_bounds_, rtol=1e-9)
+    assert_allclose(none.noise_variances_, diag.covariances_, rtol=1e-8)
+    Y = X[:, :4]
+    many = {"reg_covar": 0, "tol": 0, "max_iter": 3000, "random_state": 0}
+    most = GaussianMixture(1, covariance_type="factors", n_factors=3, **many)
+    most.fit(Y)
+    assert_allclose(most.score(Y), GaussianMixture(1, random_state=0, reg_covar=0).fit(Y).score(Y), rtol=1e-5)
+
+
+def test_one_component_is_factor_analysis(X):
+    wanted = FactorAnalysis(2, tol=1e-8, max_iter=5000, svd_method="lapack").fit(X).score(X)
+    gm = GaussianMixture(1, covariance_type="factors", n_factors=2, tol=1e-9, max_iter=5000, reg_covar=0).fit(X)
+    assert abs(gm.score(X) - wanted) < 1e-4
+
+
+def test_principal_components_in_closed_form(X):
+    """Tipping & Bishop 1999: σ² is the mean of the eigenvalues that are left."""
+    gm = GaussianMixture(1, covariance_type="ppca", n_factors=2, tol=1e-10, max_iter=5000, reg_covar=0).fit(X)
+    values = np.linalg.eigvalsh(np.cov(X.T, bias=True))[::-1]
+    assert_allclose(gm.noise_variances_, values[2:].mean(), rtol=1e-4)
+    spread = np.linalg.svd(gm.factors_[0], compute_uv=False) ** 2
+    assert_allclose(spread, values[:2] - values[2:].mean(), rtol=1e-4)
+    assert PrincipalComponents.of(vars(gm), gm.means_, None).n_parameters == D + D * 2 - 1 + 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("options", [{"n_active": 2, "search": "graph"}, {}], ids=["graph", "exact"])
+def test_data_anywhere_and_weights(X, tmp_path, dtype, options):
+    X = X.astype(dtype)
+    gm = GaussianMixture(4, covariance_type="factors", n_factors=2, random_state=0, max_iter=8, tol=0, **options)
+    here = gm.fit(open_data(X, chunk_rows=120))
+    assert here.means_.dtype == here.factors_.dtype == here.noise_variances_.dtype == dtype
+    np.save(tmp_path / "x.npy", X)
+    there = GaussianMixture(**gm.get_params()).fit(open_data(tmp_path / "x.npy", chunk_rows=120))
+    assert np.array_equal(here.factors_, there.factors_)
+    assert np.array_equal(here.labels_, there.labels_)
+    twice = GaussianMixture(**{**gm.get_params(), "init_params": here.means_})
+    repeated = GaussianMixture(**twice.get_params()).fit(np.repeat(X, 2, axis=0))
+    weighted = twice.fit(X, sample_weight=np.full(len(X), 2.0))
+    assert_allclose(repeated.lower_bound_, weighted.lower_bound_, rtol=1e-5)
+
+
+def test_what_is_done_with_a_fit(X, tmp_path):
+    gm = GaussianMixture(4, covariance_type="factors", n_factors=3, random_state=0, checkpoint=tmp_path / "run").fit(X)
+    gm.save(tmp_path / "m.safetensors")
+    same = load(tmp_path / "m.safetensors")
+    assert np.array_equal(same.predict_proba(X), gm.predict_proba(X))
+    assert np.array_equal(load(tmp_path / "run" / "model.safetensors").factors_, gm.factors_)
+    assert_allclose(gm.to_sklearn().score(X), gm.score(X))
+    z = gm.transform_factors(X)
+    assert z.shape == (len(X), 3)
+    labels = gm.predict(X)
+    back = gm.means_[labels] + np.einsum("ndh,nh->nd", gm.factors_[labels], z)
+    assert np.square(X - back).sum() < 0.5 * np.square(X - gm.means_[labels]).sum()
+    drawn, components = gm.sample(50)
+    assert drawn.shape == (50, D)
+    assert (np.diff(components) >= 0).all()
+    assert gm.bic(X) > -2 * len(X) * gm.score(X)
+    gm.set_params(warm_start=True, checkpoint=None).fit(X)
+    assert gm.n_iter_ < same.n_iter_
+    gm.set_params(warm_start=False).partial_fit(X[:100])
+    assert gm.factors_.shape == (4, D, 3)
+    assert gm.set_params(covariance_type="diag").fit(X).covariances_.shape == (4, D)
+    assert not hasattr(gm, "factors_")
+
+
+def test_arguments_are_refused_by_name(X):
+    def fit(**options):
+        return GaussianMixture(3, **{"covariance_type": "factors", **options}).fit(X)
+
+    with pytest.raises(ValueError, match="n_factors must be below the number of features, 9, got 9"):
+        fit(n_factors=9)
+    with pytest.raises(ValueError, match="n_factors == -1, must be >= 0"):
+        fit(n_factors=-1)
+    with pytest.raises(TypeError, match="n_factors must be an instance of int"):
+        fit(n_factors=1.5)
+    with pytest.raises(ValueError, match="precisions_init must be None for covariance_type='factors'"):
+        fit(precisions_init=np.ones((3, D)))
+    with pytest.raises(ValueError, match="transform_factors needs components with factors, got 'diag'"):
+        fit(covariance_type="diag").transform_factors(X)
+    gm = fit(n_factors=2, warm_start=True)
+    with pytest.raises(ValueError, match="warm_start goes on from a fit with n_factors=2, got n_factors=3"):
+        gm.set_params(n_factors=3).fit(X)

@@ -317,11 +317,17 @@ template <class T> class Jumps {
                 some.recentre(local);
             some(local);
             if (some.error < bar) {
+                const std::vector<T> kept = centers;
+                const double error = all_.error;
                 for (std::size_t j = 0; j < around.size(); ++j)
                     std::copy_n(local.data() + j * D_, D_, center(around[j]));
                 all_(centers);
                 steps(FEW_STEPS, AFTER_JUMPS);
-                return true;
+                if (all_.error < error)
+                    return true;
+                centers = kept; // what fell was rounding
+                all_(centers);
+                return false;
             }
             if (i && some.error - before > PATIENCE * (last - some.error))
                 return false;

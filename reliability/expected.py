@@ -44,7 +44,8 @@ def _of_data(case: Case, X: NDArray, w: Any, layout: str) -> list[Refusal]:
     with np.errstate(over="ignore"):
         values = X.astype(dtype).astype(np.float64)
     if not np.isfinite(values).all():
-        return [Refusal(r"NaN|infinity|finite", True), Refusal(r"whose squared distances float(32|64) does not", False)]
+        either = r"whose squared distances float(32|64) does not|no rows of zeros"
+        return [Refusal(r"NaN|infinity|finite", True), Refusal(either, False)]
     found = _of_range(case, values, dtype)
     if case.params.get("metric") == "cosine":
         zero = not values.any(axis=1).all()
@@ -95,8 +96,7 @@ def _of_arguments(case: Case, X: NDArray) -> list[Refusal]:
         found.append(Refusal(r"n_samples=\d+ should be >= (n_clusters|n_components|min_clusters)=\d+", True))
     search = params.get("search")
     if params.get("exchange"):
-        possible = params.get("metric") != "cosine" and not params.get("epsilon")
-        found.append(Refusal(r"exchange=True", not possible))
+        found.append(Refusal(r"exchange=True", bool(params.get("epsilon"))))
     if search in ("bounded", "full", None) or C == 1:
         return found
     if case.estimator != "KMeans" and _n_active(case, C) == C:

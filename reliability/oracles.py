@@ -64,6 +64,11 @@ def center_slip(mixture: Any, dtype: Any) -> Floats:
 def factors(mixture: Any) -> Floats:
     """Upper triangles P (C, D, D), P Pᵀ the precision, of a fitted mixture."""
     C, D = mixture.means_.shape
+    if hasattr(mixture, "factors_"):
+        loadings = mixture.factors_.astype(np.float64)
+        covariances = loadings @ loadings.transpose(0, 2, 1)
+        covariances[:, np.arange(D), np.arange(D)] += mixture.noise_variances_
+        return np.linalg.inv(np.linalg.cholesky(covariances)).transpose(0, 2, 1)
     P, kind = np.asarray(mixture.precisions_cholesky_, dtype=np.float64), mixture.covariance_type_
     if kind == "full":
         return P

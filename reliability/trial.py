@@ -196,7 +196,8 @@ class _Trial:
         """Share of bounds that rounding may take: of groups far from each other there is more of it."""
         info, rows = np.finfo(X.dtype), X.astype(np.float64)
         with np.errstate(all="ignore"):
-            sigma = np.sqrt(np.min(estimator.variance_ if hasattr(estimator, "variance_") else estimator.covariances_))
+            names = ("variance_", "noise_variances_", "covariances_")
+            sigma = np.sqrt(np.min(next(getattr(estimator, name) for name in names if hasattr(estimator, name))))
             far = float(np.ptp(rows, axis=0).max() / sigma)
         return 64 * float(info.eps) * (1 + (far if np.isfinite(far) else np.inf)) * X.shape[1]
 
@@ -241,7 +242,9 @@ class _Trial:
         laws.check_weight_zero(alone, among, at)
 
     def _act_units(self, estimator: Any, given: Any, X: NDArray) -> None:
-        """The same rows in a unit that is a power of two."""
+        """The same rows in a unit that is a power of two; rows of zeros have none."""
+        if not self.X.any():
+            return
         unit = 2.0 ** (-35, -20, -7, -1, 1, 7, 20, 35)[self.case.points.seed % 8]
         rows = self._laid_out(self.X * self.X.dtype.type(unit), self.layout)
         laws.check_units(estimator, self._estimator(unit).fit(rows, sample_weight=self.w), unit)

@@ -136,3 +136,9 @@ def test_a_family_repairs_what_an_m_step_gives():
     np.testing.assert_allclose(shaped, singular + 0.5 * np.eye(2))
     found = Full(centers, singular)._shaped(counts, singular.copy(), 1.0)
     np.testing.assert_allclose(found[1] - singular[1], 1e-10 * np.eye(2), rtol=1e-5)
+
+
+def test_what_is_added_does_not_cancel():
+    """A variance that rounding has left below 0, by a power of ten of what is added."""
+    covariances, _ = repaired(np.array([[[-2.7e-27]]]), np.float32, 1.8e-11)
+    assert covariances[0, 0, 0] > least_variance(1.8e-11, np.float32)

@@ -132,7 +132,7 @@ def test_the_weight_of_a_component_without_points_is_finite():
 def test_the_least_variance_is_that_which_numbers_of_the_size_of_the_centers_show(dtype):
     eps = np.finfo(dtype).eps
     assert variance_floor(dtype([[3, -500], [4, 7]])) == pytest.approx((500 * eps) ** 2, rel=1e-6)
-    assert variance_floor(np.zeros((2, 2), dtype)) == {np.float32: 1e-60, np.float64: 1e-200}[dtype]
+    assert variance_floor(np.zeros((2, 2), dtype)) == {np.float32: 2.0**-120, np.float64: 1e-200}[dtype]
 
 
 def test_a_variance_is_a_mean_square_by_dimension_and_not_below_the_floor():

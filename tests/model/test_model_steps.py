@@ -246,9 +246,10 @@ def test_directions_are_scaled_sums_and_what_has_none_stays():
     old = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
     X = unit_rows(as_rows(np.array([[3.0, 4.0], [4.0, 3.0], [1.0, 0.0], [-1.0, 0.0]])), "X").given()
     sums = np.vstack([X[0] + X[1], X[2] + X[3], np.zeros(2)])
-    model, squares = UnitCenters(old, 1.0, 1e-20).recentred(np.array([2.0, 2.0, 0.0]), sums, 0.0)
-    np.testing.assert_allclose(model.centers, [[np.sqrt(0.5), np.sqrt(0.5)], [0, 1], [0.6, 0.8]])
     labels = [0, 0, 1, 1]
+    before = np.square(X - old[labels]).sum()
+    model, squares = UnitCenters(old, 1.0, 1e-20).recentred(np.array([2.0, 2.0, 0.0]), sums, before)
+    np.testing.assert_allclose(model.centers, [[np.sqrt(0.5), np.sqrt(0.5)], [0, 1], [0.6, 0.8]])
     assert squares == pytest.approx(np.square(X - model.centers[labels]).sum())
     tight = UnitCenters(old, 1.0, 1e-20).recentred(
         np.array([1.0, 0, 0]), np.array([[1 + 1e-9, 0], [0, 0], [0, 0]]), 0.0

@@ -19,7 +19,7 @@ def model(kind, *groups):
     counts = np.array([float(len(group)) for group in groups])
     sums = np.array([group.sum(axis=0) for group in groups])
     start = kind(np.zeros_like(sums), 1.0, 1e-20)
-    return kind(start.centers_of(counts, sums), 1.0, 1e-20), counts, sums
+    return kind(start.centers_of(counts, sums, sums), 1.0, 1e-20), counts, sums
 
 
 def error(kind, *groups):
@@ -83,3 +83,24 @@ def test_factors_of_directions_are_what_both_centers_make_of_a_move(n, least):
 def test_there_are_no_factors_of_directions_without_sums():
     found, counts, _ = model(UnitCenters, rows(5, 8), rows(6, 9))
     assert found.exchange_factors(counts, None, 1.0) is None
+
+
+@pytest.mark.parametrize("apart", [1e-3, 1e-7])
+def test_directions_that_hardly_differ(apart):
+    """J is of the size of apart², far below the rounding of the counts that it is a difference of."""
+    generator = np.random.default_rng(0)
+    X = np.array([1.0, 0, 0, 0]) + apart * generator.standard_normal((300, 4)) * [0, 1, 1, 1]
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    a, b = X[:120], X[120:]
+    old = model(UnitCenters, X[:10])[0]
+    before = np.square(X - old.centers[0]).sum()
+    new, squares = old.recentred(np.array([300.0]), X.sum(axis=0)[np.newaxis], before)
+    assert squares == pytest.approx(np.square(X - new.centers[0]).sum(), rel=1e-7)
+    (cost,) = new.union_costs(*((np.array([float(len(x))]), x.sum(axis=0)[np.newaxis]) for x in (a, b)))
+    split = sum(np.square(x - x.sum(axis=0) / np.linalg.norm(x.sum(axis=0))).sum() for x in (a, b))
+    assert cost == pytest.approx(squares - split, rel=1e-4)
+
+
+def test_what_has_no_direction_keeps_another():
+    model_, otherwise = model(UnitCenters, rows(5, 8))[0], np.array([[0.0, 1.0]])
+    assert np.array_equal(model_.centers_of(np.array([2.0]), np.zeros((1, 2)), otherwise), otherwise)

@@ -124,9 +124,9 @@ def jump(
     C = len(counts)
     new, after = centers.copy(), counts.copy()
     after[other] += counts[one]
-    new[other] = model.centers_of(after[other], sums[one] + sums[other])
+    new[other] = model.centers_of(after[other], sums[one] + sums[other], centers[other])
     for ids, (weight, part) in zip((cut, one), _halves(counts, sums, above, cut), strict=True):
-        new[ids], after[ids] = model.centers_of(weight, part), weight
+        new[ids], after[ids] = model.centers_of(weight, part, centers[cut]), weight
     onto, below = np.arange(C, dtype=np.int32), np.full(C, -1, dtype=np.int32)
     onto[one], below[cut] = other, one
     n_relabelled = data.each(Relabelled(centers, directions, onto, below))

@@ -107,12 +107,13 @@ class _Jumps:
             if jump is None:
                 break
             moved = self.tried(centers, state, cut, jump, n_iterations)
-            if moved is None:
+            if moved is not None:
+                after, found = self.steps(moved, self.assigned(moved), _FEW_STEPS, _AFTER_JUMPS)
+            if moved is None or not found.error < state.error:  # or what fell was rounding
                 failed[jump] = cut.halves[list(jump)].tobytes()
                 failures += 1
             else:
-                centers, state = self.steps(moved, self.assigned(moved), _FEW_STEPS, _AFTER_JUMPS)
-                failures, cut = 0, self.prospects(centers, state)
+                centers, state, failures, cut = after, found, 0, self.prospects(after, found)
         return centers, state.error
 
     def assigned(self, centers: Floats, rows: NDArray | None = None) -> _State:

@@ -62,6 +62,7 @@ def repaired(
         while failed:
             covariances[c] = covariance + max(jitter, least) * np.eye(D)
             (lower[c],), (failed,) = _factors(covariances[c : c + 1])
+            failed = failed or covariances[c].diagonal().min() < least
             jitter *= 10
     if n_repaired:
         logger.info("%d singular covariance(s) repaired: a little was added to their diagonals", n_repaired)

@@ -14,6 +14,7 @@ from cprime.kernels import Floats, Rows
 from cprime.neighbors import exact_lists, least_lists, refined_lists
 
 _NUMBERS = 2**22  # of a table at a time
+_ROUNDING = 2.0**-27  # of a cost, that is taken
 _CLOSED_FORM = 2**36  # most products for lists by divergences; beyond, distances of means make them
 _MANY = 32768  # components whose lists of distances follow from lists before
 
@@ -21,7 +22,8 @@ _MANY = 32768  # components whose lists of distances follow from lists before
 class FactorCosts(Components):
     """−2 log p(c, x), less what all components have in common.
 
-    centers (C, D)    loadings (C, D, H)    noise (C, D): ψ    directions (C, H, D): U    offsets (C,)
+    centers (C, D)    loadings (C, D, H)    noise (C, D): ψ    directions (C, H, D): U    roots (C, H, H): L⁻ᵀ
+    offsets (C,)
     """
 
     def __init__(
@@ -30,28 +32,55 @@ class FactorCosts(Components):
         loadings: NDArray[np.float64],
         noise: NDArray[np.float64],
         directions: NDArray[np.float64],
+        roots: NDArray[np.float64],
         offsets: NDArray[np.float64],
     ):
-        self.centers = centers
-        self.loadings, self.noise, self.directions, self.offsets = loadings, noise, directions, offsets
+        self.centers, self.loadings, self.noise = centers, loadings, noise
+        self.directions, self.roots, self.offsets = directions, roots, offsets
 
     def table(self, X: Floats, ids: Ids | slice, origin: Floats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The costs of components `ids` (n, G), and U(x − μ) for each (n, G, H); origin (D,): a point near the rows."""
+        """The costs of components `ids` (n, G), and U(x − μ) for each (n, G, H); origin (D,): a point near the rows.
+
+        Where terms are so much larger than a cost that their rounding shows, it is measured from the residual.
+        """
         precisions, directions = 1 / self.noise[ids], self.directions[ids]
         G, H, D = directions.shape
         y = np.subtract(X, origin, dtype=np.float64)
         place = np.subtract(self.centers[ids], origin, dtype=np.float64)
         pulls = precisions * place
         costs = np.square(y) @ precisions.T
-        costs += (pulls * place).sum(axis=1) - 2 * (y @ pulls.T)
+        costs += (pulls * place).sum(axis=1)
+        rounding = 4 * np.finfo(np.float64).eps * costs
+        costs -= 2 * (y @ pulls.T)
         own = np.matmul(directions, place[..., np.newaxis])[..., 0]
         along = (y @ directions.reshape(G * H, D).T).reshape(len(y), G, H) - own
         costs -= np.einsum("ngh,ngh->ng", along, along)
+        unsure = rounding > _ROUNDING * (1 + costs)
+        if unsure.any():
+            numbers = np.arange(len(self.centers))[ids]
+            for g in np.flatnonzero(unsure.any(axis=0)).tolist():
+                rows = unsure[:, g]
+                costs[rows, g], along[rows, g] = self._measured(X[rows], numbers[g])
         return np.maximum(costs, 0, out=costs) + self.offsets[ids], along
+
+    def _measured(self, X: Floats, c: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Squared distances ‖Ψ^−½(y − Λz)‖² + ‖z‖² of rows to one component, z = E[z | x], and U y; nothing cancels."""
+        y = np.subtract(X, self.centers[c], dtype=np.float64)
+        along = y @ self.directions[c].T
+        z = along @ self.roots[c].T
+        rest = y - z @ self.loadings[c].T
+        return np.square(rest) @ (1 / self.noise[c]) + np.square(z).sum(axis=1), along
 
     def origin(self) -> NDArray[np.float64]:
         """One for all components."""
         return self.centers.mean(axis=0, dtype=np.float64)
+
+    @property
+    def reach(self) -> float:
+        """The greatest squared distance of a mean from that origin, in units of its component's noise."""
+        return float(
+            (np.square(np.subtract(self.centers, self.origin(), dtype=np.float64)) / self.noise).sum(axis=1).max()
+        )
 
     def blocks(self, n: int) -> Iterator[slice]:
         """Rows of which tables for all components are made at a time."""
@@ -123,7 +152,7 @@ class FactorCosts(Components):
 
 
 def groups(components: NDArray[np.int32], n_components: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
-    """Every component that is there, with the places where it is, rising."""
+    """Every component that is there, with the places where it is, rising; −1 is none."""
     order = np.argsort(components, kind="stable")
     ends = np.searchsorted(components[order], np.arange(n_components + 1))
     for c in np.flatnonzero(np.diff(ends)).tolist():

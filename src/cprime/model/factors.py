@@ -35,6 +35,7 @@ from cprime.statistics import Sums
 
 _MORE = 4  # directions in which a start looks beyond H
 _LEAST_NOISE = 0.01  # of a coordinate's variance, at a start
+_FAR = 2.0**24  # squared distance of means, in units of noise, beyond which moments about one origin are none
 _RIDGE = 1e-12  # of the variance of z: of a component of one point nothing else may be left
 _COLLAPSED = 1e-8  # of the largest of their least variances, below which that of a component means nothing
 
@@ -122,7 +123,7 @@ class Factors(Gaussian):
     @cached_property
     def _costs_of(self) -> FactorCosts:
         offsets = self._offsets - self._offsets.min()
-        return FactorCosts(self.centers, self.loadings, self.noise_variances, self._inner.directions, offsets)
+        return FactorCosts(self.centers, self.loadings, self.noise_variances, *self._inner[:2], offsets)
 
     def components(self) -> FactorCosts:
         return self._costs_of
@@ -141,7 +142,8 @@ class Factors(Gaussian):
         found = self._no_moments()
         q = np.ones(shares.ids.shape) if shares.responsibilities is None else shares.responsibilities
         q = (q if block.sample_weight is None else q * block.sample_weight[:, np.newaxis]).reshape(-1)
-        for c, places in groups(shares.ids.reshape(-1), self.n_components):
+        given = np.where(q > 0, shares.ids.reshape(-1), -1)
+        for c, places in groups(given, self.n_components):
             y = np.subtract(X[places // m], self.centers[c], dtype=np.float64)
             share = q[places]
             z = y @ W[c].T
@@ -157,7 +159,12 @@ class Factors(Gaussian):
         return FactorMoments(np.zeros(C), sums, squares, cross, means, np.zeros((C, H, H)), 0.0)
 
     def expect_all(self, block: Block) -> Expected:
-        """Products of all rows and components, relative to one origin; moments are about the means afterwards."""
+        """Products of all rows and components, relative to one origin; moments are about the means afterwards.
+
+        Where components lie so far apart that this would cancel, component by component.
+        """
+        if self.components().reach > _FAR:
+            return self._expect_each(block)
         X, costs, roots = block.X.dense(), self.components(), self._inner.roots
         C, D, H = self.loadings.shape
         origin, every = costs.origin(), slice(None)
@@ -191,6 +198,13 @@ class Factors(Gaussian):
         moments = replace(
             found, sums=found.sums - counts * place, squares=np.maximum(squares, 0), cross=about, error=error
         )
+        return Expected(moments, log_sum, log_sum + 0.5 * cost)
+
+    def _expect_each(self, block: Block) -> Expected:
+        ids, costs = self.components().best(block.X, self.n_components)
+        likely = posterior(costs, self.scale)
+        log_sum, cost = block.weighted_sum(likely.log_sum), block.weighted_sum(likely.mean)
+        moments = self.summarise(block, Kept(ids, costs), Shares(ids, likely.responsibilities, cost))
         return Expected(moments, log_sum, log_sum + 0.5 * cost)
 
     def maximise(self, moments: FactorMoments, prior: None = None) -> Self:
@@ -244,6 +258,8 @@ class Factors(Gaussian):
         left = np.maximum(total.sum(axis=1) - extent.sum(axis=1), 0) / max(1, D - H)
         extent = np.maximum(extent - left[:, np.newaxis], _LEAST_NOISE * extent)
         loadings = axes[:, :, :H] * np.sqrt(extent)[:, np.newaxis]
+        largest = np.take_along_axis(loadings, np.abs(loadings).argmax(axis=1)[:, np.newaxis], axis=1)
+        loadings = np.where(largest < 0, -loadings, loadings)  # else LAPACK's rounding says which
         return shift, loadings, np.maximum(total - np.square(loadings).sum(axis=2), _LEAST_NOISE * total)
 
     def _pooled(self, noise: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -295,9 +311,8 @@ class Factors(Gaussian):
         return out
 
     def distances(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
-        costs = FactorCosts(
-            self.centers, self.loadings, self.noise_variances, self._inner.directions, np.zeros(self.n_components)
-        )
+        no_offsets = np.zeros(self.n_components)
+        costs = FactorCosts(self.centers, self.loadings, self.noise_variances, *self._inner[:2], no_offsets)
         return np.sqrt(costs.costs(X, labels[:, np.newaxis])[:, 0].astype(np.float64))
 
     def covariances_along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -158,8 +158,13 @@ class TiedSpherical(Embedded):
         rest = squares - float((counts * shift).sum()) + double
         return replace(self, centers=centers), max(rest, own)
 
-    def centers_of(self, counts: NDArray[np.float64], sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Of clusters of weight N_c and sums Σ w_n x_n, (n,) and (n, D), the centers of least J: (n, D)."""
+    def centers_of(
+        self, counts: NDArray[np.float64], sums: NDArray[np.float64], otherwise: Floats
+    ) -> NDArray[np.float64]:
+        """Of clusters of weight N_c and sums Σ w_n x_n, (n,) and (n, D), the centers of least J: (n, D).
+
+        otherwise (n, D): those of clusters that have none
+        """
         return sums / counts[:, np.newaxis]
 
     def union_costs(self, a: Summed, b: Summed) -> NDArray[np.float64]:
@@ -167,7 +172,7 @@ class TiedSpherical(Embedded):
 
         ‖S_a/N_a − S_b/N_b‖² / (1/N_a + 1/N_b) (Ward 1963), the same of both orders to the last bit.
         """
-        between = np.square(self.centers_of(*a) - self.centers_of(*b)).sum(axis=1)
+        between = np.square(a[1] / a[0][:, np.newaxis] - b[1] / b[0][:, np.newaxis]).sum(axis=1)
         return between / (1 / a[0] + 1 / b[0])
 
     def tangent(self, directions: NDArray[np.float64], ids: slice) -> NDArray[np.float64]:
@@ -256,6 +261,12 @@ def factors_of(masses: NDArray, weight: float | NDArray, dtype: np.dtype) -> tup
 
 
 def variance_floor(centers: Floats) -> float:
-    """The least variance that numbers as large as the starting centres can show: (ε · largest)² [data unit²]."""
+    """The least variance that numbers as large as the starting centres can show: (ε · largest)² [data unit²].
+
+    Of centres that are all 0 it is one whose costs have digits.
+    """
     resolution = float(np.finfo(centers.dtype).eps) * max(float(centers.max()), -float(centers.min()))
-    return max(resolution**2, 1e-60 if centers.dtype == np.float32 else 1e-200)
+    single = centers.dtype == np.float32
+    if resolution == 0:
+        return 2.0**-120 if single else 1e-200
+    return max(resolution**2, 1e-60 if single else 1e-200)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cprime._storable import storable
 from cprime._values import replace
-from cprime.kernels import Rows
+from cprime.kernels import Floats, Rows
 from cprime.model.base import Scatter
 from cprime.model.tied_spherical import Summed, TiedSpherical, factors_of
 
@@ -25,22 +25,30 @@ class UnitCenters(TiedSpherical):
     def recentred(
         self, counts: NDArray[np.float64], sums: NDArray[np.float64], squares: float, prior: Scatter | None = None
     ) -> tuple[Self, float]:
-        """S_c / ‖S_c‖, and the sum of squares about it, 2 Σ_c (N_c − ‖S_c‖); what has no direction stays."""
+        """S_c / ‖S_c‖, and the sum of squares about it; what has no direction stays.
+
+        J = 2 Σ_c (N_c − S_c·μ_c) falls by Σ_c ‖S_c‖ ‖μ_c^new − μ_c‖², where nothing cancels.
+        """
+        centers = self.centers_of(counts, sums, self.centers).astype(self.centers.dtype)
+        shift = np.square(np.subtract(centers, self.centers, dtype=np.float64)).sum(axis=1)
+        gain = float((np.linalg.norm(sums, axis=1) * shift).sum())
+        own, double = (64 * float(np.finfo(dtype).eps) * squares for dtype in (centers.dtype, np.float64))
+        return replace(self, centers=centers), max(squares - gain + double, own)
+
+    def centers_of(
+        self, counts: NDArray[np.float64], sums: NDArray[np.float64], otherwise: Floats
+    ) -> NDArray[np.float64]:
+        """S_c / ‖S_c‖."""
         lengths = np.linalg.norm(sums, axis=1)
         held = lengths > np.finfo(np.float64).eps * counts
-        directions = sums / np.where(held, lengths, 1)[:, np.newaxis]
-        centers = np.where(held[:, np.newaxis], directions, self.centers).astype(self.centers.dtype)
-        along = (sums * centers).sum()
-        return replace(self, centers=centers), max(2 * float(counts.sum() - along), 0.0)
-
-    def centers_of(self, counts: NDArray[np.float64], sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """S_c / ‖S_c‖."""
-        return sums / np.linalg.norm(sums, axis=1, keepdims=True)
+        return np.where(held[:, np.newaxis], sums / np.where(held, lengths, 1)[:, np.newaxis], otherwise)
 
     def union_costs(self, a: Summed, b: Summed) -> NDArray[np.float64]:
-        """2 (‖S_a‖ + ‖S_b‖ − ‖S_a + S_b‖), since J = 2 Σ_c (N_c − ‖S_c‖)."""
-        lengths = [np.linalg.norm(sums, axis=1) for sums in (a[1], b[1], a[1] + b[1])]
-        return 2 * (lengths[0] + lengths[1] - lengths[2])
+        """2 (‖S_a‖ + ‖S_b‖ − ‖S_a + S_b‖), since J = 2 Σ_c (N_c − ‖S_c‖); by the angle, so nothing cancels."""
+        one, two, both = (np.linalg.norm(sums, axis=1) for sums in (a[1], b[1], a[1] + b[1]))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            between = np.square(a[1] / one[:, np.newaxis] - b[1] / two[:, np.newaxis]).sum(axis=1)
+            return np.where((one > 0) & (two > 0), 2 * one * two * between / (one + two + both), 0.0)
 
     def tangent(self, directions: NDArray[np.float64], ids: slice) -> NDArray[np.float64]:
         """Without what lies along the center."""

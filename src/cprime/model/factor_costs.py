@@ -7,7 +7,7 @@ products of matrices in double precision, of points relative to an origin near t
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from cprime.components import Components, Ids
 from cprime.kernels import Floats, Rows
@@ -98,26 +98,36 @@ class FactorCosts(Components):
         return ids, costs
 
     def keep(self, points: Rows, lists: Ids, previous: Ids, n_kept: int) -> tuple[Ids, Floats]:
-        """Component by component: its points have its list in common, and mostly what they keep."""
-        X = points.dense()
-        ids = np.empty((len(X), n_kept), dtype=np.int32)
-        costs = np.empty((len(X), n_kept), dtype=points.dtype)
-        for c, rows in groups(previous[:, 0], len(self.centers)):
-            near, before = lists[c], previous[rows]
-            near = near[: np.argmax(near < 0)] if (near < 0).any() else near
-            offered = np.union1d(near, before[before >= 0]).astype(np.int32)
-            found = self.table(X[rows], offered, self.centers[c])[0].astype(points.dtype)
-            if len(offered) > len(near):
-                own = (offered[np.newaxis, :, np.newaxis] == before[:, np.newaxis, :]).any(axis=2)
-                found[~(own | np.isin(offered, near))] = np.inf
-            ids[rows], costs[rows] = _least(offered, found, n_kept)
-        return ids, costs
+        """Component by component: its points have its list in common; what else they keep is measured by itself."""
+        X, C = points.dense(), len(self.centers)
+        ids = np.full((len(X), n_kept), -1, dtype=np.int32)
+        costs = np.full((len(X), n_kept), np.inf, dtype=points.dtype)
+        others = previous.copy()
+        for c, rows in groups(previous[:, 0], C):
+            near = np.unique(lists[c][: np.argmax(lists[c] < 0)] if (lists[c] < 0).any() else lists[c])
+            if len(near):
+                found = self.table(X[rows], near, self.centers[c])[0].astype(points.dtype)
+                ids[rows], costs[rows] = _least(near, found, n_kept)
+                listed = np.zeros(C + 1, dtype=bool)  # the last one is that of −1
+                listed[near] = True
+                others[rows] = np.where(listed[others[rows]], -1, others[rows])
+        joined, all_costs = (
+            np.column_stack([ids, others]),
+            np.column_stack([costs, self._pairs(X, others, points.dtype)]),
+        )
+        order = np.lexsort((joined, all_costs), axis=1)[:, :n_kept]
+        kept, least = np.take_along_axis(joined, order, axis=1), np.take_along_axis(all_costs, order, axis=1)
+        return np.where(np.isfinite(least), kept, np.int32(-1)), least
 
     def costs(self, points: Rows, ids: Ids) -> Floats:
-        X, m = points.dense(), ids.shape[1]
-        out = np.empty(ids.size, dtype=points.dtype)
+        return self._pairs(points.dense(), ids, points.dtype)
+
+    def _pairs(self, X: Floats, ids: Ids, dtype: DTypeLike) -> Floats:
+        """What components ids (n, m) cost each row, infinite for −1."""
+        out = np.full(ids.size, np.inf, dtype=dtype)
         for c, places in groups(ids.reshape(-1), len(self.centers)):
-            out[places] = self.table(X[places // m], np.array([c], dtype=np.int32), self.centers[c])[0][:, 0]
+            rows = X[places // ids.shape[1]]
+            out[places] = self.table(rows, np.array([c], dtype=np.int32), self.centers[c])[0][:, 0]
         return out.reshape(ids.shape)
 
     def lists(self, n_neighbors: int, previous: Ids | None = None) -> Ids:

@@ -155,9 +155,19 @@ def dask_cluster(said):
     assert said.count("same bits: True") == 3
 
 
+def denoising(said):
+    """Each mixture restores better than the one before, and leaves less noise than there was."""
+    values = [float(value) for value in re.findall(r": (\d+\.\d+) dB", said)]
+    assert len(values) == 4
+    assert all(after > before + 0.5 for before, after in pairwise(values))
+    likelihoods = [float(value) for value in re.findall(r"log-likelihood (-\d+\.\d)", said)]
+    assert likelihoods == sorted(likelihoods)
+
+
 CHECKS = {
     "choosing_c": choosing_c,
     "dask_cluster": dask_cluster,
+    "denoising": denoising,
     "digits": digits,
     "documents": documents,
     "image_compression": image_compression,

@@ -6,7 +6,7 @@ A mixture that was fitted to patches of one photograph knows what patches look l
 a patch that comes with noise it gives the posterior mean: what it most likely was. How
 good that is depends on what a component can say of its pixels. With one variance for
 all, as in k-means, it is a center and a shrinkage towards it; with variances by pixel
-it says a little more. A factor analyser knows some directions in which its patches vary,
+it says a little more. A factor analyser knows directions in which its patches vary,
 edges and gradients, at the price of a few numbers a pixel, not of a matrix.
 """
 

@@ -19,7 +19,8 @@ def test_bytes_are_read_as_float32(tmp_path, rng):
     vecs(tmp_path / "x.bvecs", X, "u1")
     (tmp_path / "x.u8bin").write_bytes(np.array(X.shape, "<u4").tobytes() + X.astype("u1").tobytes())
     (tmp_path / "x.i8bin").write_bytes(np.array(X.shape, "<u4").tobytes() + (X - 128).astype("i1").tobytes())
-    for name, expected in (("x.bvecs", X), ("x.u8bin", X), ("x.i8bin", X - 128)):
+    (tmp_path / "x.f16bin").write_bytes(np.array(X.shape, "<u4").tobytes() + (X / 4).astype("<f2").tobytes())
+    for name, expected in (("x.bvecs", X), ("x.u8bin", X), ("x.i8bin", X - 128), ("x.f16bin", X / 4)):
         source = open_data(tmp_path / name)
         assert source.dtype == np.float32
         assert np.array_equal(source.read(3, 40), expected[3:40])

@@ -41,6 +41,7 @@ _OPENERS = {
     ".fbin": ("vectors", "open_bin", False),
     ".u8bin": ("vectors", "open_bin", False),
     ".i8bin": ("vectors", "open_bin", False),
+    ".f16bin": ("vectors", "open_bin", False),
 }
 SUFFIXES = (*_OPENERS, *COMPRESSED)
 _SEPARATED = (".csv", ".tsv")

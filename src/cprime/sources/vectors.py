@@ -1,4 +1,4 @@
-"""Files of vector search: .fvecs and .bvecs, .fbin, .u8bin and .i8bin; all numbers in them are little-endian."""
+"""Files of vector search: .fvecs and .bvecs, .fbin, .f16bin, .u8bin and .i8bin; all numbers in them are little-endian."""
 
 from pathlib import Path
 
@@ -9,7 +9,12 @@ from cprime.sources.mapped import MappedSource
 from cprime.sources.stamps import Stamp
 
 _VECS: dict[str, np.dtype] = {".fvecs": np.dtype("<f4"), ".bvecs": np.dtype("u1")}
-_BIN: dict[str, np.dtype] = {".fbin": np.dtype("<f4"), ".u8bin": np.dtype("u1"), ".i8bin": np.dtype("i1")}
+_BIN: dict[str, np.dtype] = {
+    ".fbin": np.dtype("<f4"),
+    ".f16bin": np.dtype("<f2"),
+    ".u8bin": np.dtype("u1"),
+    ".i8bin": np.dtype("i1"),
+}
 _DIMENSION = np.dtype("<i4")
 
 
@@ -45,7 +50,7 @@ def open_vecs(path: str | Path, vector: bool = False) -> MappedSource:
 
 
 def open_bin(path: str | Path, vector: bool = False) -> MappedSource:
-    """The rows of a .fbin, .u8bin or .i8bin file: two numbers, of rows and of values in each, and the values."""
+    """The rows of a .fbin, .f16bin, .u8bin or .i8bin file: two numbers, of rows and of values in each, and the values."""
     stamp = Stamp.of(path)
     dtype = _BIN[Path(path).suffix.lower()]
     n, D = _header(path, stamp, 2, np.dtype("<u4"))

@@ -1,4 +1,4 @@
-"""Files of vector search: .fvecs and .bvecs, .fbin, .f16bin, .u8bin and .i8bin; all numbers in them are little-endian."""
+"""Files of vector search: .fvecs and .bvecs, .fbin, .f16bin, .u8bin and .i8bin; numbers in them are little-endian."""
 
 from pathlib import Path
 
@@ -50,7 +50,7 @@ def open_vecs(path: str | Path, vector: bool = False) -> MappedSource:
 
 
 def open_bin(path: str | Path, vector: bool = False) -> MappedSource:
-    """The rows of a .fbin, .f16bin, .u8bin or .i8bin file: two numbers, of rows and of values in each, and the values."""
+    """The rows of a .fbin file or its like: two numbers, of rows and of values in each, and the values."""
     stamp = Stamp.of(path)
     dtype = _BIN[Path(path).suffix.lower()]
     n, D = _header(path, stamp, 2, np.dtype("<u4"))

@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from cprime.sources.kinds import any_lists
 from cprime.sources.optional import require
-from cprime.sources.tables import kinds, matrix_of_lists, table_of
+from cprime.sources.tables import has_lists, matrix_of_lists, table_of
 
 
 def plain(data: Any, name: str = "X") -> Any:
@@ -38,7 +37,7 @@ def plain(data: Any, name: str = "X") -> Any:
         return data
     if library in ("pandas", "polars", "pyarrow"):
         table = table_of(data)
-        if table is not None and any_lists(kinds(table)):
+        if table is not None and has_lists(table):
             return matrix_of_lists(table)
         return table if type(data).__name__ in ("LazyFrame", "RecordBatch") else data
     if library == "torch" and hasattr(data, "detach"):

@@ -14,12 +14,11 @@ from cprime.sources.base import Source
 from cprime.sources.folder import FolderSource, check_format, files_of
 from cprime.sources.foreign import plain
 from cprime.sources.held import AS_HELD, HeldSource
-from cprime.sources.kinds import any_lists
 from cprime.sources.mapped import open_memmap
 from cprime.sources.prepared import Preparation, PreparedSource, complete
 from cprime.sources.spool import COMPRESSED, unpacked
 from cprime.sources.stamps import Stamp
-from cprime.sources.tables import TableSource, kinds, table_of
+from cprime.sources.tables import TableSource, has_lists, table_of
 
 # Ending: the file of this room that reads it, its opener, whether it takes a key.
 _OPENERS = {
@@ -241,7 +240,7 @@ def _object_opener(data: Any) -> tuple[str, str] | None:
 
 def _open_object(data: Any) -> Source:
     table = table_of(data)
-    if table is not None and (len(getattr(data, "shape", (0, 0))) == 2 or any_lists(kinds(table))):
+    if table is not None and (len(getattr(data, "shape", (0, 0))) == 2 or has_lists(table)):
         return TableSource(table)
     data = plain(data)
     found = _object_opener(data)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source
 from cprime.sources.columns import check_names, kind_of_type, matrix_of, values_of, width_of
-from cprime.sources.kinds import Kind, Lists, kind_of
+from cprime.sources.kinds import Kind, Lists, any_lists, kind_of
 from cprime.sources.optional import require
 
 
@@ -67,6 +67,13 @@ def table_of(data: Any) -> Any:
 
         return pa.Table.from_batches([data]) if kind == "RecordBatch" else pa.table({"values": data})
     return data if len(getattr(data, "shape", ())) == 2 else None
+
+
+def has_lists(table: Any) -> bool:
+    """Whether values of a table are lists of numbers; of a table of numbers alone, at once."""
+    if _library(table) == "pandas" and all(getattr(dtype, "kind", "O") in "biuf" for dtype in set(table.dtypes)):
+        return False
+    return any_lists(kinds(table))
 
 
 def matrix_of_lists(table: Any) -> NDArray:

@@ -1,17 +1,21 @@
 """How many threads a call may use."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, lru_cache
 from numbers import Integral
 from threading import Thread
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 
 from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
+
+Piece = TypeVar("Piece")
 
 # What `n_threads=None` means to the calls of this context: a fit sets it once for all that it does.
 _limit: ContextVar[int | None] = ContextVar("n_threads", default=None)
@@ -64,6 +68,28 @@ def limited(n_threads: int | None) -> Iterator[None]:
         yield
     finally:
         _limit.reset(token)
+
+
+@contextmanager
+def plain_products() -> Iterator[None]:
+    """While it lasts, products of NumPy use one thread, and so have the same bits on every number of processors."""
+    with _pools().limit(limits=1, user_api="blas"):
+        yield
+
+
+def by_pieces(function: Callable[[Piece], object], pieces: Iterable[Piece]) -> None:
+    """Calls it with each piece, as many at a time as threads are allowed, by products of one thread.
+
+    What pieces write must not meet.
+    """
+    n_threads = resolve_threads(None)
+    with plain_products():
+        if n_threads == 1:
+            for piece in pieces:
+                function(piece)
+        else:
+            with ThreadPoolExecutor(n_threads) as pool:
+                deque(pool.map(function, pieces), maxlen=0)
 
 
 def in_background(function: Callable[..., object], *arguments: Any, daemon: bool = False) -> Thread | None:

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
 from sklearn.decomposition import FactorAnalysis
+from threadpoolctl import threadpool_limits
 
 from cprime import GaussianMixture, load, open_data
 from cprime.block import Block, Kept
@@ -253,3 +254,17 @@ def test_arguments_are_refused_by_name(X):
     gm = fit(n_factors=2, warm_start=True)
     with pytest.raises(ValueError, match="warm_start goes on from a fit with n_factors=2, got n_factors=3"):
         gm.set_params(n_factors=3).fit(X)
+
+
+@pytest.mark.parametrize("options", [{"n_active": None}, {"n_active": 2, "search": "graph"}], ids=str)
+def test_threads_of_products_change_no_bit(options):
+    """Of shapes at which sums over rows would be cut otherwise for two threads."""
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(20, 300))[rng.integers(20, size=4000)] + rng.normal(size=(4000, 300))).astype(np.float32)
+    fits = []
+    for n_threads in (1, 2):
+        gm = GaussianMixture(20, covariance_type="factors", max_iter=3, n_threads=n_threads, random_state=0, **options)
+        with threadpool_limits(n_threads, user_api="blas"):
+            fits.append(gm.fit(X))
+    assert np.array_equal(fits[0].factors_, fits[1].factors_)
+    assert fits[0].lower_bounds_ == fits[1].lower_bounds_

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from cprime._threads import by_pieces, plain_products
 from cprime.components import Components, Ids
 from cprime.kernels import Floats, Rows
 from cprime.neighbors import exact_lists, least_lists, refined_lists
@@ -17,6 +18,8 @@ _NUMBERS = 2**22  # of a table at a time
 _ROUNDING = 2.0**-27  # of a cost, that is taken
 _CLOSED_FORM = 2**36  # most products for lists by divergences; beyond, distances of means make them
 _MANY = 32768  # components whose lists of distances follow from lists before
+
+Group = tuple[int, NDArray[np.intp]]  # a component, and the places where it is
 
 
 class FactorCosts(Components):
@@ -92,9 +95,12 @@ class FactorCosts(Components):
         X, C, every, origin = points.dense(), len(self.centers), slice(None), self.origin()
         ids = np.empty((len(X), n_kept), dtype=np.int32)
         costs = np.empty((len(X), n_kept), dtype=points.dtype)
-        for rows in self.blocks(len(X)):
+
+        def some(rows: slice) -> None:
             found = self.table(X[rows], every, origin)[0].astype(points.dtype)
             ids[rows], costs[rows] = _least(np.arange(C, dtype=np.int32), found, n_kept)
+
+        by_pieces(some, self.blocks(len(X)))
         return ids, costs
 
     def keep(self, points: Rows, lists: Ids, previous: Ids, n_kept: int) -> tuple[Ids, Floats]:
@@ -103,7 +109,9 @@ class FactorCosts(Components):
         ids = np.full((len(X), n_kept), -1, dtype=np.int32)
         costs = np.full((len(X), n_kept), np.inf, dtype=points.dtype)
         others = previous.copy()
-        for c, rows in groups(previous[:, 0], C):
+
+        def look(group: Group) -> None:
+            c, rows = group
             near = np.unique(lists[c][: np.argmax(lists[c] < 0)] if (lists[c] < 0).any() else lists[c])
             if len(near):
                 found = self.table(X[rows], near, self.centers[c])[0].astype(points.dtype)
@@ -111,10 +119,10 @@ class FactorCosts(Components):
                 listed = np.zeros(C + 1, dtype=bool)  # the last one is that of −1
                 listed[near] = True
                 others[rows] = np.where(listed[others[rows]], -1, others[rows])
-        joined, all_costs = (
-            np.column_stack([ids, others]),
-            np.column_stack([costs, self._pairs(X, others, points.dtype)]),
-        )
+
+        by_pieces(look, groups(previous[:, 0], C))
+        joined = np.column_stack([ids, others])
+        all_costs = np.column_stack([costs, self._pairs(X, others, points.dtype)])
         order = np.lexsort((joined, all_costs), axis=1)[:, :n_kept]
         kept, least = np.take_along_axis(joined, order, axis=1), np.take_along_axis(all_costs, order, axis=1)
         return np.where(np.isfinite(least), kept, np.int32(-1)), least
@@ -125,11 +133,16 @@ class FactorCosts(Components):
     def _pairs(self, X: Floats, ids: Ids, dtype: DTypeLike) -> Floats:
         """What components ids (n, m) cost each row, infinite for −1."""
         out = np.full(ids.size, np.inf, dtype=dtype)
-        for c, places in groups(ids.reshape(-1), len(self.centers)):
+
+        def measure(group: Group) -> None:
+            c, places = group
             rows = X[places // ids.shape[1]]
             out[places] = self.table(rows, np.array([c], dtype=np.int32), self.centers[c])[0][:, 0]
+
+        by_pieces(measure, groups(ids.reshape(-1), len(self.centers)))
         return out.reshape(ids.shape)
 
+    @plain_products()
     def lists(self, n_neighbors: int, previous: Ids | None = None) -> Ids:
         """By the mean cost of c̃ for what c generates, i.e. by KL(c‖c̃) − log π_c̃ up to a constant, in closed form.
 
@@ -161,7 +174,7 @@ class FactorCosts(Components):
         return least_lists(mean_costs, C, n_neighbors)
 
 
-def groups(components: NDArray[np.int32], n_components: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
+def groups(components: NDArray[np.int32], n_components: int) -> Iterator[Group]:
     """Every component that is there, with the places where it is, rising; −1 is none."""
     order = np.argsort(components, kind="stable")
     ends = np.searchsorted(components[order], np.arange(n_components + 1))

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._threads import by_pieces, plain_products
 from cprime._values import replace
 from cprime.block import Block, Kept
 from cprime.kernels import Floats, Rows, posterior
@@ -29,7 +30,7 @@ from cprime.model.base import (
     winner_error,
 )
 from cprime.model.covariance import data_variance, of_empty, positive, scaled_along
-from cprime.model.factor_costs import FactorCosts, groups
+from cprime.model.factor_costs import FactorCosts, Group, groups
 from cprime.model.full import Full
 from cprime.statistics import Sums
 
@@ -143,7 +144,9 @@ class Factors(Gaussian):
         q = np.ones(shares.ids.shape) if shares.responsibilities is None else shares.responsibilities
         q = (q if block.sample_weight is None else q * block.sample_weight[:, np.newaxis]).reshape(-1)
         given = np.where(q > 0, shares.ids.reshape(-1), -1)
-        for c, places in groups(given, self.n_components):
+
+        def add(group: Group) -> None:
+            c, places = group
             y = np.subtract(X[places // m], self.centers[c], dtype=np.float64)
             share = q[places]
             z = y @ W[c].T
@@ -151,6 +154,8 @@ class Factors(Gaussian):
             found.counts[c] = share.sum()
             found.sums[c], found.squares[c] = share @ y, share @ np.square(y)
             found.cross[c], found.means[c], found.second[c] = y.T @ weighted, weighted.sum(axis=0), z.T @ weighted
+
+        by_pieces(add, groups(given, self.n_components))
         return replace(found, error=winner_error(block, self.centers, kept.winners.copy()))
 
     def _no_moments(self) -> FactorMoments:
@@ -158,6 +163,7 @@ class Factors(Gaussian):
         sums, squares, cross, means = (np.zeros(shape) for shape in ((C, D), (C, D), (C, D, H), (C, H)))
         return FactorMoments(np.zeros(C), sums, squares, cross, means, np.zeros((C, H, H)), 0.0)
 
+    @plain_products()
     def expect_all(self, block: Block) -> Expected:
         """Products of all rows and components, relative to one origin; moments are about the means afterwards.
 

@@ -46,7 +46,7 @@ numpydoc_xref_param_type = False
 EXAMPLES = ROOT / "examples"
 GALLERY = (  # as one would learn: small data, how many clusters, what clusters are for, then data that are large
     *("old_faithful", "choosing_c", "documents", "outliers", "digits"),
-    *("image_compression", "segmentation", "thousands_of_gaussians"),
+    *("image_compression", "segmentation", "thousands_of_gaussians", "denoising"),
     *("stars", "single_cells", "vector_search"),
     *("streaming", "larger_than_memory", "resume_after_a_kill", "dask_cluster"),
 )

@@ -9,6 +9,7 @@ from scipy.linalg.lapack import dtrtri
 logger = logging.getLogger("cprime")
 
 _JITTER = 1e-10  # of the variances of a component, to begin with
+_COLLAPSED = 1e-8  # of the largest of their least variances, below which that of a component means nothing
 _SINGULAR = 4 * np.finfo(np.float64).eps  # of a variance that is left once the other coordinates are known
 
 
@@ -118,6 +119,15 @@ def covariances_of_precisions(factors: NDArray[np.float64]) -> NDArray[np.float6
     """Σ (C, D, D) of what `factors_of_precisions` gives."""
     lower = inverses(np.ascontiguousarray(factors.transpose(0, 2, 1)))
     return lower @ lower.transpose(0, 2, 1)
+
+
+def n_collapsed(least: NDArray[np.float64], reg_covar: float) -> int:
+    """How many components have collapsed, of the least variance of each (C,).
+
+    None where all are so narrow, which then is how the data are: a column is constant, say.
+    """
+    n = int(np.count_nonzero(least <= max(2 * reg_covar, _COLLAPSED * least.max())))
+    return n if n < len(least) else 0
 
 
 def positive(variances: NDArray[np.float64], dtype: DTypeLike, unit: float | None = None) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ products of matrices in double precision, of points relative to an origin near t
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from cprime._threads import by_pieces, plain_products
 from cprime.components import Components, Ids
@@ -122,17 +122,14 @@ class FactorCosts(Components):
 
         by_pieces(look, groups(previous[:, 0], C))
         joined = np.column_stack([ids, others])
-        all_costs = np.column_stack([costs, self._pairs(X, others, points.dtype)])
+        all_costs = np.column_stack([costs, self.costs(points, others)])
         order = np.lexsort((joined, all_costs), axis=1)[:, :n_kept]
         kept, least = np.take_along_axis(joined, order, axis=1), np.take_along_axis(all_costs, order, axis=1)
         return np.where(np.isfinite(least), kept, np.int32(-1)), least
 
     def costs(self, points: Rows, ids: Ids) -> Floats:
-        return self._pairs(points.dense(), ids, points.dtype)
-
-    def _pairs(self, X: Floats, ids: Ids, dtype: DTypeLike) -> Floats:
-        """What components ids (n, m) cost each row, infinite for −1."""
-        out = np.full(ids.size, np.inf, dtype=dtype)
+        """Infinite for −1."""
+        X, out = points.dense(), np.full(ids.size, np.inf, dtype=points.dtype)
 
         def measure(group: Group) -> None:
             c, places = group

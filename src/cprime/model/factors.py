@@ -29,7 +29,7 @@ from cprime.model.base import (
     register,
     winner_error,
 )
-from cprime.model.covariance import data_variance, of_empty, positive, scaled_along
+from cprime.model.covariance import data_variance, n_collapsed, of_empty, positive, scaled_along
 from cprime.model.factor_costs import FactorCosts, Group, groups
 from cprime.model.full import Full
 from cprime.statistics import Sums
@@ -38,7 +38,6 @@ _MORE = 4  # directions in which a start looks beyond H
 _LEAST_NOISE = 0.01  # of a coordinate's variance, at a start
 _FAR = 2.0**24  # squared distance of means, in units of noise, beyond which moments about one origin are none
 _RIDGE = 1e-12  # of the variance of z: of a component of one point nothing else may be left
-_COLLAPSED = 1e-8  # of the largest of their least variances, below which that of a component means nothing
 
 
 @dataclass(frozen=True)
@@ -294,10 +293,7 @@ class Factors(Gaussian):
 
     @property
     def n_collapsed(self) -> int:
-        """None where all components are so narrow, which then is how the data are: a column is constant, say."""
-        least = self.least_variances
-        n = int(np.count_nonzero(least <= max(2 * self.reg_covar, _COLLAPSED * least.max())))
-        return n if n < len(least) else 0
+        return n_collapsed(self.least_variances, self.reg_covar)
 
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
         """Ψ^½ (I + VVᵀ)^½ of normal numbers, with V = Ψ^−½Λ: the root is I + P(√(1 + S²) − 1)Pᵀ where V = PSQᵀ."""

@@ -27,10 +27,8 @@ from cprime.model.base import (
     new_weights,
     winner_error,
 )
-from cprime.model.covariance import data_variance
+from cprime.model.covariance import data_variance, n_collapsed
 from cprime.statistics import Sums
-
-_COLLAPSED = 1e-8  # of the largest of their least variances, below which that of a component means nothing
 
 
 @dataclass(frozen=True)
@@ -110,10 +108,7 @@ class OwnCovariance(_Shape):
 
     @property
     def n_collapsed(self) -> int:
-        """None where all components are so narrow, which then is how the data are: a column is constant, say."""
-        least = self.least_variances
-        n = int(np.count_nonzero(least <= max(2 * self.reg_covar, _COLLAPSED * least.max())))
-        return n if n < len(least) else 0
+        return n_collapsed(self.least_variances, self.reg_covar)
 
     def components(self) -> GaussianCosts:
         return GaussianCosts(self.gaussians, self.spread)

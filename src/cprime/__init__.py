@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from cprime import callbacks, coresets, datasets, plots, search, seeding, selection, sklearn, theory, tl
     from cprime.estimators import (
         Bounds,
+        ConditionalMixtures,
         FuzzyKMeans,
         GaussianMixture,
         KMeans,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Bounds",
+    "ConditionalMixtures",
     "FuzzyKMeans",
     "GMeans",
     "GaussianMixture",
@@ -55,6 +57,7 @@ __all__ = [
 
 _HOME = {
     "Bounds": "cprime.estimators",
+    "ConditionalMixtures": "cprime.estimators",
     "FuzzyKMeans": "cprime.estimators",
     "GMeans": "cprime.selection",
     "GaussianMixture": "cprime.estimators",

@@ -9,7 +9,8 @@ from cprime.block import Block, Kept
 from cprime.execution import local
 from cprime.kernels import as_rows
 from cprime.model import Scatter, TiedSpherical
-from cprime.model.base import ScatterOf, Shares, means_of, winner_error
+from cprime.model.base import Shares, means_of, winner_error
+from cprime.model.scatter import ScatterOf
 from cprime.model.stiff import Stiff
 from cprime.model.tied_spherical import SphericalMoments
 from cprime.model.unit import UnitCenters, unit_rows

@@ -66,7 +66,7 @@ def summary(estimator: Any) -> dict[str, Any]:
         "n_active": found("n_active_"),
         "n_iter": found("n_iter_"),
         "converged": found("converged_"),
-        "quantization_error": estimator.history_["quantization_error"][-1] if inertia is None else inertia,
+        "quantization_error": _last_error(found("history_")) if inertia is None else inertia,
         "variance": found("variance_"),
         "free_energy": found("lower_bound_"),
         "certificate": found("certificate_"),
@@ -77,6 +77,11 @@ def summary(estimator: Any) -> dict[str, Any]:
         "prepared": _prepared(found("preparation_")),
         "columns": None if columns is None else list(columns),
     }
+
+
+def _last_error(history: Any) -> Any:
+    """J of the last iteration; None of a mixture that was derived from another."""
+    return None if history is None else history["quantization_error"][-1]
 
 
 def centers(estimator: Any) -> np.ndarray:

@@ -1,6 +1,7 @@
 """The scikit-learn surface: validation of arguments, fitted attributes; no numerics."""
 
 from cprime.estimators.base import Bounds
+from cprime.estimators.conditional_mixtures import ConditionalMixtures
 from cprime.estimators.fuzzy_kmeans import FuzzyKMeans
 from cprime.estimators.gaussian_mixture import GaussianMixture
 from cprime.estimators.kmeans import KMeans
@@ -11,6 +12,7 @@ from cprime.estimators.soft_kmeans import SoftKMeans
 
 __all__ = [
     "Bounds",
+    "ConditionalMixtures",
     "FuzzyKMeans",
     "GaussianMixture",
     "KMeans",

@@ -17,8 +17,8 @@ from cprime import checkpoints
 from cprime._warnings import warn
 from cprime.estimators.approximate import Approximate, near_best
 from cprime.estimators.base import Clusterer, LogLikelihood
+from cprime.estimators.conditionals import Conditionals
 from cprime.estimators.entries import kept_entries
-from cprime.estimators.quality import say_truncated
 from cprime.estimators.validation import check_integer, resolve_n_active
 from cprime.execution import Data
 from cprime.kernels import Rows, computing, posterior
@@ -73,7 +73,7 @@ def _implied(found: Callable[[Any], Any], *needed: str) -> Any:
     return _Implied(found, "means_", *needed)
 
 
-class FittedMixture(DensityMixin, Approximate, Clusterer):
+class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
     """Base of mixtures; a subclass finds the parameters.
 
     A mixture whose `weights_`, `means_` and `precisions_cholesky_` or `covariances_` were set by hand serves as well.
@@ -99,6 +99,14 @@ class FittedMixture(DensityMixin, Approximate, Clusterer):
         return ("means_", "weights_", *FAMILIES[self.covariance_type_].attribute_names)
 
     def _set_parameters(self, model: Model, counts: NDArray[np.float64], history: NDArray, n_active: int) -> None:
+        self._set_model(model, n_active)
+        self.counts_ = counts
+        self.history_ = history
+        self.lower_bounds_ = history["lower_bound"].tolist()
+        self.n_iter_ = len(history)
+
+    def _set_model(self, model: Model, n_active: int) -> None:
+        """The attributes that say what the mixture is, and nothing of how it was found."""
         C, dtype = len(model.centers), model.centers.dtype
         self.covariance_type_ = self.covariance_type
         self.equal_weights_ = model.weights is None
@@ -108,11 +116,7 @@ class FittedMixture(DensityMixin, Approximate, Clusterer):
             for name in family.attribute_names:
                 self.__dict__.pop(name, None)
         self.__dict__.update(model.attributes())
-        self.counts_ = counts
         self.n_active_ = 1 if self.assignment == "hard" else n_active
-        self.history_ = history
-        self.lower_bounds_ = history["lower_bound"].tolist()
-        self.n_iter_ = len(history)
 
     def _parameters(self, reg_covar: float = 0.0) -> Model:
         weights = None if self.equal_weights_ else np.asarray(self.weights_, dtype=np.float64)
@@ -132,7 +136,9 @@ class FittedMixture(DensityMixin, Approximate, Clusterer):
         )
 
     def _check_goes_on(self, what: str) -> None:
-        """Whether the arguments are those of the fit that is gone on from."""
+        """Whether the arguments are those of the fit that is gone on from, and a batch finds what is to be added to."""
+        if what == "partial_fit" and not hasattr(self, "counts_"):
+            raise ValueError("partial_fit goes on from a fit, whose counts_ a mixture set by hand or derived has not.")
         fitted = {
             "n_components": len(self.means_),
             "covariance_type": self.covariance_type_,
@@ -149,7 +155,7 @@ class FittedMixture(DensityMixin, Approximate, Clusterer):
 
     def _bound_before(self) -> float:
         """F of the last iteration of the fit that this one goes on from; ∞ if there is none."""
-        return self.lower_bounds_[-1] if self.warm_start and hasattr(self, "means_") else np.inf
+        return self.lower_bounds_[-1] if self.warm_start and hasattr(self, "lower_bounds_") else np.inf
 
     def _goes_on_from(self) -> dict[str, Any] | None:
         if not (self.warm_start and hasattr(self, "means_")):
@@ -234,8 +240,7 @@ class FittedMixture(DensityMixin, Approximate, Clusterer):
         """
         data = self._opened(X)
         H, C, model = self.n_active_, len(self.means_), self._parameters()
-        if H < C and self.n_active == "auto":
-            say_truncated(H, C)
+        self._say_truncated("predict_proba")
         with computing(self.n_threads):
             nearby = self._nearby(model) if approximate and H < C else None
             truncated = partial(_truncated, model, nearby, H, sparse)

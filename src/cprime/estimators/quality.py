@@ -95,11 +95,12 @@ def warn_if_poor(estimator: Any) -> None:
 
 
 @cache
-def say_truncated(n_active: int, n_components: int) -> None:
-    """Once in a process: the log says that probabilities are those of few components, which nobody has asked for."""
+def say_truncated(method: str, n_active: int, n_components: int) -> None:
+    """Once for a method: the log says that probabilities are those of few components, which nobody has asked for."""
     _log.warning(
-        "predict_proba: a row has the %d most probable of %d components, the others are exactly 0 "
+        "%s: a row has the %d most probable of %d components, the others are exactly 0 "
         "(n_active='auto'); n_active=None keeps all",
+        method,
         n_active,
         n_components,
     )

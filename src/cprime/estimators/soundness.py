@@ -27,6 +27,8 @@ NEEDED = {
     "XMeans": _SPLIT,
     "GMeans": _SPLIT,
 }
+# What the fit of a mixture says of its course, all of which one that is derived from another mixture lacks.
+_COURSE = {*_EM, "counts_", "labels_"} - {"variance_", "n_active_"}
 _EM_COLUMNS = ("phase", "lower_bound", "quantization_error", "n_distances", "n_moved", "seconds")
 _COLUMNS = dict.fromkeys(("KMeans", "SoftKMeans", "GaussianMixture"), _EM_COLUMNS) | {
     "FuzzyKMeans": ("objective", "n_distances", "seconds"),
@@ -51,14 +53,15 @@ def check_fitted(estimator: Any) -> None:
     """Raise ValueError for the first attribute that is missing, or that no fit leaves so."""
     kind = next(base.__name__ for base in type(estimator).__mro__ if base.__name__ in NEEDED)
     found = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
-    _refuse_missing({*NEEDED[kind], "n_features_in_", "labels_"} - found.keys())
+    derived = kind == "GaussianMixture" and _COURSE.isdisjoint(found)
+    _refuse_missing({*NEEDED[kind], "n_features_in_", "labels_"} - (_COURSE if derived else set()) - found.keys())
     sizes = _sizes(estimator, kind)
     if kind == "GaussianMixture":
         _refuse_missing(set(FAMILIES[sizes.covariance_type].attribute_names) - found.keys())
     for name, value in found.items():
         if name in _CHECKS and not _CHECKS[name](value, sizes):
             raise ValueError(f"{name} is not what a fit of {sizes.C} components in {sizes.D} dimensions leaves")
-    columns = _COLUMNS.get(kind)
+    columns = None if derived else _COLUMNS.get(kind)
     if columns is not None and (found["history_"].dtype.names != columns or len(found["history_"]) < 1):
         raise ValueError(f"history_ must have the columns {', '.join(columns)}, and a row")
 

@@ -10,7 +10,7 @@ from cprime import KMeans
 from cprime.estimators.opening import opened
 from cprime.faiss.vectors import Vectors
 from cprime.kernels import Dense, computing
-from cprime.model.base import ScatterOf
+from cprime.model.scatter import ScatterOf
 from cprime.sources import Source
 
 

@@ -1,4 +1,4 @@
-"""What a family of mixtures is, and what families share: weights, scatter, and the exact E-step of Gaussians.
+"""What a family of mixtures is, and what families share: weights, and the exact E-step of Gaussians.
 
 A further family is one more file here, a frozen dataclass of its parameters with the members of `Model`, that is
 `register`ed under a name. `Family` gives what follows from the rest, slowly; kernels of its own make it fast. What is
@@ -7,17 +7,17 @@ above asks for these members only.
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cprime._storable import storable
-from cprime._values import replace
 from cprime.block import Block, Kept
 from cprime.components import Components
 from cprime.kernels import Floats, Gaussians, Responses, Rows, posterior
+from cprime.model.conditional import Conditional
 from cprime.model.covariance import scaled_along
 
 logger = logging.getLogger("cprime")
@@ -189,6 +189,19 @@ class Model(Protocol):
         """P Σ_c Pᵀ of every component (C, k, k) for directions P (k, D) [data unit²]."""
         ...
 
+    @property
+    def variances(self) -> NDArray[np.float64]:
+        """Of every component and column: (C, D) [data unit²]."""
+        ...
+
+    def marginal(self, columns: NDArray[np.intp]) -> Self:
+        """The mixture of some columns, in this order, alone."""
+        ...
+
+    def conditional(self, columns: NDArray[np.intp]) -> Conditional:
+        """What components say of the other columns, in their order, once these are known."""
+        ...
+
 
 FAMILIES: dict[str, Any] = {}  # by name
 F = TypeVar("F", bound=type)
@@ -258,6 +271,12 @@ class Family:
     def components(self) -> Components:
         raise TypeError(f"{type(self).__name__} must say what its components are.")
 
+    def marginal(self, columns: NDArray[np.intp]) -> Self:
+        raise TypeError(f"{type(self).__name__} must say what its marginals are.")
+
+    def conditional(self, columns: NDArray[np.intp]) -> Conditional:
+        raise TypeError(f"{type(self).__name__} must say what its conditionals are.")
+
     def log_likelihood(self, X: Rows) -> NDArray[np.float64]:
         return self.log_scale + posterior(self._costs(X)[1], self.scale).log_sum
 
@@ -281,6 +300,10 @@ class Gaussian(Family):
         """x − μ of every row and the component of its label: (n, D)."""
         return np.subtract(X.dense(), self.centers[labels], dtype=np.float64)
 
+    def _places(self, columns: NDArray[np.intp]) -> Floats:
+        """The centers in some columns."""
+        return np.ascontiguousarray(self.centers[:, columns])
+
     def _means_extrapolated(self, before: Self, share: float) -> dict[str, Any]:
         """Centers and weights of `extrapolated`, for `replace`."""
         centers = self.centers + self.centers.dtype.type(share) * (self.centers - before.centers)
@@ -288,52 +311,6 @@ class Gaussian(Family):
             return {"centers": centers}
         weights = scaled_along(self.weights, before.weights, share)
         return {"centers": centers, "weights": weights / weights.sum()}
-
-
-@storable
-@dataclass(frozen=True)
-class Scatter:
-    """Σ_n w_n (x_n − mean)(x_n − mean)ᵀ of points of some weight (D, D), or its trace [data unit²]; mean (D,)."""
-
-    mean: NDArray[np.float64]
-    squares: NDArray[np.float64] | float
-    weight: float
-
-    def scaled(self, factor: float) -> Self:
-        """That of points whose weights are multiplied by a factor."""
-        return replace(self, squares=self.squares * factor, weight=self.weight * factor)
-
-    def __add__(self, other: Self) -> Self:
-        weight = self.weight + other.weight
-        if weight == 0:
-            return self
-        shift = other.mean - self.mean
-        between = np.outer(shift, shift) if np.ndim(self.squares) else float(shift @ shift)
-        squares = self.squares + other.squares + between * (self.weight * other.weight / weight)
-        return replace(self, mean=self.mean + shift * (other.weight / weight), squares=squares, weight=weight)
-
-
-@dataclass(frozen=True)
-class ScatterOf:
-    """The scatter of all points about their weighted mean, its trace or the whole matrix: a pass over the data."""
-
-    full: bool
-
-    reads: ClassVar[bool] = True
-    keeps: ClassVar[bool] = False
-
-    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, Scatter]:
-        X, weight, full = block.X, block.sample_weight, self.full
-        group = np.zeros((len(X), 1), dtype=np.int32)
-        counts, sums = X.accumulate(group, None, weight, n_components=1)
-        # about the mean as X's dtype has it, corrected for what that has lost
-        mean = sums / np.maximum(counts, np.finfo(np.float64).tiny)
-        near = mean.astype(X.dtype)
-        _, _, second = X.moments(near, group, None, weight, full=full)
-        lost = (mean - near)[0]
-        if full:
-            return None, Scatter(mean[0], second[0] - counts[0] * np.outer(lost, lost), counts[0])
-        return None, Scatter(mean[0], float(second.sum() - counts[0] * np.square(lost).sum()), counts[0])
 
 
 def log_weights(weights: Weights, n_components: int) -> NDArray[np.float64]:

@@ -121,6 +121,19 @@ def covariances_of_precisions(factors: NDArray[np.float64]) -> NDArray[np.float6
     return lower @ lower.transpose(0, 2, 1)
 
 
+def given_columns(
+    covariances: NDArray[np.float64], known: NDArray[np.intp], others: NDArray[np.intp]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Σ_mo Σ_oo⁻¹ (C, M, k) and Σ_mm − Σ_mo Σ_oo⁻¹ Σ_om (C, M, M) of covariances (C, D, D).
+
+    With the known columns first Σ = L Lᵀ says both: the former is L_mo L_oo⁻¹ and the latter L_mm L_mmᵀ.
+    """
+    order, k = np.concatenate([known, others]), len(known)
+    lower = repaired(covariances[:, order[:, np.newaxis], order])[1]
+    rest = lower[:, k:, k:]
+    return lower[:, k:, :k] @ inverses(lower[:, :k, :k]), rest @ rest.transpose(0, 2, 1)
+
+
 def n_collapsed(least: NDArray[np.float64], reg_covar: float) -> int:
     """How many components have collapsed, of the least variance of each (C,).
 

@@ -7,8 +7,10 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._values import replace
 from cprime.kernels import Rows
 from cprime.model.base import register
+from cprime.model.conditional import Conditional, of_independent
 from cprime.model.covariance import of_empty, positive, scaled_along
 from cprime.model.own_covariance import OwnCovariance
 
@@ -51,3 +53,13 @@ class Diag(OwnCovariance):
 
     def covariances_along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.einsum("id,cd,jd->cij", directions, self.spread, directions)
+
+    @property
+    def variances(self) -> NDArray[np.float64]:
+        return self.spread
+
+    def marginal(self, columns: NDArray[np.intp]) -> Self:
+        return replace(self, centers=self._places(columns), covariances=self.covariances[:, columns])
+
+    def conditional(self, columns: NDArray[np.intp]) -> Conditional:
+        return of_independent(self, columns)

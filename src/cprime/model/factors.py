@@ -29,6 +29,7 @@ from cprime.model.base import (
     register,
     winner_error,
 )
+from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import data_variance, n_collapsed, of_empty, positive, scaled_along
 from cprime.model.factor_costs import FactorCosts, Group, groups
 from cprime.model.full import Full
@@ -321,6 +322,35 @@ class Factors(Gaussian):
         turned = np.matmul(directions, self.loadings)
         own = np.einsum("id,cd,jd->cij", directions, self.noise_variances, directions)
         return own + np.matmul(turned, turned.transpose(0, 2, 1))
+
+    @property
+    def variances(self) -> NDArray[np.float64]:
+        return self.noise_variances + np.square(self.loadings).sum(axis=2)
+
+    def marginal(self, columns: NDArray[np.intp]) -> Self:
+        return self._among(columns, self.loadings)._below_full()
+
+    def conditional(self, columns: NDArray[np.intp]) -> Conditional:
+        """With M = LLᵀ of the known columns Σ_mo Σ_oo⁻¹ = Λ_m M⁻¹ Λ_oᵀ Ψ_o⁻¹, and what is left has loadings Λ_m L⁻ᵀ."""
+        known, rest = self._among(columns, self.loadings), others(columns, self.n_features)
+        directions, roots, _ = known._inner
+        left = self._among(rest, np.matmul(self.loadings, roots))
+        return Conditional(known._below_full(), left._below_full(), (left.loadings, directions))
+
+    def _among(self, columns: NDArray[np.intp], loadings: NDArray[np.float64]) -> Self:
+        """Some columns of components with such loadings (C, D, H)."""
+        noise = self.noise_variances[:, columns]
+        return replace(self, centers=self._places(columns), loadings=loadings[:, columns], noise_variances=noise)
+
+    def _below_full(self) -> Self:
+        """The same covariances with less than D factors: of D or more the least eigenvalue of ΛΛᵀ is noise as well."""
+        if self.n_factors < self.n_features:
+            return self
+        axes, lengths, _ = np.linalg.svd(self.loadings, full_matrices=False)
+        squares = np.square(lengths)
+        least = squares[:, -1:]
+        loadings = axes[:, :, :-1] * np.sqrt(squares[:, np.newaxis, :-1] - least[:, np.newaxis])
+        return replace(self, loadings=loadings, noise_variances=self.noise_variances + least)
 
     def attributes(self) -> dict[str, Any]:
         dtype = self.centers.dtype

@@ -7,12 +7,15 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._values import replace
 from cprime.kernels import Dense, Rows
 from cprime.model.base import register
+from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import (
     covariances_of_precisions,
     factors_along,
     factors_of_precisions,
+    given_columns,
     inverses,
     of_empty,
     repaired,
@@ -82,3 +85,17 @@ class Full(OwnCovariance):
 
     def covariances_along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
         return directions @ self.covariances @ directions.T
+
+    @property
+    def variances(self) -> NDArray[np.float64]:
+        return np.diagonal(self.covariances, axis1=1, axis2=2)
+
+    def marginal(self, columns: NDArray[np.intp]) -> Self:
+        covariances = self.covariances[:, columns[:, np.newaxis], columns]
+        return replace(self, centers=self._places(columns), covariances=covariances)
+
+    def conditional(self, columns: NDArray[np.intp]) -> Conditional:
+        rest = others(columns, self.n_features)
+        slopes, covariances = given_columns(self.covariances, columns, rest)
+        left = replace(self, centers=self._places(rest), covariances=covariances)
+        return Conditional(self.marginal(columns), left, (slopes,))

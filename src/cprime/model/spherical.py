@@ -1,11 +1,12 @@
 """Gaussian components with one variance each, the same in every direction: diagonal ones with equal entries."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._values import replace
 from cprime.model.base import register
 from cprime.model.covariance import of_empty, positive
 from cprime.model.diag import Diag
@@ -27,6 +28,9 @@ class Spherical(Diag):
     def _shaped(self, counts: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
         variances = np.maximum(second, 0).mean(axis=1) + self.reg_covar
         return positive(of_empty(counts, variances), self.centers.dtype, unit)
+
+    def marginal(self, columns: NDArray[np.intp]) -> Self:
+        return replace(self, centers=self._places(columns))
 
     @classmethod
     def shape(cls, C: int, D: int) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from cprime._storable import storable
-from cprime.model.base import Scatter
+from cprime.model.scatter import Scatter
 from cprime.model.tied_spherical import SphericalMoments, TiedSpherical
 
 

@@ -18,8 +18,6 @@ from cprime.block import Block, Kept
 from cprime.kernels import Dense, Floats, Responses, Rows
 from cprime.model.base import (
     Expected,
-    Scatter,
-    ScatterOf,
     Shares,
     Weights,
     checked_precisions,
@@ -31,15 +29,18 @@ from cprime.model.base import (
     new_weights,
     register,
 )
+from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import (
     covariances_of_precisions,
     data_variance,
     factors_along,
     factors_of_precisions,
+    given_columns,
     inverses,
     repaired,
 )
 from cprime.model.embedded import Embedded
+from cprime.model.scatter import Scatter, ScatterOf
 from cprime.statistics import Sums
 
 
@@ -195,3 +196,18 @@ class Tied(Embedded):
     def covariances_along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
         one = directions @ self.covariances @ directions.T
         return np.broadcast_to(one, (self.n_components, *one.shape))
+
+    @property
+    def variances(self) -> NDArray[np.float64]:
+        return np.broadcast_to(self.covariances.diagonal(), self.centers.shape)
+
+    def marginal(self, columns: NDArray[np.intp]) -> Self:
+        covariances = self.covariances[columns[:, np.newaxis], columns]
+        return replace(self, centers=self._places(columns), covariances=covariances)
+
+    def conditional(self, columns: NDArray[np.intp]) -> Conditional:
+        rest = others(columns, self.n_features)
+        (slopes,), (covariances,) = given_columns(self.covariances[np.newaxis], columns, rest)
+        left = replace(self, centers=self._places(rest), covariances=covariances)
+        every = np.broadcast_to(slopes, (self.n_components, *slopes.shape))
+        return Conditional(self.marginal(columns), left, (every,))

@@ -21,8 +21,6 @@ from cprime.block import Block, Kept
 from cprime.kernels import Floats, Responses, Rows, means
 from cprime.model.base import (
     Expected,
-    Scatter,
-    ScatterOf,
     Shares,
     Weights,
     expect_gaussians,
@@ -31,8 +29,10 @@ from cprime.model.base import (
     new_weights,
     register,
 )
+from cprime.model.conditional import Conditional, of_independent
 from cprime.model.covariance import scaled_along
 from cprime.model.embedded import Embedded
+from cprime.model.scatter import Scatter, ScatterOf
 from cprime.statistics import Sums
 
 Summed = tuple[NDArray[np.float64], NDArray[np.float64]]  # of n clusters: Σ w_n (n,) and Σ w_n x_n (n, D)
@@ -251,6 +251,16 @@ class TiedSpherical(Embedded):
     def covariances_along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
         one = self.variance * (directions @ directions.T)
         return np.broadcast_to(one, (self.n_components, *one.shape))
+
+    @property
+    def variances(self) -> NDArray[np.float64]:
+        return np.broadcast_to(self.variance, self.centers.shape)
+
+    def marginal(self, columns: NDArray[np.intp]) -> Self:
+        return replace(self, centers=self._places(columns))
+
+    def conditional(self, columns: NDArray[np.intp]) -> Conditional:
+        return of_independent(self, columns)
 
 
 def factors_of(masses: NDArray, weight: float | NDArray, dtype: np.dtype) -> tuple[NDArray, NDArray]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cprime._storable import storable
 from cprime._values import replace
 from cprime.kernels import Floats, Rows
-from cprime.model.base import Scatter
+from cprime.model.scatter import Scatter
 from cprime.model.tied_spherical import Summed, TiedSpherical, factors_of
 
 

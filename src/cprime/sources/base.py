@@ -205,6 +205,14 @@ class Source(Columns, ABC):
 
         return SubsetSource(self, np.asarray(rows, dtype=np.int64))
 
+    def part(self, columns: NDArray[np.intp]) -> "Source":
+        """Some of the columns that are read, by their numbers among these, as a source; the values of lists as well."""
+        if self._list is not None:
+            from cprime.sources.part import PartSource
+
+            return PartSource(self, columns)
+        return self.select([self._positions[j] for j in columns.tolist()])
+
     def as_type(self, dtype: DTypeLike) -> Self:
         """The same rows, read as float32 or float64."""
         wanted = np.dtype(dtype)

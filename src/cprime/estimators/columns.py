@@ -1,0 +1,75 @@
+"""Which columns of a fitted estimator's data are meant, and these columns of data of any kind."""
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.sources import open_data
+from cprime.sources.foreign import plain
+from cprime.sources.kinds import listed
+
+Columns = NDArray[np.intp]
+
+
+def resolve_columns(columns: Any, n_features: int, names: NDArray | None) -> Columns:
+    """Numbers, negative ones from the end, or names, or a mask, as distinct numbers from 0 in the order given."""
+    single = isinstance(columns, str | Integral) and not isinstance(columns, bool | np.bool_)
+    given = [columns] if single else list(columns) if np.iterable(columns) else None
+    if given is None:
+        raise TypeError(f"columns must be numbers, names or a mask, got {columns!r}.")
+    if given and all(isinstance(column, bool | np.bool_) for column in given):
+        if len(given) != n_features:
+            raise ValueError(f"columns as a mask must have {n_features} entries, one a feature, got {len(given)}.")
+        found = np.flatnonzero(given)
+    else:
+        known = None if names is None else {str(name): j for j, name in enumerate(names)}
+        found = np.array([_number(column, n_features, known) for column in given], dtype=np.intp)
+    if not len(found):
+        raise ValueError("columns must name at least one, got none.")
+    if len(np.unique(found)) < len(found):
+        raise ValueError(f"columns must be distinct, got {given!r}.")
+    return found
+
+
+def _number(column: Any, n_features: int, names: dict[str, int] | None) -> int:
+    if isinstance(column, str):
+        if names is None:
+            raise ValueError(f"columns must be numbers where the data of the fit had no names, got {column!r}.")
+        if column not in names:
+            raise ValueError(f"columns must be among {listed(list(names))}, got {column!r}.")
+        return names[column]
+    if not isinstance(column, Integral) or isinstance(column, bool | np.bool_):
+        raise TypeError(f"columns must be numbers, names or a mask, got {column!r} among them.")
+    number = int(column)
+    if not -n_features <= number < n_features:
+        raise ValueError(f"columns must be from {-n_features} to {n_features - 1}, got {number}.")
+    return number % n_features
+
+
+def some_columns(X: Any, columns: Columns, n_features: int, names: NDArray | None) -> Any:
+    """Of whole rows these columns, by their names where both sides have any; rows of these columns alone as they are.
+
+    ValueError for rows that are neither. What the other columns hold is not looked at.
+    """
+    X = plain(X)
+    dask = type(X).__module__.partition(".")[0] == "dask"
+    X = X if dask else open_data(X)
+    there = None if getattr(X, "columns", None) is None else list(X.columns)
+    wanted = None if names is None else [str(name) for name in names[columns]]
+    if there is not None and wanted is not None:
+        missing = [name for name in wanted if name not in there]
+        if missing:
+            raise ValueError(f"X must have the columns {listed(wanted)}, it lacks {listed(missing)}.")
+        return X[wanted] if dask else X.select(wanted)
+    n = X.shape[1] if len(X.shape) == 2 else 1
+    if n == len(columns):
+        return X
+    if n != n_features:
+        raise ValueError(
+            f"X must have {n_features} features, whole rows, or {len(columns)}, the given columns, got {n}."
+        )
+    if not dask:
+        return X.part(columns)
+    return X[:, columns] if there is None else X[[there[j] for j in columns]]

@@ -1,0 +1,242 @@
+"""Mixtures of some columns, one for each row of the others: what a fitted mixture says of what is not known."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr, ndtri
+from sklearn.utils import check_random_state
+
+from cprime.estimators.validation import check_integer
+from cprime.kernels import Rows, computing, posterior
+from cprime.model.conditional import Conditional
+
+_NUMBERS = 2**22  # of what is made of some rows at a time
+
+
+class _Some(NamedTuple):
+    """Some of the rows: their values (b, k), and of the components that each keeps the ids and weights (b, H)."""
+
+    X: NDArray
+    ids: NDArray[np.int32]
+    weights: NDArray[np.float64]
+
+
+class ConditionalMixtures:
+    """Mixtures of the columns that are left, one for each of n rows of given columns.
+
+    `GaussianMixture.condition` makes them. The mixture of a row has the means μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o), the
+    covariances Σ_mm − Σ_mo Σ_oo⁻¹ Σ_om and the weights π_c N(x_o; μ_o, Σ_oo) over their sum, of the components that
+    the row keeps by its given columns o; m are the M columns that are left, in their order. Nothing but the rows is
+    held: what is asked for is computed by blocks of them.
+
+    Attributes
+    ----------
+    n_features : int
+        M, how many columns are left.
+    n_active : int
+        C′, how many components a row keeps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cprime import GaussianMixture
+    >>> x = np.linspace(0, 1, 200)
+    >>> X = np.column_stack([x, np.where(np.arange(200) % 2, 5 + x, -5 - x)])
+    >>> gm = GaussianMixture(2, random_state=0).fit(X)
+    >>> given = gm.condition([0], [[0.2], [0.8]])
+    >>> given.quantile([0.25, 0.75]).round(1)
+    array([[-5.2,  5.2],
+           [-5.8,  5.8]])
+    """
+
+    def __init__(
+        self, conditional: Conditional, n_active: int, X: Rows, n_threads: int | None = None, random_state: Any = None
+    ) -> None:
+        self.n_features = conditional.left.n_features
+        self.n_active = n_active
+        self._conditional, self._X = conditional, X
+        self._n_threads, self._random_state = n_threads, random_state
+
+    def __len__(self) -> int:
+        return len(self._X)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {len(self)} rows: {self.n_features} features, {self.n_active} components>"
+
+    def mean(self) -> NDArray:
+        """E[x_m | x_o] of each row: the least-squares regression on the given columns.
+
+        Returns
+        -------
+        means : ndarray of shape (n, M)
+            In the dtype and the units of the mixture's `means_`.
+        """
+        return self._moments(spread=False)
+
+    def std(self) -> NDArray:
+        """The standard deviation of each column in the mixture of each row.
+
+        Returns
+        -------
+        deviations : ndarray of shape (n, M)
+        """
+        return self._moments(spread=True)[:, self.n_features :]
+
+    def covariance(self) -> NDArray:
+        """The covariance matrix of the mixture of each row: that within its components, and that of their means.
+
+        Returns
+        -------
+        covariances : ndarray of shape (n, M, M)
+        """
+        M = self.n_features
+        within = self._conditional.left.covariances_along(np.eye(M))
+
+        def covariances(some: _Some) -> NDArray:
+            means = self._conditional.means(some.X, some.ids)
+            off = means - np.einsum("nh,nhm->nm", some.weights, means)[:, np.newaxis]
+            found: NDArray = np.matmul((some.weights[:, :, np.newaxis] * off).transpose(0, 2, 1), off)
+            for weights, ids in zip(some.weights.T, some.ids.T, strict=True):
+                found += weights[:, np.newaxis, np.newaxis] * within[ids]
+            return found
+
+        return self._each(covariances, (M, M))
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> NDArray:
+        """Draw from the mixture of each row.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Draws for each row.
+        random_state : int, RandomState instance or None, default=None
+            None is that of the estimator.
+
+        Returns
+        -------
+        draws : ndarray of shape (n, n_samples, M)
+        """
+        check_integer(n_samples, "n_samples", 1)
+        random = check_random_state(self._random_state if random_state is None else random_state)
+
+        def draws(some: _Some) -> NDArray:
+            shape = len(some.X), n_samples
+            reached = np.cumsum(some.weights, axis=1)[:, np.newaxis]
+            bar = reached[:, :, -1:] * random.random_sample(shape)[:, :, np.newaxis]
+            place = (reached[:, :, :-1] <= bar).sum(axis=2)
+            ids = np.take_along_axis(some.ids, place, axis=1)
+            normal = random.standard_normal((ids.size, self.n_features))
+            noise = self._conditional.left.noise(ids.reshape(-1), normal)
+            return self._conditional.means(some.X, ids) + noise.reshape(*shape, -1)
+
+        return self._each(draws, (n_samples, self.n_features))
+
+    def quantile(self, q: ArrayLike) -> NDArray:
+        """The value below which the share q of the mixture of each row lies, where one column is left.
+
+        Parameters
+        ----------
+        q : float or array-like
+            From 0 to 1; 0.5 is the median. 0 and 1 give infinities.
+
+        Returns
+        -------
+        values : ndarray of shape (n,), or (n, *q.shape)
+            To the precision of the dtype of `means_`.
+
+        Raises
+        ------
+        ValueError
+            If more than one column is left, or q is not from 0 to 1.
+        """
+        shares = np.asarray(q, dtype=np.float64)
+        if self.n_features != 1:
+            raise ValueError(f"quantiles are of one column, and {self.n_features} are left: take a marginal before.")
+        if not ((shares >= 0) & (shares <= 1)).all():
+            raise ValueError(f"q must be from 0 to 1, got {q!r}.")
+        deviations = np.sqrt(self._conditional.left.variances[:, 0])
+
+        def values(some: _Some) -> NDArray:
+            means = self._conditional.means(some.X, some.ids)[:, :, 0]
+            found = [quantiles(some.weights, means, deviations[some.ids], share) for share in shares.ravel().tolist()]
+            return np.reshape(found, (shares.size, len(means))).T.reshape(len(means), *shares.shape)
+
+        return self._each(values, shares.shape)
+
+    def _moments(self, spread: bool) -> NDArray:
+        """The means of each row, and beside them with `spread` the standard deviations: (n, M) or (n, 2M)."""
+
+        def found(some: _Some) -> NDArray:
+            means = self._conditional.means(some.X, some.ids)
+            mean = np.einsum("nh,nhm->nm", some.weights, means)
+            if not spread:
+                return mean
+            squares = np.square(means - mean[:, np.newaxis]) + self._conditional.left.variances[some.ids]
+            return np.column_stack([mean, np.sqrt(np.einsum("nh,nhm->nm", some.weights, squares))])
+
+        return self._each(found, ((1 + spread) * self.n_features,))
+
+    def _each(self, make: Callable[[_Some], NDArray], shape: tuple[int, ...]) -> NDArray:
+        """What is made of each row, (n, *shape): as many rows at a time as leave room for it."""
+        given, C = self._conditional.given, self._conditional.given.n_components
+        out = np.empty((len(self), *shape), dtype=given.centers.dtype)
+        wide = self.n_active * (self.n_features + given.n_features + (shape[0] if shape else 1)) + out[:1].size
+        step = max(1, _NUMBERS // wide)
+        with computing(self._n_threads):
+            for begin in range(0, len(self), step):
+                X = self._X[begin : begin + step]
+                if self.n_active == C:
+                    weights = given.responsibilities(X)
+                    ids = np.broadcast_to(np.arange(C, dtype=np.int32), weights.shape)
+                else:
+                    ids, costs = given.components().best(given.embed(X), self.n_active)
+                    weights = posterior(costs, given.scale).responsibilities
+                out[begin : begin + step] = make(_Some(X.dense(), ids, weights))
+        return out
+
+
+def regressed(conditional: Conditional, n_active: int, return_std: bool, X: Rows) -> NDArray:
+    """E[x_m | x_o] of rows x_o (n, k), beside it the standard deviations if these are asked for: (n, M) or (n, 2M)."""
+    return ConditionalMixtures(conditional, n_active, X)._moments(return_std)
+
+
+def quantiles(
+    weights: NDArray[np.float64], means: NDArray[np.float64], deviations: NDArray[np.float64], share: float
+) -> NDArray[np.float64]:
+    """The least y with F(y) = Σ_h w_h Φ((y − μ_h)/σ_h) ≥ share, of rows of weights, means and deviations (n, H): (n,).
+
+    Newton's steps for log F, which is nearly straight in the tail; where one would leave the bracket, or is not half of
+    the one before, the bracket is halved. F is summed from the tail of every component that y is in, so that what it
+    lacks of the share keeps its digits between two modes, and upper quantiles are those of the mirror image.
+    """
+    if share > 0.5:
+        return -quantiles(weights, -means, deviations, 1 - share)
+    out = np.full(len(weights), -np.inf)
+    if share == 0:
+        return out
+    ends = np.where(weights > 0, means + deviations * ndtri(share), np.nan)
+    low, high = np.nanmin(ends, axis=1), np.nanmax(ends, axis=1)
+    y, step = (low + high) / 2, high - low
+    eps = np.finfo(np.float64).eps
+    least = eps * deviations.min(axis=1)
+    active = np.arange(len(weights))
+    while len(active):
+        w, s, at = weights[active], deviations[active], y[active]
+        z = (at[:, np.newaxis] - means[active]) / s
+        tails = np.where(z > 0, -w, w) * ndtr(-np.abs(z))
+        excess = (np.where(z > 0, w, 0).sum(axis=1) - share) + tails.sum(axis=1)  # F − share
+        density = (w / s * np.exp(-0.5 * np.square(z))).sum(axis=1) / np.sqrt(2 * np.pi)
+        under = excess < 0
+        low[active] = np.where(under, at, low[active])
+        high[active] = np.where(under, high[active], at)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            newton = at - (share + excess) * np.log1p(excess / share) / density
+            near = (newton >= low[active]) & (newton <= high[active])
+            near &= 2 * np.abs(newton - at) <= np.abs(step[active])
+        new = np.where(near, newton, (low[active] + high[active]) / 2)
+        step[active] = new - at
+        y[active] = new
+        active = active[np.abs(step[active]) > np.maximum(least[active], eps * np.abs(new))]
+    return y

@@ -1,0 +1,66 @@
+"""What components say of some columns once the others are known.
+
+    p(x_m | x_o, c) = N(μ_m + B_c (x_o − μ_o), Σ_mm − B_c Σ_om),    B_c = Σ_mo Σ_oo⁻¹
+
+Of a Gaussian the covariance is the same whatever x_o is: all that a row makes different are the means and the weights,
+π_c N(x_o; μ_o, Σ_oo) over their sum.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime._threads import by_pieces
+from cprime._values import replace
+from cprime.kernels import Floats
+from cprime.model.factor_costs import Group, groups
+
+if TYPE_CHECKING:
+    from cprime.model.base import Model
+
+
+@dataclass(frozen=True)
+class Conditional:
+    """given: the mixture of the k known columns    left: of the M others, with the covariances that are left of them
+
+    slopes: matrices whose product is B, (C, M, H), (C, H, k), or B itself; none where columns are independent
+    """
+
+    given: "Model"
+    left: "Model"
+    slopes: tuple[NDArray[np.float64], ...] = ()
+
+    def means(self, X: Floats, ids: NDArray[np.int32]) -> NDArray[np.float64]:
+        """E[x_m | x_o, c] of rows x_o (n, k) and components ids (n, H) of each: (n, H, M)."""
+        n, H = ids.shape
+        flat = ids.reshape(-1)
+        out = self.left.centers[flat].astype(np.float64)
+
+        def move(group: Group) -> None:
+            c, places = group
+            moved = np.subtract(X[places // H], self.given.centers[c], dtype=np.float64)
+            for slope in reversed(self.slopes):
+                moved = moved @ slope[c].T
+            out[places] += moved
+
+        if self.slopes:
+            by_pieces(move, groups(flat, self.given.n_components))
+        return out.reshape(n, H, self.left.n_features)
+
+    def of(self, x: Floats, weights: NDArray[np.float64]) -> "Model":
+        """The mixture of the other columns for one row x_o (k,), of which the components have such weights (C,)."""
+        every = np.arange(self.given.n_components, dtype=np.int32)[np.newaxis]
+        centers = self.means(x[np.newaxis], every)[0].astype(self.left.centers.dtype)
+        return replace(self.left, centers=centers, weights=weights)
+
+
+def others(columns: NDArray[np.intp], n_features: int) -> NDArray[np.intp]:
+    """The columns that are not among these, rising."""
+    return np.setdiff1d(np.arange(n_features), columns)
+
+
+def of_independent(model: "Model", columns: NDArray[np.intp]) -> Conditional:
+    """Of components whose columns are independent: what is known changes the weights alone."""
+    return Conditional(model.marginal(columns), model.marginal(others(columns, model.n_features)))

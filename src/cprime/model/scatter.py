@@ -1,0 +1,57 @@
+"""The scatter of all points about their mean: what the M-steps of components that share a covariance are given."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime._storable import storable
+from cprime._values import replace
+from cprime.block import Block, Kept
+
+
+@storable
+@dataclass(frozen=True)
+class Scatter:
+    """Σ_n w_n (x_n − mean)(x_n − mean)ᵀ of points of some weight (D, D), or its trace [data unit²]; mean (D,)."""
+
+    mean: NDArray[np.float64]
+    squares: NDArray[np.float64] | float
+    weight: float
+
+    def scaled(self, factor: float) -> Self:
+        """That of points whose weights are multiplied by a factor."""
+        return replace(self, squares=self.squares * factor, weight=self.weight * factor)
+
+    def __add__(self, other: Self) -> Self:
+        weight = self.weight + other.weight
+        if weight == 0:
+            return self
+        shift = other.mean - self.mean
+        between = np.outer(shift, shift) if np.ndim(self.squares) else float(shift @ shift)
+        squares = self.squares + other.squares + between * (self.weight * other.weight / weight)
+        return replace(self, mean=self.mean + shift * (other.weight / weight), squares=squares, weight=weight)
+
+
+@dataclass(frozen=True)
+class ScatterOf:
+    """The scatter of all points about their weighted mean, its trace or the whole matrix: a pass over the data."""
+
+    full: bool
+
+    reads: ClassVar[bool] = True
+    keeps: ClassVar[bool] = False
+
+    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, Scatter]:
+        X, weight, full = block.X, block.sample_weight, self.full
+        group = np.zeros((len(X), 1), dtype=np.int32)
+        counts, sums = X.accumulate(group, None, weight, n_components=1)
+        # about the mean as X's dtype has it, corrected for what that has lost
+        mean = sums / np.maximum(counts, np.finfo(np.float64).tiny)
+        near = mean.astype(X.dtype)
+        _, _, second = X.moments(near, group, None, weight, full=full)
+        lost = (mean - near)[0]
+        if full:
+            return None, Scatter(mean[0], second[0] - counts[0] * np.outer(lost, lost), counts[0])
+        return None, Scatter(mean[0], float(second.sum() - counts[0] * np.square(lost).sum()), counts[0])

@@ -47,6 +47,7 @@ EXAMPLES = ROOT / "examples"
 GALLERY = (  # as one would learn: small data, how many clusters, what clusters are for, then data that are large
     *("old_faithful", "choosing_c", "documents", "outliers", "digits"),
     *("image_compression", "segmentation", "thousands_of_gaussians", "denoising"),
+    "regression_with_two_branches",
     *("stars", "single_cells", "vector_search"),
     *("streaming", "larger_than_memory", "resume_after_a_kill", "dask_cluster"),
 )

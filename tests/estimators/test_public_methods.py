@@ -32,6 +32,7 @@ def test_it_works(name, method, tmp_path):
     call = getattr(fit, method)
     needed = [p for p in inspect.signature(call).parameters.values() if p.default is p.empty and p.kind < 2]
     given = {"X": data_for(name), "path": tmp_path / "model", "filename": tmp_path / "model"}
+    given |= {"columns": [0], "values": [0.5]}
     refusal = ""
     try:
         call(*(given[p.name] for p in needed))

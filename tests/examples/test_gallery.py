@@ -164,6 +164,14 @@ def denoising(said):
     assert likelihoods == sorted(likelihoods)
 
 
+def regression_with_two_branches(said):
+    by_mean, by_mode, by_draw = numbers("a throw misses by # m", said)
+    assert by_mode < by_draw < 0.2 * by_mean
+    off, said_to_be = numbers("the angle is off by # degrees", said), numbers("is said to be by #", said)
+    assert off[1] < 0.1 * off[0]
+    assert said_to_be == pytest.approx(off, rel=0.2)
+
+
 CHECKS = {
     "choosing_c": choosing_c,
     "dask_cluster": dask_cluster,
@@ -174,6 +182,7 @@ CHECKS = {
     "larger_than_memory": larger_than_memory,
     "old_faithful": old_faithful,
     "outliers": outliers,
+    "regression_with_two_branches": regression_with_two_branches,
     "resume_after_a_kill": resume_after_a_kill,
     "segmentation": bounds_hold,
     "single_cells": single_cells,

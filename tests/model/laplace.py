@@ -98,7 +98,7 @@ class Laplace(Family):
         return -np.sign(normal) * np.log(2 * ndtr(-np.abs(normal))) * self.scales[labels]
 
     def attributes(self) -> dict[str, Any]:
-        return {"covariances_": (2 * np.square(self.scales)).astype(self.centers.dtype)}
+        return {"covariances_": self.variances.astype(self.centers.dtype)}
 
     @classmethod
     def of(cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0) -> Self:
@@ -118,4 +118,8 @@ class Laplace(Family):
         return np.linalg.norm((X.dense() - self.centers[labels]) / (np.sqrt(2) * self.scales[labels]), axis=1)
 
     def covariances_along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.einsum("id,cd,jd->cij", directions, 2 * np.square(self.scales), directions)
+        return np.einsum("id,cd,jd->cij", directions, self.variances, directions)
+
+    @property
+    def variances(self) -> NDArray[np.float64]:
+        return 2 * np.square(self.scales)

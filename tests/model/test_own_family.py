@@ -150,5 +150,13 @@ def test_the_report_and_the_pictures(tmp_path):
     plt.close("all")
 
 
+def test_marginals_that_it_does_not_say_are_refused():
+    gm = laplace().fit(points(400))
+    with pytest.raises(TypeError, match="Laplace must say what its marginals are"):
+        gm.marginal([0])
+    with pytest.raises(TypeError, match="Laplace must say what its conditionals are"):
+        gm.regress(points(400), [0])
+
+
 def test_it_is_one_file():
     assert len(Path(sys.modules["laplace"].__file__).read_text(encoding="utf-8").splitlines()) <= 130

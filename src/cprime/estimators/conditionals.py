@@ -59,10 +59,10 @@ class Conditionals:
         --------
         >>> import numpy as np
         >>> from cprime import GaussianMixture
-        >>> X = np.random.default_rng(0).normal(size=(100, 3)) + [0, 5, 10]
+        >>> X = np.random.default_rng(0).normal(size=(100, 3)) + [1, 5, 10]
         >>> gm = GaussianMixture(1).fit(X)
         >>> gm.marginal([2, 0]).means_.round().tolist()
-        [[10.0, 0.0]]
+        [[10.0, 1.0]]
         """
         check_is_fitted(self)
         model = self._parameters()
@@ -152,6 +152,10 @@ class Conditionals:
         ------
         ValueError
             If columns are unknown, come twice, are none or all, or X has neither as many nor all.
+
+        References
+        ----------
+        Ghahramani & Jordan, *Supervised learning from incomplete data via an EM approach*.
 
         Examples
         --------

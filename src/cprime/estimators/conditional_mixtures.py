@@ -95,7 +95,7 @@ class ConditionalMixtures:
         within = self._conditional.left.covariances_along(np.eye(M))
 
         def covariances(some: _Some) -> NDArray:
-            means = self._conditional.means(some.X, some.ids)
+            means = self._means(some)
             off = means - np.einsum("nh,nhm->nm", some.weights, means)[:, np.newaxis]
             found: NDArray = np.matmul((some.weights[:, :, np.newaxis] * off).transpose(0, 2, 1), off)
             for weights, ids in zip(some.weights.T, some.ids.T, strict=True):
@@ -159,7 +159,7 @@ class ConditionalMixtures:
         deviations = np.sqrt(self._conditional.left.variances[:, 0])
 
         def values(some: _Some) -> NDArray:
-            means = self._conditional.means(some.X, some.ids)[:, :, 0]
+            means = self._means(some)[:, :, 0]
             found = [quantiles(some.weights, means, deviations[some.ids], share) for share in shares.ravel().tolist()]
             return np.reshape(found, (shares.size, len(means))).T.reshape(len(means), *shares.shape)
 
@@ -169,7 +169,7 @@ class ConditionalMixtures:
         """The means of each row, and beside them with `spread` the standard deviations: (n, M) or (n, 2M)."""
 
         def found(some: _Some) -> NDArray:
-            means = self._conditional.means(some.X, some.ids)
+            means = self._means(some)
             mean = np.einsum("nh,nhm->nm", some.weights, means)
             if not spread:
                 return mean
@@ -177,6 +177,12 @@ class ConditionalMixtures:
             return np.column_stack([mean, np.sqrt(np.einsum("nh,nhm->nm", some.weights, squares))])
 
         return self._each(found, ((1 + spread) * self.n_features,))
+
+    def _means(self, some: _Some) -> NDArray[np.float64]:
+        """Those of the components that each of some rows keeps: (b, H, M)."""
+        if self.n_active == self._conditional.given.n_components:
+            return self._conditional.all_means(some.X)
+        return self._conditional.means(some.X, some.ids)
 
     def _each(self, make: Callable[[_Some], NDArray], shape: tuple[int, ...]) -> NDArray:
         """What is made of each row, (n, *shape): as many rows at a time as leave room for it."""

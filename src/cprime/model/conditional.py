@@ -40,20 +40,34 @@ class Conditional:
 
         def move(group: Group) -> None:
             c, places = group
-            moved = np.subtract(X[places // H], self.given.centers[c], dtype=np.float64)
-            for slope in reversed(self.slopes):
-                moved = moved @ slope[c].T
-            out[places] += moved
+            out[places] += self._moved(X[places // H], c)
 
         if self.slopes:
             by_pieces(move, groups(flat, self.given.n_components))
         return out.reshape(n, H, self.left.n_features)
 
+    def all_means(self, X: Floats) -> NDArray[np.float64]:
+        """The same of all components, (n, C, M), which needs no sorting."""
+        out = np.repeat(self.left.centers[np.newaxis].astype(np.float64), len(X), axis=0)
+
+        def move(c: int) -> None:
+            out[:, c] += self._moved(X, c)
+
+        if self.slopes:
+            by_pieces(move, range(self.given.n_components))
+        return out
+
+    def _moved(self, X: Floats, c: int) -> NDArray[np.float64]:
+        """B (x_o − μ_o) of rows x_o (n, k) and one component: (n, M)."""
+        moved = np.subtract(X, self.given.centers[c], dtype=np.float64)
+        for slope in reversed(self.slopes):
+            moved = moved @ slope[c].T
+        return moved
+
     def of(self, x: Floats, weights: NDArray[np.float64]) -> "Model":
         """The mixture of the other columns for one row x_o (k,), of which the components have such weights (C,)."""
-        every = np.arange(self.given.n_components, dtype=np.int32)[np.newaxis]
-        centers = self.means(x[np.newaxis], every)[0].astype(self.left.centers.dtype)
-        return replace(self.left, centers=centers, weights=weights)
+        centers = self.all_means(x[np.newaxis])[0]
+        return replace(self.left, centers=centers.astype(self.left.centers.dtype), weights=weights)
 
 
 def others(columns: NDArray[np.intp], n_features: int) -> NDArray[np.intp]:

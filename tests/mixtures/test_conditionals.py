@@ -26,6 +26,7 @@ from scipy.stats import norm
 
 import cprime
 from cprime import GaussianMixture, open_data
+from cprime.cli.summary import summary
 from cprime.sources.prepared import PreparedSource, learned
 
 every_family = pytest.mark.parametrize("family", OWN)
@@ -240,6 +241,7 @@ def test_what_is_derived_is_stored_and_fitted_on(family, tmp_path):
             assert other.bic(rows) == derived.bic(rows)
         assert derived.bounds(rows).kl_gap < 1e-9
         assert not hasattr(derived, "labels_")
+        assert summary(derived)["quantization_error"] is None
         with pytest.raises(ValueError, match=r"^partial_fit goes on from a fit"):
             derived.partial_fit(rows)
         before = derived.score(rows)
@@ -248,6 +250,13 @@ def test_what_is_derived_is_stored_and_fitted_on(family, tmp_path):
         assert derived.score(rows) > before
         assert len(derived.labels_) == len(rows)
     assert not (tmp_path / "folder").exists()
+
+
+def test_what_has_part_of_a_course_is_no_model(tmp_path):
+    derived = mixture().marginal([0, 1])
+    derived.labels_ = np.zeros(5, dtype=np.int32)
+    with pytest.raises(ValueError, match=r"^estimator must be as a fit leaves it, it has no "):
+        derived.save(tmp_path / "model.safetensors")
 
 
 def test_derived_mixtures_know_what_was_done_to_the_data():

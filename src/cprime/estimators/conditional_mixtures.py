@@ -90,6 +90,7 @@ class ConditionalMixtures:
         Returns
         -------
         covariances : ndarray of shape (n, M, M)
+            Of the C components' own the C·M² numbers are made besides.
         """
         M = self.n_features
         within = self._conditional.left.covariances_along(np.eye(M))

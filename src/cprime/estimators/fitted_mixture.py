@@ -136,9 +136,9 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
         )
 
     def _check_goes_on(self, what: str) -> None:
-        """Whether the arguments are those of the fit that is gone on from, and a batch finds what is to be added to."""
+        """Whether the arguments are those of the fit that is gone on from, and a batch can be added to it."""
         if what == "partial_fit" and not hasattr(self, "counts_"):
-            raise ValueError("partial_fit goes on from a fit, whose counts_ a mixture set by hand or derived has not.")
+            raise ValueError("partial_fit goes on from a fit: parameters set by hand or derived have no counts_.")
         fitted = {
             "n_components": len(self.means_),
             "covariance_type": self.covariance_type_,

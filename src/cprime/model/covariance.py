@@ -134,6 +134,21 @@ def given_columns(
     return lower[:, k:, :k] @ inverses(lower[:, :k, :k]), rest @ rest.transpose(0, 2, 1)
 
 
+def fewer_factors(
+    loadings: NDArray[np.float64], noise: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Loadings (C, D, H) and noise (C, D) of the same covariances ΛΛᵀ + diag ψ, with H < D.
+
+    Of D factors or more the least eigenvalue of ΛΛᵀ is noise of all coordinates as well.
+    """
+    if loadings.shape[2] < loadings.shape[1]:
+        return loadings, noise
+    axes, lengths, _ = np.linalg.svd(loadings, full_matrices=False)
+    squares = np.square(lengths)
+    rest = squares[:, np.newaxis, :-1] - squares[:, np.newaxis, -1:]
+    return axes[:, :, :-1] * np.sqrt(rest), noise + squares[:, -1:]
+
+
 def n_collapsed(least: NDArray[np.float64], reg_covar: float) -> int:
     """How many components have collapsed, of the least variance of each (C,).
 

@@ -30,7 +30,7 @@ from cprime.model.base import (
     winner_error,
 )
 from cprime.model.conditional import Conditional, others
-from cprime.model.covariance import data_variance, n_collapsed, of_empty, positive, scaled_along
+from cprime.model.covariance import data_variance, fewer_factors, n_collapsed, of_empty, positive, scaled_along
 from cprime.model.factor_costs import FactorCosts, Group, groups
 from cprime.model.full import Full
 from cprime.statistics import Sums
@@ -343,14 +343,8 @@ class Factors(Gaussian):
         return replace(self, centers=self._places(columns), loadings=loadings[:, columns], noise_variances=noise)
 
     def _below_full(self) -> Self:
-        """The same covariances with less than D factors: of D or more the least eigenvalue of ΛΛᵀ is noise as well."""
-        if self.n_factors < self.n_features:
-            return self
-        axes, lengths, _ = np.linalg.svd(self.loadings, full_matrices=False)
-        squares = np.square(lengths)
-        least = squares[:, -1:]
-        loadings = axes[:, :, :-1] * np.sqrt(squares[:, np.newaxis, :-1] - least[:, np.newaxis])
-        return replace(self, loadings=loadings, noise_variances=self.noise_variances + least)
+        loadings, noise = fewer_factors(self.loadings, self.noise_variances)
+        return replace(self, loadings=loadings, noise_variances=noise)
 
     def attributes(self) -> dict[str, Any]:
         dtype = self.centers.dtype

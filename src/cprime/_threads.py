@@ -1,7 +1,6 @@
 """How many threads a call may use."""
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
 
 Piece = TypeVar("Piece")
+Made = TypeVar("Made")
 
 # What `n_threads=None` means to the calls of this context: a fit sets it once for all that it does.
 _limit: ContextVar[int | None] = ContextVar("n_threads", default=None)
@@ -77,19 +77,17 @@ def plain_products() -> Iterator[None]:
         yield
 
 
-def by_pieces(function: Callable[[Piece], object], pieces: Iterable[Piece]) -> None:
-    """Calls it with each piece, as many at a time as threads are allowed, by products of one thread.
+def by_pieces(function: Callable[[Piece], Made], pieces: Iterable[Piece]) -> list[Made]:
+    """What it makes of each piece, in their order, as many at a time as threads are allowed, by products of one thread.
 
     What pieces write must not meet.
     """
     n_threads = resolve_threads(None)
     with plain_products():
         if n_threads == 1:
-            for piece in pieces:
-                function(piece)
-        else:
-            with ThreadPoolExecutor(n_threads) as pool:
-                deque(pool.map(function, pieces), maxlen=0)
+            return [function(piece) for piece in pieces]
+        with ThreadPoolExecutor(n_threads) as pool:
+            return list(pool.map(function, pieces))
 
 
 def in_background(function: Callable[..., object], *arguments: Any, daemon: bool = False) -> Thread | None:

@@ -9,12 +9,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.kernels import Dense, Evidence, Floats, Found, Gaussians, Measure, Rows
+from cprime.kernels import Dense, Floats, Found, Gaussians, Measure, Rows
+from cprime.kernels.offered import among_offered, least_offered
 from cprime.neighbors import exact_lists, least_lists, refined_lists
 
 _CLOSED_FORM = 32768  # most components whose lists come from all C² values
 _SQUARED_SUMS = 2.0**480  # numbers of which float64 holds many squares
-_VALUES = 2**20  # costs at a time
 
 Ids = NDArray[np.int32]
 
@@ -40,7 +40,7 @@ class Components:
         hint (n, H): components believed to be good, which may make it faster
         """
         every = np.arange(len(self.centers), dtype=np.int32)
-        return self._least(points, np.broadcast_to(every, (len(points), len(every))), n_kept)[:2]
+        return least_offered(self.costs, points, np.broadcast_to(every, (len(points), len(every))), n_kept)[:2]
 
     def reassign(
         self,
@@ -61,7 +61,7 @@ class Components:
     def keep(self, points: Rows, lists: Ids, previous: Ids, n_kept: int) -> tuple[Ids, Floats]:
         """The n_kept best of K(n) and of the list of the first in K(n)."""
         listed = np.where(np.minimum.accumulate(lists >= 0, axis=1), lists, np.int32(-1))[previous[:, 0]]
-        return self._least(points, np.column_stack([previous, listed]), n_kept)[:2]
+        return least_offered(self.costs, points, np.column_stack([previous, listed]), n_kept)[:2]
 
     def among(
         self,
@@ -74,11 +74,7 @@ class Components:
         sample_weight: NDArray[np.float64] | None = None,
     ) -> Found:
         """The n_kept best of K(n), of the lists of all in K(n), and of extra ones; on request what (8) averages."""
-        listed = np.where(previous[:, :, np.newaxis] >= 0, lists[previous], np.int32(-1)).reshape(len(previous), -1)
-        offered = np.column_stack([previous, listed] + ([] if extra is None else [extra]))
-        kept, costs, ids, every = self._least(points, offered, n_kept)
-        looked = _evidence(kept[:, 0], ids, every, sample_weight, len(self.centers)) if evidence else None
-        return Found(kept, costs, (ids >= 0).sum(axis=1, dtype=np.int32), looked)
+        return among_offered(self.costs, points, lists, previous, n_kept, extra, evidence, sample_weight)
 
     def lists(self, n_neighbors: int, previous: Ids | None = None) -> Ids:
         """The neighbours of every component, itself left out: (C, min(n_neighbors, C) − 1); here the nearest ones."""
@@ -96,39 +92,6 @@ class Components:
     def scale_of(self, costs: Floats) -> float:
         """What an excess over the least possible costs (n,) is compared with: their sum, or what it would be."""
         return float(costs.size * self.centers.shape[1])
-
-    def _least(self, points: Rows, offered: Ids, n_kept: int) -> tuple[Ids, Floats, Ids, Floats]:
-        """The n_kept best of what is offered (n, m), −1 and repetitions aside; and all that was measured, by id."""
-        ids = np.sort(offered, axis=1)
-        ids[:, 1:][ids[:, 1:] == ids[:, :-1]] = -1
-        costs = np.empty(ids.shape, dtype=points.dtype)
-        step = max(1, _VALUES // max(1, ids.shape[1]))
-        for begin in range(0, len(points), step):
-            some = slice(begin, begin + step)
-            costs[some] = self.costs(points[some], np.maximum(ids[some], 0))
-        costs[ids < 0] = np.inf
-        order = np.argsort(np.where(costs == costs, costs, np.inf), axis=1, kind="stable")[:, :n_kept]
-        kept, least = (np.take_along_axis(array, order, axis=1) for array in (ids, costs))
-        missing = n_kept - kept.shape[1]
-        if missing > 0:
-            kept = np.pad(kept, ((0, 0), (0, missing)), constant_values=-1)
-            least = np.pad(least, ((0, 0), (0, missing)), constant_values=np.inf)
-        return kept, least, ids, costs
-
-
-def _evidence(
-    winners: Ids, looked: Ids, costs: Floats, sample_weight: NDArray[np.float64] | None, n_components: int
-) -> Evidence:
-    """The sums of costs by winner and by what was looked at, of points of positive weight."""
-    weights = np.ones(len(winners)) if sample_weight is None else sample_weight
-    row, column = np.nonzero((looked >= 0) & (winners >= 0)[:, np.newaxis] & (weights > 0)[:, np.newaxis])
-    pairs = winners[row].astype(np.int64) * n_components + looked[row, column]
-    used, place = np.unique(pairs, return_inverse=True)
-    sums = np.bincount(place, weights[row] * costs[row, column], len(used))
-    begins = np.searchsorted(used // n_components, np.arange(n_components + 1))
-    indices = (used % n_components).astype(np.int32)
-    masses = np.bincount(place, weights[row], len(used))
-    return Evidence(begins.astype(np.int64), indices, sums.astype(np.float64), masses.astype(np.float64))
 
 
 class _Measured(Components):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cprime as package
-from cprime import KMeans
+from cprime import GaussianMixture, KMeans, load
 
 pa = pytest.importorskip("pyarrow")
 
@@ -149,7 +149,7 @@ def gaps(X, text):
 def test_missing_values_are_an_error_that_names_the_options(gaps, fails, tmp_path):
     line = fails("fit", gaps, "-k", 9, "--id", "name", "-o", tmp_path / "m.safetensors")
     assert f"{gaps}: row 0, column 'b': nan; values must be finite, and 3 of the 180 rows" in line
-    assert line.endswith("; --missing drop leaves such rows out, --missing mean puts the column's mean")
+    assert line.endswith("column's mean, --missing marginal fits a mixture to what is there")
 
 
 @pytest.mark.parametrize("chunked", [(), ("--chunk-rows", 50)])
@@ -205,6 +205,20 @@ def test_missing_values_become_means_and_columns_are_scaled_in_the_model_too(gap
     )
     again = model.fit(X)
     assert not hasattr(again, "preparation_")
+
+
+def test_a_mixture_of_what_is_there(gaps, cprime, X, tmp_path):
+    options = ("--id", "name", "--drop", "w", "--missing", "marginal", "-k", 3)
+    assert cprime("fit", gaps, "-m", "gmm", *options, "-o", model_of(tmp_path), "-q").code == 0
+    holes = X.copy()
+    holes[[0, 7, 179], 1] = np.nan
+    expected = GaussianMixture(3, missing="marginal", random_state=0).fit(holes)
+    np.testing.assert_allclose(load(model_of(tmp_path)).means_, expected.means_, rtol=1e-6)
+    assert cprime("predict", model_of(tmp_path), gaps, "--distance", "-o", tmp_path / "d.csv", "-q").code == 0
+    found = np.loadtxt(tmp_path / "d.csv", delimiter=",", skiprows=1)
+    np.testing.assert_allclose(found[:, 1], expected.nearest(holes)[1], rtol=1e-5)
+    outcome = cprime("fit", gaps, *options, "-o", model_of(tmp_path))
+    assert (outcome.code, "'marginal' needs -m gmm" in outcome.err) == (2, True)
 
 
 def test_distances_to_the_means_of_a_mixture_are_mahalanobis(text, cprime, X, tmp_path):

@@ -1,10 +1,12 @@
 """What points keep in files of a folder: the bits of a fit in memory, and nothing left behind."""
 
 import errno
+import gc
 import json
 import os
 import subprocess
 import sys
+from mmap import mmap
 from pathlib import Path
 
 import numpy as np
@@ -157,9 +159,12 @@ def test_files_have_no_names_and_go_with_the_fit(folder):
     seen = []
     watch = lambda row: seen.append((len(open_files(folder)), len(list(folder.iterdir()))))  # noqa: E731
     data = open_data(clustered(N, D), chunk_rows=ROWS)
-    kmeans(SEARCHES["bounded"], spill=folder, callbacks=watch).fit(data)
+    found = kmeans(SEARCHES["bounded"], spill=folder, callbacks=watch).fit(data)
     assert len(seen) > 3
     assert all(n_open > 0 == n_names for n_open, n_names in seen)
+    assert len(open_files(folder)) == 1  # that of its labels
+    del found
+    gc.collect()
     assert not open_files(folder)
 
 
@@ -303,3 +308,11 @@ def test_centers_are_those_of_a_source_too(folder, tmp_path):
         for where in (None, folder)
     ]
     np.testing.assert_array_equal(*map(centers_of, fits))
+
+
+def test_labels_live_in_a_file_too(folder):
+    found = FITS["k-means, graph"](spill=folder).fit(open_data(clustered(N, D), chunk_rows=ROWS))
+    owner = found.labels_
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    assert isinstance(owner, mmap)

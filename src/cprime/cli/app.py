@@ -389,6 +389,8 @@ def _check_model(given: dict[str, Any]) -> None:
         if given[name] is not None:
             needs = "-m gmm (k-means has none)" if kmeans else "-m kmeans (mixtures have covariances)"
             raise click.BadParameter(f"needs {needs}.", param_hint=f"'--{name.replace('_', '-')}'")
+    if kmeans and given["missing"] == "marginal":
+        raise click.BadParameter("'marginal' needs -m gmm (k-means has none).", param_hint="'--missing'")
     init = given.get("init")
     starts = opt.STARTS[given["model"]]
     if init is not None and init not in starts and not Path(init).suffix:

@@ -42,6 +42,7 @@ class FitOptions:
     max_iter: int | None = None
     tol: float | None = None
     n_init: int | None = None
+    missing: str = "error"
     seed: int = 0
     threads: int | None = None
     checkpoint: Path | None = None
@@ -183,6 +184,7 @@ def estimator_of(options: FitOptions) -> Any:
         "weights": options.weights,
         "assignment": options.assignment,
         "n_active": options.n_active,
+        "missing": options.missing if options.missing == "marginal" else None,
         "init" if k_means else "init_params": None if _is_file(options.init) else options.init,
     }
     given = {name: value for name, value in given.items() if value is not None}

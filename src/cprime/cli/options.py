@@ -123,9 +123,10 @@ weighting = option(
 missing = option(
     "--missing",
     panel="Data",
-    type=choice("error", "drop", "mean"),
+    type=choice("error", "drop", "mean", "marginal"),
     default="error",
-    help="What to do about missing values: end, leave such rows out, or put the column's mean, which the model keeps.",
+    help="What to do about missing values: end, leave such rows out, put the column's mean, which the model keeps, or "
+    "fit a mixture to what is there.",
 )
 missing_of_model = option(
     "--missing",

@@ -112,7 +112,7 @@ def predict(
         rows_writer(output, source.n_rows) as write,
     ):
         for (begin, end), X in zip(ranges, ahead(source.watched(progress.rows), ranges), strict=True):
-            source.check_finite(X, begin)
+            source.check_finite(X, begin, gaps=getattr(estimator, "missing", "error") == "marginal")
             rows = wanted.columns(estimator, X)
             counts += np.bincount(rows["label"], minlength=len(counts))
             if names is not None:

@@ -27,6 +27,7 @@ class Approximate:
     n_threads: int | None
     random_state: Any
     _opened: Any
+    _model_of: Any
 
     def _parameters(self) -> Model:
         raise NotImplementedError
@@ -83,7 +84,7 @@ class Approximate:
         key = Key(seed_of(self.random_state))
         rows = key.generator(Purpose.CERTIFICATE).choice(data.n_points, min(n_points, data.n_points), replace=False)
         with computing(self.n_threads):
-            model = self._parameters()
+            model = self._model_of(data)
             nearby, n_kept = self._nearby(model), self._n_active()
             points = model.embed(data.take(np.sort(rows)).X)
             kept = Kept(*nearby.find(points, n_kept if n_kept < len(model.centers) else 1))  # the best, where all count

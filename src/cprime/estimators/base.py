@@ -15,13 +15,14 @@ from cprime._random import Key, Purpose, seed_of
 from cprime._values import replace
 from cprime.block import Block, Kept
 from cprime.checkpoints import Checkpoint, Runs
+from cprime.estimators.gaps import filled_by_means
 from cprime.estimators.opening import opened
 from cprime.estimators.quality import certificate_text, remarks, warn_if_poor
 from cprime.estimators.stored import Stored
 from cprime.estimators.validation import check_spill, resolve_init
 from cprime.estimators.watching import CallbackSupportMixin, Watch, unfitted_copy
 from cprime.execution import Data
-from cprime.kernels import computing, instruction_set
+from cprime.kernels import ReadGaps, computing, instruction_set
 from cprime.model import Model
 from cprime.search import Full, Search
 from cprime.search.certificate import certify
@@ -163,6 +164,16 @@ class Clusterer(CallbackSupportMixin, Stored):
     def _parameters(self) -> Model:
         raise NotImplementedError
 
+    def _model_of(self, data: Data, *more: Any) -> Model:
+        """The parameters as such data are compared with them; more: arguments of `_parameters`."""
+        model = self._parameters(*more)
+        return model.with_gaps() if data.gaps else model
+
+    def _mean(self) -> NDArray[np.float64]:
+        """That of what was fitted, which stands where numbers are missing: (D,)."""
+        model = self._parameters()
+        return np.average(model.centers, axis=0, weights=model.weights)
+
     def _n_active(self) -> int:
         raise NotImplementedError
 
@@ -176,6 +187,10 @@ class Clusterer(CallbackSupportMixin, Stored):
     def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
         """Data of any kind; reset: whether they are to be fitted, of at least one point for every component."""
         data = opened(self, X, sample_weight, None if reset else self._dtype)
+        if data.gaps and reset:
+            data = filled_by_means(data, getattr(self, "feature_names_in_", None))
+        elif data.gaps:
+            data = data.read_by(ReadGaps(self._mean()), gaps=True)
         if reset and data.n_points < self._n_components():
             name = "n_clusters" if hasattr(self, "n_clusters") else "n_components"
             raise ValueError(f"n_samples={data.n_points} should be >= {name}={self._n_components()}.")
@@ -371,7 +386,7 @@ class Clusterer(CallbackSupportMixin, Stored):
         Lücke & Forster, *k-means as a variational EM approximation of Gaussian mixture models*, eq. (3), (7), (16).
         """
         data = self._opened(X, sample_weight)
-        model = self._parameters()
+        model = self._model_of(data)
         with computing(self.n_threads):
             stage = em.EM(em.MixtureSettings(1, 0.0, self._n_active()))
             tally = data.each(stage.propose(model, Full().look(None, model.components(), _ANY), _ANY)).tally

@@ -19,6 +19,7 @@ from cprime.estimators.approximate import Approximate, near_best
 from cprime.estimators.base import Clusterer, LogLikelihood
 from cprime.estimators.conditionals import Conditionals
 from cprime.estimators.entries import kept_entries
+from cprime.estimators.gaps import Imputing
 from cprime.estimators.validation import check_integer, resolve_n_active
 from cprime.execution import Data
 from cprime.kernels import Rows, computing, posterior
@@ -73,7 +74,7 @@ def _implied(found: Callable[[Any], Any], *needed: str) -> Any:
     return _Implied(found, "means_", *needed)
 
 
-class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
+class FittedMixture(DensityMixin, Imputing, Approximate, Conditionals, Clusterer):
     """Base of mixtures; a subclass finds the parameters.
 
     A mixture whose `weights_`, `means_` and `precisions_cholesky_` or `covariances_` were set by hand serves as well.
@@ -196,7 +197,7 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
         """
         data = self._opened(X)
         with computing(self.n_threads):
-            model = self._parameters()
+            model = self._model_of(data)
             if not approximate:
                 return self._winners(data, model)
             return data.map(partial(near_best, model, self._nearby(model)), None, np.int32)
@@ -217,7 +218,7 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
         """
         data = self._opened(X)
         with computing(self.n_threads):
-            model = self._parameters()
+            model = self._model_of(data)
             found = np.asarray(data.map(partial(_best_with_distances, model), 2, np.float64))
         return found[:, 0].astype(np.int32), found[:, 1]
 
@@ -239,7 +240,7 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
             In the dtype of the means. Rows sum to 1.
         """
         data = self._opened(X)
-        H, C, model = self.n_active_, len(self.means_), self._parameters()
+        H, C, model = self.n_active_, len(self.means_), self._model_of(data)
         self._say_truncated("predict_proba")
         with computing(self.n_threads):
             nearby = self._nearby(model) if approximate and H < C else None
@@ -285,7 +286,7 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
         """
         data = self._opened(X)
         with computing(self.n_threads):
-            model = self._parameters()
+            model = self._model_of(data)
             return data.map(model.log_likelihood, None, model.centers.dtype)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -303,7 +304,7 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
         """
         data = self._opened(X, sample_weight)
         with computing(self.n_threads):
-            total, weight = data.each(LogLikelihood(self._parameters()))
+            total, weight = data.each(LogLikelihood(self._model_of(data)))
             return float(total / weight)
 
     def bic(self, X: Any) -> float:
@@ -319,7 +320,7 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
         """The sum over all rows [nats], and how many there are."""
         data = self._opened(X)
         with computing(self.n_threads):
-            return float(data.each(LogLikelihood(self._parameters()))[0]), data.n_points
+            return float(data.each(LogLikelihood(self._model_of(data)))[0]), data.n_points
 
     def sample(self, n_samples: int = 1) -> tuple[NDArray, NDArray[np.int32]]:
         """Draw points from the fitted mixture.

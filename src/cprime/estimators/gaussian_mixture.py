@@ -1,6 +1,5 @@
 """Gaussian mixtures: each point keeps its C′ best components, from k-means (C′ = 1) to exact EM (C′ = C)."""
 
-from functools import partial
 from time import perf_counter
 from typing import Any, Self
 
@@ -13,7 +12,7 @@ from cprime._values import replace
 from cprime.estimators.base import FirstModel
 from cprime.estimators.fitted_mixture import FittedMixture
 from cprime.estimators.kmeans import KMeans
-from cprime.estimators.mixture_parameters import ONE_OF_EACH, Given, check_means_init, check_weights_init, named_start
+from cprime.estimators.mixture_parameters import ONE_OF_EACH, Given, check_means_init, named_start
 from cprime.estimators.validation import (
     check_decay,
     check_mixture,
@@ -30,7 +29,6 @@ from cprime.execution import Data
 from cprime.kernels import computing
 from cprime.model import FAMILIES, Model
 from cprime.search import Full, Search
-from cprime.sources import unmasked
 
 _KMEANS_ITERATIONS = 30  # at most, of the k-means that a mixture starts from
 
@@ -99,6 +97,11 @@ class GaussianMixture(FittedMixture):
     weights_init, means_init, precisions_init : array-like, default=None
         Parameters to start from, of the shapes of `weights_`, `means_` and `precisions_`; weights="equal" allows
         equal ones only. What is None comes from `init_params`.
+    missing : {"error", "marginal"}, default="error"
+        What NaN and nulls are: an error, or numbers that are not known. With "marginal" a row is compared with
+        components by the density of what is observed, and M-steps take what is missing as they expect it: EM of the
+        likelihood of what is observed, which is right where chance does not depend on what is missing (missing at
+        random). Starts see the columns' means in its place. See `impute`.
     learning_decay : float, default=1.0
         κ of `partial_fit`, above 0.5 and at most 1: a batch of weight W counts for the share min(1, W/n^κ), n being the
         weight so far. 1 counts all points alike, less forgets what was long ago.
@@ -211,6 +214,7 @@ class GaussianMixture(FittedMixture):
         weights_init: Any = None,
         means_init: Any = None,
         precisions_init: Any = None,
+        missing: str = "error",
         learning_decay: float = 1.0,
         warm_start: bool = False,
         certificate: int = 1000,
@@ -238,6 +242,7 @@ class GaussianMixture(FittedMixture):
         self.weights_init = weights_init
         self.means_init = means_init
         self.precisions_init = precisions_init
+        self.missing = missing
         self.learning_decay = learning_decay
         self.warm_start = warm_start
         self.certificate = certificate
@@ -290,6 +295,7 @@ class GaussianMixture(FittedMixture):
         refuse_exchange(search)
         finds_variance = (
             FAMILIES[self.covariance_type].finds_variance
+            and not data.gaps
             and self.weights == "equal"
             and self.precisions_init is None
             and not (self.warm_start and hasattr(self, "means_"))
@@ -339,7 +345,7 @@ class GaussianMixture(FittedMixture):
         key = Key(seed_of(self.random_state), iteration=len(rows))
         stage = em.EM(em.MixtureSettings(1, 0.0, n_active, self.assignment))
         with computing(self.n_threads):
-            model = self._first_batch(data, key) if first else self._parameters(self.reg_covar)
+            model = self._first_batch(data, key) if first else self._model_of(data, self.reg_covar)
             self.labels_ = self._winners(data, model)
             data.begin(keep=False)
             new, counts, totals = em.mixture_step(model, counts, data, stage, decay, key)
@@ -361,24 +367,14 @@ class GaussianMixture(FittedMixture):
     def _start(self, data: Data) -> tuple[Any, Given]:
         """Where the means start, and what else is given."""
         C, D = self.n_components, data.n_features
-        reg_covar, free = self.reg_covar, self.weights == "free"
         if self.warm_start and hasattr(self, "means_"):
             self._check_goes_on("warm_start")
             if self.means_.shape != (C, D):
                 raise ValueError(f"warm_start needs means_ of shape {(C, D)}, got {self.means_.shape}.")
-            return self.means_, Given.like(self._parameters(reg_covar))
-        weights = check_weights_init(self.weights_init, self.weights, C)
-        family, precisions = FAMILIES[self.covariance_type], unmasked(self.precisions_init, "precisions_init")
-        given = {"reg_covar": reg_covar, "precisions": precisions}
-        given |= {name: getattr(self, name) for name in family.options}
-        if precisions is not None or family.options:
-            family.starting(np.zeros((C, D)), None, **given)  # refused before anything is computed
-        means = self.means_init is not None
-        init = check_means_init(self.means_init, data, C) if means else self.init_params
-        if isinstance(init, str) and init == "auto":
-            init = ONE_OF_EACH
-        shaped = partial(family.starting, **given)
-        return init, Given(shaped, means, weights if free else None, precisions is not None, free)
+            return self.means_, Given.like(self._model_of(data, self.reg_covar))
+        given = Given.of(self, data)
+        init = check_means_init(self.means_init, data, C) if given.means else self.init_params
+        return ONE_OF_EACH if isinstance(init, str) and init == "auto" else init, given
 
     def _centers(self, data: Data, init: Any, key: Key) -> NDArray:
         init = named_start(init, data, self.n_components, key.run)

@@ -99,8 +99,8 @@ class KMeans(FittedKMeans, Approximate, Clusterer):
         or by the same call of `fit`, and ends in the same bits. It holds the model at the end.
     spill : path or None, default=None
         A folder that `fit` has what points keep in from one iteration to the next, in place of memory: in files without
-        names, which go with the fit. Results are the same bits. None is memory; with a checkpoint, of data in several
-        chunks, it is that folder from 1 GiB of kept sets on.
+        names, which go with the fit, that of `labels_` with these. Results are the same bits. None is memory; with a
+        checkpoint, of data in several chunks, it is that folder from 1 GiB of kept sets on.
     callbacks : callback or sequence of them, default=None
         What is told of every iteration and may end the fit: functions of a row of `history_`, as a dictionary, and of
         the estimator as it is then, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`.

@@ -13,6 +13,7 @@ from cprime._values import replace
 from cprime.estimators.validation import are_many
 from cprime.execution import Data
 from cprime.kernels import Dense
+from cprime.model import FAMILIES
 from cprime.seeding.given import copied
 from cprime.sources import unmasked
 
@@ -76,6 +77,23 @@ class Given:
             return replace(model, centers=centers, weights=weights)
 
         return cls(shaped, True, model.weights, True, model.weights is not None)
+
+    @classmethod
+    def of(cls, mixture: Any, data: Data) -> Self:
+        """What the arguments of a mixture give; precisions that are none are refused before anything is computed."""
+        C, free = mixture.n_components, mixture.weights == "free"
+        weights = check_weights_init(mixture.weights_init, mixture.weights, C)
+        family, precisions = FAMILIES[mixture.covariance_type], unmasked(mixture.precisions_init, "precisions_init")
+        given = {"reg_covar": mixture.reg_covar, "precisions": precisions}
+        given |= {name: getattr(mixture, name) for name in family.options}
+
+        def shaped(centers: NDArray, weights: Any) -> Any:
+            model = family.starting(centers, weights, **given)
+            return model.with_gaps() if data.gaps else model
+
+        if precisions is not None or family.options or data.gaps:
+            shaped(np.zeros((C, data.n_features)), None)
+        return cls(shaped, mixture.means_init is not None, weights if free else None, precisions is not None, free)
 
     def first_model(self, data: Data, start: NDArray, exact: bool) -> Any:
         """The starting parameters.

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from cprime.estimators.rows import validated
 from cprime.estimators.validation import check_weights
 from cprime.execution import Data, Local, local
+from cprime.kernels import ReadGaps, as_rows
 from cprime.sources import Source, is_source_like, open_data
 from cprime.sources.foreign import plain
 from cprime.sources.prepared import Preparation, PreparedSource
@@ -21,14 +22,16 @@ def opened(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] 
     dtype: what a fitted estimator's data are turned into, None where it is being fitted
     """
     X = plain(X)
+    gaps = getattr(estimator, "missing", "error") == "marginal"
+    make = ReadGaps() if gaps else as_rows
     if dtype is not None:
         check_is_fitted(estimator)
         if hasattr(estimator, "preparation_") and not isinstance(X, PreparedSource):
             X = _prepared(estimator, X)
     if type(X).__module__.partition(".")[0] == "dask":
-        return _distributed(estimator, X, sample_weight, dtype)
+        return _distributed(estimator, X, sample_weight, dtype).read_by(make, gaps)
     if not is_source_like(X):
-        X = validated(estimator, X, dtype)
+        X = validated(estimator, X, dtype, make)
         if dtype is None:
             estimator.__dict__.pop("preparation_", None)
         return local(X, check_weights(sample_weight, X.given()))
@@ -39,11 +42,11 @@ def opened(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] 
         _learn_features(estimator, source.n_features, source.columns)
         if source.preparation is not None:
             estimator.preparation_ = source.preparation.as_dict()
-        return Local(source)
+        return Local(source).read_by(make, gaps)
     if source.columns is not None:
         source = source.select(_known(estimator, source.columns))
     _check_features(estimator, source.n_features)
-    return Local(source.as_type(dtype()))
+    return Local(source.as_type(dtype())).read_by(make, gaps)
 
 
 def _distributed(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] | None) -> Data:

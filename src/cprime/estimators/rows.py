@@ -14,9 +14,12 @@ from cprime.sources.kinds import kind_of, precision
 from cprime.sources.tables import kinds
 
 
-def validated(estimator: Any, X: Any, dtype: Callable[[], Any] | None = None) -> Rows:
+def validated(
+    estimator: Any, X: Any, dtype: Callable[[], Any] | None = None, make: Callable[[Any], Rows] = as_rows
+) -> Rows:
     """Data as the estimators take them: rows of finite numbers in C order, or sparse ones where the tags say so.
 
+    make: makes rows of an array or a CSR one
     dtype: what a fitted estimator's data are turned into; None where it is being fitted: they become float32 then if
     that holds all numbers of their type, else float64
     """
@@ -26,7 +29,7 @@ def validated(estimator: Any, X: Any, dtype: Callable[[], Any] | None = None) ->
     with np.errstate(over="ignore", invalid="ignore"):  # what the type does not hold is infinite then
         wanted = _precision_of(X) if dtype is None else dtype()
         X = taken(estimator, X, reset=dtype is None, dtype=wanted, accept_sparse=_formats)
-        rows = as_rows(X.astype(precision([X.dtype]), copy=False) if dtype is None else X)
+        rows = make(X.astype(precision([X.dtype]), copy=False) if dtype is None else X)
     check_numbers(estimator, rows, spread=dtype is None)
     return rows
 
@@ -87,7 +90,8 @@ def _refuse_not_finite(estimator: Any, X: Rows) -> None:
     except ValueError as error:
         names = getattr(estimator, "feature_names_in_", None)
         where = column if names is None else repr(names[column])
-        raise ValueError(f"{error}\nThe first is {value} in row {row}, column {where}.") from None
+        more = '; missing="marginal" fits what is observed' if np.isnan(value) and hasattr(estimator, "missing") else ""
+        raise ValueError(f"{error}\nThe first is {value} in row {row}, column {where}{more}.") from None
 
 
 def _formats(estimator: Any) -> str | bool:

@@ -139,6 +139,7 @@ def check_mixture(estimator: Any) -> None:
     if estimator.n_factors != "auto":
         check_integer(estimator.n_factors, "n_factors", 0)
     check_choice(estimator.weights, "weights", ("equal", "free"))
+    check_choice(estimator.missing, "missing", ("error", "marginal"))
     check_choice(estimator.assignment, "assignment", ("soft", "hard", "posterior"))
     resolve_n_active(estimator.n_active, C, estimator.assignment)
     if isinstance(estimator.momentum, str):

@@ -58,6 +58,7 @@ class Data(Protocol):
     columns: list[str] | None
     weighted: bool
     sparse: bool  # whether rows are sparse ones
+    gaps: bool  # whether numbers may be missing
     spills: bool  # whether what points keep can live in files of this machine
 
     @property
@@ -78,6 +79,10 @@ class Data(Protocol):
     @property
     def placed(self) -> bool:
         """Whether points keep anything."""
+        ...
+
+    def read_by(self, rows: Callable[[Any], Rows], gaps: bool) -> Data:
+        """The same data, of whose arrays a function makes rows; gaps: in which numbers may be missing."""
         ...
 
     def each(self, job: Job[P]) -> P:

@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 from cprime.execution import tasks
 from cprime.execution.base import Job, P, Taken
 from cprime.execution.chunk import Chunk, by_chunk, taken
-from cprime.execution.local import Prepare
+from cprime.execution.local import MakeRows, Prepare
 from cprime.execution.tasks import Held
-from cprime.kernels import Dense, Rows
+from cprime.kernels import Rows
 from cprime.statistics import merge
 
 logger = logging.getLogger("cprime")
@@ -54,7 +54,8 @@ class Distributed:
         self.dtype = np.dtype(dtype)
         self.weighted = sample_weight is not None
         self._X = X
-        self._prepare: Prepare | None = None
+        self.gaps = False
+        self._reading = tasks.Reading(self.dtype)
         self._name = f"cprime-{uuid.uuid4().hex[:12]}"
         self._n_tasks = 0
         self.sizes = tuple(int(n) for n in X.chunks[0])
@@ -77,7 +78,12 @@ class Distributed:
 
     def prepared(self, prepare: Prepare) -> "Distributed":
         """The same data with all rows as a function makes them."""
-        self._prepare = prepare
+        self._reading = self._reading._replace(prepare=prepare)
+        return self
+
+    def read_by(self, rows: MakeRows, gaps: bool) -> "Distributed":
+        """The same data, of whose arrays a function makes rows; gaps: in which numbers may be missing."""
+        self._reading, self.gaps, self._blocks = self._reading._replace(rows=rows), gaps, None
         return self
 
     @property
@@ -145,7 +151,7 @@ class Distributed:
                 weights[mine] = w
             if k is not None:
                 kept.append((mine, k))
-        return Taken(Dense(X), weights, taken(kept, len(rows)))
+        return Taken(self._reading.rows(X), weights, taken(kept, len(rows)))
 
     def edit(self, rows: NDArray[np.int64], components: NDArray[np.int32]) -> None:
         assert self._kept is not None
@@ -173,7 +179,7 @@ class Distributed:
         """What a function makes of every block of rows, as a Dask array that is computed when it is asked for."""
         drop, chunks = (1, None) if width is None else (None, (self._X.chunks[0], (width,)))
         return self._X.map_blocks(
-            tasks.Mapped(function, self.dtype, self._prepare, dtype),
+            tasks.Mapped(function, self._reading, dtype),
             dtype=dtype,
             drop_axis=drop,
             chunks=chunks,
@@ -223,7 +229,7 @@ class Distributed:
             before = None
             if self.weighted:
                 before = np.concatenate([[0], np.cumsum(self._heavy_by_chunk())])[[group[0] for group in self._groups]]
-            self._blocks = self._from_rows(tasks.made, self.dtype, self._prepare, before=before)
+            self._blocks = self._from_rows(tasks.made, self._reading, before=before)
         return self._blocks
 
     def _heavy_by_chunk(self) -> NDArray[np.int64]:

@@ -17,10 +17,11 @@ from cprime.block import Block
 from cprime.execution.base import Job, P, Taken
 from cprime.execution.chunk import Chunk, by_chunk, taken
 from cprime.execution.spill import Spill
-from cprime.kernels import Dense, Floats, Rows, as_rows
+from cprime.kernels import Dense, Floats, ReadGaps, Rows, as_rows, with_nan
 from cprime.sources import Source, ahead, source_of
 from cprime.statistics import merge
 
+MakeRows = Callable[[Any], Rows]
 Prepare = Callable[[Rows, str], Rows]  # rows as the model has them, of rows as they come and of what these are called
 
 
@@ -42,6 +43,8 @@ class Local:
         self.dtype = source.dtype
         self.columns = source.columns
         self.sparse = source.sparse
+        self.gaps = False
+        self._rows: MakeRows = as_rows
         self.weighted = source.weights(0, 0) is not None
         self._prepare: Prepare | None = None
         self._checked = [checked] * len(self.sizes)
@@ -56,6 +59,11 @@ class Local:
     def prepared(self, prepare: Prepare) -> "Local":
         """The same data with all rows as a function makes them."""
         self._prepare = prepare
+        return self
+
+    def read_by(self, rows: MakeRows, gaps: bool) -> "Local":
+        """The same data, of whose arrays a function makes rows; gaps: in which numbers may be missing."""
+        self._rows, self.gaps, self._blocks = rows, gaps, {}
         return self
 
     @property
@@ -115,7 +123,7 @@ class Local:
                 weights[mine] = self.source.weights(*self._range(i))[inside]  # type: ignore[index]
             if self._chunks[i].kept is not None:
                 kept.append((mine, self._chunks[i].at(inside)))
-        X = as_rows(self.source.take(rows))
+        X = self._rows(self.source.take(rows))
         if not all(self._checked) and len(X) and not X.extent()[0] <= MOST[self.dtype]:
             for _ in self._each_block(True):  # one of them is refused
                 pass
@@ -130,7 +138,9 @@ class Local:
     def labels(self) -> NDArray[np.int32] | None:
         if not self.placed:
             return None
-        out, begin = np.empty(self.n_points, dtype=np.int32), 0
+        spill, shape = self._spill, (self.n_points,)
+        out = np.empty(shape, np.int32) if spill is None else spill.empty("labels", shape, np.int32)
+        begin = 0
         for chunk, n in zip(self._chunks, self.sizes, strict=True):
             chunk.labels(out[begin : begin + n])
             begin += n
@@ -234,7 +244,7 @@ class Local:
 
     def _read(self, i: int, read: Any) -> Rows:
         """Rows as they have arrived, checked once, and prepared."""
-        X = as_rows(read)
+        X = self._rows(read)
         if not self._checked[i]:
             self._check(X, self._range(i)[0])
             self._checked[i] = True
@@ -255,4 +265,8 @@ class Local:
 
 def local(X: Any, sample_weight: NDArray[np.float64] | None = None) -> Local:
     """Checked rows, or what they are made of, as one chunk in memory."""
-    return Local(source_of(as_rows(X)).with_weights(sample_weight), checked=True)
+    rows = as_rows(X)
+    if rows.observed is None:
+        return Local(source_of(rows).with_weights(sample_weight), checked=True)
+    data = Local(source_of(Dense(with_nan(rows))).with_weights(sample_weight), checked=True)
+    return data.read_by(ReadGaps(), gaps=True)

@@ -49,22 +49,27 @@ class Spill:
             }
         )
 
-    def _copied(self, name: str, array: NDArray) -> NDArray:
-        if not array.nbytes:
-            return array
+    def empty(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
+        """An array of any content in a file, OSError as of `placed`."""
+        n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        if not n_bytes:
+            return np.empty(shape, dtype)
         try:
             file = self._files.get(name)
-            if file is None or file.n_left < array.nbytes:
+            if file is None or file.n_left < n_bytes:
                 if file is not None:
                     file.close()
-                file = self._files[name] = _File(self._folder, max(_FILE, array.nbytes))
-            out = file.array(array.shape, array.dtype)
+                file = self._files[name] = _File(self._folder, max(_FILE, n_bytes))
+            return file.array(shape, dtype)
         except OSError as error:
             raise OSError(
                 error.errno,
-                f"spill: {array.nbytes:,} bytes for what points keep could not be had in {self._folder} "
+                f"spill: {n_bytes:,} bytes for what points keep could not be had in {self._folder} "
                 f"({error.strerror or error})",
             ) from error
+
+    def _copied(self, name: str, array: NDArray) -> NDArray:
+        out = self.empty(name, array.shape, array.dtype)
         out[...] = array
         return out
 

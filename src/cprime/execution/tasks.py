@@ -14,8 +14,8 @@ from cprime.block import Block
 from cprime.execution import chunk as chunk_of
 from cprime.execution.base import Job, P
 from cprime.execution.chunk import Chunk
-from cprime.execution.local import Prepare
-from cprime.kernels import Dense, Rows, computing
+from cprime.execution.local import MakeRows, Prepare
+from cprime.kernels import Rows, as_rows, computing, with_nan
 from cprime.statistics import merge
 
 
@@ -37,34 +37,41 @@ def _(chunk: Chunk) -> int:
     return sum(array.nbytes for array in chunk.arrays.values())
 
 
-class Mapped:
-    """A function of checked, prepared rows, for blocks of any dtype, with results of the type `out`."""
+class Reading(NamedTuple):
+    """How rows are made of a block of any dtype: in this one, by a function, and prepared."""
 
-    def __init__(self, function: Callable[[Rows], Any], dtype: np.dtype, prepare: Prepare | None, out: Any):
-        self.function, self.dtype, self.prepare, self.out = function, dtype, prepare, out
+    dtype: np.dtype
+    rows: MakeRows = as_rows
+    prepare: Prepare | None = None
+
+
+class Mapped:
+    """A function of checked, prepared rows, with results of the type `out`."""
+
+    def __init__(self, function: Callable[[Rows], Any], reading: Reading, out: Any):
+        self.function, self.reading, self.out = function, reading, out
 
     def __call__(self, X: Any, block_info: Any = None) -> Any:
         first = block_info[0]["array-location"][0][0] if block_info else 0
         with computing(1):
-            return self.function(checked(X, self.dtype, self.prepare, "X", first)).astype(self.out, copy=False)
+            return self.function(checked(X, self.reading, first)).astype(self.out, copy=False)
 
 
-def checked(array: Any, dtype: np.dtype, prepare: Prepare | None, name: str, first: int) -> Rows:
-    X = Dense(np.ascontiguousarray(array, dtype=dtype))
+def checked(array: Any, reading: Reading, first: int) -> Rows:
+    X = reading.rows(np.ascontiguousarray(array, dtype=reading.dtype))
     largest, _ = X.extent()
     if not np.isfinite(largest):
         row, _, _ = X.not_finite() or (0, 0, 0)
         raise ValueError(f"X: row {first + row} holds NaN or infinity; values must be finite.")
-    check_largest(largest, dtype, X.shape[1], "X")
-    return X if prepare is None else prepare(X, name)
+    check_largest(largest, X.dtype, X.shape[1], "X")
+    return X if reading.prepare is None else reading.prepare(X, "X")
 
 
 def made(
     rows: list[Any],
     weights: list[Any] | None,
     first: int,
-    dtype: np.dtype,
-    prepare: Prepare | None,
+    reading: Reading,
     n_before: int | None = None,
 ) -> list[Block]:
     blocks = []
@@ -72,7 +79,7 @@ def made(
         w = None if weights is None else np.ascontiguousarray(weights[i], dtype=np.float64)
         if w is not None and not (np.isfinite(w) & (w >= 0)).all():
             raise ValueError(f"sample_weight must be finite and not negative, got others from row {first} on.")
-        blocks.append(Block(checked(X, dtype, prepare, "X", first), w, first, None, n_before))
+        blocks.append(Block(checked(X, reading, first), w, first, None, n_before))
         first += len(X)
         if n_before is not None and w is not None:
             n_before += heavy(w)
@@ -127,7 +134,7 @@ def in_order(blocks: list[Block], held: Held) -> list[Block]:
 
 def taken(blocks: list[Block], held: Held | None, inside: list[tuple[int, NDArray]]) -> Any:
     """Rows by chunk and their numbers there: X, weights and what they keep."""
-    X = np.concatenate([blocks[i].X[rows].dense() for i, rows in inside])
+    X = np.concatenate([with_nan(blocks[i].X[rows]) for i, rows in inside])
     weights = None
     if blocks[0].sample_weight is not None:
         weights = np.concatenate([blocks[i].sample_weight[rows] for i, rows in inside])  # type: ignore[index]

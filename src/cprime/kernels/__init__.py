@@ -9,6 +9,7 @@ from cprime.kernels.bounds import Bounds, Moves
 from cprime.kernels.compute import as_rows, computing, instruction_set
 from cprime.kernels.exact import Posterior, Responses, posterior
 from cprime.kernels.line import cut_line
+from cprime.kernels.masked import ReadGaps, with_nan
 from cprime.kernels.measures import Floats, Gaussians, Measure
 from cprime.kernels.offers import Offer
 from cprime.kernels.order import changed, grouped_order
@@ -16,6 +17,7 @@ from cprime.kernels.rows import Dense, Rows
 from cprime.kernels.sampling import potentials
 from cprime.kernels.sparse import SparseRows
 from cprime.kernels.sums import means
+from cprime.kernels.tables import Tabled
 from cprime.kernels.walks import CenterCells, Walked, thin
 
 __all__ = [
@@ -30,9 +32,11 @@ __all__ = [
     "Moves",
     "Offer",
     "Posterior",
+    "ReadGaps",
     "Responses",
     "Rows",
     "SparseRows",
+    "Tabled",
     "Walked",
     "as_rows",
     "changed",
@@ -44,4 +48,5 @@ __all__ = [
     "posterior",
     "potentials",
     "thin",
+    "with_nan",
 ]

@@ -27,6 +27,11 @@ class CoreRows(Protocol):
     def shape(self) -> tuple[int, int]: ...
 
     @property
+    def observed(self) -> NDArray[np.bool_] | None:
+        """Which numbers are there (n, D); None where all are."""
+        ...
+
+    @property
     def dtype(self) -> np.dtype:
         """Of results and of centers: float32 or float64."""
         ...

@@ -51,6 +51,10 @@ class Rows(CoreRows, Protocol):
         """Row, column and value of the first number that is not finite; None where all are."""
         ...
 
+    def imputed(self, components: Gaussians, ids: Ids, q: Doubles, normal: Doubles | None = None) -> Doubles:
+        """The rows with what is missing as components expect it, or drawn: see `Marginals.imputed`."""
+        ...
+
     def divided(self, lengths: Doubles) -> Self:
         """Every row divided by a number of its own (n,), in the same dtype."""
         ...
@@ -133,7 +137,7 @@ class Rows(CoreRows, Protocol):
     ) -> tuple[Doubles, Doubles]: ...
     def moments(
         self,
-        means: Floats,
+        components: Measure,
         kept: Ids,
         responsibilities: Doubles | None = None,
         sample_weight: Floats | None = None,
@@ -210,6 +214,7 @@ class Dense(CoreTable):
 
     kernels: ClassVar[Any] = _core
     Cells: ClassVar[Any] = CenterCells
+    observed: NDArray[np.bool_] | None = None
 
     def __init__(self, array: Floats):
         self.array = check.matrix(array, "X")
@@ -247,6 +252,13 @@ class Dense(CoreTable):
     def alike(self, array: Floats) -> Self:
         return type(self)(array)
 
+    def _with(self, array: Floats) -> Self:
+        """These rows with other numbers, and perhaps more columns."""
+        return type(self)(array)
+
+    def imputed(self, components: Gaussians, ids: Ids, q: Doubles, normal: Doubles | None = None) -> Doubles:
+        return self.dense().astype(np.float64)
+
     def not_finite(self) -> tuple[int, int, Any] | None:
         bad = ~np.isfinite(self.array)
         if not bad.any():
@@ -255,13 +267,13 @@ class Dense(CoreTable):
         return row, column, self.array[row, column]
 
     def divided(self, lengths: Doubles) -> Self:
-        return type(self)(np.divide(self.array, lengths[:, np.newaxis], dtype=self.dtype, casting="same_kind"))
+        return self._with(np.divide(self.array, lengths[:, np.newaxis], dtype=self.dtype, casting="same_kind"))
 
     def times(self, factors: Floats) -> Self:
-        return type(self)(self.array * factors)
+        return self._with(self.array * factors)
 
     def widened(self) -> Self:
-        return type(self)(np.column_stack([self.array, np.zeros(len(self), dtype=self.dtype)]))
+        return self._with(np.column_stack([self.array, np.zeros(len(self), dtype=self.dtype)]))
 
     def squares(self) -> Doubles:
         return np.einsum("ij,ij->i", self.array, self.array, dtype=np.float64)

@@ -41,6 +41,7 @@ class SparseRows(CoreTable):
 
     kernels: ClassVar[Any] = _core
     Cells: ClassVar[Any] = OfferedCells
+    observed: ClassVar[None] = None
     ndim = 2
 
     def __init__(self, values: Floats, columns: NDArray[np.int32], begins: NDArray[np.int64], n_columns: int):
@@ -193,3 +194,4 @@ class SparseRows(CoreTable):
     expect_all = _not_of_sparse("expect_all")
     respond = _not_of_sparse("respond")
     responsibilities = _not_of_sparse("responsibilities")
+    imputed = _not_of_sparse("imputed")

@@ -9,7 +9,7 @@ from cprime._threads import resolve_threads
 from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.compiled import _core
-from cprime.kernels.measures import Floats
+from cprime.kernels.measures import Floats, Gaussians, Measure
 
 _SMALL, _SOME_ROWS = 2.0**-30, 64
 _MOST_UNIT = 126  # of the powers of two that float32 holds
@@ -78,7 +78,7 @@ def accumulate_twin(
 
 def moments(
     X: CoreRows,
-    means: Floats,
+    components: Measure,
     kept: NDArray[np.int32],
     responsibilities: NDArray[np.float64] | None = None,
     sample_weight: Floats | None = None,
@@ -86,13 +86,14 @@ def moments(
     full: bool,
     n_threads: int | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Sums over the kept components about given means, with weights w_n q_nc: counts (C,), first and second moments.
+    """Sums over the kept components about their means, with weights w_n q_nc: counts (C,), first and second moments.
 
+    components: means (C, D), or Gaussians, by which rows with gaps complete themselves
     kept (n, H) int32, repetitions allowed    responsibilities (n, H), of any sign, or None for ones
     ->    Σ w q (C,), Σ w q (x − μ_c) (C, D), and Σ w q (x − μ_c)² (C, D) or, if `full`, Σ w q (x − μ_c)(x − μ_c)ᵀ
     (C, D, D), all float64.
     """
-    means = check.matrix(means, "means", X)
+    means = check.matrix(components.means if isinstance(components, Gaussians) else components, "means", X)
     if not len(means):
         raise ValueError("means must have at least one row, got none")
     kept = check.kept(kept, "kept", (len(X), check.width(kept, "kept")))

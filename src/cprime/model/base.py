@@ -181,8 +181,18 @@ class Model(Protocol):
         """
         ...
 
+    def with_gaps(self) -> "Model":
+        """The same components, for rows of which numbers may be missing; ValueError where they have no marginals."""
+        ...
+
+    def imputed(self, X: Rows, ids: NDArray[np.int32], q: NDArray[np.float64], normal: Any = None) -> NDArray:
+        """Rows with Σ_c q_c E[x | x_o, c] in their gaps, of components and shares (n, H); or with a draw of the only
+        one by standard normal numbers (n, D).
+        """
+        ...
+
     def distances(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
-        """How far each row is from the component of its label, in standard deviations of that: (n,)."""
+        """How far what is observed of each row is from the component of its label, in standard deviations: (n,)."""
         ...
 
     def covariances_along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -268,6 +278,12 @@ class Family:
     def embed(self, X: Rows, before: Rows | None = None) -> Rows:
         return X
 
+    def with_gaps(self) -> Any:
+        raise ValueError(f"missing='marginal' needs components with marginals, which {self.covariance_type!r} has not.")
+
+    def imputed(self, X: Rows, ids: NDArray[np.int32], q: NDArray[np.float64], normal: Any = None) -> NDArray:
+        raise TypeError(f"{type(self).__name__} must say what missing numbers may be.")
+
     def components(self) -> Components:
         raise TypeError(f"{type(self).__name__} must say what its components are.")
 
@@ -297,8 +313,11 @@ class Gaussian(Family):
     accelerates = True
 
     def _moved(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
-        """x − μ of every row and the component of its label: (n, D)."""
-        return np.subtract(X.dense(), self.centers[labels], dtype=np.float64)
+        """x − μ of every row and the component of its label, what is missing being what that expects: (n, D)."""
+        rows = X.dense()
+        if X.observed is not None:
+            rows = self.imputed(X, labels[:, np.newaxis], np.ones((len(labels), 1)))
+        return np.subtract(rows, self.centers[labels], dtype=np.float64)
 
     def _places(self, columns: NDArray[np.intp]) -> Floats:
         """The centers in some columns."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from cprime._threads import by_pieces
 from cprime._values import replace
 from cprime.kernels import Floats
-from cprime.model.factor_costs import Group, groups
+from cprime.kernels.tables import Group, groups
 
 if TYPE_CHECKING:
     from cprime.model.base import Model

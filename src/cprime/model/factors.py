@@ -18,6 +18,7 @@ from cprime._threads import by_pieces, plain_products
 from cprime._values import replace
 from cprime.block import Block, Kept
 from cprime.kernels import Floats, Rows, posterior
+from cprime.kernels.tables import Group, groups
 from cprime.model.base import (
     Expected,
     Gaussian,
@@ -31,7 +32,7 @@ from cprime.model.base import (
 )
 from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import data_variance, fewer_factors, n_collapsed, of_empty, positive, scaled_along
-from cprime.model.factor_costs import FactorCosts, Group, groups
+from cprime.model.factor_costs import FactorCosts
 from cprime.model.full import Full
 from cprime.statistics import Sums
 
@@ -177,7 +178,7 @@ class Factors(Gaussian):
         found, cross = self._no_moments(), np.zeros((D, C * H))
         log_sum = cost = error = 0.0
         for rows in costs.blocks(len(X)):
-            each, along = costs.table(X[rows], every, origin)
+            each, along = costs.measured(X[rows], every, origin)
             likely = posterior(each, self.scale)
             r = likely.responsibilities
             weight = None if block.sample_weight is None else block.sample_weight[rows]

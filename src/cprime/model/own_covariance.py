@@ -121,8 +121,9 @@ class OwnCovariance(_Shape):
         return expect_gaussians(block, block.X, self.gaussians, self.centers, moments)
 
     def summarise(self, block: Block, kept: Kept, shares: Shares) -> OwnMoments:
+        components = self.centers if shares.cost is None else self.gaussians  # whose covariances come with this M-step
         counts, first, second = block.X.moments(
-            self.centers, shares.ids, shares.responsibilities, block.sample_weight, full=self.full
+            components, shares.ids, shares.responsibilities, block.sample_weight, full=self.full
         )
         error = winner_error(block, self.centers, kept.winners.copy())
         return OwnMoments(counts, first + counts[:, np.newaxis] * self.centers, second, error)
@@ -163,6 +164,12 @@ class OwnCovariance(_Shape):
 
     def responsibilities(self, X: Rows) -> NDArray[np.float64]:
         return X.responsibilities(self.gaussians)
+
+    def with_gaps(self) -> Self:
+        return self
+
+    def imputed(self, X: Rows, ids: NDArray[np.int32], q: NDArray[np.float64], normal: Any = None) -> NDArray:
+        return X.imputed(self.gaussians, ids, q, normal)
 
     def attributes(self) -> dict[str, Any]:
         found = {"covariances_": self.covariances, **self._precisions()}

@@ -40,6 +40,7 @@ from cprime.model.covariance import (
     repaired,
 )
 from cprime.model.embedded import Embedded
+from cprime.model.pooled import PooledFull
 from cprime.model.scatter import Scatter, ScatterOf
 from cprime.statistics import Sums
 
@@ -160,6 +161,10 @@ class Tied(Embedded):
 
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
         return normal @ self._lower.T
+
+    def with_gaps(self) -> PooledFull:
+        covariances = np.repeat(self.covariances[np.newaxis], self.n_components, axis=0)
+        return PooledFull(self.centers, covariances, self.reg_covar, self.weights)
 
     def attributes(self) -> dict[str, Any]:
         factors = factors_of_precisions(self._lower[np.newaxis])

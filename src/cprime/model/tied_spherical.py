@@ -32,6 +32,7 @@ from cprime.model.base import (
 from cprime.model.conditional import Conditional, of_independent
 from cprime.model.covariance import scaled_along
 from cprime.model.embedded import Embedded
+from cprime.model.pooled import PooledSpherical
 from cprime.model.scatter import Scatter, ScatterOf
 from cprime.statistics import Sums
 
@@ -212,6 +213,10 @@ class TiedSpherical(Embedded):
         C, dtype = self.n_components, self.centers.dtype
         shared = {name: value for name, value in self.attributes().items() if name != "variance_"}
         return {name: np.full(C, value, dtype) for name, value in shared.items()}
+
+    def with_gaps(self) -> PooledSpherical:
+        variances = np.full(self.n_components, self.variance)
+        return PooledSpherical(self.centers, variances, self.variance_floor, self.weights)
 
     def attributes(self) -> dict[str, Any]:
         return {

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from cprime.estimators.fitted import centers_of, feature_names
 from cprime.estimators.validation import check_integer, check_weights
 from cprime.execution import Data, local
-from cprime.kernels import Floats, as_rows, computing, posterior
+from cprime.kernels import Floats, Rows, computing, posterior, with_nan
 from cprime.model import FAMILIES, Model
 
 _PRODUCTS = 2 * 10**10  # multiplications that rows are compared with all components by
@@ -134,14 +134,14 @@ def gather(estimator: Any, X: Any, sample_weight: Any = None, max_rows: Any = "a
     data = _opened(estimator, X, sample_weight)
     rows = _chosen(data, max_rows, _products(estimator, centers))
     taken = data.take(rows)
-    X = taken.X.dense()
+    X = taken.X.dense() if taken.X.observed is None else estimator.impute(with_nan(taken.X))
     weight = np.ones(len(rows)) if taken.sample_weight is None else taken.sample_weight
     if not weight.sum() > 0:
         raise ValueError(f"sample_weight must have a positive sum, that of the {len(rows)} rows looked at is 0.")
     with computing(estimator.n_threads):
         if hasattr(estimator, "_parameters"):
-            model = estimator._parameters()
-            best = _best(model, X, estimator.n_active_ + _MORE)
+            model = estimator._model_of(data)
+            best = _best(model, taken.X, estimator.n_active_ + _MORE)
             labels = best.ids[:, 0]
         else:
             model, best, labels = None, None, estimator.predict(X)
@@ -149,8 +149,8 @@ def gather(estimator: Any, X: Any, sample_weight: Any = None, max_rows: Any = "a
     return Evidence(estimator, model, data.n_points, rows, X, weight, labels, best, centers, names)
 
 
-def _best(model: Model, X: Floats, n_kept: int) -> Best:
-    ids, costs = model.components().best(model.embed(as_rows(X)), min(n_kept, len(model.centers)))
+def _best(model: Model, X: Rows, n_kept: int) -> Best:
+    ids, costs = model.components().best(model.embed(X), min(n_kept, len(model.centers)))
     return Best(ids, model.log_scale + model.scale * costs.astype(np.float64))
 
 

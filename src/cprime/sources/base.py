@@ -274,12 +274,15 @@ class Source(Columns, ABC):
         found.update(b"" if self._weights is None else self._weights.fingerprint())
         return found.digest()
 
-    def check_finite(self, X: NDArray, begin: int) -> None:
-        """Raise ValueError if a block read from row `begin` on holds NaN or infinity, naming the first such value."""
+    def check_finite(self, X: NDArray, begin: int, gaps: bool = False) -> None:
+        """Raise ValueError if a block read from row `begin` on holds NaN or infinity, naming the first such value.
+
+        gaps: whether NaN is a number that is missing
+        """
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(X.sum()):
                 return
-        bad = ~np.isfinite(X)
+        bad = np.isinf(X) if gaps else ~np.isfinite(X)
         rows = np.flatnonzero(bad.any(axis=1))
         if not len(rows):
             return

@@ -48,7 +48,7 @@ class SparseSource(Source):
             raise ValueError(f"columns must be None for sparse data, of which all are read, got {columns!r}.")
         return self
 
-    def check_finite(self, X: Any, begin: int) -> None:
+    def check_finite(self, X: Any, begin: int, gaps: bool = False) -> None:
         found = SparseRows.of(X).not_finite()
         if found is not None:
             row, column, value = found

@@ -1,0 +1,176 @@
+"""What Gaussians of diagonal covariances cost rows of which some numbers are missing: products of x, x² and the mask.
+
+With o (n, D) the mask of what is observed and P the precisions, a row costs Σ_d o_d (P_d (x_d − μ_d)² + log 2π −
+log P_d) and what follows from the weight; what is missing has the mean μ_d and the variance 1/P_d.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime._threads import by_pieces
+from cprime.kernels.arguments import CoreRows
+from cprime.kernels.exact import posterior
+from cprime.kernels.marginals import Doubles, Ids, Mask, Sums, no_moments
+from cprime.kernels.measures import Floats, Gaussians
+from cprime.kernels.rows import Dense
+from cprime.kernels.tables import Group, Tabled, groups
+
+_LOG_2PI = math.log(2 * math.pi)
+# Squared distances of means, in units of variances, beyond which the rounding of terms would show beside that of means.
+_FAR = {np.dtype(np.float32): 2.0**36, np.dtype(np.float64): 2.0**24}
+_ROWS = 512  # of a product
+_SEGMENT, _SEGMENTS = 2**13, 32  # rows at least that are summed on their own; how many such sums at most
+_TERMS = 2**22  # numbers of terms at a time
+
+
+class DiagonalMarginals(Tabled):
+    """Gaussians (means, factors (C, D), offsets) by the marginal density of what is observed."""
+
+    def __init__(self, gaussians: Gaussians):
+        self.centers = gaussians.means
+        self.offsets = gaussians.offsets.astype(np.float64)
+        self.precisions = np.square(gaussians.factors.astype(np.float64))
+        self.logs = _LOG_2PI - np.log(self.precisions)
+
+    def table(self, points: CoreRows, ids: Ids | slice, origin: NDArray) -> Doubles:
+        assert points.observed is not None
+        X, observed = points.dense(), points.observed
+        return self._costs(X, observed, terms_of(X, observed, origin), self._weights(ids, origin), ids)
+
+    def _weights(self, ids: Ids | slice, origin: NDArray) -> tuple[Doubles, Mask]:
+        """What terms are multiplied by (3 D, G), and which components are too far for that (G,)."""
+        P, place = self.precisions[ids], np.subtract(self.centers[ids], origin, dtype=np.float64)
+        squares = P * np.square(place)
+        weights = np.concatenate([-2 * P * place, P, squares + self.logs[ids]], axis=1)
+        return weights.T.copy(), squares.sum(axis=1) > _FAR[self.centers.dtype]
+
+    def _costs(
+        self, X: Floats, observed: Mask, terms: Doubles, weights: tuple[Doubles, Mask], ids: Ids | slice
+    ) -> Doubles:
+        costs: Doubles = terms @ weights[0]
+        numbers = np.arange(len(self.centers))[ids]
+        for g in np.flatnonzero(weights[1]).tolist():
+            r = self._differences(X, observed, numbers[g])
+            costs[:, g] = np.square(r) @ self.precisions[numbers[g]] + observed @ self.logs[numbers[g]]
+        return costs + (self.offsets[ids] - self.logs[ids].sum(axis=1))
+
+    def _differences(self, X: Floats, observed: Mask, c: int) -> Doubles:
+        return np.subtract(X, self.centers[c], dtype=np.float64) * observed
+
+    def moments(self, X: Floats, observed: Mask, kept: Ids, q: Doubles) -> Sums:
+        """Of rows that give q (n, H) to kept (n, H): by sums of terms, those of far components by themselves."""
+        origin, sums = self.origin(), no_moments(self.centers, full=False)
+        C, D = self.centers.shape
+        linear = np.zeros((C, 3 * D))
+        step = max(1, _TERMS // (3 * D))
+        for begin in range(0, len(X), step):
+            rows = slice(begin, begin + step)
+            terms = Dense(terms_of(X[rows], observed[rows], origin))
+            counts, _ = terms.accumulate(kept[rows], q[rows], n_components=C, onto=linear)
+            sums[0][...] += counts
+        self._add(sums, sums[0].copy(), linear, origin)
+        self._add_far(X, observed, kept, q, origin, sums)
+        return sums
+
+    def _add(self, sums: Sums, mass: Doubles, linear: Doubles, origin: Doubles) -> None:
+        """Moments about the means, of sums of terms (C, 3 D) and of shares (C,)."""
+        place = np.subtract(self.centers, origin, dtype=np.float64)
+        first, squares, there = np.split(linear, 3, axis=1)
+        sums[1][...] = first - place * there
+        about = np.maximum(squares - 2 * place * first + np.square(place) * there, 0)
+        sums[2][...] = about + np.maximum(mass[:, np.newaxis] - there, 0) / self.precisions
+
+    def _add_far(self, X: Floats, observed: Mask, kept: Ids, q: Doubles, origin: Doubles, sums: Sums) -> None:
+        """In place of what sums of terms have given far components, whose squares cancel: of differences."""
+        far = self._weights(slice(None), origin)[1]
+        if not far.any():
+            return
+        H, shares = kept.shape[1], q.reshape(-1)
+        given = np.where(far[kept] & (q != 0), kept, -1).reshape(-1)
+        sums[1][far], sums[2][far] = 0, 0
+
+        def add(group: Group) -> None:
+            c, places = group
+            share, rows = shares[places], places // H
+            r = self._differences(X[rows], observed[rows], c)
+            sums[1][c] = share @ r
+            sums[2][c] = share @ np.square(r) + (share @ ~observed[rows]) / self.precisions[c]
+
+        by_pieces(add, groups(given, len(self.centers)))
+
+    def respond(
+        self, points: CoreRows, weight: Doubles | None, out: Doubles | None, moments: bool
+    ) -> tuple[Ids, Doubles, Doubles, Sums]:
+        """All components: of every row label, log-sum and mean cost (n,); moments of shares times weights (n,), and of
+        shares themselves in `out` (n, C).
+        """
+        assert points.observed is not None
+        X, observed = points.dense(), points.observed
+        C, n, origin = len(self.centers), len(X), self.origin()
+        labels, log_sum, mean = np.empty(n, dtype=np.int32), np.empty(n), np.empty(n)
+        weights, every = self._weights(slice(None), origin), slice(None)
+        sums, far = no_moments(self.centers, full=False), np.flatnonzero(weights[1])
+        mass, linear = np.zeros(C), np.zeros((C, 3 * self.centers.shape[1]))
+
+        def some(segment: slice) -> tuple[Doubles, Doubles, list[Doubles]]:
+            own_mass, own = np.zeros(C), np.zeros_like(linear)
+            alone = [np.zeros((2, self.centers.shape[1])) for _ in far]
+            for begin in range(segment.start, min(segment.stop, n), _ROWS):
+                rows = slice(begin, min(begin + _ROWS, segment.stop, n))
+                x, o = X[rows], observed[rows]
+                terms = terms_of(x, o, origin)
+                costs = self._costs(x, o, terms, weights, every)
+                q, log_sum[rows], mean[rows] = posterior(costs, -0.5, n_threads=1)
+                labels[rows] = costs.astype(X.dtype).argmin(axis=1)
+                if out is not None:
+                    out[rows] = q
+                if moments:
+                    share = q if weight is None else q * weight[rows, np.newaxis]
+                    own_mass += share.sum(axis=0)
+                    own += share.T @ terms
+                    for place, c in enumerate(far.tolist()):
+                        r = self._differences(x, o, c)
+                        alone[place] += share[:, c] @ r, share[:, c] @ np.square(r)
+            return own_mass, own, alone
+
+        apart = np.zeros((len(far), 2, self.centers.shape[1]))
+        for own_mass, own, alone in by_pieces(some, segments(n)):
+            mass, linear = mass + own_mass, linear + own
+            apart += np.reshape(alone, apart.shape)
+        if moments:
+            self._add(sums, mass, linear, origin)
+            sums[0][...] = mass
+            there = linear[far, 2 * self.centers.shape[1] :]
+            sums[1][far] = apart[:, 0]
+            sums[2][far] = apart[:, 1] + np.maximum(mass[far, np.newaxis] - there, 0) / self.precisions[far]
+        return labels, log_sum, mean, sums
+
+    def imputed(self, X: Floats, observed: Mask, ids: Ids, q: Doubles, normal: Doubles | None) -> Doubles:
+        """Rows with Σ_c q_c μ_c in their gaps, of components ids and shares q, both (n, H); or with a draw of the only
+        component by standard normal numbers (n, D).
+        """
+        out = np.zeros(X.shape)
+        for h in range(ids.shape[1]):
+            out += q[:, h, np.newaxis] * self.centers[ids[:, h]]
+        if normal is not None:
+            out += normal / np.sqrt(self.precisions[ids[:, 0]])
+        return np.where(observed, X, out)
+
+
+def terms_of(X: Floats, observed: Mask, origin: NDArray) -> Doubles:
+    """o (x − origin), its squares, o: (n, 3 D)."""
+    D = X.shape[1]
+    out = np.empty((len(X), 3 * D))
+    np.subtract(X, origin, out=out[:, :D], dtype=np.float64)
+    out[:, :D] *= observed
+    np.square(out[:, :D], out=out[:, D : 2 * D])
+    out[:, 2 * D :] = observed
+    return out
+
+
+def segments(n: int) -> list[slice]:
+    """Runs of rows, of a length that follows from how many there are, so that sums of them are few."""
+    step = max(_SEGMENT, -(-n // _SEGMENTS))
+    return [slice(begin, min(begin + step, n)) for begin in range(0, n, step)]

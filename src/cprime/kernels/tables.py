@@ -1,0 +1,123 @@
+"""Searches among components whose costs come as tables of rows and components, by products of matrices.
+
+A subclass says what a table is. Rows that have a component or its list in common are measured together; the pieces do
+not depend on the number of threads.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime._threads import by_pieces
+from cprime.kernels.arguments import CoreRows
+from cprime.kernels.measures import Floats
+
+Ids = NDArray[np.int32]
+Group = tuple[int, NDArray[np.intp]]  # a component, and the places where it is
+
+_NUMBERS, _ROWS = 2**22, 2048  # of a table at a time
+
+
+class Tabled:
+    """Base of components by tables: centers (C, D)."""
+
+    centers: Floats
+
+    def table(self, points: CoreRows, ids: Ids | slice, origin: NDArray) -> NDArray[np.float64]:
+        """What components `ids` (G,) cost each of the points: (n, G); origin (D,): a point near the rows."""
+        raise TypeError(f"{type(self).__name__} must say what components cost points.")
+
+    @property
+    def n_numbers(self) -> int:
+        """How many numbers a row and a component take while a table is made."""
+        return 1
+
+    def origin(self) -> NDArray[np.float64]:
+        """One for all components."""
+        return self.centers.mean(axis=0, dtype=np.float64)
+
+    def blocks(self, n: int) -> Iterator[slice]:
+        """Rows of which tables for all components are made at a time."""
+        C, D = self.centers.shape
+        step = min(_ROWS, max(1, _NUMBERS // max(C * self.n_numbers, D)))
+        return (slice(begin, begin + step) for begin in range(0, n, step))
+
+    def best(self, points: CoreRows, n_kept: int, hint: Ids | None = None) -> tuple[Ids, Floats]:
+        """The n_kept best of all for every point, by (cost, id): (n, H), and their costs."""
+        every, origin = np.arange(len(self.centers), dtype=np.int32), self.origin()
+        ids = np.empty((len(points), n_kept), dtype=np.int32)
+        costs = np.empty((len(points), n_kept), dtype=points.dtype)
+
+        def some(rows: slice) -> None:
+            found = self.table(points[rows], slice(None), origin).astype(points.dtype)
+            ids[rows], costs[rows] = least(every, found, n_kept)
+
+        by_pieces(some, self.blocks(len(points)))
+        return ids, costs
+
+    def keep(self, points: CoreRows, lists: Ids, previous: Ids, n_kept: int) -> tuple[Ids, Floats]:
+        """Component by component: its points have its list in common; what else they keep is measured by itself."""
+        C = len(self.centers)
+        ids = np.full((len(points), n_kept), -1, dtype=np.int32)
+        costs = np.full((len(points), n_kept), np.inf, dtype=points.dtype)
+        others = previous.copy()
+
+        def look(group: Group) -> None:
+            c, rows = group
+            near = np.unique(lists[c][: np.argmax(lists[c] < 0)] if (lists[c] < 0).any() else lists[c])
+            if len(near):
+                found = self.table(points[rows], near, self.centers[c]).astype(points.dtype)
+                ids[rows], costs[rows] = least(near, found, n_kept)
+                listed = np.zeros(C + 1, dtype=bool)  # the last one is that of −1
+                listed[near] = True
+                others[rows] = np.where(listed[others[rows]], -1, others[rows])
+
+        by_pieces(look, groups(previous[:, 0], C))
+        joined = np.column_stack([ids, others])
+        all_costs = np.column_stack([costs, self.costs(points, others)])
+        order = np.lexsort((joined, all_costs), axis=1)[:, :n_kept]
+        kept, found = np.take_along_axis(joined, order, axis=1), np.take_along_axis(all_costs, order, axis=1)
+        return np.where(np.isfinite(found), kept, np.int32(-1)), found
+
+    def costs(self, points: CoreRows, ids: Ids) -> Floats:
+        """Of components ids (n, m): (n, m), infinite for −1."""
+        out = np.full(ids.size, np.inf, dtype=points.dtype)
+
+        def measure(group: Group) -> None:
+            c, places = group
+            rows = points[places // ids.shape[1]]
+            out[places] = self.table(rows, np.array([c], dtype=np.int32), self.centers[c])[:, 0]
+
+        by_pieces(measure, groups(ids.reshape(-1), len(self.centers)))
+        return out.reshape(ids.shape)
+
+
+def groups(components: Ids, n_components: int) -> Iterator[Group]:
+    """Every component that is there, with the places where it is, rising; −1 is none."""
+    order = np.argsort(components, kind="stable")
+    ends = np.searchsorted(components[order], np.arange(n_components + 1))
+    for c in np.flatnonzero(np.diff(ends)).tolist():
+        yield c, order[ends[c] : ends[c + 1]]
+
+
+def least(ids: Ids, costs: Floats, n_kept: int) -> tuple[Ids, Floats]:
+    """Of components ids (G,), rising, the n_kept of least cost (n, G) for each row, by (cost, id)."""
+    n, G = costs.shape
+    if n_kept == 1:
+        first = costs.argmin(axis=1)
+        return ids[first][:, np.newaxis], costs[np.arange(n), first][:, np.newaxis]
+    if n_kept < G:
+        places = np.sort(np.argpartition(costs, n_kept - 1, axis=1)[:, :n_kept], axis=1)
+        bar = np.take_along_axis(costs, places, axis=1).max(axis=1, keepdims=True)
+        tied = np.count_nonzero(costs <= bar, axis=1) > n_kept
+        if tied.any():  # the lower index goes first
+            places[tied] = np.sort(np.argsort(costs[tied], axis=1, kind="stable")[:, :n_kept], axis=1)
+    else:
+        places = np.broadcast_to(np.arange(G), (n, G))
+    found = np.take_along_axis(costs, places, axis=1)
+    order = np.argsort(found, axis=1, kind="stable")[:, :n_kept]
+    places, found = np.take_along_axis(places, order, axis=1), np.take_along_axis(found, order, axis=1)
+    kept = np.where(np.isfinite(found), ids[places], np.int32(-1)).astype(np.int32)
+    missing = ((0, 0), (0, n_kept - kept.shape[1]))
+    return np.pad(kept, missing, constant_values=-1), np.pad(found, missing, constant_values=np.inf)

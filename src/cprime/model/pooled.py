@@ -1,0 +1,61 @@
+"""The tied families for rows of which numbers are missing: the covariances of their components are one, of which every
+component has a copy, since rows are compared with each by a marginal density of its own.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime._storable import storable
+from cprime.model.covariance import positive, repaired
+from cprime.model.full import Full
+from cprime.model.spherical import Spherical
+
+
+def _pooled(counts: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The mean over all points of second moments by component."""
+    return np.tensordot(counts / counts.sum(), second, axes=1)
+
+
+@storable
+@dataclass(frozen=True)
+class PooledSpherical(Spherical):
+    """covariances (C,): equal variances [data unit²]."""
+
+    covariance_type: ClassVar[str] = "tied_spherical"
+    attribute_names: ClassVar[tuple[str, ...]] = (*Spherical.attribute_names, "variance_")
+
+    @property
+    def n_covariance_parameters(self) -> int:
+        return 1
+
+    def _shaped(self, counts: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
+        """reg_covar is the least variance, as for complete rows."""
+        variance = np.maximum(_pooled(counts, second).mean(keepdims=True), self.reg_covar)
+        return np.repeat(positive(variance, self.centers.dtype, unit), self.n_components)
+
+    def attributes(self) -> dict[str, Any]:
+        variance = float(self.covariances[0])
+        found = {"covariances_": variance, "precisions_": 1 / variance, "precisions_cholesky_": 1 / np.sqrt(variance)}
+        return {**found, "variance_": variance}
+
+
+@storable
+@dataclass(frozen=True)
+class PooledFull(Full):
+    """covariances (C, D, D): equal matrices [data unit²]."""
+
+    covariance_type: ClassVar[str] = "tied"
+
+    @property
+    def n_covariance_parameters(self) -> int:
+        return self.n_features * (self.n_features + 1) // 2
+
+    def _shaped(self, counts: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
+        covariance = _pooled(counts, second) + self.reg_covar * np.eye(self.n_features)
+        return np.repeat(repaired(covariance[np.newaxis], self.centers.dtype, unit)[0], self.n_components, axis=0)
+
+    def attributes(self) -> dict[str, Any]:
+        return {name: value[0] for name, value in super().attributes().items()}

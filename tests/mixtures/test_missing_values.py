@@ -1,0 +1,286 @@
+"""Mixtures of data in which numbers are missing: the likelihood of what is observed, and what the rest may be."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import multivariate_normal
+
+from cprime import GaussianMixture, KMeans, load, open_data, resume
+from cprime.kernels import ReadGaps
+
+pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
+
+FAMILIES = ("full", "tied", "diag", "spherical", "tied_spherical")
+
+
+def clustered(n, D, C=3, seed=0, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    turned = [np.linalg.qr(rng.normal(size=(D, D)))[0] * rng.uniform(0.5, 2, D) for _ in range(C)]
+    return np.concatenate([rng.normal(size=(n, D)) @ turned[c] + 5 * rng.normal(size=D) for c in range(C)]).astype(
+        dtype
+    )
+
+
+def with_gaps(X, share=0.3, seed=1):
+    """The rows without some numbers, the first without any."""
+    holed = X.copy()
+    holed[np.random.default_rng(seed).random(X.shape) < share] = np.nan
+    holed[0] = np.nan
+    return holed
+
+
+def mixture(C=3, **more):
+    settings = {"missing": "marginal", "random_state": 0, "n_active": None, "reg_covar": 0, "momentum": False}
+    return GaussianMixture(C, **{**settings, **more})
+
+
+def matrices(gm):
+    """Covariances of every component: (C, D, D)."""
+    eye, C = np.eye(gm.n_features_in_), len(gm.means_)
+    made = {
+        "full": lambda c: c,
+        "tied": lambda c: np.repeat(c[np.newaxis], C, axis=0),
+        "diag": lambda c: c[:, :, np.newaxis] * eye,
+        "spherical": lambda c: c[:, np.newaxis, np.newaxis] * eye,
+        "tied_spherical": lambda c: np.full((C, 1, 1), c) * eye,
+    }
+    return made[gm.covariance_type](np.asarray(gm.covariances_, dtype=np.float64))
+
+
+def joint(gm, X):
+    """log π_c p(x_o | c) of every row by SciPy: (n, C)."""
+    out = np.empty((len(X), len(gm.means_)))
+    for c, S in enumerate(matrices(gm)):
+        for i, x in enumerate(X):
+            o = ~np.isnan(x)
+            density = multivariate_normal(gm.means_[c][o], S[np.ix_(o, o)]).logpdf(x[o]) if o.any() else 0.0
+            out[i, c] = np.log(gm.weights_[c]) + density
+    return out
+
+
+def step(gm, X):
+    """One step of EM by plain NumPy: weights, means, mean second moments about them."""
+    log = joint(gm, X)
+    r = np.exp(log - np.logaddexp.reduce(log, axis=1, keepdims=True))
+    D, moved, second = X.shape[1], [], []
+    for c, S in enumerate(matrices(gm)):
+        filled, covariance = np.empty_like(X), np.zeros((D, D))
+        for i, x in enumerate(X):
+            o, m = ~np.isnan(x), np.isnan(x)
+            pull = S[np.ix_(m, o)] @ np.linalg.inv(S[np.ix_(o, o)])
+            filled[i, o], filled[i, m] = x[o], gm.means_[c][m] + pull @ (x[o] - gm.means_[c][o])
+            covariance[np.ix_(m, m)] += r[i, c] * (S[np.ix_(m, m)] - pull @ S[np.ix_(o, m)])
+        mean = r[:, c] @ filled / r[:, c].sum()
+        moved.append(mean)
+        second.append(((r[:, c, np.newaxis] * (filled - mean)).T @ (filled - mean) + covariance) / r[:, c].sum())
+    return r.sum(axis=0) / len(X), np.array(moved), np.array(second)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_densities_are_those_of_what_is_observed(family, dtype):
+    X = with_gaps(clustered(40, 4, dtype=dtype))
+    gm = mixture(covariance_type=family, max_iter=5).fit(X)
+    expected = joint(gm, X)
+    likelihood = np.logaddexp.reduce(expected, axis=1)
+    close = 1e-10 if dtype == np.float64 else 2e-4
+    np.testing.assert_allclose(gm.score_samples(X), likelihood, atol=close)
+    np.testing.assert_allclose(gm.predict_proba(X), np.exp(expected - likelihood[:, np.newaxis]), atol=close)
+    assert (gm.predict(X) == expected.argmax(axis=1)).all()
+    assert gm.lower_bound_ == pytest.approx(likelihood.mean(), abs=close)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_step_is_that_of_little_and_rubin(family):
+    X = with_gaps(clustered(30, 3))
+    start = mixture(covariance_type=family, max_iter=2, tol=0).fit(X)
+    weights, means, second = step(start, X)
+    found = mixture(covariance_type=family, max_iter=3, tol=0).fit(X)
+    pooled = np.tensordot(weights, second, axes=1)
+    expected = {
+        "full": lambda: second,
+        "tied": lambda: pooled,
+        "diag": lambda: np.diagonal(second, axis1=1, axis2=2),
+        "spherical": lambda: np.trace(second, axis1=1, axis2=2) / 3,
+        "tied_spherical": lambda: np.trace(pooled) / 3,
+    }[family]()
+    np.testing.assert_allclose(found.weights_, weights, rtol=1e-9)
+    np.testing.assert_allclose(found.means_, means, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found.covariances_, expected, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize(("n", "C", "D"), [(30, 3, 2), (1200, 10, 4)])
+@pytest.mark.parametrize(
+    ("family", "more"),
+    [
+        ("full", {}),
+        ("full", {"n_active": 2, "search": "graph"}),
+        ("diag", {"n_active": 2, "search": "estimated"}),
+        ("diag", {"n_active": 2, "search": "exact", "weights": "equal"}),
+        ("spherical", {"n_active": 2, "search": "graph"}),
+        ("tied", {"n_active": 2}),
+        ("tied_spherical", {"n_active": 2, "search": "graph", "weights": "equal"}),
+    ],
+)
+def test_the_free_energy_never_falls(family, more, n, C, D):
+    X = with_gaps(clustered(n, D, C=C))
+    gm = mixture(C, covariance_type=family, max_iter=15, tol=0, **more).fit(X)
+    assert (np.diff(gm.lower_bounds_) > -1e-9).all()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_where_nothing_is_missing_the_bits_are_those_of_complete_data(family):
+    X = clustered(300, 4)
+    more = {"covariance_type": family, "n_active": 2, "max_iter": 6}
+    found, expected = mixture(**more).fit(X), mixture(**more, missing="error").fit(X)
+    assert (found.means_ == expected.means_).all()
+    assert (found.labels_ == expected.labels_).all()
+    assert found.lower_bounds_ == expected.lower_bounds_
+    assert (found.score_samples(X) == expected.score_samples(X)).all()
+
+
+@pytest.mark.parametrize("family", ["full", "diag", "tied"])
+def test_threads_and_weights_of_zero_change_nothing(family):
+    X = with_gaps(clustered(1000, 4, C=6))
+    more = {"covariance_type": family, "n_active": 3, "search": "graph", "max_iter": 5}
+    one, three = (mixture(6, n_threads=n, **more).fit(open_data(X, chunk_rows=2500)) for n in (1, 3))
+    assert (one.means_ == three.means_).all()
+    assert (one.labels_ == three.labels_).all()
+    whole = mixture(6, **more).fit(X)
+    weighted = mixture(6, **more).fit(np.concatenate([X, 9 * X]), sample_weight=np.repeat([1.0, 0.0], len(X)))
+    np.testing.assert_allclose(weighted.means_, whole.means_, rtol=1e-9)
+    assert (weighted.labels_[: len(X)] == whole.labels_).all()
+
+
+def test_a_weight_is_a_repetition():
+    X = with_gaps(clustered(100, 3))
+    times = np.random.default_rng(0).integers(1, 4, len(X))
+    start = {"means_init": np.nanmean(X, axis=0) + 5 * np.eye(3), "max_iter": 5}
+    weighted = mixture(**start).fit(X, sample_weight=times)
+    repeated = mixture(**start).fit(np.repeat(X, times, axis=0))
+    np.testing.assert_allclose(weighted.means_, repeated.means_, rtol=1e-9)
+    assert weighted.lower_bound_ == pytest.approx(repeated.lower_bound_, abs=1e-10)
+
+
+def test_every_source_has_gaps(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    X = with_gaps(clustered(200, 3))
+    start = {"means_init": np.nanmean(X, axis=0) + 5 * np.eye(3), "max_iter": 4}
+    expected = mixture(**start).fit(X)
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    np.save(tmp_path / "x.npy", X)
+    table.to_csv(tmp_path / "x.csv", index=False, float_format="%.17g")
+    parquet.write_table(pyarrow.Table.from_pandas(table), tmp_path / "x.parquet")
+    for source in (tmp_path / "x.npy", tmp_path / "x.csv", tmp_path / "x.parquet", table, table.convert_dtypes()):
+        found = mixture(**start).fit(source)
+        np.testing.assert_allclose(found.means_, expected.means_, rtol=1e-12)
+        assert (found.predict(source) == expected.labels_).all()
+
+
+def test_on_dask():
+    array = pytest.importorskip("dask.array")
+    X = with_gaps(clustered(200, 3))
+    found = mixture(max_iter=4).fit(array.from_array(X, chunks=(150, 3)))
+    expected = mixture(max_iter=4).fit(open_data(X, chunk_rows=150))
+    assert (found.means_ == expected.means_).all()
+
+
+def test_models_and_checkpoints_remember(tmp_path):
+    X = with_gaps(clustered(200, 3))
+    gm = mixture(max_iter=6, checkpoint=tmp_path / "fit", n_active=2).fit(X)
+    gm.save(tmp_path / "model.safetensors")
+    again = load(tmp_path / "model.safetensors")
+    assert (again.impute(X) == gm.impute(X)).all()
+    assert (resume(tmp_path / "fit").means_ == gm.means_).all()
+    warm = mixture(max_iter=3, n_active=2, warm_start=True).fit(X).fit(X)
+    assert warm.lower_bound_ >= mixture(max_iter=3, n_active=2).fit(X).lower_bound_
+
+
+def test_batches():
+    X = with_gaps(clustered(500, 4))
+    gm = mixture(n_active=2)
+    for begin in (0, 500, 1000):
+        gm.partial_fit(np.roll(X, 7, axis=0)[begin::3])
+    assert gm.score(X) > mixture(C=1).fit(X).score(X)
+
+
+def test_imputed_numbers_are_conditional_means():
+    X = clustered(60, 4, C=2)
+    holed = with_gaps(X)
+    gm = mixture(2).fit(holed)
+    log = joint(gm, holed)
+    r = np.exp(log - np.logaddexp.reduce(log, axis=1, keepdims=True))
+    expected = np.zeros_like(X)
+    for c, S in enumerate(matrices(gm)):
+        for i, x in enumerate(holed):
+            o, m = ~np.isnan(x), np.isnan(x)
+            known = x[o] - gm.means_[c][o]
+            expected[i, m] += r[i, c] * (gm.means_[c][m] + S[np.ix_(m, o)] @ np.linalg.solve(S[np.ix_(o, o)], known))
+            expected[i, o] = x[o]
+    np.testing.assert_allclose(gm.impute(holed), expected, atol=1e-9)
+    assert (gm.impute(X) == X).all()
+
+
+@pytest.mark.parametrize("family", ["full", "diag"])
+def test_draws_have_the_conditional_moments(family):
+    gm = GaussianMixture(2, covariance_type=family, missing="marginal")
+    gm.weights_, gm.means_ = np.array([0.3, 0.7]), np.array([[0.0, 1, 2], [6, 5, 4]])
+    each = np.array([[[2.0, 1, 0.5], [1, 3, 1], [0.5, 1, 1]], np.eye(3)])
+    gm.covariances_ = each if family == "full" else np.diagonal(each, axis1=1, axis2=2).copy()
+    gm.n_features_in_, gm.n_active = 3, None
+    X = np.tile([3.0, np.nan, np.nan], (40_000, 1))
+    drawn = gm.impute(X, sample=True, random_state=0)
+    assert (drawn[:, 0] == 3).all()
+    expected = gm.impute(X[:1])[0, 1:]
+    S, r = matrices(gm), gm.predict_proba(X[:1])[0]
+    pulls = [S[c][1:, :1] / S[c][0, 0] for c in range(2)]
+    means = [gm.means_[c][1:] + pulls[c][:, 0] * (3 - gm.means_[c][0]) for c in range(2)]
+    spread = sum(
+        r[c] * (S[c][1:, 1:] - pulls[c] @ S[c][:1, 1:] + np.outer(means[c] - expected, means[c] - expected))
+        for c in range(2)
+    )
+    np.testing.assert_allclose(drawn[:, 1:].mean(axis=0), expected, atol=0.05)
+    np.testing.assert_allclose(np.cov(drawn[:, 1:].T), spread, atol=0.12)
+    in_chunks = gm.impute(open_data(X, chunk_rows=7_000), sample=True, random_state=0)
+    assert (in_chunks == drawn).all()
+
+
+def test_far_and_narrow_components_keep_their_digits():
+    """A component whose mean is 1e7 of its standard deviations away is measured from differences."""
+    X = clustered(50, 3, C=2)
+    X[:50] = 1e-4 * X[:50] + 1e3
+    holed = with_gaps(X)
+    gm = mixture(2, covariance_type="diag", means_init=[X[:50].mean(axis=0), X[50:].mean(axis=0)], tol=0).fit(holed)
+    np.testing.assert_allclose(gm.score_samples(holed), np.logaddexp.reduce(joint(gm, holed), axis=1), atol=1e-6)
+    np.testing.assert_allclose(gm.covariances_[0], np.nanvar(holed[:50], axis=0), rtol=1e-6)
+
+
+def test_rows_of_one_pattern_and_of_many_agree():
+    """A table of rows is what each row is by itself."""
+    X = with_gaps(clustered(20, 5))
+    gm = mixture(max_iter=3).fit(X)
+    model = gm._parameters()
+    rows, every = ReadGaps()(X), np.arange(3, dtype=np.int32)
+    table = model.components().best(rows, 3)
+    for i in range(1, len(X)):
+        one = model.components().best(rows[i : i + 1], 3)
+        assert (one[0] == table[0][i]).all()
+        np.testing.assert_allclose(one[1][0], table[1][i], rtol=1e-10)
+    kept = model.components().keep(rows, np.tile(every, (3, 1)), table[0][:, :1].copy(), 2)
+    assert (kept[0] == table[0][:, :2]).all()
+
+
+def test_errors():
+    X = with_gaps(clustered(20, 3))
+    with pytest.raises(ValueError, match=r'row 0, column 0; missing="marginal" fits what is observed'):
+        GaussianMixture(2).fit(X)
+    with pytest.raises(ValueError, match="infinity"):
+        mixture().fit(np.where(np.isnan(X), np.inf, X))
+    empty = pd.DataFrame(X, columns=["a", "b", "c"]).assign(b=np.nan)
+    with pytest.raises(ValueError, match="X must have a value in every column, got none in column 'b'"):
+        mixture().fit(empty)
+    with pytest.raises(ValueError, match=r"missing must be one of \['error', 'marginal'\], got 'mean'"):
+        mixture(missing="mean").fit(X)
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        KMeans(2).fit(X)

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 def centers_of(estimator: Any) -> NDArray[np.float64]:
     """Centers or means (C, D) of any fitted estimator that has them."""
     for name in ("cluster_centers_", "means_"):
-        if hasattr(estimator, name):
+        if getattr(estimator, name, None) is not None:
             return np.asarray(getattr(estimator, name), dtype=np.float64)
     check_is_fitted(estimator)
     raise TypeError(f"estimator must have cluster_centers_ or means_, got {estimator!r}.")

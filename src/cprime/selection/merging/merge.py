@@ -1,0 +1,169 @@
+"""Which components of a fit are one cluster: `merge`."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from cprime.estimators.base import Clusterer
+from cprime.estimators.fitted import centers_of
+from cprime.estimators.validation import check_choice, check_integer, check_weights
+from cprime.selection.merging.entropy import entropy_joins
+from cprime.selection.merging.joins import Joins, children_of, sums_by
+from cprime.selection.merging.shares import shares_of
+from cprime.selection.merging.tree import MergeTree
+from cprime.selection.merging.ward import ward_joins
+
+LEAST_KEPT, MOST_KEPT = 5, 16  # components of a row that the entropy looks at where nobody says
+
+
+def merge(
+    fitted: Any,
+    X: Any = None,
+    *,
+    sample_weight: Any = None,
+    criterion: str = "auto",
+    n_active: int | str = "auto",
+) -> MergeTree:
+    """Join the components of a fit to fewer clusters, as many as are wanted.
+
+    Parameters
+    ----------
+    fitted : estimator
+        Fitted: `GaussianMixture`, `KMeans`, or whatever has ``cluster_centers_`` or ``means_``, of scikit-learn too.
+    X : array-like of shape (n_samples, n_features), or a source, default=None
+        Data, of any kind that the fit takes. Needed for "entropy"; for "ward" None takes the counts of the fit.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows of X; None is 1 for each.
+    criterion : {"auto", "entropy", "ward"}, default="auto"
+        "entropy" joins the two clusters whose union lowers the entropy of the assignment
+        −Σ_n w_n Σ_k t_nk log t_nk most, t_nk being the sum of the responsibilities of the components in k: those that
+        overlap, whatever shape this makes. "ward" joins those whose union raises the sum of squares J of the centers,
+        as points of the clusters' weights, least: clusters stay round. "auto" is "entropy" of mixtures and "ward"
+        of what has ``cluster_centers_``. "entropy" takes the ``variance_`` of a `KMeans` for σ², and of
+        what is neither that nor a mixture of this package its ``predict_proba``.
+    n_active : int or "auto", default="auto"
+        How many components of each row the entropy sees, the most probable ones; their responsibilities are made to sum
+        to 1. "auto" is as many as the fit keeps (``n_active_``), but at least 5 and at most 16.
+
+    Returns
+    -------
+    tree : MergeTree
+
+    Raises
+    ------
+    ValueError
+        If "entropy" is asked for without X, or of a fit that says no probabilities; or if there are neither X nor
+        counts or labels of the fit.
+    TypeError
+        If the fit has no centers.
+
+    Notes
+    -----
+    The responsibilities are of one E-step over all components. N·C′² operations find the gains of pairs that have
+    points in common, and joins update those of neighbors; memory is of the order N·C′, for rows that have more than one
+    component. Clusters that have no point in common come last: those are joined by Ward's criterion, of their means and
+    weights. A component without any weight is joined to the nearest first.
+
+    References
+    ----------
+    J.-P. Baudry, A. E. Raftery, G. Celeux, K. Lo, R. Gottardo: Combining mixture components for clustering. Journal of
+    Computational and Graphical Statistics 19, 2010. J. H. Ward: Hierarchical grouping to optimize an objective
+    function. JASA 58, 1963.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cprime import GaussianMixture
+    >>> from cprime.selection import merge
+    >>> rng = np.random.default_rng(0)
+    >>> angles, radii = rng.uniform(0, 2 * np.pi, 2000), np.repeat([1.0, 3.0], 1000)
+    >>> X = np.column_stack([radii * np.cos(angles), radii * np.sin(angles)]) + rng.normal(scale=0.1, size=(2000, 2))
+    >>> mixture = GaussianMixture(30, random_state=0).fit(X)
+    >>> labels = merge(mixture, X).labels(2)  # one ring within the other
+    >>> sorted(np.bincount(labels).tolist())
+    [1000, 1000]
+    """
+    check_choice(criterion, "criterion", ("auto", "entropy", "ward"))
+    check_is_fitted(fitted)
+    centers = centers_of(fitted)
+    if X is None and sample_weight is not None:
+        raise ValueError("sample_weight is of the rows of X: give X too.")
+    if criterion == "auto":
+        criterion = "entropy" if hasattr(fitted, "means_") else "ward"
+    if criterion == "ward":
+        return _by_ward(fitted, centers, X, sample_weight)
+    n_kept = _resolve_kept(n_active, fitted, len(centers))
+    if not isinstance(fitted, Clusterer) and not hasattr(fitted, "predict_proba"):
+        raise ValueError(f"criterion='entropy' needs probabilities, which {type(fitted).__name__} does not say.")
+    if X is None:
+        raise ValueError("X must be given for criterion='entropy', got None: the entropy is of its responsibilities.")
+    return _by_entropy(fitted, centers, X, sample_weight, n_kept)
+
+
+def _resolve_kept(n_active: int | str, fitted: Any, n_components: int) -> int:
+    if isinstance(n_active, str):
+        check_choice(n_active, "n_active", ("auto",))
+        own = getattr(fitted, "n_active_", n_components)
+        return min(max(own, LEAST_KEPT), MOST_KEPT, n_components)
+    if check_integer(n_active, "n_active", 1) > n_components:
+        raise ValueError(f"n_active={n_active} should be <= n_components={n_components}.")
+    return n_active
+
+
+def _by_entropy(fitted: Any, centers: NDArray[np.float64], X: Any, sample_weight: Any, n_kept: int) -> MergeTree:
+    C = len(centers)
+    seen = shares_of(fitted, X, sample_weight, n_kept, C)
+    joins = _completed(entropy_joins(seen.several, C), centers, seen.weights)
+    return MergeTree(
+        "entropy",
+        children_of(joins.pairs, C),
+        joins.changes,
+        seen.weights,
+        seen.several.entropy,
+        n_kept,
+        seen.components,
+    )
+
+
+def _completed(joins: Joins, centers: NDArray[np.float64], weights: NDArray[np.float64]) -> Joins:
+    """With joins by Ward's criterion of what has no point in common, which change no entropy."""
+    C = len(centers)
+    of = np.arange(C)
+    for a, b in joins.pairs:
+        of[of == b] = a
+    ones, cluster = np.unique(of, return_inverse=True)
+    if len(ones) == 1:
+        return joins
+    sums = sums_by(cluster, weights, len(ones))
+    shares = np.where(sums[cluster] > 0, weights, 1.0)
+    shares /= sums_by(cluster, shares, len(ones))[cluster]
+    means = np.column_stack([sums_by(cluster, shares * column, len(ones)) for column in centers.T])
+    pairs = ones[ward_joins(means, sums).pairs]
+    return joins.then(Joins(pairs, np.zeros(len(pairs))))
+
+
+def _by_ward(fitted: Any, centers: NDArray[np.float64], X: Any, sample_weight: Any) -> MergeTree:
+    C = len(centers)
+    components, weights = _counted(fitted, X, sample_weight, C)
+    joins = ward_joins(centers, weights)
+    return MergeTree("ward", children_of(joins.pairs, C), joins.changes, weights, components=components)
+
+
+def _counted(fitted: Any, X: Any, sample_weight: Any, n_components: int) -> tuple[Any, NDArray[np.float64]]:
+    """The component of each row, None where that is not known, and the weight of each component."""
+    if X is not None:
+        if isinstance(fitted, Clusterer):
+            seen = shares_of(fitted, X, sample_weight, 1, n_components)
+            return seen.components, seen.weights
+        found = np.asarray(fitted.predict(X))
+        weights = check_weights(sample_weight, found)
+        return found, sums_by(found, np.ones(len(found)) if weights is None else weights, n_components)
+    labels = getattr(fitted, "labels_", None)
+    if hasattr(fitted, "counts_"):
+        return labels, np.asarray(fitted.counts_, dtype=np.float64)
+    if labels is None:
+        raise ValueError(f"{type(fitted).__name__} has neither counts_ nor labels_: give X.")
+    labels = np.asarray(labels)
+    return labels, sums_by(labels, np.ones(len(labels)), n_components)

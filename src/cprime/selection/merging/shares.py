@@ -1,0 +1,83 @@
+"""Which components rows have shares in: one E-step over the data, of which little is kept."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+
+from cprime.block import Block, Kept
+from cprime.estimators.base import Clusterer
+from cprime.estimators.validation import check_weights
+from cprime.kernels import computing, posterior
+from cprime.model import Model
+from cprime.selection.merging.entropy import LEAST_SHARE, Shares
+from cprime.selection.merging.joins import sums_by
+
+_VALUES = 2**22  # probabilities at a time
+
+
+class Found(NamedTuple):
+    """Of some rows: their components (n,), the weight of each component (C,), and those with several components."""
+
+    components: NDArray[np.int32]
+    weights: NDArray[np.float64]
+    several: Shares
+
+
+@dataclass(frozen=True)
+class SeenShares:
+    """The truncated posterior (5) of the n_kept best of all components, block by block: a pass over the data."""
+
+    model: Model
+    n_kept: int
+
+    reads: ClassVar[bool] = True
+    keeps: ClassVar[bool] = False
+
+    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, list[Found]]:
+        ids, costs = self.model.components().best(block.embedded(self.model.embed), self.n_kept)
+        shares = posterior(costs, self.model.scale).responsibilities
+        return None, [found(ids, shares, block.sample_weight, self.model.n_components)]
+
+
+def found(
+    ids: NDArray[np.int32], shares: NDArray[np.float64], sample_weight: NDArray[np.float64] | None, n_components: int
+) -> Found:
+    """What is kept of rows whose components ids (n, H), the best first, have these shares (n, H)."""
+    weights = np.ones(len(ids)) if sample_weight is None else sample_weight
+    sums = sums_by(ids.ravel(), (weights[:, np.newaxis] * shares).ravel(), n_components)
+    has = shares >= LEAST_SHARE
+    several = (has.sum(axis=1) > 1) & (weights > 0)
+    rest = Shares(ids[several], np.where(has[several], shares[several], 0.0), weights[several])
+    return Found(ids[:, 0].copy(), sums, rest)
+
+
+def shares_of(fitted: Any, X: Any, sample_weight: Any, n_kept: int, n_components: int) -> Found:
+    """By the E-step of the fit's own model; of another library's by its `predict_proba`, some rows at a time."""
+    if isinstance(fitted, Clusterer):
+        data = fitted._opened(X, sample_weight)
+        with computing(fitted.n_threads):
+            return _together(data.each(SeenShares(fitted._parameters(), n_kept)))
+    return _together(list(_by_probabilities(fitted, X, sample_weight, n_kept, n_components)))
+
+
+def _by_probabilities(fitted: Any, X: Any, sample_weight: Any, n_kept: int, n_components: int) -> Iterator[Found]:
+    X = X if hasattr(X, "iloc") else check_array(X, dtype=[np.float64, np.float32])
+    weights = check_weights(sample_weight, X)
+    step = max(1, _VALUES // n_components)
+    for begin in range(0, len(X), step):
+        rows = slice(begin, begin + step)
+        shares = np.asarray(fitted.predict_proba(X.iloc[rows] if hasattr(X, "iloc") else X[rows]), dtype=np.float64)
+        ids = np.argsort(-shares, axis=1, kind="stable")[:, :n_kept].astype(np.int32)
+        kept = np.take_along_axis(shares, ids, axis=1)
+        kept /= kept.sum(axis=1, keepdims=True)
+        yield found(ids, kept, None if weights is None else weights[rows], n_components)
+
+
+def _together(parts: list[Found]) -> Found:
+    components, weights, several = zip(*parts, strict=True)
+    fields = ([getattr(each, name) for each in several] for name in ("ids", "shares", "weights"))
+    return Found(np.concatenate(components), np.sum(weights, axis=0), Shares(*map(np.concatenate, fields)))

@@ -1,0 +1,73 @@
+"""Joins of weighted centers that raise J least: Ward (1963).
+
+One center in place of two, of weights v and w, raises the sum of squares around centers by v w/(v + w) ‖μ − ν‖². No
+union is nearer to a third cluster than both of its parts were, so two that are each other's cheapest partners may be
+joined at once; they are found along a chain of cheapest partners (Murtagh 1983), and sorted in the end: O(C²) costs and
+O(C) memory.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.selection.merging.joins import Joins
+
+_VALUES = 2**20  # differences at a time
+
+
+def ward_joins(centers: NDArray[np.float64], weights: NDArray[np.float64]) -> Joins:
+    """Centers (C, D) of weights (C,), joined to one; the change of a join is what it adds to J.
+
+    A center without weight is first joined to the nearest that has some, which costs nothing.
+    """
+    light, heavy = np.flatnonzero(weights <= 0), np.flatnonzero(weights > 0)
+    if len(light) and len(heavy):
+        hosts = heavy[_nearest(centers[light], centers[heavy])]
+        free = Joins(np.column_stack([hosts, light]), np.zeros(len(light)))
+        rest = ward_joins(centers[heavy], weights[heavy])
+        return free.then(Joins(heavy[rest.pairs], rest.changes))
+    if len(light):  # no weights at all: each counts as one
+        weights = np.ones(len(centers))
+    pairs, changes = _chained(centers, weights)
+    order = np.argsort(changes, kind="stable")
+    return Joins(pairs[order], changes[order])
+
+
+def _nearest(points: NDArray[np.float64], centers: NDArray[np.float64]) -> NDArray[np.intp]:
+    """The nearest of the centers (m, D) to each point (n, D): (n,)."""
+    found = np.empty(len(points), dtype=np.intp)
+    step = max(1, _VALUES // centers.size)
+    for i in range(0, len(points), step):
+        differences = points[i : i + step, np.newaxis] - centers
+        found[i : i + step] = np.square(differences).sum(axis=2).argmin(axis=1)
+    return found
+
+
+def _chained(centers: NDArray[np.float64], weights: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray]:
+    """The joins as the chain meets them: (C − 1, 2) centers of which each cluster has one, and their costs (C − 1,)."""
+    m, w, names = centers.copy(), weights.copy(), np.arange(len(centers))
+    pairs, changes = np.empty((len(centers) - 1, 2), dtype=np.int64), np.empty(len(centers) - 1)
+    chain: list[int] = []
+    for n in range(len(pairs)):
+        if not chain:
+            chain = [int(w.argmax())]
+        while True:
+            i = chain[-1]
+            costs = np.square(m - m[i]).sum(axis=1)
+            costs *= w * (w[i] / (w + w[i]))
+            costs[i] = np.inf
+            costs[w == 0] = np.inf  # joined to another
+            j = int(costs.argmin())
+            if len(chain) > 1 and costs[chain[-2]] <= costs[j]:
+                j = chain[-2]
+                break
+            chain.append(j)
+        del chain[-2:]
+        pairs[n], changes[n] = (names[i], names[j]), costs[j]
+        m[i] += (m[j] - m[i]) * (w[j] / (w[i] + w[j]))
+        w[i] += w[j]
+        w[j] = 0.0
+        left = np.flatnonzero(w > 0)
+        if 2 * len(left) <= len(w):
+            chain = np.searchsorted(left, chain).tolist()
+            m, w, names = m[left], w[left], names[left]
+    return pairs, changes

@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("pyarrow")
 APPROVED = Path(__file__).parent / "approved"
-COMMANDS = ("", "fit", "resume", "predict", "info", "report", "sweep", "demo", "reproduce", "completion")
+COMMANDS = ("", "fit", "resume", "predict", "info", "merge", "report", "sweep", "demo", "reproduce", "completion")
 MISTAKES = (
     "fit",
     "fitt x.npy",

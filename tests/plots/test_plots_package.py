@@ -42,6 +42,7 @@ def made(rng):
         "CodebookDisplay": (lambda ax: plots.CodebookDisplay.from_estimator(km, image_shape=(1, 2), ax=ax), 1),
         "ConvergenceDisplay": (lambda ax: plots.ConvergenceDisplay.from_estimator(gm, X, ax=ax), 2),
         "DecompositionDisplay": (lambda ax: plots.DecompositionDisplay(parts).plot(ax), 1),
+        "MergeTreeDisplay": (lambda ax: plots.MergeTreeDisplay.from_estimator(km, n_clusters=2, ax=ax), 2),
         "ResponsibilitiesDisplay": (lambda ax: plots.ResponsibilitiesDisplay.from_estimator(gm, X[0], ax=ax), 2),
         "SearchSpaceDisplay": (lambda ax: plots.SearchSpaceDisplay.from_estimator(km, X[0], ax=ax), 1),
         "SizesDisplay": (lambda ax: plots.SizesDisplay.from_estimator(km, ax=ax), 1),

@@ -10,7 +10,8 @@ from cprime import __version__
 from cprime.cli import options as opt
 from cprime.cli.errors import one_line_errors
 from cprime.cli.options import PATH, argument, option
-from cprime.cli.panels import Counts, Group, Shape, Whole
+from cprime.cli.panels import CountOr, Counts, Group, Shape, Whole
+from cprime.cli.showing import demo, reproduce
 
 _MIXTURES_ONLY = ("n_active", "covariance_type", "n_factors", "weights", "assignment")
 
@@ -108,15 +109,7 @@ def resume(
 @opt.identifier
 @opt.missing_of_model
 @opt.threads
-@option(
-    "-o",
-    "--output",
-    panel="Output",
-    required=True,
-    type=str,
-    metavar="FILE",
-    help="Where to write: a .npy, .csv, .tsv, .parquet or .feather file, or - for .csv on standard output.",
-)
+@opt.rows_output
 @option(
     "--proba",
     panel="Output",
@@ -138,14 +131,64 @@ def predict(model: Path, data: str, output: str, threads: int | None, as_json: b
 
     A table needs the columns that the model was fitted on.
     """
-    if output == "-" and as_json:
-        raise click.UsageError("--json and -o - both want standard output: give the output a file.")
+    _check_stdout(output, as_json)
     from cprime.cli.files import Request
     from cprime.cli.predict import Wanted
     from cprime.cli.predict import predict as run
 
     request = Request.of(given)
     run(model, data, request, Wanted.of(given), output, threads, as_json=as_json, quiet=quiet)
+
+
+@app.command()
+@opt.model_argument
+@argument("data", metavar="[DATA]", type=str, required=False, explained="Rows to find clusters of; a mixture needs it.")
+@option(
+    "-n",
+    "--n-clusters",
+    panel="Model",
+    type=Whole(1),
+    otherwise="what the joins suggest",
+    help="Number of clusters to leave.",
+)
+@option(
+    "--criterion",
+    panel="Model",
+    type=opt.choice("auto", "entropy", "ward"),
+    default="auto",
+    help="Join what overlaps (entropy, of gmm) or what raises J least (ward, of kmeans).",
+)
+@option(
+    "--n-active",
+    panel="Model",
+    metavar="C′|auto",
+    type=CountOr(1, "auto"),
+    default="auto",
+    help="entropy: components of a row that count; auto is as many as the model keeps, from 5 to 16.",
+)
+@opt.reading
+@opt.identifier
+@opt.weighting
+@opt.missing_of_model
+@opt.threads
+@opt.rows_output
+@option("--components", panel="Output", is_flag=True, help="Write the clusters of components even where there is DATA.")
+@opt.as_json
+@opt.quiet
+@one_line_errors
+def merge(
+    model: Path, data: str | None, output: str, threads: int | None, as_json: bool, quiet: bool, **given: Any
+) -> None:
+    """Join the components of a MODEL to clusters.
+
+    Writes the cluster of each row of DATA, or without DATA that of each component.
+    """
+    _check_stdout(output, as_json)
+    from cprime.cli.files import Request
+    from cprime.cli.merge import Asked, merge_model
+
+    asked = Asked(given["n_clusters"], given["criterion"], given["n_active"], given["components"])
+    merge_model(model, data, Request.of(given), asked, output, threads, as_json=as_json, quiet=quiet)
 
 
 @app.command()
@@ -279,92 +322,8 @@ def sweep(
     run(data, request, fits, counts, criterion, output, as_json=as_json, quiet=quiet)
 
 
-@app.command()
-@option(
-    "-o",
-    "--output",
-    panel="Output",
-    type=PATH,
-    metavar="DIR",
-    default=Path("demo"),
-    help="Folder to write to; made if it is missing.",
-)
-@option("--small", panel="Data", is_flag=True, help="One small photograph and 64 clusters.")
-@opt.threads
-@opt.as_json
-@one_line_errors
-def demo(output: Path, small: bool, threads: int | None, as_json: bool) -> None:
-    """Cluster the half million patches of two photographs."""
-    from cprime.cli.demo import demo as run
-
-    run(output, small=small, threads=threads, as_json=as_json)
-
-
-@app.command()
-@argument("names", metavar="NAME…", nargs=-1, explained="Tables and figures; --list shows what there is.")
-@option("--all", "every", panel="Data", is_flag=True, help="All of them.")
-@option("--list", "show", panel="Output", is_flag=True, help="Show the names, and end.")
-@option(
-    "--redraw",
-    "again",
-    panel="Output",
-    is_flag=True,
-    help="Make pictures and page anew from the JSON in the folder, and end.",
-)
-@option(
-    "--runs",
-    panel="Search",
-    type=Whole(1),
-    otherwise="as the source",
-    help="Runs to make; of what takes long, fewer.",
-)
-@option(
-    "--random-state",
-    panel="Search",
-    type=Whole(0, 2**31 - 1),
-    default=0,
-    help="Seed of the random numbers.",
-)
-@opt.threads
-@option(
-    "-o",
-    "--output",
-    panel="Output",
-    type=PATH,
-    metavar="DIR",
-    default=Path("reproduction"),
-    help="Folder to write to; made if it is missing.",
-)
-@one_line_errors
-def reproduce(
-    names: tuple[str, ...],
-    every: bool,
-    show: bool,
-    again: bool,
-    runs: int | None,
-    output: Path,
-    random_state: int,
-    threads: int | None,
-) -> None:
-    """Compute tables and figures of the papers anew, beside what was published."""
-    from cprime.cli.reproduce import list_entries, redraw
-    from cprime.cli.reproduce import reproduce as run
-    from cprime.reproduction import ENTRIES
-
-    if show:
-        list_entries()
-        return
-    if again:
-        if names or every:
-            raise click.UsageError("--redraw takes all that the folder holds, and neither names nor --all")
-        redraw(output)
-        return
-    if bool(names) == every:
-        raise click.UsageError("give the names of tables and figures, or --all for all; --list shows them")
-    for name in names:
-        if name not in ENTRIES:
-            raise click.BadParameter(f"there is no {name!r}; --list shows what there is", param_hint="NAME")
-    run(list(names or ENTRIES), output, runs=runs, random_state=random_state, threads=threads)
+app.add_command(demo)
+app.add_command(reproduce)
 
 
 @app.command()
@@ -380,6 +339,11 @@ def completion(ctx: click.Context, shell: str) -> None:
     found = get_completion_class(shell)
     assert found is not None
     click.echo(found(app, {}, "cprime", "_CPRIME_COMPLETE").source())
+
+
+def _check_stdout(output: str, as_json: bool) -> None:
+    if output == "-" and as_json:
+        raise click.UsageError("--json and -o - both want standard output: give the output a file.")
 
 
 def _check_model(given: dict[str, Any]) -> None:

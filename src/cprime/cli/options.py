@@ -270,6 +270,15 @@ output = option(
     metavar="FILE",
     help="Where to write the model: a .safetensors file.",
 )
+rows_output = option(
+    "-o",
+    "--output",
+    panel="Output",
+    required=True,
+    type=str,
+    metavar="FILE",
+    help="Where to write: a .npy, .csv, .tsv, .parquet or .feather file, or - for .csv on standard output.",
+)
 output_of_checkpoint = option(
     "-o",
     "--output",

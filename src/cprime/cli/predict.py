@@ -116,7 +116,7 @@ def predict(
             rows = wanted.columns(estimator, X)
             counts += np.bincount(rows["label"], minlength=len(counts))
             if names is not None:
-                rows = {str(request.identifier): _named(names, found, begin, end), **rows}
+                rows = {str(request.identifier): named(names, found, begin, end), **rows}
             write(rows)
         source.verify()
     figures = {
@@ -134,7 +134,7 @@ def predict(
         print_summary(figures, stderr=output == STDOUT)
 
 
-def _named(names: Naming, found: Opened, begin: int, end: int) -> Any:
+def named(names: Naming, found: Opened, begin: int, end: int) -> Any:
     """What names the rows begin to end of those that are left."""
     if found.rows is None:
         return names(begin, end)

@@ -13,6 +13,7 @@ from cprime.plots.clusters import ClustersDisplay
 from cprime.plots.codebook import CodebookDisplay
 from cprime.plots.convergence import ConvergenceDisplay
 from cprime.plots.decomposition import DecompositionDisplay
+from cprime.plots.merge_tree import MergeTreeDisplay
 from cprime.plots.responsibilities import ResponsibilitiesDisplay
 from cprime.plots.search_space import SearchSpaceDisplay
 from cprime.plots.sizes import SizesDisplay
@@ -23,6 +24,7 @@ __all__ = [
     "CodebookDisplay",
     "ConvergenceDisplay",
     "DecompositionDisplay",
+    "MergeTreeDisplay",
     "ResponsibilitiesDisplay",
     "SearchSpaceDisplay",
     "SizesDisplay",

@@ -1,0 +1,110 @@
+"""`cprime merge`: the clusters that the components of a stored model are joined to, and so the rows of DATA."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from cprime import load
+from cprime.cli.files import Opened, Request, hinted, opened
+from cprime.cli.outputs import ROWS_SUFFIXES, STDOUT, Columns, check_output, print_json, rows_writer
+from cprime.cli.predict import named
+from cprime.cli.summary import centers, print_summary, sizes
+from cprime.selection import MergeTree, merge
+from cprime.sources.naming import naming
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options of the same names; n_clusters: None for what the joins suggest."""
+
+    n_clusters: int | None
+    criterion: str
+    n_active: int | str
+    components: bool
+
+    def check(self, estimator: Any, path: str | None, request: Request) -> None:
+        """Raise ValueError where a model cannot be joined so, or an option would say nothing."""
+        C = len(centers(estimator))
+        if self.n_clusters is not None and self.n_clusters > C:
+            raise ValueError(f"-n {self.n_clusters} is more than the {C} components of the model")
+        by_entropy = self.criterion == "entropy" or (self.criterion == "auto" and hasattr(estimator, "means_"))
+        if path is None and by_entropy:
+            raise ValueError(
+                "joins by entropy need rows: give DATA, or --criterion ward, which joins by centers and sizes"
+            )
+        if path is None and request != Request():
+            raise ValueError("options of data need DATA, which was not given")
+        if self.components and request.identifier is not None:
+            raise ValueError("--id names rows, and --components writes none")
+
+
+def merge_model(
+    model: Path,
+    path: str | None,
+    request: Request,
+    asked: Asked,
+    output: str,
+    threads: int | None,
+    *,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Run the command. Without DATA, or where it is asked for, the clusters of components are written."""
+    if output != STDOUT:
+        check_output(Path(output), ROWS_SUFFIXES, (model, *([] if path is None else [Path(path)])))
+    estimator = load(model)
+    asked.check(estimator, path, request)
+    if threads is not None:
+        estimator.set_params(n_threads=threads)
+    names = getattr(estimator, "feature_names_in_", None)
+    found = None if path is None else opened(path, request, None if names is None else tuple(names))
+    start = perf_counter()
+    with hinted(fills=False):
+        tree = merge(
+            estimator,
+            None if found is None else found.source,
+            criterion=asked.criterion,
+            n_active=asked.n_active,
+        )
+    suggested = tree.elbow()
+    n_clusters = asked.n_clusters or suggested
+    if n_clusters is None:
+        raise ValueError("no number of clusters stands out among the joins: give one with -n")
+    clusters = tree.cut(n_clusters)
+    by_rows = found is not None and not asked.components
+    n_rows = found.source.n_rows if by_rows and found is not None else tree.n_components
+    with rows_writer(output, n_rows) as write:
+        if by_rows and found is not None:
+            for rows in _rows(tree, n_clusters, found, request):
+                write(rows)
+        else:
+            components = np.arange(tree.n_components, dtype=np.int32)
+            write({"component": components, "label": clusters.astype(np.int32)})
+    figures = {
+        "n_samples": None if found is None else found.source.n_rows,
+        "n_components": tree.n_components,
+        "criterion": tree.criterion,
+        "n_clusters": n_clusters,
+        "n_suggested": suggested,
+        "sizes": sizes(np.bincount(clusters, weights=tree.weights)),
+        "seconds": {"merge": perf_counter() - start},
+        "output": output,
+    }
+    if as_json:
+        print_json(figures)
+    elif not quiet:
+        print_summary(figures, stderr=output == STDOUT)
+
+
+def _rows(tree: MergeTree, n_clusters: int, found: Opened, request: Request) -> Iterator[Columns]:
+    """The cluster of each row, chunk by chunk, after what names it."""
+    labels = tree.labels(n_clusters).astype(np.int32)
+    names = None if request.identifier is None else naming(found.stored, request.identifier)
+    for begin, end in pairwise(accumulate(found.source.sizes, initial=0)):
+        called = {} if names is None else {str(request.identifier): named(names, found, begin, end)}
+        yield {**called, "label": labels[begin:end]}

@@ -1,0 +1,183 @@
+"""How components become clusters: the top of the tree, and what each join changes."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from matplotlib.collections import LineCollection
+from scipy.cluster.hierarchy import dendrogram
+
+from cprime._style import BLACK, BLUE, COLORS, frame
+from cprime.estimators.validation import check_integer
+from cprime.plots.style import COLUMN, GREY, TEXT, panels
+from cprime.selection import MergeTree, merge
+
+PANELS = ("dendrogram", "joins")
+_COLORS = COLORS[:-1]
+
+
+class MergeTreeDisplay:
+    """The last joins of a `MergeTree` as a dendrogram, and by the number of clusters what each join changes.
+
+    Clusters of the cut have colours, what joins them is grey, and a dotted line is the cut. Joins are drawn on
+    logarithmic scales, at the number of clusters before them: the entropy that they remove, or what they add to J. A
+    triangle at the foot is a join that removes none, or less than the rounding of the entropy.
+
+    Parameters
+    ----------
+    tree : MergeTree
+    n_clusters : int or None
+        Where the tree is cut; None is not at all.
+
+    Attributes
+    ----------
+    axes_ : ndarray of matplotlib Axes
+        One for each panel.
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> from cprime import KMeans
+    >>> from cprime.datasets import birch
+    >>> from cprime.plots import MergeTreeDisplay
+    >>> X = birch(3, random_state=0).data  # 9 clusters
+    >>> display = MergeTreeDisplay.from_estimator(KMeans(60, random_state=0).fit(X))
+    >>> display.n_clusters
+    9
+    """
+
+    def __init__(self, tree: MergeTree, n_clusters: int | None) -> None:
+        self.tree = tree
+        self.n_clusters = n_clusters
+
+    @classmethod
+    def from_tree(cls, tree: MergeTree, *, n_clusters: int | str | None = "elbow", ax: Any = None, **kw: Any) -> Self:
+        """Show a tree.
+
+        Parameters
+        ----------
+        tree : MergeTree
+            Of two components at least.
+        n_clusters : int, "elbow" or None, default="elbow"
+            Where to cut it: "elbow" is what the tree suggests, if it does.
+        ax : array-like of matplotlib Axes or None, default=None
+            Where to draw, an Axes for each panel; None makes a figure.
+        **kw : dict
+            For `plot`.
+
+        Returns
+        -------
+        display : MergeTreeDisplay
+
+        Raises
+        ------
+        ValueError
+            If there are no joins, or there cannot be so many clusters.
+        """
+        if tree.n_components == 1:
+            raise ValueError("tree must have two components at least, got one.")
+        n: Any = tree.elbow() if n_clusters == "elbow" else n_clusters
+        if n is not None:
+            tree.cut(n)
+        return cls(tree, n).plot(ax, **kw)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        *,
+        n_clusters: int | str | None = "elbow",
+        ax: Any = None,
+        n_leaves: int = 40,
+        panels_shown: Sequence[str] = PANELS,
+        **options: Any,
+    ) -> Self:
+        """Join the components of a fit, with the arguments of `merge`, and show the tree; as `from_tree`."""
+        tree = merge(estimator, X, **options)
+        return cls.from_tree(tree, n_clusters=n_clusters, ax=ax, n_leaves=n_leaves, panels_shown=panels_shown)
+
+    def plot(self, ax: Any = None, *, n_leaves: int = 40, panels_shown: Sequence[str] = PANELS) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, array-like of them or None, default=None
+        n_leaves : int, default=40
+            Clusters at the foot of the dendrogram, at most; at least as many as the cut has.
+        panels_shown : sequence of {"dendrogram", "joins"}, default=("dendrogram", "joins")
+
+        Returns
+        -------
+        display : MergeTreeDisplay
+        """
+        n_leaves = check_integer(n_leaves, "n_leaves", 2)
+        draw = {"dendrogram": lambda axes: self._draw_dendrogram(axes, n_leaves), "joins": self._draw_joins}
+        for name in panels_shown:
+            if name not in draw:
+                raise ValueError(f"panels_shown must be among {list(PANELS)}, got {name!r}.")
+        n = len(panels_shown)
+        self.figure_, self.axes_ = panels(ax, n, 1, COLUMN * (0.1 + 0.6 * n))
+        for axes, name in zip(self.axes_, panels_shown, strict=True):
+            draw[name](axes)
+        return self
+
+    def _draw_dendrogram(self, axes: Any, n_leaves: int) -> None:
+        tree, C = self.tree, self.tree.n_components
+        n = self.n_clusters
+        clusters = np.zeros(C, dtype=np.intp) if n is None else tree.cut(n)
+        n_leaves = min(max(n_leaves, n or 2), C)
+        one = np.arange(2 * C - 1)  # of each node a component
+        for i, (a, _) in enumerate(tree.children):
+            one[C + i] = one[a]
+        lowest = C if n is None else 2 * C - n  # the first node that joins clusters
+
+        def color(node: int) -> str:
+            return GREY if node >= lowest or n is None else _COLORS[clusters[one[node]] % len(_COLORS)]
+
+        drawn = dendrogram(tree.to_linkage(), n_leaves, "lastp", no_plot=True, link_color_func=color)
+        lines = [np.column_stack(line) for line in zip(drawn["icoord"], drawn["dcoord"], strict=True)]
+        axes.add_collection(LineCollection(lines, colors=drawn["color_list"], linewidths=1.2))
+        feet = tree.heights[C - n_leaves - 1] if n_leaves < C else 0.0
+        for x, node in enumerate(drawn["leaves"]):  # a mark where a cluster of several components stands
+            axes.plot(5 + 10 * x, 0, "o", color=color(node), markersize=2.5 if node >= C else 1, clip_on=False)
+        frame(axes, "", f"{n_leaves} of {C:,} components" if n_leaves == C else f"the last {n_leaves} clusters", "")
+        axes.set_ylabel("√(2 ΔJ) (data unit)" if tree.entropy is None else "log(H / ΔH)", fontsize=9)
+        axes.set_xlim(0, 10 * n_leaves)
+        top = float(tree.heights[-1])
+        axes.set_ylim(0, 1.06 * top if top > 0 else 1)
+        axes.set_xticks([])
+        axes.grid(False, axis="x")
+        if n is not None and 1 < n < C:
+            low, high = tree.heights[C - n - 1], tree.heights[C - n]
+            level = float(max(low, feet) + high) / 2
+            axes.axhline(level, color=BLACK, linewidth=0.8, linestyle=":")
+            axes.annotate(
+                f"{n} clusters", (1, level), xycoords=("axes fraction", "data"), xytext=(0, 2),
+                textcoords="offset points", ha="right", fontsize=TEXT,
+                bbox={"color": "white", "pad": 0.5, "alpha": 0.8},
+            )  # fmt: skip
+
+    def _draw_joins(self, axes: Any) -> None:
+        tree, n = self.tree, self.n_clusters
+        sizes = np.arange(tree.n_components, 1, -1)
+        seen = tree.changes > (0 if tree.entropy is None else np.finfo(np.float64).eps * tree.entropy)
+        axes.plot(sizes[seen], tree.changes[seen], "o-", color=BLUE, markersize=2.5, linewidth=0.8)
+        what = "J added (data unit²)" if tree.entropy is None else "entropy removed (nats)"
+        frame(axes, "", "clusters n before the join", what)
+        axes.set_xscale("log")
+        if seen.any():
+            axes.set_yscale("log")
+        axes.set_xlim(1.8, max(tree.n_components, 3) * 1.1)
+        hidden = sizes[~seen]
+        if tree.entropy is not None and len(hidden):
+            axes.plot(
+                hidden, np.zeros(len(hidden)), "v", color=BLUE, markersize=3, clip_on=False,
+                transform=axes.get_xaxis_transform(),
+            )  # fmt: skip
+        if n is not None:
+            axes.axvline(n, color=BLACK, linewidth=0.8, linestyle=":")
+            axes.annotate(
+                f"{n} clusters", (n, 1), xycoords=axes.get_xaxis_transform(), xytext=(3, -8),
+                textcoords="offset points", fontsize=TEXT,
+            )  # fmt: skip

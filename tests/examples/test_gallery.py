@@ -91,6 +91,14 @@ def choosing_c(said):
     assert len(re.findall(r"(?:X|G)Means: 25,", said)) == 2
 
 
+def clusters_from_components(said):
+    """Joins by entropy follow the shapes, twelve centers and Ward's criterion do not, and the tree says twelve."""
+    few, joined, ward, followed = numbers("ARI #\n", said)
+    assert max(few, ward) < 0.6
+    assert min(joined, followed) >= 0.95
+    assert numbers("the joins suggest #", said) == [12]
+
+
 def outliers(said):
     areas = numbers("area under the ROC #", said)
     assert len(areas) == 8
@@ -174,6 +182,7 @@ def regression_with_two_branches(said):
 
 CHECKS = {
     "choosing_c": choosing_c,
+    "clusters_from_components": clusters_from_components,
     "dask_cluster": dask_cluster,
     "denoising": denoising,
     "digits": digits,

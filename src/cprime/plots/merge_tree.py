@@ -5,6 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 from matplotlib.collections import LineCollection
+from matplotlib.colors import to_hex
 from scipy.cluster.hierarchy import dendrogram
 
 from cprime._style import BLACK, BLUE, COLORS, frame
@@ -90,14 +91,23 @@ class MergeTreeDisplay:
         n_clusters: int | str | None = "elbow",
         ax: Any = None,
         n_leaves: int = 40,
+        colors: Sequence[Any] | None = None,
         panels_shown: Sequence[str] = PANELS,
         **options: Any,
     ) -> Self:
         """Join the components of a fit, with the arguments of `merge`, and show the tree; as `from_tree`."""
         tree = merge(estimator, X, **options)
-        return cls.from_tree(tree, n_clusters=n_clusters, ax=ax, n_leaves=n_leaves, panels_shown=panels_shown)
+        shown: dict[str, Any] = {"n_leaves": n_leaves, "colors": colors, "panels_shown": panels_shown}
+        return cls.from_tree(tree, n_clusters=n_clusters, ax=ax, **shown)
 
-    def plot(self, ax: Any = None, *, n_leaves: int = 40, panels_shown: Sequence[str] = PANELS) -> Self:
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        n_leaves: int = 40,
+        colors: Sequence[Any] | None = None,
+        panels_shown: Sequence[str] = PANELS,
+    ) -> Self:
         """Draw.
 
         Parameters
@@ -105,14 +115,17 @@ class MergeTreeDisplay:
         ax : matplotlib Axes, array-like of them or None, default=None
         n_leaves : int, default=40
             Clusters at the foot of the dendrogram, at most; at least as many as the cut has.
+        colors : sequence of colors of matplotlib or None, default=None
+            Of the clusters, by their numbers, in turn; None is those of the displays.
         panels_shown : sequence of {"dendrogram", "joins"}, default=("dendrogram", "joins")
 
         Returns
         -------
         display : MergeTreeDisplay
         """
+        palette = [to_hex(color) for color in (_COLORS if colors is None else colors)]
         n_leaves = check_integer(n_leaves, "n_leaves", 2)
-        draw = {"dendrogram": lambda axes: self._draw_dendrogram(axes, n_leaves), "joins": self._draw_joins}
+        draw = {"dendrogram": lambda axes: self._draw_dendrogram(axes, n_leaves, palette), "joins": self._draw_joins}
         for name in panels_shown:
             if name not in draw:
                 raise ValueError(f"panels_shown must be among {list(PANELS)}, got {name!r}.")
@@ -122,7 +135,7 @@ class MergeTreeDisplay:
             draw[name](axes)
         return self
 
-    def _draw_dendrogram(self, axes: Any, n_leaves: int) -> None:
+    def _draw_dendrogram(self, axes: Any, n_leaves: int, palette: list[str]) -> None:
         tree, C = self.tree, self.tree.n_components
         n = self.n_clusters
         clusters = np.zeros(C, dtype=np.intp) if n is None else tree.cut(n)
@@ -133,7 +146,7 @@ class MergeTreeDisplay:
         lowest = C if n is None else 2 * C - n  # the first node that joins clusters
 
         def color(node: int) -> str:
-            return GREY if node >= lowest or n is None else _COLORS[clusters[one[node]] % len(_COLORS)]
+            return GREY if node >= lowest or n is None else palette[clusters[one[node]] % len(palette)]
 
         drawn = dendrogram(tree.to_linkage(), n_leaves, "lastp", no_plot=True, link_color_func=color)
         lines = [np.column_stack(line) for line in zip(drawn["icoord"], drawn["dcoord"], strict=True)]

@@ -11,6 +11,7 @@ from sklearn.mixture import GaussianMixture as SklearnMixture
 
 from cprime import FuzzyKMeans, GaussianMixture, KMeans, KMedoids, open_data
 from cprime.selection import MergeTree, merge
+from cprime.selection.merging.drop import drop
 from cprime.selection.merging.entropy import Shares, entropy_joins
 from cprime.selection.merging.joins import children_of
 from cprime.selection.merging.ward import ward_joins
@@ -244,6 +245,22 @@ def test_whatever_has_probabilities_is_joined_by_them(estimator):
     assert tree.criterion == "entropy"
     assert adjusted_rand_score(labels, tree.labels(3)) > 0.95
     assert tree.entropy_[0] == pytest.approx(0, abs=1e-6)
+
+
+def test_points_without_clusters_suggest_none():
+    X = np.random.default_rng(0).standard_normal((2000, 2))
+    km = KMeans(50, random_state=0).fit(X)
+    assert merge(km).elbow() is None
+    assert merge(km, X, criterion="entropy").elbow() is None
+
+
+def test_a_drop_is_where_joins_first_remove_less_by_a_factor():
+    removed = 10.0 * np.linspace(2, 1, 40)
+    assert drop(removed, removed.sum(), 0.01) is None
+    removed[-6:] = [1e-3, 1e-4, 1e-4, 1e-9, 0, 0]
+    assert drop(removed, removed.sum(), 0.01) == 7
+    assert drop(removed[-8:], removed.sum(), 0.01) is None  # too few joins before it
+    assert drop(np.zeros(40), 0.0, 0.01) is None
 
 
 def test_a_tree_as_scipy_has_it(overlapping):

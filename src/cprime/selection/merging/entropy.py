@@ -16,16 +16,16 @@ best partner has the union for it from then on. So best partners are kept up to 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from scipy.special import xlogy
 
 from cprime.selection.merging.joins import Joins, sums_by
 
 LEAST_SHARE = 1e-300  # less is nothing: ratios of shares are finite
-_BLOCK = 2**18  # rows at a time
+_VALUES = 2**21  # shares, or pairs of them, at a time
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class Shares:
     def entropy(self) -> float:
         """−Σ_n w_n Σ_h t_nh log t_nh, in nats."""
         total = 0.0
-        for i in range(0, len(self.ids), _BLOCK):
-            t = self.shares[i : i + _BLOCK]
-            logs = np.log(t, out=np.zeros_like(t), where=t > 0)
-            total -= float((self.weights[i : i + _BLOCK] * (t * logs).sum(axis=1)).sum())
+        step = max(1, _VALUES // self.ids.shape[1])
+        for begin in range(0, len(self.ids), step):
+            rows = slice(begin, begin + step)
+            total -= float((self.weights[rows] * xlogy(self.shares[rows], self.shares[rows]).sum(axis=1)).sum())
         return total
 
 
@@ -166,13 +166,14 @@ def _grouped(values: NDArray, groups: NDArray, counts: NDArray) -> list[NDArray]
 def _pair_gains(points: Shares, n_components: int) -> csr_array:
     """G of all pairs that have a point in common, above the diagonal: (C, C)."""
     total = csr_array((n_components, n_components), dtype=np.float64)
-    H = points.ids.shape[1]
-    for i, j in combinations(range(H), 2):
-        both = np.flatnonzero((points.shares[:, i] > 0) & (points.shares[:, j] > 0))
-        for begin in range(0, len(both), _BLOCK):
-            rows = both[begin : begin + _BLOCK]
-            a, b = points.ids[rows, i], points.ids[rows, j]
-            values = points.weights[rows] * gain(points.shares[rows, i], points.shares[rows, j])
-            cells = np.minimum(a, b), np.maximum(a, b)
-            total = total + csr_array((values, cells), shape=(n_components, n_components))
+    one, other = np.triu_indices(points.ids.shape[1], 1)
+    step = max(1, _VALUES // max(1, len(one)))
+    for begin in range(0, len(points.ids), step):
+        rows = slice(begin, begin + step)
+        ids, shares, weights = points.ids[rows], points.shares[rows], points.weights[rows]
+        s, t = shares[:, one], shares[:, other]
+        row, pair = np.nonzero((s > 0) & (t > 0))
+        a, b = ids[row, one[pair]], ids[row, other[pair]]
+        values = weights[row] * gain(s[row, pair], t[row, pair])
+        total = total + csr_array((values, (np.minimum(a, b), np.maximum(a, b))), shape=total.shape)
     return total

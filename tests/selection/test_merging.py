@@ -197,6 +197,20 @@ def test_ward_of_weights_is_that_of_repetitions_and_adds_up_to_the_scatter():
     assert found.changes.sum() == pytest.approx(weights @ np.square(centers - mean).sum(axis=1))
 
 
+def test_ward_of_equal_distances_joins_everything_once():
+    grid = np.stack(np.meshgrid(np.arange(12.0), np.arange(12.0) / 3), axis=-1).reshape(-1, 2)
+    weights = np.random.default_rng(0).integers(1, 3, len(grid)).astype(float)
+    for X, w in (
+        (grid, weights),
+        (np.zeros((30, 2)), np.ones(30)),
+        (np.repeat(grid, 2, axis=0), np.repeat(weights, 2)),
+    ):
+        found = ward_joins(X, w)
+        assert len(members(children_of(found.pairs, len(X)))[-1]) == len(X)
+        assert (np.diff(found.changes) >= 0).all()
+        assert found.changes.sum() == pytest.approx(w @ np.square(X - w @ X / w.sum()).sum(axis=1))
+
+
 def test_centers_without_weight_are_joined_to_the_nearest_for_nothing():
     centers = np.array([[0.0], [1.0], [10.0], [0.9], [12.0]])
     found = ward_joins(centers, np.array([5.0, 5.0, 5.0, 0.0, 0.0]))

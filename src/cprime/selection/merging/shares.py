@@ -56,7 +56,7 @@ def found(
 
 
 def shares_of(fitted: Any, X: Any, sample_weight: Any, n_kept: int, n_components: int) -> Found:
-    """By the E-step of the fit's own model; of another library's by its `predict_proba`, some rows at a time."""
+    """By the E-step of the fit's own model; of what has none by its `predict_proba`, some rows at a time."""
     if isinstance(fitted, Clusterer):
         data = fitted._opened(X, sample_weight)
         with computing(fitted.n_threads):

@@ -53,7 +53,7 @@ def _chained(centers: NDArray[np.float64], weights: NDArray[np.float64]) -> tupl
         while True:
             i = chain[-1]
             costs = np.square(m - m[i]).sum(axis=1)
-            costs *= w * (w[i] / (w + w[i]))
+            costs *= w * w[i] / (w + w[i])  # the same from both sides, so that each step of the chain costs less
             costs[i] = np.inf
             costs[w == 0] = np.inf  # joined to another
             j = int(costs.argmin())
@@ -62,6 +62,8 @@ def _chained(centers: NDArray[np.float64], weights: NDArray[np.float64]) -> tupl
                 break
             chain.append(j)
         del chain[-2:]
+        if i in chain or j in chain:  # equal costs up to rounding
+            chain = []
         pairs[n], changes[n] = (names[i], names[j]), costs[j]
         m[i] += (m[j] - m[i]) * (w[j] / (w[i] + w[j]))
         w[i] += w[j]

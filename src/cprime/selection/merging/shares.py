@@ -60,7 +60,7 @@ def shares_of(fitted: Any, X: Any, sample_weight: Any, n_kept: int, n_components
     if isinstance(fitted, Clusterer):
         data = fitted._opened(X, sample_weight)
         with computing(fitted.n_threads):
-            return _together(data.each(SeenShares(fitted._parameters(), n_kept)))
+            return _together(data.each(SeenShares(fitted._model_of(data), n_kept)))
     return _together(list(_by_probabilities(fitted, X, sample_weight, n_kept, n_components)))
 
 

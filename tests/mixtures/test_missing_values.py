@@ -10,7 +10,8 @@ from cprime.kernels import ReadGaps
 
 pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
 
-FAMILIES = ("full", "tied", "diag", "spherical", "tied_spherical")
+FAMILIES = ("full", "tied", "diag", "spherical", "tied_spherical", "factors", "ppca")
+EXACT = FAMILIES[:5]  # whose M-steps are moments alone
 
 
 def clustered(n, D, C=3, seed=0, dtype=np.float64):
@@ -31,11 +32,14 @@ def with_gaps(X, share=0.3, seed=1):
 
 def mixture(C=3, **more):
     settings = {"missing": "marginal", "random_state": 0, "n_active": None, "reg_covar": 0, "momentum": False}
-    return GaussianMixture(C, **{**settings, **more})
+    return GaussianMixture(C, n_factors=1, **{**settings, **more})
 
 
 def matrices(gm):
     """Covariances of every component: (C, D, D)."""
+    if hasattr(gm, "factors_"):
+        noise = gm.noise_variances_[:, :, np.newaxis] * np.eye(gm.n_features_in_)
+        return np.asarray(gm.factors_ @ gm.factors_.transpose(0, 2, 1) + noise, dtype=np.float64)
     eye, C = np.eye(gm.n_features_in_), len(gm.means_)
     made = {
         "full": lambda c: c,
@@ -90,7 +94,7 @@ def test_densities_are_those_of_what_is_observed(family, dtype):
     assert gm.lower_bound_ == pytest.approx(likelihood.mean(), abs=close)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", EXACT)
 def test_a_step_is_that_of_little_and_rubin(family):
     X = with_gaps(clustered(30, 3))
     start = mixture(covariance_type=family, max_iter=2, tol=0).fit(X)
@@ -109,6 +113,15 @@ def test_a_step_is_that_of_little_and_rubin(family):
     np.testing.assert_allclose(found.covariances_, expected, rtol=1e-8, atol=1e-9)
 
 
+def test_no_factors_are_a_diagonal():
+    X = with_gaps(clustered(60, 4))
+    start = {"means_init": np.nanmean(X, axis=0) + 5 * np.eye(3, 4), "max_iter": 6, "tol": 0}
+    found = mixture(covariance_type="factors", **start).set_params(n_factors=0).fit(X)
+    expected = mixture(covariance_type="diag", **start).fit(X)
+    np.testing.assert_allclose(found.means_, expected.means_, rtol=1e-9)
+    np.testing.assert_allclose(found.noise_variances_, expected.covariances_, rtol=1e-9)
+
+
 @pytest.mark.parametrize(("n", "C", "D"), [(30, 3, 2), (1200, 10, 4)])
 @pytest.mark.parametrize(
     ("family", "more"),
@@ -119,6 +132,8 @@ def test_a_step_is_that_of_little_and_rubin(family):
         ("diag", {"n_active": 2, "search": "exact", "weights": "equal"}),
         ("spherical", {"n_active": 2, "search": "graph"}),
         ("tied", {"n_active": 2}),
+        ("factors", {"n_active": 2, "search": "graph"}),
+        ("ppca", {}),
         ("tied_spherical", {"n_active": 2, "search": "graph", "weights": "equal"}),
     ],
 )
@@ -139,7 +154,7 @@ def test_where_nothing_is_missing_the_bits_are_those_of_complete_data(family):
     assert (found.score_samples(X) == expected.score_samples(X)).all()
 
 
-@pytest.mark.parametrize("family", ["full", "diag", "tied"])
+@pytest.mark.parametrize("family", ["full", "diag", "tied", "factors"])
 def test_threads_and_weights_of_zero_change_nothing(family):
     X = with_gaps(clustered(1000, 4, C=6))
     more = {"covariance_type": family, "n_active": 3, "search": "graph", "max_iter": 5}
@@ -205,10 +220,11 @@ def test_batches():
     assert gm.score(X) > mixture(C=1).fit(X).score(X)
 
 
-def test_imputed_numbers_are_conditional_means():
+@pytest.mark.parametrize("family", FAMILIES)
+def test_imputed_numbers_are_conditional_means(family):
     X = clustered(60, 4, C=2)
     holed = with_gaps(X)
-    gm = mixture(2).fit(holed)
+    gm = mixture(2, covariance_type=family, max_iter=4).fit(holed)
     log = joint(gm, holed)
     r = np.exp(log - np.logaddexp.reduce(log, axis=1, keepdims=True))
     expected = np.zeros_like(X)
@@ -222,12 +238,15 @@ def test_imputed_numbers_are_conditional_means():
     assert (gm.impute(X) == X).all()
 
 
-@pytest.mark.parametrize("family", ["full", "diag"])
+@pytest.mark.parametrize("family", ["full", "diag", "factors"])
 def test_draws_have_the_conditional_moments(family):
     gm = GaussianMixture(2, covariance_type=family, missing="marginal")
     gm.weights_, gm.means_ = np.array([0.3, 0.7]), np.array([[0.0, 1, 2], [6, 5, 4]])
     each = np.array([[[2.0, 1, 0.5], [1, 3, 1], [0.5, 1, 1]], np.eye(3)])
-    gm.covariances_ = each if family == "full" else np.diagonal(each, axis1=1, axis2=2).copy()
+    if family == "factors":
+        gm.factors_, gm.noise_variances_ = np.array([[[1.0], [0.5], [1]], [[0], [1], [2]]]), np.full((2, 3), 0.5)
+    else:
+        gm.covariances_ = each if family == "full" else np.diagonal(each, axis1=1, axis2=2).copy()
     gm.n_features_in_, gm.n_active = 3, None
     X = np.tile([3.0, np.nan, np.nan], (40_000, 1))
     drawn = gm.impute(X, sample=True, random_state=0)

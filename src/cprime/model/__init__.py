@@ -2,8 +2,9 @@
 
 from cprime.model.base import FAMILIES, Model, register
 from cprime.model.diag import Diag
-from cprime.model.factors import Factors, PrincipalComponents
+from cprime.model.factors import Factors
 from cprime.model.full import Full
+from cprime.model.ppca import PrincipalComponents
 from cprime.model.scatter import Scatter
 from cprime.model.spherical import Spherical
 from cprime.model.tied import Tied

@@ -11,6 +11,7 @@ from cprime._threads import plain_products
 from cprime.components import Components, Ids
 from cprime.kernels import Floats, Tabled
 from cprime.kernels.arguments import CoreRows
+from cprime.model.factor_gaps import Component, factored
 from cprime.neighbors import exact_lists, least_lists, refined_lists
 
 _ROUNDING = 2.0**-27  # of a cost, that is taken
@@ -38,7 +39,20 @@ class FactorCosts(Tabled, Components):
         self.directions, self.roots, self.offsets = directions, roots, offsets
 
     def table(self, points: CoreRows, ids: Ids | slice, origin: NDArray) -> NDArray[np.float64]:
-        return self.measured(points.dense(), ids, origin)[0]
+        if points.observed is None:
+            return self.measured(points.dense(), ids, origin)[0]
+        X, numbers = points.dense(), np.arange(len(self.centers))[ids].tolist()
+        return np.column_stack([self._of_observed(X, points.observed, c) for c in numbers])
+
+    def component(self, c: int) -> Component:
+        return Component(self.centers[c], self.loadings[c], self.noise[c])
+
+    def _of_observed(self, X: Floats, observed: NDArray[np.bool_], c: int) -> NDArray[np.float64]:
+        """Costs by the marginal of what is observed: (n,)."""
+        whole = np.log(self.noise[c]).sum() - 2 * np.log(np.diagonal(self.roots[c])).sum()
+        rest = self.offsets[c] - whole - X.shape[1] * np.log(2 * np.pi)
+        parts = [part.squares + part.logs for _, _, part in factored(X, observed, self.component(c))]
+        return np.concatenate(parts) + rest if parts else np.empty(0)
 
     def measured(self, X: Floats, ids: Ids | slice, origin: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The costs of components `ids` (n, G), and U(x − μ) for each (n, G, H); origin (D,): a point near the rows.

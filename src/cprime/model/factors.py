@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from cprime._threads import by_pieces, plain_products
 from cprime._values import replace
 from cprime.block import Block, Kept
-from cprime.kernels import Floats, Rows, posterior
+from cprime.kernels import Dense, Floats, Rows, posterior
 from cprime.kernels.tables import Group, groups
 from cprime.model.base import (
     Expected,
@@ -33,29 +33,14 @@ from cprime.model.base import (
 from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import data_variance, fewer_factors, n_collapsed, of_empty, positive, scaled_along
 from cprime.model.factor_costs import FactorCosts
+from cprime.model.factor_gaps import completed, gap_moments
+from cprime.model.factor_moments import FactorMoments
 from cprime.model.full import Full
-from cprime.statistics import Sums
 
 _MORE = 4  # directions in which a start looks beyond H
 _LEAST_NOISE = 0.01  # of a coordinate's variance, at a start
 _FAR = 2.0**24  # squared distance of means, in units of noise, beyond which moments about one origin are none
 _RIDGE = 1e-12  # of the variance of z: of a component of one point nothing else may be left
-
-
-@dataclass(frozen=True)
-class FactorMoments(Sums):
-    """Sums with q, for y = x − μ_c and z = W_c y: of 1 (C,), y and y² (C, D), y zᵀ (C, D, H), z (C, H), z zᵀ (C, H, H).
-
-    error: J
-    """
-
-    counts: NDArray[np.float64]
-    sums: NDArray[np.float64]
-    squares: NDArray[np.float64]
-    cross: NDArray[np.float64]
-    means: NDArray[np.float64]
-    second: NDArray[np.float64]
-    error: float
 
 
 class _Inner(NamedTuple):
@@ -140,29 +125,48 @@ class Factors(Gaussian):
         return np.broadcast_to(random, (C, *random.shape))
 
     def summarise(self, block: Block, kept: Kept, shares: Shares) -> FactorMoments:
-        X, W, m = block.X.dense(), self._projections, shares.ids.shape[1]
-        found = self._no_moments()
+        X, W, m, observed = block.X.dense(), self._projections, shares.ids.shape[1], block.X.observed
+        found = FactorMoments.none(*self._projections.shape)
         q = np.ones(shares.ids.shape) if shares.responsibilities is None else shares.responsibilities
         q = (q if block.sample_weight is None else q * block.sample_weight[:, np.newaxis]).reshape(-1)
         given = np.where(q > 0, shares.ids.reshape(-1), -1)
 
         def add(group: Group) -> None:
             c, places = group
+            share, found.counts[c] = q[places], q[places].sum()
+            if observed is not None and self.known and shares.cost is not None:  # else noise comes with this M-step
+                self._add_gaps(found, c, X[places // m], observed[places // m], share)
+                return
             y = np.subtract(X[places // m], self.centers[c], dtype=np.float64)
-            share = q[places]
+            if observed is not None:
+                y *= observed[places // m]
             z = y @ W[c].T
             weighted = share[:, np.newaxis] * z
-            found.counts[c] = share.sum()
             found.sums[c], found.squares[c] = share @ y, share @ np.square(y)
             found.cross[c], found.means[c], found.second[c] = y.T @ weighted, weighted.sum(axis=0), z.T @ weighted
 
         by_pieces(add, groups(given, self.n_components))
         return replace(found, error=winner_error(block, self.centers, kept.winners.copy()))
 
-    def _no_moments(self) -> FactorMoments:
-        C, H, D = self._projections.shape
-        sums, squares, cross, means = (np.zeros(shape) for shape in ((C, D), (C, D), (C, D, H), (C, H)))
-        return FactorMoments(np.zeros(C), sums, squares, cross, means, np.zeros((C, H, H)), 0.0)
+    def _add_gaps(self, found: FactorMoments, c: int, X: Floats, observed: NDArray[np.bool_], share: NDArray) -> None:
+        """Moments of rows with gaps; `maximise` adds M⁻¹ of complete rows to each, which they are less by here."""
+        moments = gap_moments(X, observed, self._costs_of.component(c), share)
+        found.sums[c], found.squares[c], found.cross[c], found.means[c] = moments[:4]
+        found.second[c] = moments.second - share.sum() * self._inner.roots[c] @ self._inner.roots[c].T
+
+    def with_gaps(self) -> Self:
+        return self
+
+    def imputed(self, X: Rows, ids: NDArray[np.int32], q: NDArray[np.float64], normal: Any = None) -> NDArray:
+        rows, observed = X.dense(), X.observed
+        assert observed is not None
+        out = np.zeros(rows.shape)
+        for h in range(ids.shape[1]):
+            for c, some in groups(ids[:, h], self.n_components):
+                draws = None if normal is None else normal[some]
+                there = completed(rows[some], observed[some], self._costs_of.component(c), draws)
+                out[some] += q[some, h, np.newaxis] * (there + self.centers[c])
+        return np.where(observed, rows, out)
 
     @plain_products()
     def expect_all(self, block: Block) -> Expected:
@@ -170,12 +174,12 @@ class Factors(Gaussian):
 
         Where components lie so far apart that this would cancel, component by component.
         """
-        if self.components().reach > _FAR:
+        if block.X.observed is not None or self.components().reach > _FAR:
             return self._expect_each(block)
         X, costs, roots = block.X.dense(), self.components(), self._inner.roots
         C, D, H = self.loadings.shape
         origin, every = costs.origin(), slice(None)
-        found, cross = self._no_moments(), np.zeros((D, C * H))
+        found, cross = FactorMoments.none(C, H, D), np.zeros((D, C * H))
         log_sum = cost = error = 0.0
         for rows in costs.blocks(len(X)):
             each, along = costs.measured(X[rows], every, origin)
@@ -309,14 +313,15 @@ class Factors(Gaussian):
 
     def latent(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
         """E[z | x] of every row for the component of its label: (n, H)."""
-        rows, out = X.dense(), np.empty((len(labels), self.n_factors))
+        moved, out = self._moved(X, labels), np.empty((len(labels), self.n_factors))
         for c, some in groups(labels, self.n_components):
-            out[some] = np.subtract(rows[some], self.centers[c], dtype=np.float64) @ self._projections[c].T
+            out[some] = moved[some] @ self._projections[c].T
         return out
 
     def distances(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
         no_offsets = np.zeros(self.n_components)
         costs = FactorCosts(self.centers, self.loadings, self.noise_variances, *self._inner[:2], no_offsets)
+        X = X if X.observed is None else Dense(self._moved(X, labels) + self.centers[labels])
         return np.sqrt(costs.costs(X, labels[:, np.newaxis])[:, 0].astype(np.float64))
 
     def covariances_along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -375,18 +380,3 @@ class Factors(Gaussian):
         if H >= D:
             raise ValueError(f"n_factors must be below the number of features, {D}, got {H}.")
         return cls(centers, np.zeros((C, D, H)), np.ones((C, D)), reg_covar, weights, known=H == 0)
-
-
-@register
-@dataclass(frozen=True)
-class PrincipalComponents(Factors):
-    """The same with one variance of the noise for all coordinates of a component."""
-
-    covariance_type: ClassVar[str] = "ppca"
-    scale_free: ClassVar[bool] = False
-
-    def _n_noise(self) -> int:
-        return self.n_components
-
-    def _pooled(self, noise: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.repeat(noise.mean(axis=1, keepdims=True), noise.shape[1], axis=1)

@@ -1,0 +1,106 @@
+"""Factor analysers and rows of which some numbers are missing: what they cost, and what is expected in the gaps.
+
+With o what is observed of x, M_o = I + Λ_oᵀΨ_o⁻¹Λ_o and b = Λ_oᵀΨ_o⁻¹(x_o − μ_o), given x_o the factors z have the mean
+M_o⁻¹b and the covariance M_o⁻¹; ‖x_o − μ_o‖² under Σ_oo is Σ_o (x − μ)²/ψ − bᵀM_o⁻¹b, and log |Σ_oo| is log |M_o| +
+Σ_o log ψ. What is missing is Λ_m z and noise (Ghahramani & Hinton 1996). Matrices are H × H, one a row and component.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.kernels import Floats
+
+Doubles = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+_LOG_2PI = math.log(2 * math.pi)
+_NUMBERS = 2**20  # of matrices at a time
+
+
+class Component(NamedTuple):
+    """One of the components: mean (D,), loadings (D, H), variances of the noise (D,)."""
+
+    mean: Floats
+    loadings: Doubles
+    noise: Doubles
+
+
+class Factored(NamedTuple):
+    """Of some rows: squared distances and log |2πΣ_oo| (n,), E[z | x_o] (n, H) and M_o⁻¹ (n, H, H)."""
+
+    squares: Doubles
+    logs: Doubles
+    means: Doubles
+    covariances: Doubles
+
+
+def factored(X: Floats, observed: Mask, of: Component) -> Iterator[tuple[slice, Doubles, Factored]]:
+    """Rows by parts: which, what is observed of x − μ with zeros in the gaps (n, D), and what follows from it."""
+    D, H = of.loadings.shape
+    scaled = of.loadings / of.noise[:, np.newaxis]
+    outer = np.einsum("dh,dk->dhk", scaled, of.loadings).reshape(D, H * H)
+    step = max(1, _NUMBERS // max(D, H * H))
+    for begin in range(0, len(X), step):
+        rows = slice(begin, begin + step)
+        o = observed[rows].astype(np.float64)
+        y = np.subtract(X[rows], of.mean, dtype=np.float64) * o
+        inner = (o @ outer).reshape(len(o), H, H) + np.eye(H)
+        inverse = np.linalg.inv(np.linalg.cholesky(inner))
+        half = np.einsum("nij,nj->ni", inverse, y @ scaled)
+        logs = o @ (np.log(of.noise) + _LOG_2PI) - 2 * np.log(np.diagonal(inverse, axis1=1, axis2=2)).sum(axis=1)
+        squares = np.square(y) @ (1 / of.noise) - np.square(half).sum(axis=1)
+        means = np.einsum("nji,nj->ni", inverse, half)
+        yield rows, y, Factored(np.maximum(squares, 0), logs, means, np.matmul(inverse.transpose(0, 2, 1), inverse))
+
+
+class GapMoments(NamedTuple):
+    """Sums with shares, for y = x − μ and z: of y and E[y²] (D,), E[y zᵀ] (D, H), E[z] (H,), E[z zᵀ] (H, H)."""
+
+    sums: Doubles
+    squares: Doubles
+    cross: Doubles
+    means: Doubles
+    second: Doubles
+
+
+def gap_moments(X: Floats, observed: Mask, of: Component, share: Doubles) -> GapMoments:
+    """Of rows of shares (n,): what is missing is y_m = Λ_m z + noise."""
+    D, H = of.loadings.shape
+    found = GapMoments(np.zeros(D), np.zeros(D), np.zeros((D, H)), np.zeros(H), np.zeros((H, H)))
+    for rows, y, part in factored(X, observed, of):
+        q, gone = share[rows], (~observed[rows]).astype(np.float64)
+        weighted = q[:, np.newaxis] * part.means
+        second = q[:, np.newaxis, np.newaxis] * part.covariances
+        second += part.means[:, :, np.newaxis] * weighted[:, np.newaxis]
+        missing = (gone.T @ second.reshape(len(q), H * H)).reshape(D, H, H)
+        cross = np.einsum("dh,dhk->dk", of.loadings, missing)
+        found.sums[...] += q @ y + (of.loadings * (gone.T @ weighted)).sum(axis=1)
+        found.squares[...] += q @ np.square(y) + (cross * of.loadings).sum(axis=1) + of.noise * (q @ gone)
+        found.cross[...] += y.T @ weighted + cross
+        found.means[...] += weighted.sum(axis=0)
+        found.second[...] += second.sum(axis=0)
+    return found
+
+
+def completed(X: Floats, observed: Mask, of: Component, normal: Doubles | None = None) -> Doubles:
+    """x − μ of rows with what is expected in the gaps, or with draws by standard normal numbers (n, D): (n, D)."""
+    out = np.empty(X.shape)
+    for rows, y, part in factored(X, observed, of):
+        gone = ~observed[rows]
+        out[rows] = y + gone * (part.means @ of.loadings.T)
+        if normal is not None:
+            out[rows] += gone * _drawn(of, part.covariances, normal[rows] * gone, gone)
+    return out
+
+
+def _drawn(of: Component, covariances: Doubles, normal: Doubles, gone: Mask) -> Doubles:
+    """Numbers of covariance Λ_m V Λ_mᵀ + Ψ_m: Ψ^½ (I + WWᵀ)^½ of normal ones, W = Ψ_m^−½ Λ_m V^½."""
+    root = np.sqrt(of.noise)
+    scaled = (of.loadings / root[:, np.newaxis]) * gone[:, :, np.newaxis]
+    axes, lengths, _ = np.linalg.svd(np.matmul(scaled, np.linalg.cholesky(covariances)), full_matrices=False)
+    along = np.einsum("ndh,nd->nh", axes, normal) * (np.sqrt(1 + np.square(lengths)) - 1)
+    return root * (normal + np.einsum("ndh,nh->nd", axes, along))

@@ -83,7 +83,7 @@ def factors(mixture: Any) -> Floats:
 def log_densities(mixture: Any, X: Floats, dtype: Any) -> tuple[Floats, Floats]:
     """log π_c p(x | c) of a fitted mixture (n, C), and bounds of what rounding in `dtype` may do to each."""
     means = mixture.means_.astype(np.float64)
-    weights = np.maximum(mixture.weights_, np.finfo(np.float64).tiny)  # components without points have that much
+    weights = np.maximum(mixture.weights_, np.finfo(mixture.means_.dtype).tiny)  # components without points have that
     P, (C, D) = factors(mixture), means.shape
     logs, errors = np.empty((len(X), C)), np.empty((len(X), C))
     eps = 8 * float(np.finfo(dtype).eps) * (D + 8)

@@ -64,7 +64,7 @@ class Laplace(Family):
 
     @cached_property
     def _offsets(self) -> NDArray[np.float64]:
-        return 2 * np.log(2 * self.scales).sum(axis=1) - 2 * log_weights(self.weights, self.n_components)
+        return 2 * np.log(2 * self.scales).sum(axis=1) - 2 * log_weights(self.weights, self.centers)
 
     def components(self) -> LaplaceCosts:
         return LaplaceCosts(self.centers, self.scales, self._offsets)

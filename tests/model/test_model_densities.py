@@ -121,9 +121,9 @@ def test_points_are_embedded_once_where_the_parameters_do_not_matter(name, free)
 
 
 def test_the_weight_of_a_component_without_points_is_finite():
-    np.testing.assert_allclose(log_weights(None, 8), np.full(8, -np.log(8)))
-    np.testing.assert_allclose(log_weights(SHARES, C), np.log(SHARES))
-    least = log_weights(np.array([0.0, 1.0]), 2)
+    np.testing.assert_allclose(log_weights(None, np.zeros((8, 1))), np.full(8, -np.log(8)))
+    np.testing.assert_allclose(log_weights(SHARES, np.zeros((C, 1))), np.log(SHARES))
+    least = log_weights(np.array([0.0, 1.0]), np.zeros((2, 1)))
     assert least[1] == 0
     assert -709 < least[0] < -700
 

@@ -332,11 +332,14 @@ class Gaussian(Family):
         return {"centers": centers, "weights": weights / weights.sum()}
 
 
-def log_weights(weights: Weights, n_components: int) -> NDArray[np.float64]:
-    """log π_c (C,); that of a component without points is finite, so that nothing above it turns into NaN."""
+def log_weights(weights: Weights, centers: Floats) -> NDArray[np.float64]:
+    """log π_c (C,); those below what the centers' type tells from 0, as fits return them, are that.
+
+    So a component without points has one too, and nothing above it turns into NaN.
+    """
     if weights is None:
-        return np.full(n_components, -np.log(n_components))
-    return np.log(np.maximum(weights, np.finfo(np.float64).tiny))
+        return np.full(len(centers), -np.log(len(centers)))
+    return np.log(np.maximum(weights, np.finfo(centers.dtype).tiny))
 
 
 def new_weights(weights: Weights, counts: NDArray[np.float64]) -> Weights:

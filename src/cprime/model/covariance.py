@@ -52,12 +52,14 @@ def repaired(
     n_repaired = 0
     lower, bad = _factors(covariances)
     for c in np.flatnonzero(bad):
-        covariance, failed = given[c], True
-        if not np.isfinite(covariance).all():
+        if not np.isfinite(given[c]).all():
             raise np.linalg.LinAlgError(f"the covariance of component {c} is not finite")
+    unit = unit or float(np.abs(given).max()) or 1.0
+    least = least_variance(unit, dtype)
+    bad |= np.diagonal(given, axis1=1, axis2=2).min(axis=1) < least
+    for c in np.flatnonzero(bad):
+        covariance, failed, D = given[c], True, given.shape[1]
         n_repaired += 1
-        unit = unit or float(np.abs(given).max()) or 1.0
-        least, D = least_variance(unit, dtype), len(covariance)
         mean = max(float(np.trace(covariance)), float(np.abs(covariance).max())) / D  # rounding may leave it below 0
         jitter = _JITTER * (mean if mean > least else unit)
         while failed:
@@ -171,6 +173,12 @@ def positive(variances: NDArray[np.float64], dtype: DTypeLike, unit: float | Non
     logger.info("%d variance(s) of no extent repaired", int(bad.sum()))
     mean = variances[~bad].mean() if not bad.all() else unit
     return np.where(bad, max(_JITTER * float(mean), least), variances)
+
+
+def within(values: NDArray[np.float64], dtype: DTypeLike) -> NDArray:
+    """The values in a dtype, those that it does not hold being the nearest that it does."""
+    most = np.finfo(dtype).max
+    return np.clip(values, -most, most).astype(dtype)
 
 
 def of_empty(counts: NDArray[np.float64], covariances: NDArray[np.float64]) -> NDArray[np.float64]:

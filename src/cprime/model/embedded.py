@@ -34,7 +34,7 @@ class Embedded(_Places):
         """The further coordinate of every center (C,); None where weights are equal."""
         if self.weights is None:
             return None
-        logs = log_weights(self.weights, self.n_components)
+        logs = log_weights(self.weights, self.centers)
         return np.sqrt((logs.max() - logs) / -self.scale)
 
     @property

@@ -100,7 +100,7 @@ class Factors(Gaussian):
     def _offsets(self) -> NDArray[np.float64]:
         """log |2πΣ_c| − 2 log π_c: (C,)."""
         constant = self.n_features * math.log(2 * math.pi)
-        return constant + self._inner.log_determinants - 2 * log_weights(self.weights, self.n_components)
+        return constant + self._inner.log_determinants - 2 * log_weights(self.weights, self.centers)
 
     @property
     def log_scale(self) -> float:

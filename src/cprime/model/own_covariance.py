@@ -27,7 +27,7 @@ from cprime.model.base import (
     new_weights,
     winner_error,
 )
-from cprime.model.covariance import data_variance, n_collapsed
+from cprime.model.covariance import data_variance, n_collapsed, within
 from cprime.statistics import Sums
 
 
@@ -83,7 +83,7 @@ class OwnCovariance(_Shape):
     def _offsets(self) -> NDArray[np.float64]:
         """log |2πΣ_c| − 2 log π_c: (C,)."""
         constant = self.n_features * math.log(2 * math.pi)
-        return constant - 2 * self.factors[1] - 2 * log_weights(self.weights, self.n_components)
+        return constant - 2 * self.factors[1] - 2 * log_weights(self.weights, self.centers)
 
     @property
     def log_scale(self) -> float:
@@ -94,8 +94,8 @@ class OwnCovariance(_Shape):
     def gaussians(self) -> Gaussians:
         """Costs −2 log p(c, x), less what all have in common."""
         dtype = self.centers.dtype
-        offsets, most = self._offsets - self._offsets.min(), np.finfo(dtype).max
-        factors, offsets = (np.clip(values, -most, most).astype(dtype) for values in (self.factors[0], offsets))
+        offsets = self._offsets - self._offsets.min()
+        factors, offsets = within(self.factors[0], dtype), within(offsets, dtype)
         return Gaussians(self.centers, factors, offsets)
 
     @property
@@ -173,7 +173,7 @@ class OwnCovariance(_Shape):
 
     def attributes(self) -> dict[str, Any]:
         found = {"covariances_": self.covariances, **self._precisions()}
-        return {name: value.astype(self.centers.dtype) for name, value in found.items()}
+        return {name: within(value, self.centers.dtype) for name, value in found.items()}
 
     def _precisions(self) -> dict[str, NDArray[np.float64]]:
         """precisions_ and precisions_cholesky_."""

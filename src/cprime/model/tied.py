@@ -38,6 +38,7 @@ from cprime.model.covariance import (
     given_columns,
     inverses,
     repaired,
+    within,
 )
 from cprime.model.embedded import Embedded
 from cprime.model.pooled import PooledFull
@@ -110,7 +111,7 @@ class Tied(Embedded):
     def log_scale(self) -> float:
         """max log π − ½ log |2πΣ|, the same for every component and point [nats]."""
         log_determinant = 2 * float(np.log(np.diagonal(self._lower)).sum())
-        return float(log_weights(self.weights, self.n_components).max()) - 0.5 * (
+        return float(log_weights(self.weights, self.centers).max()) - 0.5 * (
             self.n_features * math.log(2 * math.pi) + log_determinant
         )
 
@@ -173,7 +174,7 @@ class Tied(Embedded):
             "precisions_": (factors @ factors.transpose(0, 2, 1))[0],
             "precisions_cholesky_": factors[0],
         }
-        return {name: value.astype(self.centers.dtype) for name, value in found.items()}
+        return {name: within(value, self.centers.dtype) for name, value in found.items()}
 
     @classmethod
     def of(cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0) -> Self:

@@ -81,9 +81,7 @@ class TiedSpherical(Embedded):
     @cached_property
     def log_scale(self) -> float:
         """log p(c, x) + cost/2σ² = max log π − (D/2) log 2πσ², the same for every component and point [nats]."""
-        largest = (
-            -np.log(self.n_components) if self.weights is None else log_weights(self.weights, self.n_components).max()
-        )
+        largest = -np.log(self.n_components) if self.weights is None else log_weights(self.weights, self.centers).max()
         return float(largest) - self.n_features / 2 * math.log(2 * math.pi * self.variance)
 
     @property

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         KMedoids,
         SearchQualityWarning,
         SoftKMeans,
+        StudentTMixture,
     )
     from cprime.loading import load, resume
     from cprime.selection import GMeans, XMeans
@@ -38,6 +39,7 @@ __all__ = [
     "KMedoids",
     "SearchQualityWarning",
     "SoftKMeans",
+    "StudentTMixture",
     "XMeans",
     "__version__",
     "callbacks",
@@ -66,6 +68,7 @@ _HOME = {
     "KMedoids": "cprime.estimators",
     "SearchQualityWarning": "cprime.estimators",
     "SoftKMeans": "cprime.estimators",
+    "StudentTMixture": "cprime.estimators",
     "XMeans": "cprime.selection",
     "load": "cprime.loading",
     "open_data": "cprime.sources",

@@ -71,7 +71,7 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     estimator : BaseEstimator
-        A fitted estimator of a registered class: `KMeans` or `GaussianMixture`.
+        A fitted estimator of a registered class: `KMeans`, `GaussianMixture` and the others of this package.
     path : path-like
         Where to write; an existing file is replaced once the new one is complete.
 

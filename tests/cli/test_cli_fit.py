@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 import cprime as package
-from cprime import GaussianMixture, KMeans, load
+from cprime import GaussianMixture, KMeans, StudentTMixture, load
 from cprime.callbacks import bar
 
 OPTIONS = ("-k", 9, "--threads", 1)
@@ -109,6 +109,32 @@ def test_a_mixture_without_options_is_that_of_the_estimator(cprime, write, X, tm
     path = tmp_path / "m.safetensors"
     assert cprime("fit", write("x.npy", X), *OPTIONS, "-m", "gmm", "-o", path).code == 0
     np.testing.assert_array_equal(package.load(path).means_, GaussianMixture(9, random_state=0).fit(X).means_)
+
+
+@pytest.mark.parametrize(("text", "dof"), [("3", 3.0), ("estimate", "estimate")])
+def test_mixtures_of_t_distributions(text, dof, cprime, write, X, tmp_path):
+    path = tmp_path / "m.safetensors"
+    options = ("-m", "student-t", "--dof", text, "--tol", 1.0, "-o", path, "--json")
+    figures = cprime("fit", write("x.npy", X), *OPTIONS, *options).json
+    expected = StudentTMixture(9, dof=dof, tol=1.0, random_state=0).fit(X)
+    np.testing.assert_array_equal(package.load(path).dof_, expected.dof_)
+    assert figures["model"] == "student-t"
+    assert figures["free_energy"] == expected.lower_bound_
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (("-m", "gmm", "--dof", "3"), "'--dof': needs -m student-t."),
+        (("-m", "student-t", "--n-factors", "3"), "'--n-factors': needs -m gmm."),
+        (("-m", "student-t", "--dof", "many"), "'many' is not a number from 0 on, nor 'estimate'."),
+        (("-m", "student-t", "--dof", "0"), "dof must be > 0, got 0.0."),
+    ],
+)
+def test_options_that_a_model_does_not_have(options, text, cprime, write, X, tmp_path):
+    outcome = cprime("fit", write("x.npy", X), *OPTIONS, *options, "-o", tmp_path / "m.safetensors")
+    assert outcome.code == 2
+    assert text in " ".join(outcome.err.split())
 
 
 def test_options_reach_the_estimator(cprime, write, X, tmp_path):

@@ -231,6 +231,7 @@ REFUSED = {
     **of_any_costs("keep_best", keep_best),
     **of_any_costs("best_among", best_among),
     **of_any_costs("respond", lambda k, X, given: k.respond(X, given)),
+    **of_any_costs("table", lambda k, X, given: k.table(X, given)),
     **of_any_costs("responsibilities", lambda k, X, given: k.responsibilities(X, given)),
     "best: n_kept zero": ("n_kept", lambda k: k.nearest(X, DIAG, 0)),
     "best: n_kept above C": ("n_kept", lambda k: k.nearest(X, DIAG, 6)),

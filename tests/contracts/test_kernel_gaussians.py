@@ -85,6 +85,18 @@ def test_best_equals_the_reference(n, D, C, dtype, full):
 @every_shape
 @every_dtype
 @pytest.mark.parametrize(("n", "D", "C"), SIZES)
+def test_a_table_has_the_cost_of_every_component(n, D, C, dtype, full):
+    X, given = clustered(n, D, dtype, seed=D), gaussians(C, D, dtype, full, seed=n)
+    found = native.table(X, given)
+    assert found.shape == (C, n)
+    assert found.dtype == dtype
+    for table in (found, reference.table(X, given)):
+        assert (np.abs(table.T - whole_costs(X, given)) <= cost_rounding(X, given)).all()
+
+
+@every_shape
+@every_dtype
+@pytest.mark.parametrize(("n", "D", "C"), SIZES)
 @pytest.mark.parametrize("length", [0, 1, 16, 33])
 def test_keep_best_equals_the_reference(n, D, C, length, dtype, full):
     X, given = clustered(n, D, dtype, seed=D), gaussians(C, D, dtype, full, seed=n)

@@ -12,7 +12,17 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:predict_proba"),
 ]
 X = np.random.default_rng(0).standard_normal((90, 2)) + 5 * np.random.default_rng(1).integers(0, 3, (90, 1))
-NAMES = ("KMeans", "SoftKMeans", "FuzzyKMeans", "KMedoids", "GaussianMixture", "XMeans", "GMeans", "KMeans1D")
+NAMES = (
+    "KMeans",
+    "SoftKMeans",
+    "FuzzyKMeans",
+    "KMedoids",
+    "GaussianMixture",
+    "StudentTMixture",
+    "XMeans",
+    "GMeans",
+    "KMeans1D",
+)
 OTHERS = {"set_params", "set_callbacks", "get_metadata_routing", "get_params"}  # scikit-learn's, of no data
 
 

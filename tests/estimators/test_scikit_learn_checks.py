@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from cprime import GaussianMixture, KMeans
+from cprime import GaussianMixture, KMeans, StudentTMixture
 
 
 class KeepsTwo(GaussianMixture):
@@ -31,6 +31,7 @@ class KeepsTwo(GaussianMixture):
         # of posteriors so sharp that draws do not differ: a point of weight 2 has one draw, two equal points have two
         GaussianMixture(n_components=2, covariance_type="diag", weights="equal", assignment="posterior"),
         KeepsTwo(n_components=3, n_active=2, covariance_type="full"),
+        StudentTMixture(n_components=2),
     ]
 )
 def test_estimator_passes(estimator, check):

@@ -106,6 +106,16 @@ def outliers(said):
     assert max(areas[4:]) == areas[4]  # and turned digits stand out of one
 
 
+def heavy_tails(said):
+    gaussians, tails, remain, *more = numbers("off by # sigma", said)
+    assert gaussians > 1
+    assert max(tails, remain) < 0.1
+    widths = numbers("widths times #", said)
+    assert widths[0] > 2
+    assert abs(widths[2] - 1) < 0.1 < abs(widths[1] - 1) < 0.2
+    assert max(numbers("with Gaussians, # with t", said)) < 0.1 < more[-1]
+
+
 def vector_search(said):
     errors = numbers("mean squared error #", said)
     assert errors[1] <= errors[0]
@@ -187,6 +197,7 @@ CHECKS = {
     "denoising": denoising,
     "digits": digits,
     "documents": documents,
+    "heavy_tails": heavy_tails,
     "image_compression": image_compression,
     "larger_than_memory": larger_than_memory,
     "old_faithful": old_faithful,

@@ -112,7 +112,7 @@ def test_what_is_no_estimator_of_ours_is_an_error(name):
     from cprime import plots
 
     display = getattr(plots, name)
-    with pytest.raises(TypeError, match="estimator must be a KMeans or GaussianMixture, got 3"):
+    with pytest.raises(TypeError, match="estimator must be a KMeans, GaussianMixture or StudentTMixture, got 3"):
         display.from_estimator(3, np.zeros((4, 2)))
     with pytest.raises(NotFittedError, match="not fitted yet"):
         display.from_estimator(KMeans(2), np.zeros((4, 2)))

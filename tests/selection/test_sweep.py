@@ -158,7 +158,11 @@ def test_fewer_components_than_a_point_keeps_are_all_kept(search):
 def test_wrong_arguments():
     X = apart(3, 2, 20)[0]
     for changes, error, message in (
-        ({"estimator": clone}, TypeError, "estimator must be a KMeans or a GaussianMixture, got function"),
+        (
+            {"estimator": clone},
+            TypeError,
+            "estimator must be a KMeans, GaussianMixture or StudentTMixture, got function",
+        ),
         ({"estimator": KMeans(3, init=X[:3])}, ValueError, "init must not be given for one number of components"),
         ({"estimator": GaussianMixture(3, means_init=X[:3], **EQUAL)}, ValueError, "means_init must not be given"),
         ({"n_components_range": []}, ValueError, "n_components_range must have at least one entry"),

@@ -28,7 +28,7 @@ from cprime._threads import in_background
 from cprime.checkpoints.tensors import read_tensors, write_tensors
 from cprime.em import Run
 from cprime.execution import SPILL_PREFIX, Chunk, Data
-from cprime.model import FAMILIES
+from cprime.model import FAMILIES, STUDENT_T
 
 logger = logging.getLogger("cprime")
 
@@ -363,7 +363,7 @@ def _checked(description: Any) -> dict[str, Any]:
         raise ValueError("its chunks must have rows")
     if not set(description["arrays"]) <= set(_ARRAYS):
         raise ValueError(f"its arrays are {description['arrays']!r}, expected some of {', '.join(_ARRAYS)}")
-    known = {*WARM, *(name for family in FAMILIES.values() for name in family.attribute_names)}
+    known = {*WARM, *(name for family in (*FAMILIES.values(), *STUDENT_T.values()) for name in family.attribute_names)}
     if warm is not None and not set(warm) <= known:
         raise ValueError(f"it begins with {', '.join(sorted(set(warm) - known))}, which no fit does")
     return description

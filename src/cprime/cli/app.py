@@ -13,8 +13,6 @@ from cprime.cli.options import PATH, argument, option
 from cprime.cli.panels import CountOr, Counts, Group, Shape, Whole
 from cprime.cli.showing import demo, reproduce
 
-_MIXTURES_ONLY = ("n_active", "covariance_type", "n_factors", "weights", "assignment")
-
 
 @click.group(
     cls=Group,
@@ -114,15 +112,15 @@ def resume(
     "--proba",
     panel="Output",
     is_flag=True,
-    help="gmm: the probabilities too; where a point keeps C′ of C components, which these are and theirs.",
+    help="mixtures: the probabilities too; where a point keeps C′ of C components, which these are and theirs.",
 )
 @option(
     "--distance",
     panel="Output",
     is_flag=True,
-    help="The distance to the center too; gmm: Mahalanobis distance, in standard deviations of the component.",
+    help="The distance to the center too; mixtures: Mahalanobis distance, in standard deviations of the component.",
 )
-@option("--score", panel="Output", is_flag=True, help="gmm: the log-likelihood of the row too.")
+@option("--score", panel="Output", is_flag=True, help="mixtures: the log-likelihood of the row too.")
 @opt.as_json
 @opt.quiet
 @one_line_errors
@@ -348,13 +346,11 @@ def _check_stdout(output: str, as_json: bool) -> None:
 
 def _check_model(given: dict[str, Any]) -> None:
     """Options that the kind of model does not have."""
-    kmeans = given["model"] == "kmeans"
-    for name in _MIXTURES_ONLY if kmeans else ("metric",):
-        if given[name] is not None:
-            needs = "-m gmm (k-means has none)" if kmeans else "-m kmeans (mixtures have covariances)"
-            raise click.BadParameter(f"needs {needs}.", param_hint=f"'--{name.replace('_', '-')}'")
-    if kmeans and given["missing"] == "marginal":
-        raise click.BadParameter("'marginal' needs -m gmm (k-means has none).", param_hint="'--missing'")
+    for name, models in opt.MODELS_OF.items():
+        if given[name] is not None and given["model"] not in models:
+            raise click.BadParameter(f"needs -m {' or '.join(models)}.", param_hint=f"'--{name.replace('_', '-')}'")
+    if given["missing"] == "marginal" and given["model"] != "gmm":
+        raise click.BadParameter("'marginal' needs -m gmm.", param_hint="'--missing'")
     init = given.get("init")
     starts = opt.STARTS[given["model"]]
     if init is not None and init not in starts and not Path(init).suffix:

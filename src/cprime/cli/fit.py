@@ -12,7 +12,7 @@ from typing import Any, Self
 import click
 import numpy as np
 
-from cprime import GaussianMixture, KMeans, checkpoints
+from cprime import GaussianMixture, KMeans, StudentTMixture, checkpoints
 from cprime.callbacks import ProgressBar
 from cprime.cli.chunks import chunk_figures, say_chunks
 from cprime.cli.errors import say
@@ -21,6 +21,8 @@ from cprime.cli.outputs import MODEL_SUFFIXES, check_output, print_json
 from cprime.cli.summary import print_summary, summary
 from cprime.estimators.validation import check_common, check_mixture, resolve_n_active, resolve_search
 from cprime.sources import is_source_like
+
+_ESTIMATORS = {"kmeans": KMeans, "gmm": GaussianMixture, "student-t": StudentTMixture}
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class FitOptions:
     n_active: int | str | None = None
     covariance_type: str | None = None
     n_factors: int | str | None = None
+    dof: float | str | None = None
     weights: str | None = None
     assignment: str | None = None
     search: str | None = None
@@ -181,6 +184,7 @@ def estimator_of(options: FitOptions) -> Any:
         "metric": options.metric,
         "covariance_type": options.covariance_type,
         "n_factors": options.n_factors,
+        "dof": options.dof,
         "weights": options.weights,
         "assignment": options.assignment,
         "n_active": options.n_active,
@@ -190,7 +194,7 @@ def estimator_of(options: FitOptions) -> Any:
     given = {name: value for name, value in given.items() if value is not None}
     if given.get("n_active") == "all":
         given["n_active"] = None
-    estimator = (KMeans if k_means else GaussianMixture)(options.k, **given)
+    estimator = _ESTIMATORS[options.model](options.k, **given)
     try:
         if k_means:
             check_common(estimator)

@@ -9,11 +9,17 @@ import click
 from cprime.cli.panels import Amount, Argument, CountOr, Names, Option, Start, Whole
 
 # As the estimators have them; they are not imported for a page of help.
-MODELS = ("kmeans", "gmm")
+MODELS = ("kmeans", "gmm", "student-t")
+MODELS_OF = {  # of options that not all models have
+    **dict.fromkeys(("n_active", "covariance_type", "weights", "assignment"), ("gmm", "student-t")),
+    "metric": ("kmeans",),
+    "n_factors": ("gmm",),
+    "dof": ("student-t",),
+}
 SEARCHES = ("auto", "full", "bounded", "graph", "exact", "estimated")
 STARTS = {
     "kmeans": ("auto", "k-means++", "k-means||", "random", "afk-mc2", "two-level", "jumps"),
-    "gmm": ("auto", "kmeans", "k-means++", "random", "random_from_data", "afk-mc2", "two-level"),
+    **dict.fromkeys(MODELS[1:], ("auto", "kmeans", "k-means++", "random", "random_from_data", "afk-mc2", "two-level")),
 }
 COVARIANCES = ("full", "tied", "diag", "spherical", "tied_spherical", "factors", "ppca")
 PATH = click.Path(path_type=Path)
@@ -151,7 +157,12 @@ dtype = option(
 
 mixture = together(
     option(
-        "-m", "--model", panel="Model", type=choice(*MODELS), default="kmeans", help="k-means, or a Gaussian mixture."
+        "-m",
+        "--model",
+        panel="Model",
+        type=choice(*MODELS),
+        default="kmeans",
+        help="k-means, or a mixture of Gaussians or of t distributions.",
     ),
     option(
         "--metric",
@@ -166,14 +177,14 @@ mixture = together(
         metavar="C′|all|auto",
         type=CountOr(1, "all", "auto"),
         otherwise="auto",
-        help="gmm: components a point keeps; all is exact EM.",
+        help="mixtures: components a point keeps; all is exact EM.",
     ),
     option(
         "--covariance-type",
         panel="Model",
         type=choice(*COVARIANCES),
         otherwise="full",
-        help="gmm: shape of a component.",
+        help="mixtures: shape of a component.",
     ),
     option(
         "--n-factors",
@@ -184,18 +195,26 @@ mixture = together(
         help="gmm: directions of a component of factors and ppca.",
     ),
     option(
+        "--dof",
+        panel="Model",
+        metavar="NUMBER|estimate",
+        type=Amount("estimate"),
+        otherwise="estimate",
+        help="student-t: degrees of freedom of the components.",
+    ),
+    option(
         "--weights",
         panel="Model",
         type=choice("free", "equal"),
         otherwise="free",
-        help="gmm: weights of the components.",
+        help="mixtures: weights of the components.",
     ),
     option(
         "--assignment",
         panel="Model",
         type=choice("soft", "hard", "posterior"),
         otherwise="soft",
-        help="gmm: what kept components are given.",
+        help="mixtures: what kept components are given.",
     ),
 )
 searching = together(

@@ -99,17 +99,23 @@ class Whole(click.ParamType):
 
 
 class Amount(click.ParamType):
-    """A finite number that is not negative."""
+    """A finite number that is not negative, or one of some words."""
 
     name = "number"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def __init__(self, *words: str) -> None:
+        self.words = words
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
+        if value in self.words:
+            return str(value)
         try:
             number = float(value)
         except ValueError:
             number = math.nan
         if not 0 <= number < math.inf:
-            self.fail(f"{value!r} is not a number from 0 on.")
+            others = f", nor {_listed(self.words, 'or')}" if self.words else ""
+            self.fail(f"{value!r} is not a number from 0 on{others}.")
         return number
 
 

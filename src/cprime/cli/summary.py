@@ -9,7 +9,7 @@ from rich.table import Table
 
 from cprime.estimators.quality import advice, certificate_text
 
-MODEL_NAMES = {"KMeans": "kmeans", "GaussianMixture": "gmm"}
+MODEL_NAMES = {"KMeans": "kmeans", "GaussianMixture": "gmm", "StudentTMixture": "student-t"}
 
 _ROWS = {
     "model": "model",

@@ -37,7 +37,8 @@ class Soft:
             return Hard()(block, model, kept)
         found = posterior(kept.costs, model.scale)
         log_sum, mean = block.weighted_sum(found.log_sum), block.weighted_sum(found.mean)
-        return Assigned(Shares(kept.ids, found.responsibilities, mean), log_sum, log_sum - model.scale * mean)
+        shares = Shares(kept.ids, found.responsibilities, mean, kept.costs)
+        return Assigned(shares, log_sum, log_sum - model.scale * mean)
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Hard:
     def __call__(self, block: Block, model: Model, kept: Kept) -> Assigned:
         assert kept.costs is not None
         least = block.weighted_sum(kept.costs[:, 0])
-        return Assigned(Shares(kept.ids[:, :1], None, least), model.scale * least, 0.0)
+        return Assigned(Shares(kept.ids[:, :1], None, least, kept.costs[:, :1]), model.scale * least, 0.0)
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,9 @@ class Drawn:
         found = posterior(kept.costs, model.scale)
         log_sum, mean = block.weighted_sum(found.log_sum), block.weighted_sum(found.mean)
         place = self.places(block, found.responsibilities)
-        cost = block.weighted_sum(np.take_along_axis(kept.costs, place, axis=1)[:, 0])
-        shares = Shares(np.take_along_axis(kept.ids, place, axis=1), None, cost)
+        costs = np.take_along_axis(kept.costs, place, axis=1)
+        cost = block.weighted_sum(costs[:, 0])
+        shares = Shares(np.take_along_axis(kept.ids, place, axis=1), None, cost, costs)
         return Assigned(shares, log_sum, log_sum - model.scale * mean)
 
     def places(

@@ -86,8 +86,9 @@ class DrawFromAll:
             winners[rows], labels[rows] = r.argmax(axis=1), self.drawn.places(block, r, rows)
             entropies[rows] = -(r * np.log(r, out=np.zeros_like(r), where=r > 0)).sum(axis=1)
         points, no_lists = block.embedded(model.embed), np.empty((C, 0), dtype=np.int32)
-        cost = block.weighted_sum(model.components().among(points, no_lists, labels, 1).costs[:, 0])
-        moments = model.summarise(block, Kept(winners[:, np.newaxis]), Shares(labels, None, cost))
+        costs = model.components().among(points, no_lists, labels, 1).costs
+        shares = Shares(labels, None, block.weighted_sum(costs[:, 0]), costs)
+        moments = model.summarise(block, Kept(winners[:, np.newaxis]), shares)
         log_sum = block.weighted_sum(model.log_likelihood(block.X) - model.log_scale)
         return None, _of_all(block, model, moments, log_sum, block.weighted_sum(entropies))
 

@@ -9,6 +9,7 @@ from cprime.estimators.kmeans_1d import KMeans1D
 from cprime.estimators.kmedoids import KMedoids
 from cprime.estimators.quality import SearchQualityWarning
 from cprime.estimators.soft_kmeans import SoftKMeans
+from cprime.estimators.student_t_mixture import StudentTMixture
 
 __all__ = [
     "Bounds",
@@ -20,4 +21,5 @@ __all__ = [
     "KMedoids",
     "SearchQualityWarning",
     "SoftKMeans",
+    "StudentTMixture",
 ]

@@ -1,15 +1,14 @@
 """What a fitted mixture says of data: components, probabilities, densities, samples."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.base import DensityMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.mixture import GaussianMixture as SklearnMixture
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -36,11 +35,6 @@ def _best_with_distances(model: Model, X: Rows) -> NDArray[np.float64]:
     """The best component of each row and the distance of its mean, side by side: (n, 2)."""
     labels = best_of(model, X)
     return np.column_stack([labels.astype(np.float64), model.distances(X, labels)])
-
-
-def _latent(model: Any, X: Rows) -> NDArray[np.float64]:
-    """The factors of each row, given its best component: (n, H)."""
-    return model.latent(X, best_of(model, X))
 
 
 def _truncated(model: Model, nearby: Nearby | None, n_kept: int, sparse: bool, X: Rows) -> NDArray | csr_array:
@@ -80,6 +74,8 @@ class FittedMixture(DensityMixin, Imputing, Approximate, Conditionals, Clusterer
     A mixture whose `weights_`, `means_` and `precisions_cholesky_` or `covariances_` were set by hand serves as well.
     """
 
+    _families: ClassVar[Mapping[str, Any]] = FAMILIES  # by covariance_type
+
     n_components: int
     n_active: int | str | None
     n_active_: int = _implied(lambda m: resolve_n_active(m.n_active, len(m.means_), m.assignment))
@@ -96,8 +92,12 @@ class FittedMixture(DensityMixin, Imputing, Approximate, Conditionals, Clusterer
     max_iter: int
     warm_start: bool
 
+    @property
+    def _family(self) -> Any:
+        return self._families[self.covariance_type_]
+
     def _searched_by(self) -> tuple[str, ...]:
-        return ("means_", "weights_", *FAMILIES[self.covariance_type_].attribute_names)
+        return ("means_", "weights_", *self._family.attribute_names)
 
     def _set_parameters(self, model: Model, counts: NDArray[np.float64], history: NDArray, n_active: int) -> None:
         self._set_model(model, n_active)
@@ -113,7 +113,7 @@ class FittedMixture(DensityMixin, Imputing, Approximate, Conditionals, Clusterer
         self.equal_weights_ = model.weights is None
         self.means_ = model.centers
         self.weights_ = np.full(C, 1 / C, dtype) if model.weights is None else model.weights.astype(dtype)
-        for family in FAMILIES.values():  # of another family that was fitted before
+        for family in self._families.values():  # of another family that was fitted before
             for name in family.attribute_names:
                 self.__dict__.pop(name, None)
         self.__dict__.update(model.attributes())
@@ -123,7 +123,7 @@ class FittedMixture(DensityMixin, Imputing, Approximate, Conditionals, Clusterer
         weights = None if self.equal_weights_ else np.asarray(self.weights_, dtype=np.float64)
         means = np.asarray(self.means_)
         means = np.ascontiguousarray(means, means.dtype if means.dtype in (np.float32, np.float64) else np.float64)
-        family = FAMILIES[self.covariance_type_]
+        family = self._family
         given = {name: vars(self)[name] for name in family.attribute_names if name in vars(self)}
         if not given:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {family.attribute_names[0]!r}")
@@ -145,14 +145,15 @@ class FittedMixture(DensityMixin, Imputing, Approximate, Conditionals, Clusterer
             "covariance_type": self.covariance_type_,
             "weights": "equal" if self.equal_weights_ else "free",
         }
-        for name in FAMILIES[self.covariance_type_].options:
-            if getattr(self, name) != "auto":
-                fitted[name] = getattr(self._parameters(), name)
-        for name, value in fitted.items():
+        for name, value in {**fitted, **self._options_of_fit()}.items():
             if getattr(self, name) != value:
                 raise ValueError(
                     f"{what} goes on from a fit with {name}={value!r}, got {name}={getattr(self, name)!r}."
                 )
+
+    def _options_of_fit(self) -> dict[str, Any]:
+        """The family's own arguments that a fit which is gone on from had, where they are not left to it."""
+        return {}
 
     def _bound_before(self) -> float:
         """F of the last iteration of the fit that this one goes on from; ∞ if there is none."""
@@ -161,7 +162,7 @@ class FittedMixture(DensityMixin, Imputing, Approximate, Conditionals, Clusterer
     def _goes_on_from(self) -> dict[str, Any] | None:
         if not (self.warm_start and hasattr(self, "means_")):
             return None
-        family = FAMILIES[self.covariance_type_].attribute_names
+        family = self._family.attribute_names
         return {name: getattr(self, name) for name in (*checkpoints.WARM, *family) if name != "precisions_"}
 
     def _n_active(self) -> int:
@@ -247,33 +248,8 @@ class FittedMixture(DensityMixin, Imputing, Approximate, Conditionals, Clusterer
             truncated = partial(_truncated, model, nearby, H, sparse)
             return data.map(model.responsibilities if not sparse and C == H else truncated, C, model.centers.dtype)
 
-    def transform_factors(self, X: Any) -> NDArray:
-        """E[z | x] of each row for its most probable component, where components are factor analysers.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        factors : ndarray of shape (n_samples, H)
-            In the dtype of the means; a row comes near means_[c] + factors_[c] @ factors[n], c being its component.
-
-        Raises
-        ------
-        ValueError
-            If covariance_type is neither "factors" nor "ppca".
-        """
-        check_is_fitted(self)
-        model: Any = self._parameters()
-        if not hasattr(model, "latent"):
-            raise ValueError(f"transform_factors needs components with factors, got {self.covariance_type_!r}.")
-        data = self._opened(X)
-        with computing(self.n_threads):
-            return data.map(partial(_latent, model), model.n_factors, model.centers.dtype)
-
     def score_samples(self, X: Any) -> NDArray:
-        """The exact log-likelihood of each row, log Σ_c π_c N(x; μ_c, Σ_c) over all components, in nats.
+        """The exact log-likelihood of each row, log Σ_c π_c p(x | c) over all components, in nats.
 
         Parameters
         ----------
@@ -342,30 +318,6 @@ class FittedMixture(DensityMixin, Imputing, Approximate, Conditionals, Clusterer
         weights = np.asarray(self.weights_, dtype=np.float64)
         counts = random_state.multinomial(n_samples, weights / weights.sum())
         components = np.repeat(np.arange(len(model.centers), dtype=np.int32), counts)
-        normal = random_state.standard_normal((n_samples, model.centers.shape[1]))
+        normal = random_state.standard_normal((n_samples, model.n_normals))
         noise = model.noise(components, normal)
         return model.centers[components] + noise.astype(model.centers.dtype), components
-
-    def to_sklearn(self) -> SklearnMixture:
-        """A fitted scikit-learn `GaussianMixture` of the same parameters, for what takes only those (ONNX, say).
-
-        Returns
-        -------
-        mixture : sklearn.mixture.GaussianMixture
-            It predicts by all components, as exact EM does; "tied_spherical" becomes "spherical" with equal variances,
-            "factors" and "ppca" become "full", in C·D² numbers.
-        """
-        check_is_fitted(self)
-        family = FAMILIES[self.covariance_type_]
-        mixture = SklearnMixture(len(self.means_), covariance_type=family.sklearn_type, random_state=self.random_state)
-        if family.sklearn_type == self.covariance_type_:
-            found = {name: getattr(self, name).copy() for name in family.attribute_names}
-        else:
-            found = self._parameters().as_sklearn()
-        for name, value in found.items():
-            setattr(mixture, name, value)
-        mixture.means_, mixture.weights_ = self.means_.copy(), self.weights_.copy()
-        for name in ("converged_", "n_iter_", "lower_bound_", "lower_bounds_", "n_features_in_", "feature_names_in_"):
-            if hasattr(self, name):
-                setattr(mixture, name, getattr(self, name))
-        return mixture

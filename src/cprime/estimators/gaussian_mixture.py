@@ -1,40 +1,27 @@
 """Gaussian mixtures: each point keeps its C′ best components, from k-means (C′ = 1) to exact EM (C′ = C)."""
 
-from time import perf_counter
-from typing import Any, Self
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.mixture import GaussianMixture as SklearnMixture
+from sklearn.utils.validation import check_is_fitted
 
-from cprime import em, storage
-from cprime._random import Key, seed_of
-from cprime._values import replace
-from cprime.estimators.base import FirstModel
-from cprime.estimators.fitted_mixture import FittedMixture
-from cprime.estimators.kmeans import KMeans
-from cprime.estimators.mixture_parameters import ONE_OF_EACH, Given, check_means_init, named_start
-from cprime.estimators.validation import (
-    check_decay,
-    check_mixture,
-    refuse_exchange,
-    resolve_init,
-    resolve_momentum,
-    resolve_n_active,
-    resolve_regroup,
-    resolve_search,
-)
-from cprime.estimators.watching import with_callbacks
-from cprime.estimators.whole import whole
-from cprime.execution import Data
-from cprime.kernels import computing
-from cprime.model import FAMILIES, Model
-from cprime.search import Full, Search
+from cprime import storage
+from cprime.estimators.fitted_mixture import best_of
+from cprime.estimators.mixture import Mixture
+from cprime.kernels import Rows, computing
+from cprime.search import Search
 
-_KMEANS_ITERATIONS = 30  # at most, of the k-means that a mixture starts from
+
+def _latent(model: Any, X: Rows) -> NDArray[np.float64]:
+    """The factors of each row, given its best component: (n, H)."""
+    return model.latent(X, best_of(model, X))
 
 
 @storage.register
-class GaussianMixture(FittedMixture):
+class GaussianMixture(Mixture):
     """Gaussian mixture fitted by truncated variational EM.
 
     Raises the free energy F(K, Θ) = 1/W Σ_n w_n log Σ_{c∈K(n)} π_c p(x_n | c, Θ), eq. (7), a lower bound of the
@@ -254,142 +241,56 @@ class GaussianMixture(FittedMixture):
         self.random_state = random_state
         self.verbose = verbose
 
-    @whole
-    @with_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the parameters.
+    def _options_of_fit(self) -> dict[str, Any]:
+        return {
+            name: getattr(self._parameters(), name) for name in self._family.options if getattr(self, name) != "auto"
+        }
+
+    def transform_factors(self, X: Any) -> NDArray:
+        """E[z | x] of each row for its most probable component, where components are factor analysers.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Finite numbers. Types of up to 16 bits and float32 become float32, wider ones float64; a C-contiguous array
-            is not copied, but for "tied" and for "tied_spherical" with free weights; a memory map is read in chunks of
-            128 MiB.
-        y : Ignored
-        sample_weight : array-like of shape (n_samples,), default=None
-            A weight of 2 is the point twice; None is 1 for each.
 
         Returns
         -------
-        self : GaussianMixture
+        factors : ndarray of shape (n_samples, H)
+            In the dtype of the means; a row comes near means_[c] + factors_[c] @ factors[n], c being its component.
 
         Raises
         ------
         ValueError
-            If an argument is out of its range or not supported, or there are fewer points than components.
+            If covariance_type is neither "factors" nor "ppca".
         """
-        check_mixture(self)
-        return self._fit_to(self._opened(X, sample_weight, reset=True), (X, y, sample_weight))
+        check_is_fitted(self)
+        model: Any = self._parameters()
+        if not hasattr(model, "latent"):
+            raise ValueError(f"transform_factors needs components with factors, got {self.covariance_type_!r}.")
+        data = self._opened(X)
+        with computing(self.n_threads):
+            return data.map(partial(_latent, model), model.n_factors, model.centers.dtype)
 
-    def _first(self, data: Data) -> tuple[Any, FirstModel]:
-        init, given = self._start(data)
-        return init, given.first_model
-
-    def _say_end(self, fit: em.Run) -> None:
-        if fit.end == em.End.MAX_ITER and self.assignment != "posterior":
-            self._warn_not_converged()
-
-    def _plan(self, data: Data) -> em.Plan:
-        n_active = resolve_n_active(self.n_active, self.n_components, self.assignment)
-        search = resolve_search(self, self.n_components, n_active, data.n_weighted)
-        refuse_exchange(search)
-        finds_variance = (
-            FAMILIES[self.covariance_type].finds_variance
-            and not data.gaps
-            and self.weights == "equal"
-            and self.precisions_init is None
-            and not (self.warm_start and hasattr(self, "means_"))
-        )
-        momentum = resolve_momentum(self.momentum, self.n_components, n_active, self.assignment, search)
-        settings = em.MixtureSettings(self.max_iter, self.tol, n_active, self.assignment)
-        stage = (em.Momentum if momentum else em.EM)(settings, last=self._bound_before())
-        return em.Plan(
-            n_active,
-            search,
-            stage.begun,
-            resolve_regroup(search, data),
-            finds_variance=finds_variance,
-            final=self.final_assignment,
-        )
-
-    @whole
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Move the parameters by one batch of points: stepwise EM (Cappé & Moulines 2009).
-
-        An E-step over all components on the batch, C′ of them kept; then the sufficient statistics move towards those
-        of the batch by the share min(1, W/n^κ), see `learning_decay`, and give the parameters. The first batch finds
-        the starting parameters as `fit` does; after a `fit` the batches go on from it.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            A batch; the first one has n_components points at least.
-        y : Ignored
-        sample_weight : array-like of shape (n_samples,), default=None
-            A weight of 2 is the point twice; None is 1 for each.
+    def to_sklearn(self) -> SklearnMixture:
+        """A fitted scikit-learn `GaussianMixture` of the same parameters, for what takes only those (ONNX, say).
 
         Returns
         -------
-        self : GaussianMixture
-            `labels_` and `lower_bound_` are those of this batch, as its E-step saw it; `history_` has one row more.
+        mixture : sklearn.mixture.GaussianMixture
+            It predicts by all components, as exact EM does; "tied_spherical" becomes "spherical" with equal variances,
+            "factors" and "ppca" become "full", in C·D² numbers.
         """
-        begin = perf_counter()
-        check_mixture(self)
-        C, first = self.n_components, not hasattr(self, "means_")
-        decay = check_decay(self.learning_decay)
-        if not first:
-            self._check_goes_on("partial_fit")
-        n_active = resolve_n_active(self.n_active, C, self.assignment)
-        data = self._opened(X, sample_weight, reset=first)
-        counts, rows = (np.zeros(C), em.history([])) if first else (self.counts_, self.history_)
-        key = Key(seed_of(self.random_state), iteration=len(rows))
-        stage = em.EM(em.MixtureSettings(1, 0.0, n_active, self.assignment))
-        with computing(self.n_threads):
-            model = self._first_batch(data, key) if first else self._model_of(data, self.reg_covar)
-            self.labels_ = self._winners(data, model)
-            data.begin(keep=False)
-            new, counts, totals = em.mixture_step(model, counts, data, stage, decay, key)
-            tally, bound = totals.tally, em.free_energy(model, totals.tally)
-        row = ("online", bound, totals.moments.error, tally.n_distances, tally.n_moved, perf_counter() - begin)
-        self._set_parameters(new, counts, np.concatenate([rows, em.history([row])]), n_active)
-        self.lower_bound_, self.converged_ = bound, False
-        self.neighbors_ = self.certificate_ = None
-        self.final_assignment_ = "exact"
-        return self
-
-    def _first_batch(self, data: Data, key: Key) -> Model:
-        """The parameters that a first batch starts from."""
-        init, given = self._start(data)
-        init = resolve_init(init, self.n_components, data, quick=True)
-        model = given.first_model(data, self._centers(data, init, key), True)
-        return em.begin(data, model, replace(self._plan(data), search=Full(), regroup=False), key).model
-
-    def _start(self, data: Data) -> tuple[Any, Given]:
-        """Where the means start, and what else is given."""
-        C, D = self.n_components, data.n_features
-        if self.warm_start and hasattr(self, "means_"):
-            self._check_goes_on("warm_start")
-            if self.means_.shape != (C, D):
-                raise ValueError(f"warm_start needs means_ of shape {(C, D)}, got {self.means_.shape}.")
-            return self.means_, Given.like(self._model_of(data, self.reg_covar))
-        given = Given.of(self, data)
-        init = check_means_init(self.means_init, data, C) if given.means else self.init_params
-        return ONE_OF_EACH if isinstance(init, str) and init == "auto" else init, given
-
-    def _centers(self, data: Data, init: Any, key: Key) -> NDArray:
-        init = named_start(init, data, self.n_components, key.run)
-        if not (isinstance(init, str) and init == "kmeans"):
-            return super()._centers(data, init, key)
-        k_means = KMeans(self.n_components, max_iter=_KMEANS_ITERATIONS)
-        plan = replace(k_means._plan(data), title="start, k-means: ")
-        init = resolve_init("auto", self.n_components, data, plan.jumps, plan.improved)
-        model = k_means._first_model(data, super()._centers(data, init, key), False)
-        centers = em.run(data, model, plan, key).model.centers
-        data.begin(keep=True)
-        return centers
-
-    def _set_run(self, fit: em.Run, n_kept: int) -> None:
-        assert fit.counts is not None
-        self._set_parameters(fit.model, fit.counts, fit.history, n_kept)
-        self.lower_bound_ = fit.bound
-        self.converged_ = fit.end == em.End.CONVERGED
+        check_is_fitted(self)
+        family = self._family
+        mixture = SklearnMixture(len(self.means_), covariance_type=family.sklearn_type, random_state=self.random_state)
+        if family.sklearn_type == self.covariance_type_:
+            found = {name: getattr(self, name).copy() for name in family.attribute_names}
+        else:
+            found = self._parameters().as_sklearn()
+        for name, value in found.items():
+            setattr(mixture, name, value)
+        mixture.means_, mixture.weights_ = self.means_.copy(), self.weights_.copy()
+        for name in ("converged_", "n_iter_", "lower_bound_", "lower_bounds_", "n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                setattr(mixture, name, getattr(self, name))
+        return mixture

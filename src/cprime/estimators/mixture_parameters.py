@@ -13,7 +13,6 @@ from cprime._values import replace
 from cprime.estimators.validation import are_many
 from cprime.execution import Data
 from cprime.kernels import Dense
-from cprime.model import FAMILIES
 from cprime.seeding.given import copied
 from cprime.sources import unmasked
 
@@ -83,7 +82,8 @@ class Given:
         """What the arguments of a mixture give; precisions that are none are refused before anything is computed."""
         C, free = mixture.n_components, mixture.weights == "free"
         weights = check_weights_init(mixture.weights_init, mixture.weights, C)
-        family, precisions = FAMILIES[mixture.covariance_type], unmasked(mixture.precisions_init, "precisions_init")
+        family = mixture._families[mixture.covariance_type]
+        precisions = unmasked(mixture.precisions_init, "precisions_init")
         given = {"reg_covar": mixture.reg_covar, "precisions": precisions}
         given |= {name: getattr(mixture, name) for name in family.options}
 

@@ -9,18 +9,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cprime._range import check_largest
-from cprime.model import FAMILIES
+from cprime.model import TiedSpherical
 
 _LOOP = ("n_iter_", "converged_", "history_", "n_active_")
 _EM = (*_LOOP, "variance_", "lower_bound_", "lower_bounds_", "neighbors_", "certificate_")
+_MIXTURE = (
+    *(name for name in _EM if name != "variance_"),
+    *("weights_", "covariance_type_", "equal_weights_", "counts_"),
+)
 _SPLIT = (*_LOOP, "variance_", "lower_bound_", "n_clusters_", "inertia_")
 NEEDED = {
     "KMeans": (*_EM, "counts_", "inertia_"),
     "SoftKMeans": (*_EM, "stiffness_", "inertia_"),
-    "GaussianMixture": (
-        *(name for name in _EM if name != "variance_"),
-        *("weights_", "covariance_type_", "equal_weights_", "counts_"),
-    ),
+    "GaussianMixture": _MIXTURE,
+    "StudentTMixture": _MIXTURE,
     "KMeans1D": ("boundaries_", "inertia_"),
     "KMedoids": ("medoid_indices_", "inertia_", "n_iter_", "converged_"),
     "FuzzyKMeans": (*_LOOP, "m_", "regularization_", "inertia_"),
@@ -30,7 +32,7 @@ NEEDED = {
 # What the fit of a mixture says of its course, all of which one that is derived from another mixture lacks.
 _COURSE = {*_EM, "counts_", "labels_"} - {"variance_", "n_active_"}
 _EM_COLUMNS = ("phase", "lower_bound", "quantization_error", "n_distances", "n_moved", "seconds")
-_COLUMNS = dict.fromkeys(("KMeans", "SoftKMeans", "GaussianMixture"), _EM_COLUMNS) | {
+_COLUMNS = dict.fromkeys(("KMeans", "SoftKMeans", "GaussianMixture", "StudentTMixture"), _EM_COLUMNS) | {
     "FuzzyKMeans": ("objective", "n_distances", "seconds"),
     "XMeans": ("n_clusters", "criterion"),
     "GMeans": ("n_clusters", "criterion"),
@@ -38,15 +40,15 @@ _COLUMNS = dict.fromkeys(("KMeans", "SoftKMeans", "GaussianMixture"), _EM_COLUMN
 
 
 class _Sizes(NamedTuple):
-    """Components, features, and the kind of the covariances."""
+    """Components, features, and the family of models."""
 
     C: int
     D: int
-    covariance_type: str = "tied_spherical"
+    family: Any = TiedSpherical
 
     @property
     def covariances(self) -> tuple[int, ...] | None:
-        return FAMILIES[self.covariance_type].shape(self.C, self.D)
+        return self.family.shape(self.C, self.D)
 
 
 def check_fitted(estimator: Any) -> None:
@@ -56,8 +58,8 @@ def check_fitted(estimator: Any) -> None:
     derived = kind == "GaussianMixture" and _COURSE.isdisjoint(found)
     _refuse_missing({*NEEDED[kind], "n_features_in_", "labels_"} - (_COURSE if derived else set()) - found.keys())
     sizes = _sizes(estimator, kind)
-    if kind == "GaussianMixture":
-        _refuse_missing(set(FAMILIES[sizes.covariance_type].attribute_names) - found.keys())
+    if NEEDED[kind] is _MIXTURE:
+        _refuse_missing(set(sizes.family.attribute_names) - found.keys())
     for name, value in found.items():
         if name in _CHECKS and not _CHECKS[name](value, sizes):
             raise ValueError(f"{name} is not what a fit of {sizes.C} components in {sizes.D} dimensions leaves")
@@ -73,7 +75,8 @@ def _refuse_missing(names: set[str]) -> None:
 
 def _sizes(estimator: Any, kind: str) -> _Sizes:
     """After checking the centers."""
-    name = "means_" if kind == "GaussianMixture" else "cluster_centers_"
+    mixture = NEEDED[kind] is _MIXTURE
+    name = "means_" if mixture else "cluster_centers_"
     centers: Any = getattr(estimator, name, None)
     if kind == "KMedoids" and name in vars(estimator) and centers is None:
         medoids = estimator.medoid_indices_
@@ -83,11 +86,12 @@ def _sizes(estimator: Any, kind: str) -> _Sizes:
     if not (_numbers(centers, "f", (None, None)) and centers.dtype in (np.float32, np.float64) and centers.size):
         raise ValueError(f"{name} must be a matrix of finite float32 or float64")
     check_largest(float(np.abs(centers).max()), centers.dtype, centers.shape[1], name)
-    if kind != "GaussianMixture":
+    if not mixture:
         return _Sizes(len(centers), centers.shape[1])
-    if not (isinstance(estimator.covariance_type_, str) and estimator.covariance_type_ in FAMILIES):
-        raise ValueError(f"covariance_type_ must be one of {', '.join(FAMILIES)}")
-    return _Sizes(len(centers), centers.shape[1], estimator.covariance_type_)
+    families, name = estimator._families, estimator.covariance_type_
+    if not (isinstance(name, str) and name in families):
+        raise ValueError(f"covariance_type_ must be one of {', '.join(families)}")
+    return _Sizes(len(centers), centers.shape[1], families[name])
 
 
 def _numbers(value: Any, kinds: str, shape: tuple[int | None, ...]) -> bool:
@@ -121,7 +125,7 @@ def _positive(value: Any) -> bool:
 
 def _covariances(value: Any, sizes: _Sizes) -> bool:
     """Variances, or symmetric matrices with variances on the diagonal."""
-    if not _matrices(value, sizes) or not FAMILIES[sizes.covariance_type].has_matrices:
+    if not _matrices(value, sizes) or not sizes.family.has_matrices:
         return bool(_matrices(value, sizes) and np.all(value >= 0))
     return bool((value.diagonal(0, -2, -1) >= 0).all() and np.allclose(value, value.swapaxes(-2, -1)))
 
@@ -134,7 +138,7 @@ def _matrices(value: Any, sizes: _Sizes) -> bool:
 
 def _factors(value: Any, sizes: _Sizes) -> bool:
     """Roots of precisions, or upper triangular matrices with such roots on the diagonal."""
-    if not _matrices(value, sizes) or not FAMILIES[sizes.covariance_type].has_matrices:
+    if not _matrices(value, sizes) or not sizes.family.has_matrices:
         return bool(_matrices(value, sizes) and np.all(value > 0))
     return bool((value.diagonal(0, -2, -1) > 0).all() and (np.triu(value) == value).all())
 
@@ -199,6 +203,7 @@ _CHECKS: dict[str, Callable[[Any, _Sizes], bool]] = {
     "precisions_cholesky_": _factors,
     "factors_": lambda value, s: _numbers(value, "f", (s.C, s.D, None)) and value.shape[2] < s.D,
     "noise_variances_": lambda value, s: _numbers(value, "f", (s.C, s.D)) and bool((value > 0).all()),
+    "dof_": lambda value, s: _numbers(value, "f", (s.C,)) and bool((value > 0).all()),
     "equal_weights_": lambda value, s: isinstance(value, bool | np.bool_),
     "variance_": lambda value, s: _positive(value),
     "stiffness_": lambda value, s: _positive(value),

@@ -16,7 +16,6 @@ from sklearn.utils.validation import (
 from cprime._range import check_total_weight
 from cprime._threads import resolve_threads
 from cprime.execution import Data
-from cprime.model import FAMILIES
 from cprime.search import Bounded, Full, Graph, Papers, Search
 from cprime.sources.foreign import plain
 
@@ -129,17 +128,18 @@ def check_decay(value: Any) -> float:
 
 
 def check_mixture(estimator: Any) -> None:
-    """The arguments of a mixture."""
+    """The arguments of a mixture, of its components too where it has any."""
     check_common(estimator)
     C = check_integer(estimator.n_components, "n_components", 1)
     check_real(estimator.reg_covar, "reg_covar", 0.0)
     if isinstance(estimator.init_params, str):
         check_choice(estimator.init_params, "init_params", MIXTURE_STARTS)
-    check_choice(estimator.covariance_type, "covariance_type", tuple(FAMILIES))
-    if estimator.n_factors != "auto":
-        check_integer(estimator.n_factors, "n_factors", 0)
+    check_choice(estimator.covariance_type, "covariance_type", tuple(estimator._families))
+    for name, check in _OPTIONS.items():
+        if hasattr(estimator, name):
+            check(getattr(estimator, name), name)
     check_choice(estimator.weights, "weights", ("equal", "free"))
-    check_choice(estimator.missing, "missing", ("error", "marginal"))
+    check_choice(getattr(estimator, "missing", "error"), "missing", ("error", "marginal"))
     check_choice(estimator.assignment, "assignment", ("soft", "hard", "posterior"))
     resolve_n_active(estimator.n_active, C, estimator.assignment)
     if isinstance(estimator.momentum, str):
@@ -148,6 +148,27 @@ def check_mixture(estimator: Any) -> None:
         raise TypeError(f'momentum must be "auto" or a bool, got {estimator.momentum!r}.')
     elif estimator.momentum and estimator.assignment != "soft":
         raise ValueError(f'momentum=True needs assignment="soft", got assignment={estimator.assignment!r}.')
+
+
+def _check_n_factors(value: Any, name: str) -> None:
+    if value != "auto":
+        check_integer(value, name, 0)
+
+
+def _check_dof(value: Any, name: str) -> None:
+    if isinstance(value, str):
+        if value != "estimate":
+            raise ValueError(f"{name} must be 'estimate' or a number > 0, got {value!r}.")
+    elif check_real(value, name, 0.0) == 0:
+        raise ValueError(f"{name} must be > 0, got {value}.")
+
+
+def _check_flag(value: Any, name: str) -> None:
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be a bool, got {value!r}.")
+
+
+_OPTIONS = {"n_factors": _check_n_factors, "dof": _check_dof, "shared_dof": _check_flag}  # of components
 
 
 def resolve_momentum(momentum: bool | str, n_components: int, n_active: int, assignment: str, search: Search) -> bool:

@@ -48,11 +48,11 @@ def among_offered(
     listed = np.where(previous[:, :, np.newaxis] >= 0, lists[previous], np.int32(-1)).reshape(len(previous), -1)
     offered = np.column_stack([previous, listed] + ([] if extra is None else [extra]))
     kept, least, ids, every = least_offered(costs, points, offered, n_kept)
-    looked = _evidence(kept[:, 0], ids, every, sample_weight, len(lists)) if evidence else None
+    looked = evidence_of(kept[:, 0], ids, every, sample_weight, len(lists)) if evidence else None
     return Found(kept, least, (ids >= 0).sum(axis=1, dtype=np.int32), looked)
 
 
-def _evidence(
+def evidence_of(
     winners: Ids, looked: Ids, costs: Floats, sample_weight: NDArray[np.float64] | None, n_components: int
 ) -> Evidence:
     """The sums of costs by winner and by what was looked at, of points of positive weight."""

@@ -17,6 +17,7 @@ Ids = NDArray[np.int32]
 Group = tuple[int, NDArray[np.intp]]  # a component, and the places where it is
 
 _NUMBERS, _ROWS = 2**22, 2048  # of a table at a time
+_ROUNDS = 8  # of looking for the least, at most; beyond, costs are sorted
 
 
 class Tabled:
@@ -51,7 +52,7 @@ class Tabled:
 
         def some(rows: slice) -> None:
             found = self.table(points[rows], slice(None), origin).astype(points.dtype)
-            ids[rows], costs[rows] = least(every, found, n_kept)
+            ids[rows], costs[rows] = least_of(every, found, n_kept)
 
         by_pieces(some, self.blocks(len(points)))
         return ids, costs
@@ -68,7 +69,7 @@ class Tabled:
             near = np.unique(lists[c][: np.argmax(lists[c] < 0)] if (lists[c] < 0).any() else lists[c])
             if len(near):
                 found = self.table(points[rows], near, self.centers[c]).astype(points.dtype)
-                ids[rows], costs[rows] = least(near, found, n_kept)
+                ids[rows], costs[rows] = least_of(near, found, n_kept)
                 listed = np.zeros(C + 1, dtype=bool)  # the last one is that of −1
                 listed[near] = True
                 others[rows] = np.where(listed[others[rows]], -1, others[rows])
@@ -101,23 +102,30 @@ def groups(components: Ids, n_components: int) -> Iterator[Group]:
         yield c, order[ends[c] : ends[c + 1]]
 
 
-def least(ids: Ids, costs: Floats, n_kept: int) -> tuple[Ids, Floats]:
-    """Of components ids (G,), rising, the n_kept of least cost (n, G) for each row, by (cost, id)."""
-    n, G = costs.shape
-    if n_kept == 1:
-        first = costs.argmin(axis=1)
-        return ids[first][:, np.newaxis], costs[np.arange(n), first][:, np.newaxis]
-    if n_kept < G:
-        places = np.sort(np.argpartition(costs, n_kept - 1, axis=1)[:, :n_kept], axis=1)
-        bar = np.take_along_axis(costs, places, axis=1).max(axis=1, keepdims=True)
-        tied = np.count_nonzero(costs <= bar, axis=1) > n_kept
-        if tied.any():  # the lower index goes first
-            places[tied] = np.sort(np.argsort(costs[tied], axis=1, kind="stable")[:, :n_kept], axis=1)
+def least_of(ids: Ids, costs: Floats, n_kept: int) -> tuple[Ids, Floats]:
+    """The n_kept of least cost (n, m) for each row, best first, the earlier of two that cost the same.
+
+    ids (n, m), or (m,) for all rows    ->    int32, −1 where there are fewer or costs are infinite, and their costs
+    """
+    n, m = costs.shape
+    n_found = min(n_kept, m)
+    if n_found <= _ROUNDS:
+        left, row = costs.copy(), np.arange(n)
+        places, found = np.empty((n, n_found), dtype=np.intp), np.empty((n, n_found), dtype=costs.dtype)
+        for h in range(n_found):
+            places[:, h] = left.argmin(axis=1)
+            found[:, h] = left[row, places[:, h]]
+            left[row, places[:, h]] = np.inf
     else:
-        places = np.broadcast_to(np.arange(G), (n, G))
-    found = np.take_along_axis(costs, places, axis=1)
-    order = np.argsort(found, axis=1, kind="stable")[:, :n_kept]
-    places, found = np.take_along_axis(places, order, axis=1), np.take_along_axis(found, order, axis=1)
-    kept = np.where(np.isfinite(found), ids[places], np.int32(-1)).astype(np.int32)
-    missing = ((0, 0), (0, n_kept - kept.shape[1]))
+        places = np.broadcast_to(np.arange(m), costs.shape)
+        if n_found < m:
+            bar = np.partition(costs, n_found - 1, axis=1)[:, n_found - 1 : n_found]
+            if (np.count_nonzero(costs <= bar, axis=1) == n_found).all():  # else some tie, and the earlier goes first
+                places = np.sort(np.argpartition(costs, n_found - 1, axis=1)[:, :n_found], axis=1)
+        order = np.argsort(np.take_along_axis(costs, places, axis=1), axis=1, kind="stable")[:, :n_found]
+        places = np.take_along_axis(places, order, axis=1)
+        found = np.take_along_axis(costs, places, axis=1)
+    theirs = ids[places] if ids.ndim == 1 else np.take_along_axis(ids, places, axis=1)
+    kept = np.where(np.isfinite(found), theirs, np.int32(-1)).astype(np.int32)
+    missing = ((0, 0), (0, n_kept - n_found))
     return np.pad(kept, missing, constant_values=-1), np.pad(found, missing, constant_values=np.inf)

@@ -7,11 +7,14 @@ from cprime.model.full import Full
 from cprime.model.ppca import PrincipalComponents
 from cprime.model.scatter import Scatter
 from cprime.model.spherical import Spherical
+from cprime.model.student_t import STUDENT_T, StudentTDiag, StudentTFull, StudentTSpherical
+from cprime.model.student_t_tied import StudentTTied, StudentTTiedSpherical
 from cprime.model.tied import Tied
 from cprime.model.tied_spherical import TiedSpherical
 
 __all__ = [
     "FAMILIES",
+    "STUDENT_T",
     "Diag",
     "Factors",
     "Full",
@@ -19,6 +22,11 @@ __all__ = [
     "PrincipalComponents",
     "Scatter",
     "Spherical",
+    "StudentTDiag",
+    "StudentTFull",
+    "StudentTSpherical",
+    "StudentTTied",
+    "StudentTTiedSpherical",
     "Tied",
     "TiedSpherical",
     "register",

@@ -29,12 +29,13 @@ _BLOCK = 2**20  # numbers of a table at a time
 class Shares(NamedTuple):
     """What points give to components: q_nc of those in ids (n, H), None for all to the only one.
 
-    cost: Σ_n w_n Σ_c q_nc cost_nc, None where costs are not known
+    cost: Σ_n w_n Σ_c q_nc cost_nc, None where costs are not known    costs (n, H): these, None likewise
     """
 
     ids: NDArray[np.int32]
     responsibilities: NDArray[np.float64] | None
     cost: float | None
+    costs: Floats | None = None
 
 
 class Expected(NamedTuple):
@@ -81,6 +82,11 @@ class Model(Protocol):
     @property
     def n_parameters(self) -> int:
         """Free parameters."""
+        ...
+
+    @property
+    def n_normals(self) -> int:
+        """How many standard normal numbers a point is drawn from."""
         ...
 
     @property
@@ -149,7 +155,7 @@ class Model(Protocol):
         ...
 
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
-        """x − μ of points drawn from components `labels` (n,), made of standard normal numbers (n, D)."""
+        """x − μ of points drawn from components `labels` (n,), made of standard normal numbers (n, n_normals)."""
         ...
 
     def attributes(self) -> dict[str, Any]:
@@ -251,6 +257,10 @@ class Family:
     @property
     def n_features(self) -> int:
         return self.centers.shape[1]
+
+    @property
+    def n_normals(self) -> int:
+        return self.n_features
 
     @property
     def scale(self) -> float:

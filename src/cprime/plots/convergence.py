@@ -86,7 +86,7 @@ class ConvergenceDisplay:
 
         Parameters
         ----------
-        estimator : KMeans or GaussianMixture
+        estimator : KMeans, GaussianMixture or StudentTMixture
             Fitted.
         X : array-like of shape (n_samples, n_features) or None, default=None
             The data it was fitted to. Without them there is no L; with them L is shown of the returned parameters.

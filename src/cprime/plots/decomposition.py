@@ -79,7 +79,7 @@ class DecompositionDisplay:
 
         Parameters
         ----------
-        estimator : KMeans or GaussianMixture
+        estimator : KMeans, GaussianMixture or StudentTMixture
             Fitted.
         Q : array-like of shape (n_samples, n_features), Gaussians or Univariate
             Data, or the density that they come from.

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils import check_array
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
-from cprime.estimators import GaussianMixture, KMeans
+from cprime.estimators import GaussianMixture, KMeans, StudentTMixture
 from cprime.estimators.fitted import centers_of
 from cprime.model import Model
 from cprime.search import Full
@@ -25,9 +25,9 @@ class FromStart(Full):
 
 
 def check_fitted(estimator: Any) -> None:
-    """Whether it is a fitted `KMeans` or `GaussianMixture`."""
-    if not isinstance(estimator, KMeans | GaussianMixture):
-        raise TypeError(f"estimator must be a KMeans or GaussianMixture, got {estimator!r}.")
+    """Whether it is a fitted `KMeans`, `GaussianMixture` or `StudentTMixture`."""
+    if not isinstance(estimator, KMeans | GaussianMixture | StudentTMixture):
+        raise TypeError(f"estimator must be a KMeans, GaussianMixture or StudentTMixture, got {estimator!r}.")
     check_is_fitted(estimator)
 
 

@@ -71,7 +71,7 @@ class ResponsibilitiesDisplay:
 
         Parameters
         ----------
-        estimator : KMeans or GaussianMixture
+        estimator : KMeans, GaussianMixture or StudentTMixture
             Fitted. Those of k-means are of its mixture: equal weights and one variance σ² = J/(DN).
         x : array-like of shape (n_features,)
             The point.

@@ -93,7 +93,7 @@ class SearchSpaceDisplay:
 
         Parameters
         ----------
-        estimator : KMeans or GaussianMixture
+        estimator : KMeans, GaussianMixture or StudentTMixture
             Fitted with a partial search.
         x : array-like of shape (n_features,)
             The point.

@@ -101,7 +101,7 @@ class StepsDisplay:
 
         Parameters
         ----------
-        estimator : KMeans or GaussianMixture
+        estimator : KMeans, GaussianMixture or StudentTMixture
             Fitted; where random_state is an int or the start is given, the clone takes the same way.
         X : array-like of shape (n_samples, n_features)
         cycles : sequence of int or None, default=None

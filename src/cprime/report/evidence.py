@@ -15,7 +15,7 @@ from cprime.estimators.fitted import centers_of, feature_names
 from cprime.estimators.validation import check_integer, check_weights
 from cprime.execution import Data, local
 from cprime.kernels import Floats, Rows, computing, posterior, with_nan
-from cprime.model import FAMILIES, Model
+from cprime.model import Model
 
 _PRODUCTS = 2 * 10**10  # multiplications that rows are compared with all components by
 _VALUES = 2**26  # values of the rows that are held in memory
@@ -83,8 +83,7 @@ class Evidence:
     @property
     def scale_free(self) -> bool:
         """Whether the unit of a column makes no difference to the model: each has variances of its own."""
-        family = FAMILIES.get(getattr(self.estimator, "covariance_type_", ""))
-        return family is not None and family.scale_free
+        return self.model is not None and self.model.scale_free
 
     @cached_property
     def unit(self) -> NDArray[np.float64]:
@@ -169,8 +168,8 @@ def _opened(estimator: Any, X: Any, sample_weight: Any) -> Data:
 def _products(estimator: Any, centers: NDArray) -> int:
     """Multiplications that a row costs."""
     C, D = centers.shape
-    family = FAMILIES.get(getattr(estimator, "covariance_type_", ""))
-    return C * D * (D if family is not None and family.full else 1)
+    model = estimator._parameters() if hasattr(estimator, "_parameters") else None
+    return C * D * (D if model is not None and model.full else 1)
 
 
 def _chosen(data: Data, max_rows: Any, products: int) -> NDArray[np.int64]:

@@ -25,6 +25,7 @@ SHEET = (bubbles.WIDTH, bubbles.HEIGHT)
 _KINDS = {
     "KMeans": "k-means",
     "GaussianMixture": "Gaussian mixture",
+    "StudentTMixture": "mixture of t distributions",
     "SoftKMeans": "soft k-means",
     "FuzzyKMeans": "fuzzy k-means",
     "KMedoids": "k-medoids",

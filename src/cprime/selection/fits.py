@@ -1,12 +1,12 @@
-"""The two estimators that selection calls, under one name each for what they have in common."""
+"""The estimators that selection calls, under one name each for what they have in common."""
 
 from typing import Any
 
 from numpy.typing import NDArray
 
-from cprime.estimators import GaussianMixture, KMeans
+from cprime.estimators import GaussianMixture, KMeans, StudentTMixture
 
-Mixture = KMeans | GaussianMixture
+Mixture = KMeans | GaussianMixture | StudentTMixture
 
 
 def centers_of(fit: Mixture) -> NDArray:

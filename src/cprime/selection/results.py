@@ -39,7 +39,7 @@ class Sweep:
     seconds : ndarray of float
         Time for each C.
     converged : ndarray of bool
-    estimators : tuple of KMeans or GaussianMixture
+    estimators : tuple of KMeans, GaussianMixture or StudentTMixture
         Fitted to all data.
 
     References

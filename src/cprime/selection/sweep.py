@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples
 
-from cprime.estimators import GaussianMixture, KMeans
+from cprime.estimators import KMeans
 from cprime.estimators.nearest_center import Inertia
 from cprime.estimators.validation import check_choice, check_integer, check_real, check_weights
 from cprime.execution import rows_of
@@ -74,7 +74,7 @@ def sweep(
 
     Parameters
     ----------
-    estimator : KMeans or GaussianMixture
+    estimator : KMeans, GaussianMixture or StudentTMixture
         What to fit; it is cloned, and stays as it is. Its numbers of components and starts and its random state are set
         here; an `n_active` above C means C. For k-means the likelihood is that of the isotropic mixture (`bounds`).
     X : array-like, source, or sparse array (k-means alone), of shape (n_samples, n_features)
@@ -98,7 +98,7 @@ def sweep(
     Raises
     ------
     TypeError
-        If the estimator is neither of the two.
+        If the estimator is none of these.
     ValueError
         If an argument is out of its range, or the estimator has a start that is given for one C.
 
@@ -144,8 +144,10 @@ def sweep(
 
 
 def _check_estimator(estimator: Any) -> None:
-    if not isinstance(estimator, KMeans | GaussianMixture):
-        raise TypeError(f"estimator must be a KMeans or a GaussianMixture, got {type(estimator).__name__}.")
+    if not isinstance(estimator, Mixture):
+        raise TypeError(
+            f"estimator must be a KMeans, GaussianMixture or StudentTMixture, got {type(estimator).__name__}."
+        )
     for name in ("init", "init_params", "weights_init", "means_init", "precisions_init"):
         value = estimator.get_params().get(name)
         if value is not None and not isinstance(value, float | int) and (is_given(value) or isinstance(value, list)):

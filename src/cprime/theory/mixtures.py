@@ -155,6 +155,8 @@ class Gaussians:
         -------
         gaussians : Gaussians
         """
+        if not isinstance(estimator, KMeans | GaussianMixture):
+            raise TypeError(f"estimator must be a KMeans or GaussianMixture, got {estimator!r}.")
         check_is_fitted(estimator)
         if isinstance(estimator, KMeans):
             return cls.spherical(estimator.cluster_centers_, np.sqrt(estimator.variance_))

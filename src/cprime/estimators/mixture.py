@@ -1,0 +1,190 @@
+"""How mixtures are fitted, whatever their components are: all at once, or by batches."""
+
+from time import perf_counter
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime import em
+from cprime._random import Key, seed_of
+from cprime._values import replace
+from cprime.estimators.base import FirstModel
+from cprime.estimators.fitted_mixture import FittedMixture
+from cprime.estimators.kmeans import KMeans
+from cprime.estimators.mixture_parameters import ONE_OF_EACH, Given, check_means_init, named_start
+from cprime.estimators.validation import (
+    check_decay,
+    check_mixture,
+    refuse_exchange,
+    resolve_init,
+    resolve_momentum,
+    resolve_n_active,
+    resolve_regroup,
+    resolve_search,
+)
+from cprime.estimators.watching import with_callbacks
+from cprime.estimators.whole import whole
+from cprime.execution import Data
+from cprime.kernels import computing
+from cprime.model import Model
+from cprime.search import Full, Search
+
+_KMEANS_ITERATIONS = 30  # at most, of the k-means that a mixture starts from
+
+
+class Mixture(FittedMixture):
+    """Base of mixtures that EM fits; a subclass has the arguments, and says which families they choose from."""
+
+    n_neighbors: int | str
+    tol: float
+    momentum: bool | str
+    reg_covar: float
+    init_params: Any
+    weights_init: Any
+    means_init: Any
+    precisions_init: Any
+    learning_decay: float
+
+    @whole
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the parameters.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite numbers. Types of up to 16 bits and float32 become float32, wider ones float64; a C-contiguous array
+            is not copied, but for "tied" and for "tied_spherical" with free weights; a memory map is read in chunks of
+            128 MiB.
+        y : Ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+            A weight of 2 is the point twice; None is 1 for each.
+
+        Returns
+        -------
+        self : the estimator, fitted
+
+        Raises
+        ------
+        ValueError
+            If an argument is out of its range or not supported, or there are fewer points than components.
+        """
+        check_mixture(self)
+        return self._fit_to(self._opened(X, sample_weight, reset=True), (X, y, sample_weight))
+
+    def _first(self, data: Data) -> tuple[Any, FirstModel]:
+        init, given = self._start(data)
+        return init, given.first_model
+
+    def _say_end(self, fit: em.Run) -> None:
+        if fit.end == em.End.MAX_ITER and self.assignment != "posterior":
+            self._warn_not_converged()
+
+    def _plan(self, data: Data) -> em.Plan:
+        n_active = resolve_n_active(self.n_active, self.n_components, self.assignment)
+        search = resolve_search(self, self.n_components, n_active, data.n_weighted)
+        refuse_exchange(search)
+        finds_variance = (
+            self._families[self.covariance_type].finds_variance
+            and not data.gaps
+            and self.weights == "equal"
+            and self.precisions_init is None
+            and not (self.warm_start and hasattr(self, "means_"))
+        )
+        momentum = self._has_momentum(n_active, search)
+        settings = em.MixtureSettings(self.max_iter, self.tol, n_active, self.assignment)
+        stage = (em.Momentum if momentum else em.EM)(settings, last=self._bound_before())
+        return em.Plan(
+            n_active,
+            search,
+            stage.begun,
+            resolve_regroup(search, data),
+            finds_variance=finds_variance,
+            final=self.final_assignment,
+        )
+
+    def _has_momentum(self, n_active: int, search: Search) -> bool:
+        return resolve_momentum(self.momentum, self.n_components, n_active, self.assignment, search)
+
+    @whole
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Move the parameters by one batch of points: stepwise EM (Cappé & Moulines 2009).
+
+        An E-step over all components on the batch, C′ of them kept; then the sufficient statistics move towards those
+        of the batch by the share min(1, W/n^κ), see `learning_decay`, and give the parameters. The first batch finds
+        the starting parameters as `fit` does; after a `fit` the batches go on from it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            A batch; the first one has n_components points at least.
+        y : Ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+            A weight of 2 is the point twice; None is 1 for each.
+
+        Returns
+        -------
+        self : the estimator
+            `labels_` and `lower_bound_` are those of this batch, as its E-step saw it; `history_` has one row more.
+        """
+        begin = perf_counter()
+        check_mixture(self)
+        C, first = self.n_components, not hasattr(self, "means_")
+        decay = check_decay(self.learning_decay)
+        if not first:
+            self._check_goes_on("partial_fit")
+        n_active = resolve_n_active(self.n_active, C, self.assignment)
+        data = self._opened(X, sample_weight, reset=first)
+        counts, rows = (np.zeros(C), em.history([])) if first else (self.counts_, self.history_)
+        key = Key(seed_of(self.random_state), iteration=len(rows))
+        stage = em.EM(em.MixtureSettings(1, 0.0, n_active, self.assignment))
+        with computing(self.n_threads):
+            model = self._first_batch(data, key) if first else self._model_of(data, self.reg_covar)
+            self.labels_ = self._winners(data, model)
+            data.begin(keep=False)
+            new, counts, totals = em.mixture_step(model, counts, data, stage, decay, key)
+            tally, bound = totals.tally, em.free_energy(model, totals.tally)
+        row = ("online", bound, totals.moments.error, tally.n_distances, tally.n_moved, perf_counter() - begin)
+        self._set_parameters(new, counts, np.concatenate([rows, em.history([row])]), n_active)
+        self.lower_bound_, self.converged_ = bound, False
+        self.neighbors_ = self.certificate_ = None
+        self.final_assignment_ = "exact"
+        return self
+
+    def _first_batch(self, data: Data, key: Key) -> Model:
+        """The parameters that a first batch starts from."""
+        init, given = self._start(data)
+        init = resolve_init(init, self.n_components, data, quick=True)
+        model = given.first_model(data, self._centers(data, init, key), True)
+        return em.begin(data, model, replace(self._plan(data), search=Full(), regroup=False), key).model
+
+    def _start(self, data: Data) -> tuple[Any, Given]:
+        """Where the means start, and what else is given."""
+        C, D = self.n_components, data.n_features
+        if self.warm_start and hasattr(self, "means_"):
+            self._check_goes_on("warm_start")
+            if self.means_.shape != (C, D):
+                raise ValueError(f"warm_start needs means_ of shape {(C, D)}, got {self.means_.shape}.")
+            return self.means_, Given.like(self._model_of(data, self.reg_covar))
+        given = Given.of(self, data)
+        init = check_means_init(self.means_init, data, C) if given.means else self.init_params
+        return ONE_OF_EACH if isinstance(init, str) and init == "auto" else init, given
+
+    def _centers(self, data: Data, init: Any, key: Key) -> NDArray:
+        init = named_start(init, data, self.n_components, key.run)
+        if not (isinstance(init, str) and init == "kmeans"):
+            return super()._centers(data, init, key)
+        k_means = KMeans(self.n_components, max_iter=_KMEANS_ITERATIONS)
+        plan = replace(k_means._plan(data), title="start, k-means: ")
+        init = resolve_init("auto", self.n_components, data, plan.jumps, plan.improved)
+        model = k_means._first_model(data, super()._centers(data, init, key), False)
+        centers = em.run(data, model, plan, key).model.centers
+        data.begin(keep=True)
+        return centers
+
+    def _set_run(self, fit: em.Run, n_kept: int) -> None:
+        assert fit.counts is not None
+        self._set_parameters(fit.model, fit.counts, fit.history, n_kept)
+        self.lower_bound_ = fit.bound
+        self.converged_ = fit.end == em.End.CONVERGED

@@ -1,0 +1,222 @@
+"""Mixtures of t distributions: Gaussian mixtures whose parameters outliers do not pull far."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime import storage
+from cprime._values import replace
+from cprime.estimators.mixture import Mixture
+from cprime.kernels import Rows, computing
+from cprime.model import STUDENT_T
+from cprime.search import Papers, Search
+
+
+def _pulls(model: Any, n_kept: int, X: Rows) -> NDArray[np.float64]:
+    return model.pulls(X, n_kept)
+
+
+@storage.register
+class StudentTMixture(Mixture):
+    """Mixture of multivariate t distributions, fitted by truncated variational EM: for data with outliers.
+
+    Raises the free energy F(K, Θ) = 1/W Σ_n w_n log Σ_{c∈K(n)} π_c t(x_n; μ_c, Σ_c, ν_c), a lower bound of the
+    log-likelihood, in which each point keeps the C′ components that are best for it. An M-step counts a point as
+    q_nc u_nc with u_nc = (ν_c + D)/(ν_c + (x_n − μ_c)ᵀ Σ_c⁻¹ (x_n − μ_c)): the farther away it is the less. All of
+    `GaussianMixture` is here too, which is the limit of large ν.
+
+    Parameters
+    ----------
+    n_components : int, default=1
+        Number of components C, at most the number of points.
+    covariance_type : {"full", "tied", "diag", "spherical", "tied_spherical"}, default="full"
+        Whether Σ is a matrix for each component, one for all, variances by feature, one variance for each, or one for
+        all.
+    dof : float or "estimate", default="estimate"
+        ν, the degrees of freedom, above 0: the fewer, the heavier the tails; 1 is a Cauchy distribution, and from some
+        100 on a Gaussian is near. "estimate" finds them between 0.1 and 10⁹. At the lower end a component explains
+        points of every scale, at the upper one it is a Gaussian; F is flat there and ν says no more.
+    shared_dof : bool, default=False
+        Whether estimated ν are the same for all components: fewer parameters, and searches as fast as those of
+        Gaussians.
+    weights : {"free", "equal"}, default="free"
+        As in `GaussianMixture`, as are the parameters that follow.
+    n_active : int, "auto" or None, default="auto"
+    search : str or object of cprime.search, default="auto"
+    n_neighbors : int or "auto", default="auto"
+    assignment : {"soft", "hard", "posterior"}, default="soft"
+    init_params : str, array-like, fitted estimator or callable, default="auto"
+        Where the means start. Weights and Σ start from the hard assignment of the points to these means, and estimates
+        of ν at 4.
+    n_init : int, default=1
+    max_iter : int, default=100
+    tol : float, default=1e-3
+    momentum : "auto" or bool, default="auto"
+        "auto" is True also for few components where ν is estimated and assignment is soft: F is flat along ν, and plain
+        steps are short there.
+    reg_covar : float, default=1e-6
+        Added to the variances of Σ by every M-step, in data unit².
+    weights_init, means_init, precisions_init : array-like, default=None
+        Parameters to start from, of the shapes of `weights_`, `means_` and `precisions_`.
+    learning_decay : float, default=1.0
+    warm_start : bool, default=False
+    certificate : int, default=1000
+    final_assignment : {"auto", "exact", "found"}, default="auto"
+    checkpoint : path or None, default=None
+    spill : path or None, default=None
+    callbacks : callback or sequence of them, default=None
+    n_threads : int or None, default=None
+    random_state : int, RandomState instance or None, default=None
+    verbose : int, default=0
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_components,)
+        As all arrays of parameters in the dtype of the data.
+    means_ : ndarray of shape (n_components, n_features)
+        Centers of symmetry; means where ν > 1.
+    covariances_, precisions_, precisions_cholesky_ : ndarray, or float for "tied_spherical"
+        Σ in data unit², its inverse and the root of that, of the shapes that `GaussianMixture` has. The covariance of a
+        component is ν/(ν − 2) Σ where ν > 2, and infinite else.
+    dof_ : ndarray of shape (n_components,)
+        ν.
+    labels_ : ndarray of shape (n_samples,), int32
+        The most probable component of each training point, or that which the search found.
+    neighbors_, certificate_, n_active_, counts_, converged_, final_assignment_, n_iter_, lower_bound_, lower_bounds_, \
+history_, n_features_in_, feature_names_in_
+        As in `GaussianMixture`.
+
+    See Also
+    --------
+    GaussianMixture : Without outliers it needs fewer points for the same parameters.
+
+    References
+    ----------
+    Peel & McLachlan, *Robust mixture modelling using the t distribution*. Kent, Tyler & Vardi, *A curious likelihood
+    identity for the multivariate t-distribution*. Lücke & Forster, *k-means as a variational EM approximation of
+    Gaussian mixture models*, eq. (7).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cprime import StudentTMixture
+    >>> X = np.array([[0.0], [1.0], [2.0], [50.0], [51.0], [52.0], [1e4]])
+    >>> tm = StudentTMixture(2, dof=2.0, init_params=[[1.0], [51.0]]).fit(X)
+    >>> tm.means_[:, 0].round(1).tolist()
+    [1.0, 51.0]
+    >>> int(tm.score_outliers(X).argmin())
+    6
+    """
+
+    _families: ClassVar[Mapping[str, Any]] = STUDENT_T
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        *,
+        covariance_type: str = "full",
+        dof: float | str = "estimate",
+        shared_dof: bool = False,
+        weights: str = "free",
+        n_active: int | str | None = "auto",
+        search: str | Search = "auto",
+        n_neighbors: int | str = "auto",
+        assignment: str = "soft",
+        init_params: Any = "auto",
+        n_init: int = 1,
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        momentum: bool | str = "auto",
+        reg_covar: float = 1e-6,
+        weights_init: Any = None,
+        means_init: Any = None,
+        precisions_init: Any = None,
+        learning_decay: float = 1.0,
+        warm_start: bool = False,
+        certificate: int = 1000,
+        final_assignment: str = "auto",
+        checkpoint: Any = None,
+        spill: Any = None,
+        callbacks: Any = None,
+        n_threads: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.covariance_type = covariance_type
+        self.dof, self.shared_dof = dof, shared_dof
+        self.weights = weights
+        self.n_active = n_active
+        self.search = search
+        self.n_neighbors = n_neighbors
+        self.assignment = assignment
+        self.init_params = init_params
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.momentum = momentum
+        self.reg_covar = reg_covar
+        self.weights_init = weights_init
+        self.means_init = means_init
+        self.precisions_init = precisions_init
+        self.learning_decay = learning_decay
+        self.warm_start = warm_start
+        self.certificate = certificate
+        self.final_assignment = final_assignment
+        self.checkpoint = checkpoint
+        self.spill = spill
+        self.callbacks = callbacks
+        self.n_threads = n_threads
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _parameters(self, reg_covar: float = 0.0) -> Any:
+        if "dof_" not in vars(self):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute 'dof_'")
+        model = super()._parameters(reg_covar)
+        return replace(model, estimated=isinstance(self.dof, str), shared=bool(self.shared_dof))
+
+    def _has_momentum(self, n_active: int, search: Search) -> bool:
+        estimated = isinstance(self.dof, str) and self.assignment == "soft" and not isinstance(search, Papers)
+        return (estimated and isinstance(self.momentum, str)) or super()._has_momentum(n_active, search)
+
+    def _options_of_fit(self) -> dict[str, Any]:
+        if isinstance(self.dof, str):
+            return {}
+        first = self.dof_[0]
+        if (self.dof_ != first).any():
+            return {"dof": "estimate"}
+        return {"dof": self.dof if first == first.dtype.type(self.dof) else float(first)}
+
+    def score_outliers(self, X: Any) -> NDArray:
+        """How much each row counts in the M-steps of its components: Σ_c q_nc u_nc, low for outliers.
+
+        About 1 on average over the training data; for a row in the middle of a component at most 1 + D/ν, and it falls
+        towards 0 with the squared distance from all of them. q_nc is the posterior as `predict_proba` gives it, over
+        the `n_active_` best components of the row, so that outliers are found between components too.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            In the dtype of the means; above 0.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from cprime import StudentTMixture
+        >>> X = np.append(np.random.default_rng(0).standard_normal(99), 8.0)[:, np.newaxis]
+        >>> scores = StudentTMixture(random_state=0).fit(X).score_outliers(X)
+        >>> int(scores.argmin()), bool(scores[-1] < 0.2)
+        (99, True)
+        """
+        data = self._opened(X)
+        with computing(self.n_threads):
+            model = self._parameters()
+            return data.map(partial(_pulls, model, self.n_active_), None, model.centers.dtype)

@@ -1,0 +1,120 @@
+"""t distributions that share Σ: those of their own, of which M-steps pool the scatter.
+
+What points are compared with is made of Σ for each component all the same, C·D² numbers where Σ is a matrix.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime._storable import storable
+from cprime.model.covariance import (
+    covariances_of_precisions,
+    factors_along,
+    factors_of_precisions,
+    inverses,
+    positive,
+    repaired,
+    scaled_along,
+)
+from cprime.model.full import Full
+from cprime.model.spherical import Spherical
+from cprime.model.student_t import StudentT
+
+least_variances: Any = property(lambda model: None)  # of components that share one
+n_collapsed: Any = property(lambda model: 0)
+
+
+def _pooled(counts: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The mean of second moments (C, …) over all points."""
+    return np.tensordot(counts / counts.sum(), second, axes=1)
+
+
+@storable
+@dataclass(frozen=True)
+class StudentTTied(StudentT, Full):
+    """covariances (D, D): Σ [data unit²]."""
+
+    covariance_type: ClassVar[str] = "tied"
+    least_variances, n_collapsed = least_variances, n_collapsed
+
+    @property
+    def n_covariance_parameters(self) -> int:
+        return self.n_features * (self.n_features + 1) // 2
+
+    @cached_property
+    def _one_lower(self) -> NDArray[np.float64]:
+        """(1, D, D)"""
+        return repaired(self.covariances[np.newaxis])[1]
+
+    @property
+    def _lower(self) -> NDArray[np.float64]:
+        return self._of_each(self._one_lower)
+
+    @cached_property
+    def factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        one = inverses(self._one_lower)
+        return self._of_each(one), np.full(self.n_components, np.log(np.diagonal(one[0])).sum())
+
+    @property
+    def spread(self) -> NDArray[np.float64]:
+        return self._of_each(self.covariances)
+
+    def _of_each(self, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.broadcast_to(matrix, (self.n_components, *matrix.shape[-2:]))
+
+    def _covariances_along(self, before: Self, share: float) -> NDArray[np.float64]:
+        along: NDArray[np.float64] = factors_along(self._one_lower, before._one_lower, share)[0]
+        return along
+
+    def _shaped(self, counts: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
+        covariance = _pooled(counts, second)
+        covariance[np.diag_indices(self.n_features)] += self.reg_covar
+        return repaired(covariance[np.newaxis], self.centers.dtype, unit)[0][0]
+
+    def _precisions(self) -> dict[str, NDArray[np.float64]]:
+        factors = factors_of_precisions(self._one_lower)[0]
+        return {"precisions_": factors @ factors.T, "precisions_cholesky_": factors}
+
+    @classmethod
+    def _covariances_of(cls, factors: NDArray[np.float64]) -> NDArray[np.float64]:
+        return covariances_of_precisions(factors[np.newaxis])[0]
+
+    def covariances_along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self._of_each(directions @ self.covariances @ directions.T)
+
+    @classmethod
+    def shape(cls, C: int, D: int) -> tuple[int, ...]:
+        return (D, D)
+
+
+@storable
+@dataclass(frozen=True)
+class StudentTTiedSpherical(StudentT, Spherical):
+    """covariances: σ² of Σ = σ² I [data unit²], an array without axes."""
+
+    covariance_type: ClassVar[str] = "tied_spherical"
+    least_variances, n_collapsed = least_variances, n_collapsed
+
+    @property
+    def spread(self) -> NDArray[np.float64]:
+        return np.full(self.centers.shape, float(self.covariances))
+
+    def _covariances_along(self, before: Self, share: float) -> NDArray[np.float64]:
+        along = scaled_along(np.atleast_1d(self.covariances), np.atleast_1d(before.covariances), share)
+        return positive(along, self.centers.dtype)[0]
+
+    def _shaped(self, counts: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
+        variance = np.maximum(_pooled(counts, second), 0).mean(keepdims=True) + self.reg_covar
+        return np.asarray(positive(variance, self.centers.dtype, unit)[0])
+
+    def attributes(self) -> dict[str, Any]:
+        found = super().attributes()
+        return {name: value if name == "dof_" else float(value) for name, value in found.items()}
+
+    @classmethod
+    def shape(cls, C: int, D: int) -> tuple[int, ...]:
+        return ()

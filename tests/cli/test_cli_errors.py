@@ -51,7 +51,7 @@ class TestEveryFormat:
         line = fit_fails(path)
         values = "values must be finite, and 3 of the 180 rows from row 0 on hold others"
         hint = "--missing drop leaves such rows out, --missing mean puts the column's mean, "
-        hint += "--missing marginal fits a mixture to what is there"
+        hint += "--missing marginal fits what is there"
         assert line == f"{path}: row 3, column {column}: nan; {values}; {hint}"
         line = fit_fails(path, "--chunk-rows", 10)
         assert "row 3, column " in line

@@ -149,7 +149,7 @@ def gaps(X, text):
 def test_missing_values_are_an_error_that_names_the_options(gaps, fails, tmp_path):
     line = fails("fit", gaps, "-k", 9, "--id", "name", "-o", tmp_path / "m.safetensors")
     assert f"{gaps}: row 0, column 'b': nan; values must be finite, and 3 of the 180 rows" in line
-    assert line.endswith("column's mean, --missing marginal fits a mixture to what is there")
+    assert line.endswith("column's mean, --missing marginal fits what is there")
 
 
 @pytest.mark.parametrize("chunked", [(), ("--chunk-rows", 50)])
@@ -207,7 +207,7 @@ def test_missing_values_become_means_and_columns_are_scaled_in_the_model_too(gap
     assert not hasattr(again, "preparation_")
 
 
-def test_a_mixture_of_what_is_there(gaps, cprime, X, tmp_path):
+def test_fits_of_what_is_there(gaps, cprime, X, tmp_path):
     options = ("--id", "name", "--drop", "w", "--missing", "marginal", "-k", 3)
     assert cprime("fit", gaps, "-m", "gmm", *options, "-o", model_of(tmp_path), "-q").code == 0
     holes = X.copy()
@@ -217,8 +217,11 @@ def test_a_mixture_of_what_is_there(gaps, cprime, X, tmp_path):
     assert cprime("predict", model_of(tmp_path), gaps, "--distance", "-o", tmp_path / "d.csv", "-q").code == 0
     found = np.loadtxt(tmp_path / "d.csv", delimiter=",", skiprows=1)
     np.testing.assert_allclose(found[:, 1], expected.nearest(holes)[1], rtol=1e-5)
-    outcome = cprime("fit", gaps, *options, "-o", model_of(tmp_path))
-    assert (outcome.code, "'marginal' needs -m gmm" in outcome.err) == (2, True)
+    assert cprime("fit", gaps, *options, "-o", model_of(tmp_path), "-q").code == 0
+    centers = KMeans(3, missing="marginal", random_state=0).fit(holes).cluster_centers_
+    np.testing.assert_allclose(load(model_of(tmp_path)).cluster_centers_, centers, rtol=1e-6)
+    outcome = cprime("fit", gaps, "-m", "student-t", *options, "-o", model_of(tmp_path))
+    assert (outcome.code, "'marginal' needs -m kmeans or gmm" in outcome.err) == (2, True)
 
 
 def test_distances_to_the_means_of_a_mixture_are_mahalanobis(text, cprime, X, tmp_path):

@@ -178,7 +178,7 @@ def with_missing(kind):
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "astropy"])
 def test_a_missing_value_is_named(kind):
-    with pytest.raises(ValueError, match=r"Input X contains NaN(.|\n)*The first is nan in row 3, column 'b'\."):
+    with pytest.raises(ValueError, match=r"Input X contains NaN(.|\n)*The first is nan in row 3, column 'b'; missing"):
         KMeans(3).fit(with_missing(kind))
     with pytest.raises(ValueError, match=r"The first is inf in row 2, column 0\."):
         KMeans(3).fit(np.where(np.arange(180).reshape(60, 3) == 6, np.inf, 0.0))

@@ -349,8 +349,8 @@ def _check_model(given: dict[str, Any]) -> None:
     for name, models in opt.MODELS_OF.items():
         if given[name] is not None and given["model"] not in models:
             raise click.BadParameter(f"needs -m {' or '.join(models)}.", param_hint=f"'--{name.replace('_', '-')}'")
-    if given["missing"] == "marginal" and given["model"] != "gmm":
-        raise click.BadParameter("'marginal' needs -m gmm.", param_hint="'--missing'")
+    if given["missing"] == "marginal" and given["model"] == "student-t":
+        raise click.BadParameter("'marginal' needs -m kmeans or gmm.", param_hint="'--missing'")
     init = given.get("init")
     starts = opt.STARTS[given["model"]]
     if init is not None and init not in starts and not Path(init).suffix:

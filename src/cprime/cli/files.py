@@ -107,7 +107,7 @@ def hinted(*, fills: bool = True) -> Iterator[None]:
     except ValueError as error:
         if ": nan; values must be finite" not in str(error):
             raise
-        more = ", --missing mean puts the column's mean, --missing marginal fits a mixture to what is there"
+        more = ", --missing mean puts the column's mean, --missing marginal fits what is there"
         hint = "--missing drop leaves such rows out" + (more if fills else "")
         raise ValueError(f"{error}; {hint}") from error
 

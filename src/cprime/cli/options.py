@@ -132,7 +132,7 @@ missing = option(
     type=choice("error", "drop", "mean", "marginal"),
     default="error",
     help="What to do about missing values: end, leave such rows out, put the column's mean, which the model keeps, or "
-    "fit a mixture to what is there.",
+    "fit what is there.",
 )
 missing_of_model = option(
     "--missing",

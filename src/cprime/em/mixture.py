@@ -28,12 +28,16 @@ _AFTER_EXTRAPOLATED, _PACE = 2.5, 1.5
 @storable
 @dataclass(frozen=True)
 class MixtureSettings:
-    """tol: absolute change of F [nats a point]    n_kept: C′    assignment: soft, hard or posterior"""
+    """tol: absolute change of F [nats a point]    n_kept: C′    assignment: soft, hard or posterior
+
+    settles: whether M-steps of the same hard assignment give the same parameters
+    """
 
     max_iter: int
     tol: float
     n_kept: int
     assignment: str = "soft"
+    settles: bool = True
 
 
 @storable
@@ -95,7 +99,8 @@ class EM:
     def _end(self, totals: Totals, small: bool) -> End | None:
         """Whether a pass is the last, whose gain is small or not; draws go on for as long as they are asked for."""
         name, tally = self.settings.assignment, totals.tally
-        unmoved = name == "hard" and self.n_steps > 0 and tally.n_moved == 0 and totals.stats.explored
+        settles = name == "hard" and self.settings.settles and self.n_steps > 0
+        unmoved = settles and tally.n_moved == 0 and totals.stats.explored
         if name != "posterior" and (unmoved or small):
             return End.CONVERGED
         return End.MAX_ITER if self.n_steps + 1 >= self.settings.max_iter else None

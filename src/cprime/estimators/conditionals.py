@@ -202,7 +202,7 @@ class Conditionals:
         estimator: Any = self
         params = estimator.get_params(deep=False) | dict.fromkeys(_OF_THE_FIT)
         params |= {"n_components": model.n_components, "weights": "equal" if model.weights is None else "free"}
-        params |= {name: getattr(model, name) for name in type(model).options}
+        params |= model.chosen
         if not isinstance(params["init_params"], str):
             params["init_params"] = "auto"
         derived = type(estimator)(**params)

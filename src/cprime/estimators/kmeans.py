@@ -12,6 +12,8 @@ from cprime._warnings import warn_if_few
 from cprime.estimators.approximate import Approximate
 from cprime.estimators.base import Clusterer, FirstModel
 from cprime.estimators.fitted_kmeans import FittedKMeans
+from cprime.estimators.gaps import Imputing
+from cprime.estimators.kmeans_gaps import first_of_gaps, plan_of_gaps
 from cprime.estimators.validation import (
     check_choice,
     check_common,
@@ -38,7 +40,7 @@ WALKED = 16384  # clusters from which on walks of batches are several times fast
 
 
 @storage.register
-class KMeans(FittedKMeans, Approximate, Clusterer):
+class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
     """k-means clustering, as the hard end of the truncated-EM family.
 
     Lowers J = Σ_n w_n min_c ‖x_n − μ_c‖², and with it raises the free energy F = −log C − (D/2) log(2πe J/(DN)), a
@@ -88,6 +90,10 @@ class KMeans(FittedKMeans, Approximate, Clusterer):
     epsilon : float, default=0.0
         Laziness of lazy-k-means: a point moves only to a center that is nearer by the factor 1 + epsilon (eq. 21).
         0 is k-means. `labels_` and `predict` give the nearest center that the search finds.
+    missing : {"error", "marginal"}, default="error"
+        What NaN and nulls are: an error, or numbers that are not known. With "marginal" a point is compared with
+        centers by what is observed of it, and what is missing is where its center is (k-pod); J is over what is
+        observed. Starts see the columns' means there, and steps are plain ones. See `impute`.
     certificate : int, default=1000
         Points searched exactly after a partial search, for `certificate_`; 0 is none.
     final_assignment : {"auto", "exact", "found"}, default="auto"
@@ -186,6 +192,7 @@ class KMeans(FittedKMeans, Approximate, Clusterer):
         metric: str = "euclidean",
         epsilon: float = 0.0,
         exchange: bool | str = "auto",
+        missing: str = "error",
         learning_decay: float = 1.0,
         certificate: int = 1000,
         final_assignment: str = "auto",
@@ -206,6 +213,7 @@ class KMeans(FittedKMeans, Approximate, Clusterer):
         self.metric = metric
         self.epsilon = epsilon
         self.exchange = exchange
+        self.missing = missing
         self.learning_decay = learning_decay
         self.certificate = certificate
         self.final_assignment = final_assignment
@@ -258,6 +266,8 @@ class KMeans(FittedKMeans, Approximate, Clusterer):
         self.n_relocated_ = fit.n_relocated
 
     def _plan(self, data: Data) -> em.Plan:
+        if data.gaps:
+            return plan_of_gaps(self, data)
         epsilon = check_real(self.epsilon, "epsilon", 0.0)
         search = resolve_search(self, self.n_clusters, 1, data.n_weighted, data.n_features, data.sparse)
         graph, exchange = isinstance(search, Graph), resolve_exchange(self, search, epsilon, data.sparse)
@@ -304,6 +314,8 @@ class KMeans(FittedKMeans, Approximate, Clusterer):
         C = check_integer(self.n_clusters, "n_clusters", 1)
         decay, first = check_decay(self.learning_decay), not hasattr(self, "cluster_centers_")
         data = self._opened(X, sample_weight, reset=first)
+        if data.gaps:
+            raise ValueError("partial_fit needs complete rows: fit them, or impute first.")
         counts, rows = (np.zeros(C), em.history([])) if first else (self.counts_, self.history_)
         key = Key(seed_of(self.random_state), iteration=len(rows))
         with computing(self.n_threads):
@@ -353,6 +365,8 @@ class KMeans(FittedKMeans, Approximate, Clusterer):
 
     def _first_model(self, data: Data, centers: NDArray, exact: bool) -> TiedSpherical:
         """The starting centers; σ² follows from the first E-step."""
+        if data.gaps:
+            return first_of_gaps(data, centers, exact)
         if self.metric == "cosine":
             centers = unit_rows(as_rows(centers), "init").dense()
         return self._model(centers, 1.0, variance_floor(centers))

@@ -93,7 +93,8 @@ class Mixture(FittedMixture):
             and not (self.warm_start and hasattr(self, "means_"))
         )
         momentum = self._has_momentum(n_active, search)
-        settings = em.MixtureSettings(self.max_iter, self.tol, n_active, self.assignment)
+        settles = self._families[self.covariance_type].settles and not data.gaps
+        settings = em.MixtureSettings(self.max_iter, self.tol, n_active, self.assignment, settles)
         stage = (em.Momentum if momentum else em.EM)(settings, last=self._bound_before())
         return em.Plan(
             n_active,

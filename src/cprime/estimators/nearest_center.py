@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from cprime.block import Block, Kept
 from cprime.estimators.validation import check_weights
 from cprime.execution import Data, local
-from cprime.kernels import Floats, Rows, as_rows, computing
+from cprime.kernels import Floats, Gaussians, Rows, as_rows, computing
 from cprime.model.unit import unit_rows
 from cprime.sources.optional import require
 
@@ -28,18 +28,27 @@ class Inertia:
     keeps: ClassVar[bool] = False
 
     def __call__(self, block: Block, kept: Kept | None) -> tuple[None, float]:
-        return None, block.weighted_sum(block.X.nearest(self.centers)[1][:, 0])
+        return None, block.weighted_sum(nearest_of(self.centers, block.X)[1])
+
+
+def nearest_of(centers: Floats, X: Rows) -> tuple[NDArray[np.int32], Floats]:
+    """The nearest center of each row and its squared distance, over what is observed of it: (n,) each."""
+    if X.observed is None:
+        kept, squared = X.nearest(centers)
+        return kept[:, 0], squared[:, 0]
+    labels = X.nearest(Gaussians(centers, np.ones_like(centers), np.zeros(len(centers), centers.dtype)))[0][:, 0]
+    return labels, X.own_distances(centers, labels)
 
 
 def nearest_labels(centers: Floats, X: Rows) -> NDArray[np.int32]:
     """The nearest center of each row: (n,)."""
-    return X.nearest(centers)[0][:, 0]
+    return nearest_of(centers, X)[0]
 
 
 def nearest_with_squares(centers: Floats, X: Rows) -> NDArray[np.float64]:
     """The nearest center of each row and its squared distance, side by side: (n, 2)."""
-    kept, squared = X.nearest(centers)
-    return np.column_stack([kept[:, 0].astype(np.float64), squared[:, 0]])
+    labels, squared = nearest_of(centers, X)
+    return np.column_stack([labels.astype(np.float64), squared])
 
 
 def euclidean_distances(centers: Floats, X: Rows) -> Floats:
@@ -84,8 +93,7 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
 
     def _nearest(self, X: Rows) -> tuple[NDArray[np.int32], NDArray]:
         """The nearest center of each row (n,), and its squared distance (n,)."""
-        kept, distances = X.nearest(self.cluster_centers_)
-        return kept[:, 0], distances[:, 0]
+        return nearest_of(self.cluster_centers_, X)
 
     @property
     def _distances_to(self) -> Callable[[NDArray, Rows], NDArray]:

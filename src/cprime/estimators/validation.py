@@ -98,6 +98,7 @@ def check_common(estimator: Any) -> None:
         check_choice(estimator.n_neighbors, "n_neighbors", ("auto",))
     else:
         check_integer(estimator.n_neighbors, "n_neighbors", 2)
+    check_choice(getattr(estimator, "missing", "error"), "missing", ("error", "marginal"))
     check_integer(estimator.certificate, "certificate", 0)
     check_choice(estimator.final_assignment, "final_assignment", ("auto", "exact", "found"))
     check_spill(estimator.spill)
@@ -139,7 +140,6 @@ def check_mixture(estimator: Any) -> None:
         if hasattr(estimator, name):
             check(getattr(estimator, name), name)
     check_choice(estimator.weights, "weights", ("equal", "free"))
-    check_choice(getattr(estimator, "missing", "error"), "missing", ("error", "marginal"))
     check_choice(estimator.assignment, "assignment", ("soft", "hard", "posterior"))
     resolve_n_active(estimator.n_active, C, estimator.assignment)
     if isinstance(estimator.momentum, str):

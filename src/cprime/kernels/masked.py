@@ -119,6 +119,21 @@ class Masked(Dense):
         at = np.where(self.observed, self.array, check.centers(centers, self)[labels])
         return Dense(at).own_distances(centers, labels, n_threads=n_threads)
 
+    def distances(
+        self,
+        candidates: Floats,
+        current: Floats | None = None,
+        *,
+        out: Floats | None = None,
+        n_threads: int | None = None,
+    ) -> Floats:
+        """Over what is observed."""
+        out = np.empty((len(candidates), len(self)), dtype=self.dtype) if out is None else out
+        labels = np.zeros(len(self), dtype=np.int32)
+        for one, squared in zip(check.matrix(candidates, "candidates", self), out, strict=True):
+            squared[:] = self.own_distances(one[np.newaxis], labels, n_threads=n_threads)
+        return out if current is None else np.minimum(out, current, out=out)
+
     def moments(
         self,
         components: Measure,

@@ -4,6 +4,7 @@ from cprime.model.base import FAMILIES, Model, register
 from cprime.model.diag import Diag
 from cprime.model.factors import Factors
 from cprime.model.full import Full
+from cprime.model.pooled import PooledSpherical
 from cprime.model.ppca import PrincipalComponents
 from cprime.model.scatter import Scatter
 from cprime.model.spherical import Spherical
@@ -19,6 +20,7 @@ __all__ = [
     "Factors",
     "Full",
     "Model",
+    "PooledSpherical",
     "PrincipalComponents",
     "Scatter",
     "Spherical",

@@ -19,10 +19,10 @@ from cprime.components import Components
 from cprime.kernels import Floats, Gaussians, Responses, Rows, posterior
 from cprime.model.conditional import Conditional
 from cprime.model.covariance import scaled_along
+from cprime.model.weights import Weights
 
 logger = logging.getLogger("cprime")
 
-Weights = NDArray[np.float64] | None  # π (C,), or None for 1/C each
 _BLOCK = 2**20  # numbers of a table at a time
 
 
@@ -57,6 +57,7 @@ class Model(Protocol):
     covariance_type: ClassVar[str]  # the family's name
     exact: ClassVar[bool]  # whether it has an exact E-step of its own, `expect_all`
     accelerates: ClassVar[bool]  # whether it can be extrapolated
+    settles: ClassVar[bool]  # whether an M-step of the same shares of complete rows gives the same parameters
     scale_free: ClassVar[bool]  # whether the unit of a column makes no difference
     has_matrices: ClassVar[bool]  # whether `covariances_` are matrices
     full: ClassVar[bool]  # whether a cost takes D² products, not D
@@ -87,6 +88,11 @@ class Model(Protocol):
     @property
     def n_normals(self) -> int:
         """How many standard normal numbers a point is drawn from."""
+        ...
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """Of its options those that follow from the parameters, by name."""
         ...
 
     @property
@@ -235,6 +241,7 @@ class Family:
     covariance_type: ClassVar[str]
     exact: ClassVar[bool] = False
     accelerates: ClassVar[bool] = False
+    settles: ClassVar[bool] = True
     scale_free: ClassVar[bool] = False
     has_matrices: ClassVar[bool] = False
     full: ClassVar[bool] = False
@@ -261,6 +268,10 @@ class Family:
     @property
     def n_normals(self) -> int:
         return self.n_features
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        return {}
 
     @property
     def scale(self) -> float:
@@ -340,26 +351,6 @@ class Gaussian(Family):
             return {"centers": centers}
         weights = scaled_along(self.weights, before.weights, share)
         return {"centers": centers, "weights": weights / weights.sum()}
-
-
-def log_weights(weights: Weights, centers: Floats) -> NDArray[np.float64]:
-    """log π_c (C,); those below what the centers' type tells from 0, as fits return them, are that.
-
-    So a component without points has one too, and nothing above it turns into NaN.
-    """
-    if weights is None:
-        return np.full(len(centers), -np.log(len(centers)))
-    return np.log(np.maximum(weights, np.finfo(centers.dtype).tiny))
-
-
-def new_weights(weights: Weights, counts: NDArray[np.float64]) -> Weights:
-    """π_c = N_c / N where weights are free [E]; equal ones stay."""
-    return None if weights is None else counts / counts.sum()
-
-
-def n_weights(weights: Weights) -> int:
-    """Free parameters of the weights."""
-    return 0 if weights is None else len(weights) - 1
 
 
 def winner_error(block: Block, centers: Floats, labels: NDArray[np.int32]) -> float:

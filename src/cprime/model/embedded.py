@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from cprime.block import Block, Kept
 from cprime.components import Centers
 from cprime.kernels import Gaussians, Rows
-from cprime.model.base import Gaussian, log_weights, winner_error
+from cprime.model.base import Gaussian, winner_error
+from cprime.model.weights import log_weights
 
 
 class _Places(Gaussian):

@@ -19,23 +19,14 @@ from cprime._values import replace
 from cprime.block import Block, Kept
 from cprime.kernels import Dense, Floats, Rows, posterior
 from cprime.kernels.tables import Group, groups
-from cprime.model.base import (
-    Expected,
-    Gaussian,
-    Shares,
-    Weights,
-    log_weights,
-    n_weights,
-    new_weights,
-    register,
-    winner_error,
-)
+from cprime.model.base import Expected, Gaussian, Shares, register, winner_error
 from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import data_variance, fewer_factors, n_collapsed, of_empty, positive, scaled_along
 from cprime.model.factor_costs import FactorCosts
 from cprime.model.factor_gaps import completed, gap_moments
 from cprime.model.factor_moments import FactorMoments
 from cprime.model.full import Full
+from cprime.model.weights import Weights, log_weights, n_weights, new_weights
 
 _MORE = 4  # directions in which a start looks beyond H
 _LEAST_NOISE = 0.01  # of a coordinate's variance, at a start
@@ -70,6 +61,7 @@ class Factors(Gaussian):
     attribute_names: ClassVar[tuple[str, ...]] = ("factors_", "noise_variances_")
     sklearn_type: ClassVar[str] = "full"
     options: ClassVar[tuple[str, ...]] = ("n_factors",)
+    settles: ClassVar[bool] = False
     scale_free: ClassVar[bool] = True
 
     @property
@@ -81,6 +73,10 @@ class Factors(Gaussian):
         """Means, loadings up to a rotation, variances of the noise, and weights where these are free."""
         C, D, H = self.loadings.shape
         return C * (D + D * H - H * (H - 1) // 2) + self._n_noise() + n_weights(self.weights)
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        return {"n_factors": self.n_factors}
 
     def _n_noise(self) -> int:
         return self.noise_variances.size

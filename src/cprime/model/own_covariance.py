@@ -17,17 +17,14 @@ from cprime.model.base import (
     Expected,
     Gaussian,
     Shares,
-    Weights,
     checked_precisions,
     expect_gaussians,
     inverted,
-    log_weights,
     means_of,
-    n_weights,
-    new_weights,
     winner_error,
 )
 from cprime.model.covariance import data_variance, n_collapsed, within
+from cprime.model.weights import Weights, log_weights, n_weights, new_weights
 from cprime.statistics import Sums
 
 

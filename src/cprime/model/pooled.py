@@ -31,13 +31,17 @@ class PooledSpherical(Spherical):
     def n_covariance_parameters(self) -> int:
         return 1
 
+    @property
+    def variance(self) -> float:
+        return float(self.covariances[0])
+
     def _shaped(self, counts: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
         """reg_covar is the least variance, as for complete rows."""
         variance = np.maximum(_pooled(counts, second).mean(keepdims=True), self.reg_covar)
         return np.repeat(positive(variance, self.centers.dtype, unit), self.n_components)
 
     def attributes(self) -> dict[str, Any]:
-        variance = float(self.covariances[0])
+        variance = self.variance
         found = {"covariances_": variance, "precisions_": 1 / variance, "precisions_cholesky_": 1 / np.sqrt(variance)}
         return {**found, "variance_": variance}
 

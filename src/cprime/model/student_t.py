@@ -22,7 +22,7 @@ from cprime._values import replace
 from cprime.block import Block, Kept
 from cprime.components import Components, GaussianCosts, Ids
 from cprime.kernels import Floats, Rows, posterior
-from cprime.model.base import Expected, Shares, Weights, new_weights
+from cprime.model.base import Expected, Shares
 from cprime.model.covariance import scaled_along
 from cprime.model.degrees_of_freedom import LEAST, MOST, gap, log_normalizer, solved
 from cprime.model.diag import Diag
@@ -30,6 +30,7 @@ from cprime.model.full import Full
 from cprime.model.own_covariance import OwnCovariance, OwnMoments
 from cprime.model.spherical import Spherical
 from cprime.model.student_t_costs import AT_ONCE, StudentTCosts
+from cprime.model.weights import Weights, new_weights
 from cprime.statistics import Sums, merge
 
 _FIRST_DOF = 4.0  # of an estimate: outliers in the start count less from the first iteration on
@@ -84,6 +85,7 @@ class StudentT(OwnCovariance):
     attribute_names: ClassVar[tuple[str, ...]] = (*OwnCovariance.attribute_names, "dof_")
     sklearn_type: ClassVar[str] = ""
     options: ClassVar[tuple[str, ...]] = ("dof", "shared_dof")
+    settles: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         STUDENT_T[cls.covariance_type] = cls
@@ -108,7 +110,7 @@ class StudentT(OwnCovariance):
         return StudentTCosts(squares, near, self.dof, offsets)
 
     def conditional(self, columns: NDArray[np.intp]) -> NoReturn:
-        raise TypeError("Conditionals need Gaussian components, got t distributions: their extent depends on the row.")
+        raise ValueError("Conditionals need Gaussian components, got t distributions: their extent depends on the row.")
 
     def with_gaps(self) -> NoReturn:
         raise ValueError("missing='marginal' needs Gaussian components, got t distributions.")

@@ -16,19 +16,7 @@ from numpy.typing import NDArray
 from cprime._values import replace
 from cprime.block import Block, Kept
 from cprime.kernels import Dense, Floats, Responses, Rows
-from cprime.model.base import (
-    Expected,
-    Shares,
-    Weights,
-    checked_precisions,
-    expect_gaussians,
-    inverted,
-    log_weights,
-    means_of,
-    n_weights,
-    new_weights,
-    register,
-)
+from cprime.model.base import Expected, Shares, checked_precisions, expect_gaussians, inverted, means_of, register
 from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import (
     covariances_of_precisions,
@@ -43,6 +31,7 @@ from cprime.model.covariance import (
 from cprime.model.embedded import Embedded
 from cprime.model.pooled import PooledFull
 from cprime.model.scatter import Scatter, ScatterOf
+from cprime.model.weights import Weights, log_weights, n_weights, new_weights
 from cprime.statistics import Sums
 
 

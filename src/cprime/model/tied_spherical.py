@@ -19,21 +19,13 @@ from sklearn.utils import check_scalar
 from cprime._values import replace
 from cprime.block import Block, Kept
 from cprime.kernels import Floats, Responses, Rows, means
-from cprime.model.base import (
-    Expected,
-    Shares,
-    Weights,
-    expect_gaussians,
-    log_weights,
-    n_weights,
-    new_weights,
-    register,
-)
+from cprime.model.base import Expected, Shares, expect_gaussians, register
 from cprime.model.conditional import Conditional, of_independent
 from cprime.model.covariance import scaled_along
 from cprime.model.embedded import Embedded
 from cprime.model.pooled import PooledSpherical
 from cprime.model.scatter import Scatter, ScatterOf
+from cprime.model.weights import Weights, log_weights, n_weights, new_weights
 from cprime.statistics import Sums
 
 Summed = tuple[NDArray[np.float64], NDArray[np.float64]]  # of n clusters: Σ w_n (n,) and Σ w_n x_n (n, D)

@@ -42,7 +42,7 @@ def by_kmeans(image, size, C):
         return_inverse=True,
         return_counts=True,
     )
-    km = KMeans(C, n_init=3, max_iter=50, random_state=0).fit(
+    km = KMeans(C, max_iter=50, random_state=0).fit(
         distinct.astype(np.float32), sample_weight=counts
     )
     codebook = np.rint(km.cluster_centers_).clip(0, 255).astype(np.uint8)

@@ -75,7 +75,7 @@ def watched(folder, way):
 # ---------
 # Points around a hundred centers; never more than one part is in memory.
 
-PARTS, ROWS, D = 32, 50_000, 64
+PARTS, ROWS, D = 24, 50_000, 64
 rng = np.random.default_rng(0)
 centers = rng.standard_normal((100, D), dtype=np.float32)
 found, courses = {}, {}

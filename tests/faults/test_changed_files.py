@@ -34,7 +34,7 @@ except ValueError as error:
 @pytest.mark.parametrize("form", ["map", "path"])
 def test_a_file_that_is_cut_short_under_a_fit_does_not_kill_the_process(form, tmp_path, rng):
     path = tmp_path / "X.npy"
-    np.save(path, rng.normal(size=(200_000, 8)))
+    np.save(path, rng.normal(size=(40_000, 8)))
     run = subprocess.run([sys.executable, "-c", CUT, path, form], capture_output=True, text=True, check=False)
     assert run.returncode == 1, run.returncode
     assert run.stderr.startswith(f"{path} ")

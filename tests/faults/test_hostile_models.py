@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from damage import damages
 from safetensors.numpy import load_file, save_file
 
 import cprime
@@ -49,23 +50,23 @@ def path(X, tmp_path):
     return tmp_path / "model.safetensors"
 
 
+REFUSED = r"model\.safetensors is not a (valid )?cprime model"
+
+
 def refused(path, content):
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"model\.safetensors is not a (valid )?cprime model"):
+    with pytest.raises(ValueError, match=REFUSED):
         cprime.load(path)
 
 
-def test_a_model_cut_short_at_any_byte_is_refused(path):
-    whole = path.read_bytes()
-    for length in range(len(whole)):
-        refused(path, whole[:length])
-    refused(path, whole + b"\0")
+def test_a_model_cut_short_or_changed_at_any_byte_is_refused(path):
+    for _ in damages(path):
+        with pytest.raises(ValueError, match=REFUSED):
+            cprime.load(path)
 
 
-def test_a_model_with_any_byte_changed_is_refused(path):
-    whole = path.read_bytes()
-    for place, byte in enumerate(whole):
-        refused(path, whole[:place] + bytes([byte ^ 1 << place % 8]) + whole[place + 1 :])
+def test_a_model_with_one_byte_more_is_refused(path):
+    refused(path, path.read_bytes() + b"\0")
 
 
 def test_a_model_of_format_1_is_read_as_before(path, X):

@@ -55,7 +55,7 @@ def test_killed_workers_cost_time_and_no_bit(turn, cluster):
 
     search, rng = SEARCHES[turn % len(SEARCHES)], np.random.default_rng([SEED, turn])
     X, killed = data(), []
-    expected = estimator(search).fit(open_data(X, chunk_rows=400))
+    expected = estimator(search).fit(open_data(X, chunk_rows=750))
     done = Event()
     with distributed.Client(cluster) as client:
         client.wait_for_workers(2, timeout=30)
@@ -63,7 +63,7 @@ def test_killed_workers_cost_time_and_no_bit(turn, cluster):
         thread.start()
         try:
             for _ in range(5):
-                found = estimator(search).fit(da.from_array(X, chunks=(400, -1)))
+                found = estimator(search).fit(da.from_array(X, chunks=(750, -1)))
                 labels = found.labels_.compute()
                 if killed:
                     break

@@ -53,10 +53,7 @@ FITS = {
     ("fit", "n_threads"),
     [
         ("a kernel", 3),
-        *(
-            pytest.param(*case, marks=pytest.mark.long)
-            for case in (("a kernel", 1), ("k-means", 3), ("a mixture", 3))
-        ),
+        *(pytest.param(*case, marks=pytest.mark.long) for case in (("a kernel", 1), ("k-means", 3), ("a mixture", 3))),
     ],
 )
 def test_an_exit_while_a_daemon_thread_computes_is_an_ordinary_one(fit, n_threads):

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from forks import PACKAGE, forks
 from pairwise import left_out
 
 ROOT = Path(__file__).parents[1]
@@ -52,6 +53,15 @@ def data_folder() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no real data: {folder} is not a folder (CPRIME_DATA names another)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def forked():
+    """Runs programs in processes of their own that need not load the package."""
+    if not hasattr(os, "fork"):
+        pytest.skip("this system forks no processes")
+    with forks(*PACKAGE) as run:
+        yield run
 
 
 @pytest.fixture

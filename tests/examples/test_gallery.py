@@ -4,41 +4,25 @@ is so."""
 import ast
 import os
 import re
-import subprocess
-import sys
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from forks import PACKAGE, forks
+
 SCRIPTS = {path.stem: path for path in sorted((Path(__file__).parents[2] / "examples").glob("*.py"))}
-# Runs a script as the interpreter does, and saves what it shows, so that everything is drawn. Each is a process of its
-# own, which forks where that is possible from one that has loaded what takes a second: it gets lines of a script and a
-# folder, and answers with the exit status.
+# Runs a script as the interpreter does, and saves what it shows, so that everything is drawn.
 DRIVER = """
-import os, runpy, signal, sys
-import matplotlib.backends.backend_agg
+import runpy, sys
 import matplotlib.pyplot as plt
-from cprime import GaussianMixture, KMeans
 
-def run(script, folder):
-    signal.alarm(300)
-    os.chdir(folder)
-    for number, name in enumerate((os.devnull, "stdout", "stderr")):
-        os.dup2(os.open(name, os.O_RDWR | os.O_CREAT), number)
-    sys.argv = [script]
-    shown = []
-    plt.show = lambda: shown.extend(map(plt.figure, plt.get_fignums()))
-    runpy.run_path(script, run_name="__main__")
-    for i, figure in enumerate(shown):
-        figure.savefig(f"{i}.png")
-
-for line in sys.stdin:
-    if os.fork() == 0:
-        run(*line.rstrip("\\n").split("\\t"))
-        sys.exit()
-    print(os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
+shown = []
+plt.show = lambda: shown.extend(map(plt.figure, plt.get_fignums()))
+runpy.run_path(sys.argv[1], run_name="__main__")
+for i, figure in enumerate(shown):
+    figure.savefig(f"{i}.png")
 """
 
 
@@ -202,24 +186,14 @@ CHECKS = {
 
 @pytest.fixture(scope="module")
 def run():
-    """A script's exit status, output and errors, all files that it has written being in a folder."""
+    """Runs a script in a folder."""
+    pytest.importorskip("matplotlib")
     if not hasattr(os, "fork"):
         pytest.skip("this system forks no processes")
-    with subprocess.Popen(
-        [sys.executable, "-c", DRIVER],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={**os.environ, "MPLBACKEND": "agg"},
-        text=True,
-        bufsize=1,
-    ) as driver:
-
-        def run(script, folder):
-            print(script, folder, sep="\t", file=driver.stdin)
-            status = int(driver.stdout.readline())
-            return status, *((folder / name).read_text(encoding="utf-8") for name in ("stdout", "stderr"))
-
-        yield run
+    with pytest.MonkeyPatch.context() as context:
+        context.setenv("MPLBACKEND", "agg")
+        with forks(*PACKAGE, "matplotlib.pyplot", "matplotlib.backends.backend_agg") as program:
+            yield lambda script, folder: program(DRIVER, script, folder=folder, seconds=300)
 
 
 @pytest.mark.long
@@ -229,10 +203,10 @@ def test_a_script_runs_and_what_it_says_is_so(name, run, tmp_path):
     missing = [module for module in needed if find_spec(module.partition(".")[0]) is None]
     if missing or (name == "vector_search" and find_spec("faiss") is None):
         pytest.skip(f"not installed: {', '.join(missing) or 'faiss'}")
-    status, said, errors = run(SCRIPTS[name], tmp_path)
-    assert status == 0, errors
-    assert errors == ""
-    pictures = sorted(path for path in tmp_path.iterdir() if path.suffix)
+    done = run(SCRIPTS[name], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    pictures = sorted(tmp_path.iterdir())
     assert pictures
     assert all(path.suffix == ".png" and path.stat().st_size > 10_000 for path in pictures)
-    CHECKS[name](said)
+    CHECKS[name](done.stdout)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 from functools import partial
 
@@ -352,7 +351,7 @@ def test_pipes_devices_and_loops_are_refused_at_once(path, tmp_path):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of memory as Linux has them")
-def test_hostile_files_cost_a_second_and_100_megabytes_at_most(path, tmp_path):
+def test_hostile_files_cost_a_second_and_100_megabytes_at_most(path, tmp_path, forked):
     folder, whole = tmp_path / "hostile", path.read_bytes()
     folder.mkdir()
     for i, change in enumerate(FORGED.values()):
@@ -364,8 +363,7 @@ def test_hostile_files_cost_a_second_and_100_megabytes_at_most(path, tmp_path):
     for name, make in RAW.items():
         text = make(json.dumps(header, separators=(",", ":"))).encode("utf-8", "surrogateescape")
         (folder / name.replace(" ", "-")).write_bytes(len(text).to_bytes(8, "little") + text + data)
-    command = [sys.executable, "-c", LOAD_ALL, folder, path]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    run = forked(LOAD_ALL, folder, path)
     assert run.returncode == 0, run.stderr
     found = [json.loads(line) for line in run.stdout.splitlines()]
     assert len(found) == len(FORGED) + len(RAW)

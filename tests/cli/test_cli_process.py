@@ -102,9 +102,8 @@ def test_ctrl_c_keeps_the_model_so_far_where_that_is_asked_for(keep, write, tmp_
     ]
     command = ["fit", source, "-k", "300", "-q", "-o", tmp_path / "m.safetensors", *options]
     process = subprocess.Popen([sys.executable, "-m", "cprime", *map(str, command)], stderr=subprocess.PIPE, text=True)
-    while not (tmp_path / "run" / "fit.safetensors").exists() and process.poll() is None:
+    while not list(tmp_path.glob("run/state-*/head.safetensors")) and process.poll() is None:
         time.sleep(0.02)
-    time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     said = process.communicate(timeout=60)[1]
     if keep:

@@ -55,6 +55,14 @@ def data_folder() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_waiting_for_disks():
+    """What a machine without power would leave behind is not tested."""
+    with pytest.MonkeyPatch.context() as context:
+        context.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
 @pytest.fixture(scope="session")
 def forked():
     """Runs programs in processes of their own that need not load the package."""

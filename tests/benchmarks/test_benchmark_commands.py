@@ -2,34 +2,25 @@
 
 import json
 import multiprocessing
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from benchmarks.__main__ import main
-from benchmarks.measures import MEASURES, growth, iteration, time_to_quality
+from benchmarks.measures import MEASURES, growth, time_to_quality
 from benchmarks.peers import PEERS
 from benchmarks.profiles import PROFILES
 from benchmarks.quality import inertia
 from benchmarks.records import read
 from benchmarks.rounds import ratios, spread
 
-from benchmarks import machine, worker
+from benchmarks import worker
 
 pytestmark = pytest.mark.usefixtures("own_choice_of_kernels")
 
 pytest.importorskip("matplotlib")
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(autouse=True)
-def _small_products(monkeypatch):
-    """The peak of sgemm is of no interest here, and takes a second."""
-    small = partial(machine.sgemm_rate, n=64)
-    monkeypatch.setattr(machine, "sgemm_rate", small)
-    monkeypatch.setattr(iteration, "sgemm_rate", small)
 
 
 @pytest.fixture(autouse=True)

@@ -63,7 +63,7 @@ class Forks:
 @contextmanager
 def forks(*modules: str) -> Iterator[Forks]:
     """Programs that have loaded these modules already."""
-    command = [sys.executable, "-c", DRIVER, *modules]
+    command = [sys.executable, "-W", "ignore:This process", "-c", DRIVER, *modules]  # that it has threads, and forks
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, bufsize=1) as process:
         yield Forks(process)

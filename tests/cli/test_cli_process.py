@@ -101,7 +101,12 @@ def test_ctrl_c_keeps_the_model_so_far_where_that_is_asked_for(keep, write, tmp_
         *(["--keep-partial"] if keep else []),
     ]
     command = ["fit", source, "-k", "300", "-q", "-o", tmp_path / "m.safetensors", *options]
-    process = subprocess.Popen([sys.executable, "-m", "cprime", *map(str, command)], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cprime", *map(str, command)],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job of a shell may ignore it
+    )
     while not list(tmp_path.glob("run/state-*/head.safetensors")) and process.poll() is None:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)

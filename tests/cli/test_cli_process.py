@@ -90,7 +90,7 @@ def test_duplicate_points_are_warned_of_once(loaded, count, write, tmp_path):
 @pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them")
 @pytest.mark.parametrize("keep", [True, False])
 def test_ctrl_c_keeps_the_model_so_far_where_that_is_asked_for(keep, write, tmp_path):
-    source = write("x.npy", np.random.default_rng(0).normal(size=(100_000, 16)).astype(np.float32))
+    source = write("x.npy", np.random.default_rng(0).normal(size=(40_000, 16)).astype(np.float32))
     options = [
         "--search",
         "full",
@@ -100,7 +100,7 @@ def test_ctrl_c_keeps_the_model_so_far_where_that_is_asked_for(keep, write, tmp_
         tmp_path / "run",
         *(["--keep-partial"] if keep else []),
     ]
-    command = ["fit", source, "-k", "300", "-q", "-o", tmp_path / "m.safetensors", *options]
+    command = ["fit", source, "-k", "200", "-q", "-o", tmp_path / "m.safetensors", *options]
     process = subprocess.Popen(
         [sys.executable, "-m", "cprime", *map(str, command)],
         stderr=subprocess.PIPE,
@@ -116,7 +116,7 @@ def test_ctrl_c_keeps_the_model_so_far_where_that_is_asked_for(keep, write, tmp_
         assert "interrupted: the model is that of the" in said
         model = package.load(tmp_path / "m.safetensors")
         assert not model.converged_
-        assert model.labels_.shape == (100_000,)
+        assert model.labels_.shape == (40_000,)
     else:
         assert process.returncode == 130
         assert said.startswith("interrupted")

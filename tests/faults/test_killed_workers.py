@@ -7,6 +7,7 @@ from threading import Event, Thread
 import numpy as np
 import pytest
 
+from clusters import cluster_of_two
 from cprime import KMeans, open_data
 
 distributed = pytest.importorskip("distributed", reason="Dask's scheduler is not installed: pip install cprime[dask]")
@@ -32,9 +33,7 @@ def estimator(search):
 @pytest.fixture
 def cluster():
     """One for every turn: a nanny may fail to start a worker again that was killed while it began."""
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs="CRITICAL"
-    ) as found:
+    with cluster_of_two("CRITICAL") as found:
         yield found
 
 

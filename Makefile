@@ -10,6 +10,9 @@ STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 COMPILED := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
+# Tests start many processes, and pytest rewrites their modules: what Python compiles is kept, whatever is set around.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help check demo docs examples pictures test test-all test-clang test-arm cross faults load attack sanitize sanitize-short test-amx fuzz fuzz-core lint format bench bench-full wheel test-wheel clean
 .DELETE_ON_ERROR:
@@ -58,13 +61,13 @@ demo: $(STAMPS)/package
 	$(BIN)/cprime demo
 
 test: $(STAMPS)/package $(STAMPS)/dev
-	$(BIN)/python -m pytest -n logical -m "not long" $(ARGS)
+	$(BIN)/python -m pytest -n logical -m "not long" --durations=10 $(ARGS)
 
 check: $(STAMPS)/package $(STAMPS)/dev
 	$(BIN)/python tools/check.py $(ARGS)
 
 test-all: $(STAMPS)/package $(STAMPS)/dev
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --durations=10 $(ARGS)
 
 test-clang:
 	CXX=$(CLANG) SKBUILD_BUILD_DIR=build/clang/core $(MAKE) test-all VENV=build/clang/venv
@@ -157,4 +160,4 @@ test-wheel: $(STAMPS)/package $(STAMPS)/dev
 
 clean:
 	rm -rf .venv build dist demo docs/generated docs/gallery .pytest_cache .hypothesis .mypy_cache .ruff_cache src/cprime/_core*.so
-	find src tests benchmarks examples tools -name __pycache__ -prune -exec rm -rf {} +
+	find src tests benchmarks examples reliability tools docs -name __pycache__ -prune -exec rm -rf {} +

@@ -34,7 +34,7 @@ plt.style.use("cprime.style")
 # iteration; one of them kills. The other worker may be reading from the one that dies;
 # that this fails is meant here, and Dask is told to log it as no error.
 
-N, D, C, CHUNKS, KILL = 300_000, 32, 500, 8, 6
+N, D, C, CHUNKS, KILL = 200_000, 32, 500, 8, 6
 X = clusters(N, C, D, random_state=0).data
 
 

@@ -26,7 +26,7 @@ plt.style.use("cprime.style")
 # one, with noise, to be restored. The mean of a patch is put aside, so that components
 # need not tell bright patches from dark ones.
 
-SIZE, DEVIATION, N, C = 8, 20.0, 20_000, 50
+SIZE, DEVIATION, N, C = 8, 20.0, 10_000, 50
 china, flower = patches(size=SIZE).images
 rng = np.random.default_rng(0)
 clean = flower[130:250, 240:400]

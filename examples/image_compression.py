@@ -32,8 +32,8 @@ Coded = namedtuple(
 # ----------
 
 
-def by_kmeans(image, size, C):
-    """Squares of size × size pixels replaced by the nearest of C that k-means finds."""
+def by_kmeans(image, size, numbers):
+    """Squares of size × size pixels replaced by the nearest of C, for several C."""
     height, width, _ = image.shape
     squares = image.reshape(height // size, size, width // size, size, 3).swapaxes(1, 2)
     distinct, index, counts = np.unique(
@@ -42,17 +42,21 @@ def by_kmeans(image, size, C):
         return_inverse=True,
         return_counts=True,
     )
-    km = KMeans(C, n_init=3, max_iter=50, random_state=0).fit(
-        distinct.astype(np.float32), sample_weight=counts
-    )
-    codebook = np.rint(km.cluster_centers_).clip(0, 255).astype(np.uint8)
-    back = (
-        codebook[km.labels_[index.ravel()]]
-        .reshape(squares.shape)
-        .swapaxes(1, 2)
-        .reshape(image.shape)
-    )
-    return Coded(back, np.log2(C) / size**2 + 8 * codebook.size / (height * width))
+    coded = []
+    for C in numbers:
+        km = KMeans(C, max_iter=50, random_state=0).fit(
+            distinct.astype(np.float32), sample_weight=counts
+        )
+        codebook = np.rint(km.cluster_centers_).clip(0, 255).astype(np.uint8)
+        back = (
+            codebook[km.labels_[index.ravel()]]
+            .reshape(squares.shape)
+            .swapaxes(1, 2)
+            .reshape(image.shape)
+        )
+        bits = np.log2(C) / size**2 + 8 * codebook.size / (height * width)
+        coded.append(Coded(back, bits))
+    return coded
 
 
 def by_pillow(image, C, method, kmeans=0):
@@ -94,9 +98,9 @@ results = {}
 begin = time.perf_counter()
 for name, image in photographs.items():
     results[name] = {
-        "our palette": [by_kmeans(image, 1, C) for C in PALETTES],
-        "our 2 × 2": [by_kmeans(image, 2, C) for C in PATCHES],
-        "our 4 × 4": [by_kmeans(image, 4, C) for C in PATCHES],
+        "our palette": by_kmeans(image, 1, PALETTES),
+        "our 2 × 2": by_kmeans(image, 2, PATCHES),
+        "our 4 × 4": by_kmeans(image, 4, PATCHES),
         "median cut": [by_pillow(image, C, Image.Quantize.MEDIANCUT) for C in PALETTES],
         "median cut + k-means": [
             by_pillow(image, C, Image.Quantize.MEDIANCUT, kmeans=1) for C in PALETTES

@@ -38,9 +38,9 @@ import numpy as np
 from cprime import KMeans
 
 data, checkpoint, model = sys.argv[1:]
-start = np.load(data, mmap_mode="r")[:3000].copy()
+start = np.load(data, mmap_mode="r")[:2000].copy()
 km = KMeans(
-    3000, search="graph", init=start, random_state=0, checkpoint=checkpoint or None,
+    2000, search="graph", init=start, random_state=0, checkpoint=checkpoint or None,
     callbacks=lambda row: print(row["iteration"], flush=True),
 )
 km.fit(data).save(model)
@@ -68,7 +68,7 @@ def call(checkpoint, model, kill_after=None):
 with tempfile.TemporaryDirectory() as name:
     folder = Path(name)
     data = folder / "points.npy"
-    np.save(data, clusters(120_000, 3000, 128, random_state=0).data)
+    np.save(data, clusters(80_000, 2000, 128, random_state=0).data)
     print("undisturbed:")
     undisturbed = call("", folder / "undisturbed.safetensors")
     print("disturbed:")

@@ -31,7 +31,7 @@ grey = load_sample_image("china.jpg").mean(axis=2)
 height, width = grey.shape
 darkness = (grey.max() - grey.ravel()) ** POWER
 rng = np.random.default_rng(0)
-pixels = rng.choice(grey.size, 400_000, p=darkness / darkness.sum())
+pixels = rng.choice(grey.size, 300_000, p=darkness / darkness.sum())
 X = np.column_stack([pixels % width, pixels // width]) + rng.random((len(pixels), 2))
 print(f"{len(X):,} points in the plane")
 
@@ -39,14 +39,14 @@ print(f"{len(X):,} points in the plane")
 # The fit
 # -------
 # `bounds` gives the free energy F, which the fit has raised, and the log-likelihood L,
-# of which F is a lower bound. L takes all Gaussians for all points, once. The
-# certificate is an exact search for a sample of the points.
+# of which F is a lower bound; L takes all Gaussians for each point, here for every
+# fourth. The certificate is an exact search for a sample of the points.
 
 C = 2000
 begin = time.perf_counter()
 mixture = GaussianMixture(C, n_active=5, tol=1e-4, reg_covar=0.2, random_state=0).fit(X)
 seconds = time.perf_counter() - begin
-F, L, gap, _ = mixture.bounds(X)
+F, L, gap, _ = mixture.bounds(X[::4])
 share = mixture.history_["n_distances"].mean() / (len(X) * C)
 print(f"{seconds:.1f} s for {mixture.n_iter_} iterations")
 print(f"F = {F:.4f}, L = {L:.4f}")

@@ -32,12 +32,12 @@ plt.style.use("cprime.style")
 # Patches of 8 × 8 pixels of two photographs, in random order, without their brightness
 # and most of their contrast.
 
-C, K, N_QUERIES = 3000, 10, 1000
+C, K, N_QUERIES = 1500, 10, 500
 X = patches().data
 X -= X.mean(axis=1, keepdims=True)
 X /= np.linalg.norm(X, axis=1, keepdims=True) + 20
 np.random.default_rng(0).shuffle(X)
-queries, X = X[:N_QUERIES], X[N_QUERIES : N_QUERIES + 120_000]
+queries, X = X[:N_QUERIES], X[N_QUERIES : N_QUERIES + 60_000]
 D = X.shape[1]
 print(
     f"{len(X):,} vectors in {D} dimensions, {C:,} cells, {N_QUERIES:,} queries at once"

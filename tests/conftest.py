@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from forks import PACKAGE, forks
 from pairwise import left_out
 
 ROOT = Path(__file__).parents[1]
@@ -34,7 +35,8 @@ def pytest_addoption(parser):
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
     full = {"none": ROOT / "none", "kernels": CONTRACTS, "all": ROOT}[config.getoption("full_products")]
-    out = left_out([item for item in items if full not in item.path.parents])
+    whole = {path for path in {item.path for item in items} if full in path.parents}
+    out = left_out([item for item in items if item.path not in whole])
     config.hook.pytest_deselected(items=list(out))
     items[:] = [item for item in items if item not in out]
 
@@ -52,6 +54,23 @@ def data_folder() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no real data: {folder} is not a folder (CPRIME_DATA names another)")
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_waiting_for_disks():
+    """What a machine without power would leave behind is not tested."""
+    with pytest.MonkeyPatch.context() as context:
+        context.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
+@pytest.fixture(scope="session")
+def forked():
+    """Runs programs in processes of their own that need not load the package."""
+    if not hasattr(os, "fork"):
+        pytest.skip("this system forks no processes")
+    with forks(*PACKAGE) as run:
+        yield run
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Small data in a file, and the folder from which `benchmarks` is imported."""
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,18 @@ import pytest
 ROOT = Path(__file__).parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
+
+
+@pytest.fixture(autouse=True)
+def _small_products(monkeypatch):
+    """The peak of sgemm is of no interest here, and takes a second."""
+    from benchmarks.measures import iteration
+
+    from benchmarks import machine
+
+    small = partial(machine.sgemm_rate, n=64)
+    monkeypatch.setattr(machine, "sgemm_rate", small)
+    monkeypatch.setattr(iteration, "sgemm_rate", small)
 
 
 @pytest.fixture

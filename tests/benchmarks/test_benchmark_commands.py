@@ -1,22 +1,20 @@
 """Commands from end to end on small data: records, tables, figures, the page, and what they say to bad arguments."""
 
 import json
-import subprocess
-import sys
-from functools import partial
+import multiprocessing
 from pathlib import Path
 
 import numpy as np
 import pytest
 from benchmarks.__main__ import main
-from benchmarks.measures import MEASURES, growth, iteration, time_to_quality
+from benchmarks.measures import MEASURES, growth, time_to_quality
 from benchmarks.peers import PEERS
 from benchmarks.profiles import PROFILES
 from benchmarks.quality import inertia
 from benchmarks.records import read
 from benchmarks.rounds import ratios, spread
 
-from benchmarks import machine
+from benchmarks import worker
 
 pytestmark = pytest.mark.usefixtures("own_choice_of_kernels")
 
@@ -26,11 +24,12 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
-def _small_products(monkeypatch):
-    """The peak of sgemm is of no interest here, and takes a second."""
-    small = partial(machine.sgemm_rate, n=64)
-    monkeypatch.setattr(machine, "sgemm_rate", small)
-    monkeypatch.setattr(iteration, "sgemm_rate", small)
+def _loaded_once(monkeypatch):
+    """Processes of peers are forked from one that has loaded the package: how long that takes is measured elsewhere."""
+    if "forkserver" in multiprocessing.get_all_start_methods():
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["benchmarks.worker", "cprime.estimators"])
+        monkeypatch.setattr(worker, "_CONTEXT", context)
 
 
 @pytest.fixture
@@ -158,11 +157,10 @@ def test_missing_data_are_skipped_with_the_reason(output, monkeypatch, tmp_path,
     assert "Skipped: " in capsys.readouterr().out
 
 
-@pytest.mark.long
-def test_help_names_every_command():
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks", "--help"], capture_output=True, text=True, check=True, cwd=ROOT
-    )
+def test_help_names_every_command(forked):
+    module = "import runpy; runpy.run_module('benchmarks', run_name='__main__', alter_sys=True)"
+    done = forked(module, "--help", folder=ROOT)
+    assert done.returncode == 0, done.stderr
     assert all(name in done.stdout for name in (*MEASURES, *PROFILES, "page", "list"))
 
 

@@ -1,6 +1,4 @@
-"""Every pass of these fits leaves a state, however long it takes; what a dead machine would do is not tested here."""
-
-import os
+"""Every pass of these fits leaves a state, however long it takes."""
 
 import pytest
 
@@ -10,4 +8,3 @@ from cprime.checkpoints import folder
 @pytest.fixture(autouse=True)
 def every_pass(monkeypatch):
     monkeypatch.setattr(folder, "_SHARE", float("inf"))
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)

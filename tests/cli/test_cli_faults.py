@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,14 +12,16 @@ import pytest
 from cprime import KMeans1D, KMedoids, storage
 
 resource = pytest.importorskip("resource", reason="limits as POSIX has them")
+MAIN = "from cprime.cli import main; main()"
 LITTLE_MEMORY = """
-import resource, sys
+import resource, sys, warnings
 from pathlib import Path
 import numpy as np
 from cprime import KMeans, load
 from cprime.cli.app import app
 import cprime.cli.predict
 
+warnings.filterwarnings("ignore", "X does not have valid")
 model, data, labels = sys.argv[1:]
 small = np.random.default_rng(0).normal(size=(300, 2))
 estimator = load(model)
@@ -96,24 +97,16 @@ def test_a_full_disk_is_an_os_error_with_its_number(model):
     assert content(model.parent) == before
 
 
-def run(*args, **options):
-    command = [sys.executable, "-m", "cprime", *map(str, args)]
-    return subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False, **options)
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-def test_results_that_cannot_be_printed_are_an_error(model):
-    with open("/dev/full", "w") as full:
-        result = run("info", model, "--json", stdout=full)
+def test_results_that_cannot_be_printed_are_an_error(model, forked):
+    result = forked(f"import os; os.dup2(os.open('/dev/full', os.O_WRONLY), 1); {MAIN}", "info", model, "--json")
     assert (result.returncode, result.stderr) == (1, "error: No space left on device\n")
 
 
-def test_a_reader_that_has_gone_ends_a_command_in_silence(model):
-    read, write = os.pipe()
-    os.close(read)
-    result = run("info", model, stdout=write)
+def test_a_reader_that_has_gone_ends_a_command_in_silence(model, forked):
+    gone = "import os; read, write = os.pipe(); os.close(read); os.dup2(write, 1)"
+    result = forked(f"{gone}; {MAIN}", "info", model)
     assert (result.returncode, result.stderr) == (1, "")
-    os.close(write)
 
 
 @pytest.mark.skipif(not hasattr(os, "setresuid") or os.geteuid() != 0, reason="only the superuser can become another")
@@ -132,19 +125,9 @@ def test_a_folder_that_may_not_be_written_is_named(model, tmp_path, monkeypatch)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of memory as Linux has them")
-def test_too_little_memory_is_said_and_leaves_the_estimator_as_it_was(model, tmp_path):
+def test_too_little_memory_is_said_and_leaves_the_estimator_as_it_was(model, tmp_path, forked):
     np.lib.format.open_memmap(tmp_path / "big.npy", "w+", np.float64, (10_000_000, 2))
-    command = [
-        sys.executable,
-        "-W",
-        "ignore:X does not have valid",
-        "-c",
-        LITTLE_MEMORY,
-        model,
-        tmp_path / "big.npy",
-        tmp_path / "l.npy",
-    ]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    ran = forked(LITTLE_MEMORY, model, tmp_path / "big.npy", tmp_path / "l.npy")
     assert ran.stdout == "fit\n", ran.stderr
     assert ran.returncode == 1
     assert ran.stderr.startswith("error: not enough memory")

@@ -78,6 +78,23 @@ def interrupted(*args):
     return err
 
 
+@pytest.fixture
+def stopped(cprime, monkeypatch):
+    """Runs a command in this process whose fit is interrupted in its third pass, having kept the states before."""
+
+    def run(*args):
+        def interrupt(self, row):
+            if row["iteration"] == 3:
+                raise KeyboardInterrupt
+
+        with monkeypatch.context() as context:
+            context.setattr(ProgressBar, "on_iteration", interrupt)
+            context.setattr(states, "_SHARE", float("inf"))
+            assert cprime(*args).code == 130
+
+    return run
+
+
 def assert_same(path, expected):
     found, expected = package.load(path), package.load(expected)
     for name in FITTED:
@@ -128,14 +145,13 @@ def test_states_that_cannot_be_read_are_said_and_no_iterations_are_claimed(cprim
         ("x.npz", ("--key", "a")),
     ],
 )
-@pytest.mark.long
-def test_data_are_opened_again_as_they_were(name, reading, cprime, write, points, tmp_path):
+def test_data_are_opened_again_as_they_were(name, reading, cprime, stopped, write, points, tmp_path):
     a, b = points.T.round(3)
     weights = np.arange(600) % 5
     columns = {"a": points, "b": points[:3]} if name == "x.npz" else {"a": a, "b": b, "c": a + b, "w": weights}
     source, folder, options = write(name, columns), tmp_path / "checkpoint", (*FITS["k-means"], *reading)
     assert cprime("fit", source, *options, "-o", tmp_path / "undisturbed.safetensors", "-q").code == 0
-    killed("fit", source, *options, "-o", tmp_path / "m.safetensors", "--checkpoint", folder)
+    stopped("fit", source, *options, "-o", tmp_path / "m.safetensors", "--checkpoint", folder)
     assert not (folder / "data.npy").exists()
     outcome = cprime("resume", folder, "-o", tmp_path / "m.safetensors", "-q")
     assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
@@ -154,10 +170,9 @@ def test_ctrl_c_says_how_to_go_on(cprime, write, points, tmp_path):
     assert interrupted("fit", source, *options) == "interrupted\n"
 
 
-@pytest.mark.long
-def test_other_data_than_those_of_the_checkpoint_are_an_error(fails, write, points, tmp_path):
+def test_other_data_than_those_of_the_checkpoint_are_an_error(fails, stopped, write, points, tmp_path):
     source, folder = write("x.npy", points), tmp_path / "checkpoint"
-    killed("fit", source, *FITS["k-means"], "-o", tmp_path / "m.safetensors", "--checkpoint", folder)
+    stopped("fit", source, *FITS["k-means"], "-o", tmp_path / "m.safetensors", "--checkpoint", folder)
     write("x.npy", 2 * points)
     assert "its data (or their weights) are not these" in fails("resume", folder, "-o", tmp_path / "m.safetensors")
     source.unlink()
@@ -180,23 +195,6 @@ def test_a_model_knows_its_checkpoint_by_its_path(points, tmp_path):
     package.KMeans(3, checkpoint=tmp_path / "checkpoint", random_state=0).fit(points).save(tmp_path / "m.safetensors")
     assert package.load(tmp_path / "m.safetensors").checkpoint == str(tmp_path / "checkpoint")
     assert read_header(tmp_path / "checkpoint" / "model.safetensors")["class"] == "KMeans"
-
-
-@pytest.fixture
-def stopped(cprime, monkeypatch):
-    """Runs a command in this process whose fit is interrupted in its third pass, having kept the states before."""
-
-    def run(*args):
-        def interrupt(self, row):
-            if row["iteration"] == 3:
-                raise KeyboardInterrupt
-
-        with monkeypatch.context() as context:
-            context.setattr(ProgressBar, "on_iteration", interrupt)
-            context.setattr(states, "_SHARE", float("inf"))
-            assert cprime(*args).code == 130
-
-    return run
 
 
 def test_a_checkpoint_remembers_the_output_of_its_fit(cprime, stopped, write, points, tmp_path, monkeypatch):

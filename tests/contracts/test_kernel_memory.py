@@ -1,7 +1,6 @@
 """What kernels take beside arguments and results is bounded, whatever C and D are. Measured in fresh processes."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -52,11 +51,11 @@ CASES = {
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="peak memory is read from /proc")
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-def test_what_a_kernel_takes_is_bounded(case):
+def test_what_a_kernel_takes_is_bounded(case, forked):
     arguments, given, kernel, size, dtype = case
     folder = str(Path(__file__).parent)
     code = PROGRAM.format(folder=folder, arguments=arguments, given=given, kernel=kernel, size=size, dtype=dtype)
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    run = forked(code)
     assert run.returncode == 0, run.stderr
     taken, before, after = json.loads(run.stdout)
     assert taken < BUDGET + 2 * (before + after)

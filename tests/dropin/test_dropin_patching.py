@@ -93,12 +93,12 @@ def test_an_unchanged_program_runs(arguments, tmp_path):
     assert (found.stdout, found.stderr, found.returncode) == (expected, "", 0)
 
 
-@pytest.mark.long
-def test_without_a_program_it_says_what_it_wants(tmp_path):
-    found = run(cwd=tmp_path)
+def test_without_a_program_it_says_what_it_wants(forked, tmp_path):
+    module = "import runpy; runpy.run_module('cprime.sklearn', run_name='__main__', alter_sys=True)"
+    found = forked(module, folder=tmp_path)
     assert found.returncode == 2
     assert found.stderr.startswith("usage: python -m cprime.sklearn")
-    found = run("nothing.py", cwd=tmp_path)
+    found = forked(module, "nothing.py", folder=tmp_path)
     assert found.returncode != 0
     assert found.stderr.endswith("there is no program nothing.py\n")
-    assert "usage" in run("--help", cwd=tmp_path).stdout
+    assert "usage" in forked(module, "--help", folder=tmp_path).stdout

@@ -1,8 +1,6 @@
-"""Memory of a fit: nothing of size N×C, for any C′. Measured in fresh processes, where compiled code counts too."""
+"""Memory of a fit: nothing of size N×C, for any C′. Measured in processes of their own: compiled code counts."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -72,19 +70,18 @@ WORK = {
 }
 
 
-def rise(work):
+def rise(work, forked):
     """Bytes that peak memory rises by through the work, over the same on small data."""
-    code = PROGRAM.format(size=(N, C, D), work=work)
-    run = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False)
+    run = forked(PROGRAM.format(size=(N, C, D), work=work))
     assert run.returncode == 0, run.stderr
     return json.loads(run.stdout)
 
 
 @pytest.mark.parametrize("name", long_but(["k-means"], WORK))
-def test_no_array_of_all_points_and_components(name):
-    assert rise(WORK[name]) < WHOLE / 8
+def test_no_array_of_all_points_and_components(name, forked):
+    assert rise(WORK[name], forked) < WHOLE / 8
 
 
-def test_the_measure_sees_such_an_array():
+def test_the_measure_sees_such_an_array(forked):
     """`transform` is asked for one, in single precision."""
-    assert rise("KMeans(c, init=X[:c], max_iter=1).fit(X[:c]).transform(X[:n])") > 0.9 * WHOLE / 2
+    assert rise("KMeans(c, init=X[:c], max_iter=1).fit(X[:c]).transform(X[:n])", forked) > 0.9 * WHOLE / 2

@@ -4,13 +4,13 @@ is so."""
 import ast
 import os
 import re
-import subprocess
-import sys
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+
+from forks import PACKAGE, forks
 
 SCRIPTS = {path.stem: path for path in sorted((Path(__file__).parents[2] / "examples").glob("*.py"))}
 # Runs a script as the interpreter does, and saves what it shows, so that everything is drawn.
@@ -213,22 +213,26 @@ CHECKS = {
 }
 
 
+@pytest.fixture(scope="module")
+def run():
+    """Runs a script in a folder."""
+    pytest.importorskip("matplotlib")
+    if not hasattr(os, "fork"):
+        pytest.skip("this system forks no processes")
+    with pytest.MonkeyPatch.context() as context:
+        context.setenv("MPLBACKEND", "agg")
+        with forks(*PACKAGE, "matplotlib.pyplot", "matplotlib.backends.backend_agg") as program:
+            yield lambda script, folder: program(DRIVER, script, folder=folder, seconds=300)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_script_runs_and_what_it_says_is_so(name, tmp_path):
+def test_a_script_runs_and_what_it_says_is_so(name, run, tmp_path):
     needed = imported(ast.parse(SCRIPTS[name].read_text(encoding="utf-8")).body) | {"matplotlib", "PIL"}
     missing = [module for module in needed if find_spec(module.partition(".")[0]) is None]
     if missing or (name == "vector_search" and find_spec("faiss") is None):
         pytest.skip(f"not installed: {', '.join(missing) or 'faiss'}")
-    done = subprocess.run(
-        [sys.executable, "-c", DRIVER, str(SCRIPTS[name])],
-        cwd=tmp_path,
-        env={**os.environ, "MPLBACKEND": "agg"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+    done = run(SCRIPTS[name], tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     pictures = sorted(tmp_path.iterdir())

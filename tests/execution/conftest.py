@@ -4,16 +4,14 @@ from importlib.util import find_spec
 
 import pytest
 
+from clusters import cluster_of_two
+
 collect_ignore_glob = [] if find_spec("distributed") else ["test_dask_*.py"]
 
 
 @pytest.fixture(scope="session")
 def cluster():
-    from distributed import LocalCluster
-
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs="ERROR"
-    ) as found:
+    with cluster_of_two("ERROR") as found:
         yield found
 
 

@@ -5,7 +5,7 @@ import numpy as np
 
 from cprime import GaussianMixture, KMeans, SoftKMeans, open_data
 
-CHUNK = 90
+CHUNK = 110
 COMPARED = (
     *("cluster_centers_", "means_", "weights_", "covariances_", "variance_", "inertia_", "counts_", "n_iter_"),
     *("converged_", "lower_bound_", "lower_bounds_", "certificate_", "neighbors_", "n_relocated_", "n_features_in_"),

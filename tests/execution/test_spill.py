@@ -4,7 +4,6 @@ import errno
 import gc
 import json
 import os
-import subprocess
 import sys
 from mmap import mmap
 from pathlib import Path
@@ -197,8 +196,8 @@ KMeans(9, spill=sys.argv[1], callbacks=lambda row: os.kill(os.getpid(), signal.S
 
 
 @pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="there files have names until they are closed")
-def test_nothing_is_left_after_a_kill(folder):
-    ran = subprocess.run([sys.executable, "-c", KILLED, folder], check=False)
+def test_nothing_is_left_after_a_kill(folder, forked):
+    ran = forked(KILLED, folder)
     assert ran.returncode == -9
     assert not list(folder.iterdir())
 
@@ -265,9 +264,8 @@ sys.stdout.write(json.dumps([rise(sys.argv[1]), rise(None)]))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="anonymous memory is read from /proc")
-def test_what_points_keep_is_no_anonymous_memory(folder):
-    command = [sys.executable, "-W", "ignore", "-c", MEMORY, folder]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+def test_what_points_keep_is_no_anonymous_memory(folder, forked):
+    ran = forked(MEMORY, folder)
     assert ran.returncode == 0, ran.stderr
     in_files, in_memory = json.loads(ran.stdout)
     assert in_memory > 60

@@ -2,12 +2,12 @@
 
 import json
 import os
-import subprocess
 import sys
 from functools import partial
 
 import numpy as np
 import pytest
+from damage import damages
 from safetensors.numpy import load_file, save_file
 
 import cprime
@@ -49,23 +49,23 @@ def path(X, tmp_path):
     return tmp_path / "model.safetensors"
 
 
+REFUSED = r"model\.safetensors is not a (valid )?cprime model"
+
+
 def refused(path, content):
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"model\.safetensors is not a (valid )?cprime model"):
+    with pytest.raises(ValueError, match=REFUSED):
         cprime.load(path)
 
 
-def test_a_model_cut_short_at_any_byte_is_refused(path):
-    whole = path.read_bytes()
-    for length in range(len(whole)):
-        refused(path, whole[:length])
-    refused(path, whole + b"\0")
+def test_a_model_cut_short_or_changed_at_any_byte_is_refused(path):
+    for _ in damages(path):
+        with pytest.raises(ValueError, match=REFUSED):
+            cprime.load(path)
 
 
-def test_a_model_with_any_byte_changed_is_refused(path):
-    whole = path.read_bytes()
-    for place, byte in enumerate(whole):
-        refused(path, whole[:place] + bytes([byte ^ 1 << place % 8]) + whole[place + 1 :])
+def test_a_model_with_one_byte_more_is_refused(path):
+    refused(path, path.read_bytes() + b"\0")
 
 
 def test_a_model_of_format_1_is_read_as_before(path, X):
@@ -351,7 +351,7 @@ def test_pipes_devices_and_loops_are_refused_at_once(path, tmp_path):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of memory as Linux has them")
-def test_hostile_files_cost_a_second_and_100_megabytes_at_most(path, tmp_path):
+def test_hostile_files_cost_a_second_and_100_megabytes_at_most(path, tmp_path, forked):
     folder, whole = tmp_path / "hostile", path.read_bytes()
     folder.mkdir()
     for i, change in enumerate(FORGED.values()):
@@ -363,8 +363,7 @@ def test_hostile_files_cost_a_second_and_100_megabytes_at_most(path, tmp_path):
     for name, make in RAW.items():
         text = make(json.dumps(header, separators=(",", ":"))).encode("utf-8", "surrogateescape")
         (folder / name.replace(" ", "-")).write_bytes(len(text).to_bytes(8, "little") + text + data)
-    command = [sys.executable, "-c", LOAD_ALL, folder, path]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    run = forked(LOAD_ALL, folder, path)
     assert run.returncode == 0, run.stderr
     found = [json.loads(line) for line in run.stdout.splitlines()]
     assert len(found) == len(FORGED) + len(RAW)

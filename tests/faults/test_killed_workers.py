@@ -7,6 +7,7 @@ from threading import Event, Thread
 import numpy as np
 import pytest
 
+from clusters import cluster_of_two
 from cprime import KMeans, open_data
 
 distributed = pytest.importorskip("distributed", reason="Dask's scheduler is not installed: pip install cprime[dask]")
@@ -32,9 +33,7 @@ def estimator(search):
 @pytest.fixture
 def cluster():
     """One for every turn: a nanny may fail to start a worker again that was killed while it began."""
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs="CRITICAL"
-    ) as found:
+    with cluster_of_two("CRITICAL") as found:
         yield found
 
 
@@ -55,7 +54,7 @@ def test_killed_workers_cost_time_and_no_bit(turn, cluster):
 
     search, rng = SEARCHES[turn % len(SEARCHES)], np.random.default_rng([SEED, turn])
     X, killed = data(), []
-    expected = estimator(search).fit(open_data(X, chunk_rows=400))
+    expected = estimator(search).fit(open_data(X, chunk_rows=750))
     done = Event()
     with distributed.Client(cluster) as client:
         client.wait_for_workers(2, timeout=30)
@@ -63,7 +62,7 @@ def test_killed_workers_cost_time_and_no_bit(turn, cluster):
         thread.start()
         try:
             for _ in range(5):
-                found = estimator(search).fit(da.from_array(X, chunks=(400, -1)))
+                found = estimator(search).fit(da.from_array(X, chunks=(750, -1)))
                 labels = found.labels_.compute()
                 if killed:
                     break

@@ -15,7 +15,7 @@ def X():
     """Clusters that overlap, where EM is slow."""
     rng = np.random.default_rng(3)
     places = 0.8 * rng.standard_normal((C, 6))
-    return places[rng.integers(C, size=4000)] + rng.standard_normal((4000, 6))
+    return places[rng.integers(C, size=2000)] + rng.standard_normal((2000, 6))
 
 
 def fitted(X, covariance_type, momentum, **params):

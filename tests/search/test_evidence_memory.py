@@ -1,7 +1,6 @@
 """What lists are estimated from is summed on the way: memory does not grow with what a point looks at."""
 
 import json
-import subprocess
 import sys
 import tracemalloc
 
@@ -83,8 +82,8 @@ def test_of_k_means(n_neighbors):
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="peak memory is read from /proc")
 @pytest.mark.long
-def test_compiled_code_does_not_take_it_either():
+def test_compiled_code_does_not_take_it_either(forked):
     code = PROGRAM.format(N=N // 2, C=C, D=D)
-    run = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False)
+    run = forked(code)
     assert run.returncode == 0, run.stderr
     assert json.loads(run.stdout) / (N // 2) < MOST

@@ -48,7 +48,7 @@ GALLERY = (  # as one would learn: small data, how many clusters, what clusters 
     *("old_faithful", "choosing_c", "clusters_from_components", "documents", "outliers", "heavy_tails", "digits"),
     *("image_compression", "segmentation", "thousands_of_gaussians", "denoising"),
     "regression_with_two_branches",
-    *("stars", "single_cells", "vector_search"),
+    *("stars", "single_cells", "vector_search", "embeddings_in_a_folder"),
     *("streaming", "larger_than_memory", "resume_after_a_kill", "dask_cluster"),
 )
 sphinx_gallery_conf = {

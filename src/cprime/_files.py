@@ -3,14 +3,17 @@
 import hashlib
 import os
 import secrets
+import shutil
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 CHECKSUM_BYTES = 16
+_FLUSHED_TOGETHER = 16  # files
 
 
 def checksum(pieces: Iterable[Any]) -> str:
@@ -111,10 +114,93 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     flush_folder(target.parent)
 
 
+def vacant_folder(path: str | os.PathLike[str]) -> Path:
+    """The folder that `path` stands for, symbolic links followed, checked to be one that can come to be.
+
+    Parameters
+    ----------
+    path : path-like
+        A folder that is new or empty.
+
+    Returns
+    -------
+    target : pathlib.Path
+        Its real path.
+
+    Raises
+    ------
+    OSError
+        If it is a file, or has something in it, or cannot be created where it would be.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_dir():
+        raise NotADirectoryError(f"{path} exists and is not a folder")
+    if target.exists() and any(target.iterdir()):
+        raise FileExistsError(f"{path} must be a new or empty folder, and has files in it")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"the folder of {path} does not exist")
+    try:
+        tempfile.TemporaryDirectory(dir=target.parent).cleanup()
+    except OSError as error:
+        raise OSError(f"no folder can be created in that of {path}: {error.strerror}") from error
+    return target
+
+
+@contextmanager
+def filling(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Fill a folder whole or not at all: yields a temporary one beside it, which takes its place at the end.
+
+    What is in it is flushed to the disk before it is renamed, and is removed when anything fails.
+
+    Parameters
+    ----------
+    path : path-like
+        The folder, new or empty.
+
+    Yields
+    ------
+    temporary : pathlib.Path
+        An empty folder.
+
+    Raises
+    ------
+    OSError
+        As `vacant_folder` says, or if writing fails.
+    """
+    target = vacant_folder(path)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    try:
+        temporary.mkdir()
+        yield temporary
+        _flush_files(temporary)
+        if target.exists():
+            temporary.chmod(target.stat().st_mode & 0o7777)
+            target.rmdir()
+        temporary.rename(target)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    flush_folder(target.parent)
+
+
 def flush_folder(folder: Path) -> None:
     """Until the disk has the names of the folder's files."""
     if hasattr(os, "O_DIRECTORY"):
         _flush(folder, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def _flush_files(folder: Path) -> None:
+    """Until the disk has all files below a folder; several are flushed at a time, which a disk takes together."""
+    with ThreadPoolExecutor(_FLUSHED_TOGETHER) as pool:
+        for _ in pool.map(_flush_any, [folder, *folder.rglob("*")]):
+            pass  # an error is raised here
+
+
+def _flush_any(path: Path) -> None:
+    if path.is_dir():
+        flush_folder(path)
+    else:
+        _flush(path, os.O_RDWR)
 
 
 def _flush(path: Path, flags: int) -> None:

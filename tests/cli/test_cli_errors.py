@@ -298,7 +298,7 @@ def test_labels_that_cannot_be_finished_keep_the_old_file(fails, model, write, X
     output.write_bytes(b"old")
 
     def fail(rows, columns):
-        rows._file.write(b"half")
+        rows._rows._file.write(b"half")
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(outputs._NpyRows, "write", fail)

@@ -143,6 +143,16 @@ def stars(said):
     assert "the same means: True" in said or "astropy is not installed" in said
 
 
+def embeddings_in_a_folder(said):
+    """Nine copies in ten are found by some thousandths of the products, and hardly anything else goes."""
+    assert numbers("compared #% of all pairs", said)[0] < 1
+    assert numbers("found #% of the", said)[0] > 85
+    assert numbers("\n# documents went that are no copies", said)[0] < 100
+    together = numbers(": #% together", said)
+    assert len(together) == 3
+    assert min(together) > 90
+
+
 def streaming(said):
     forgets_nothing, forgets = numbers(": at the end # from", said)
     assert forgets < 0.1 * forgets_nothing
@@ -198,6 +208,7 @@ CHECKS = {
     "digits": digits,
     "documents": documents,
     "heavy_tails": heavy_tails,
+    "embeddings_in_a_folder": embeddings_in_a_folder,
     "image_compression": image_compression,
     "larger_than_memory": larger_than_memory,
     "old_faithful": old_faithful,

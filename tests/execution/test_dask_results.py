@@ -212,3 +212,20 @@ def test_large_jobs_are_no_warning(client):
     centers = X[:1400].compute()
     assert centers.nbytes > 10 * 2**20  # from where on Dask warns of what is sent with tasks
     KMeans(1400, init=centers, search="full", max_iter=1).fit(X)
+
+
+@pytest.mark.parametrize("estimator", [k_means(), mixture()], ids=["k-means", "mixture"])
+def test_labels_and_distances_are_lazy_on_a_cluster(estimator, client):
+    X = clustered()
+    estimator = estimator.fit(in_memory(X))
+    found = estimator.nearest(on_dask(X))
+    assert all(hasattr(one, "compute") for one in found)
+    for one, expected in zip(found, estimator.nearest(in_memory(X)), strict=True):
+        assert one.dtype == expected.dtype
+        np.testing.assert_allclose(one.compute(), expected, rtol=1e-6)
+
+
+def test_results_on_a_cluster_have_no_other_place(client):
+    X = clustered()
+    with pytest.raises(ValueError, match="out must be None for Dask collections on a cluster"):
+        k_means().fit(in_memory(X)).predict(on_dask(X), out="labels.npy")

@@ -17,7 +17,9 @@ NOT_HERE = {
     "cprime.search": {"Look", "Lookup", "Sample", "Search", "SearchStats"},
     "cprime.selection": {"GMeans", "XMeans"},
     "cprime.seeding": {"Start", "is_given", "place", "seed", "start"},
-    "cprime.sources": {"SparseSource", "ahead", "is_source_like", "open_data", "reopened", "source_of", "unmasked"},
+    "cprime.sources": {
+        *("SparseSource", "ahead", "as_matrix", "is_source_like", "open_data", "reopened", "source_of", "unmasked"),
+    },
     "cprime.report": {"Light", "Names", "State", "report_of"},
 }
 NEEDED = {

@@ -107,7 +107,7 @@ def resume(
 @opt.identifier
 @opt.missing_of_model
 @opt.threads
-@opt.rows_output
+@opt.by_cluster
 @option(
     "--proba",
     panel="Output",
@@ -124,18 +124,31 @@ def resume(
 @opt.as_json
 @opt.quiet
 @one_line_errors
-def predict(model: Path, data: str, output: str, threads: int | None, as_json: bool, quiet: bool, **given: Any) -> None:
+def predict(
+    model: Path,
+    data: str,
+    output: str | None,
+    folder: Path | None,
+    threads: int | None,
+    as_json: bool,
+    quiet: bool,
+    **given: Any,
+) -> None:
     """Write the component of each row of DATA by a MODEL.
 
     A table needs the columns that the model was fitted on.
     """
+    if output is None and folder is None:
+        raise click.UsageError("Missing option '-o' / '--output', or '--partition-by-cluster'.")
+    if given["with_data"] and folder is None:
+        raise click.UsageError("--with-data is for --partition-by-cluster, which was not given.")
     _check_stdout(output, as_json)
     from cprime.cli.files import Request
     from cprime.cli.predict import Wanted
     from cprime.cli.predict import predict as run
 
-    request = Request.of(given)
-    run(model, data, request, Wanted.of(given), output, threads, as_json=as_json, quiet=quiet)
+    request, wanted = Request.of(given), Wanted.of(given, folder)
+    run(model, data, request, wanted, output, threads, as_json=as_json, quiet=quiet)
 
 
 @app.command()
@@ -339,7 +352,7 @@ def completion(ctx: click.Context, shell: str) -> None:
     click.echo(found(app, {}, "cprime", "_CPRIME_COMPLETE").source())
 
 
-def _check_stdout(output: str, as_json: bool) -> None:
+def _check_stdout(output: str | None, as_json: bool) -> None:
     if output == "-" and as_json:
         raise click.UsageError("--json and -o - both want standard output: give the output a file.")
 

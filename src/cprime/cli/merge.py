@@ -103,8 +103,9 @@ def merge_model(
 
 def _rows(tree: MergeTree, n_clusters: int, found: Opened, request: Request) -> Iterator[Columns]:
     """The cluster of each row, chunk by chunk, after what names it."""
-    labels = tree.labels(n_clusters).astype(np.int32)
+    clusters = tree.cut(n_clusters).astype(np.int32)
+    assert tree.components is not None
     names = None if request.identifier is None else naming(found.stored, request.identifier)
     for begin, end in pairwise(accumulate(found.source.sizes, initial=0)):
         called = {} if names is None else {str(request.identifier): named(names, found, begin, end)}
-        yield {**called, "label": labels[begin:end]}
+        yield {**called, "label": clusters[tree.components[begin:end]]}

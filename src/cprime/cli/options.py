@@ -298,6 +298,26 @@ rows_output = option(
     metavar="FILE",
     help="Where to write: a .npy, .csv, .tsv, .parquet or .feather file, or - for .csv on standard output.",
 )
+by_cluster = together(
+    option(
+        "-o",
+        "--output",
+        panel="Output",
+        type=str,
+        metavar="FILE",
+        help="Where to write: a .npy, .csv, .tsv, .parquet or .feather file, or - for .csv on standard output.",
+    ),
+    option(
+        "--partition-by-cluster",
+        "folder",
+        panel="Output",
+        type=PATH,
+        metavar="DIR",
+        help="Write the rows of each cluster to a Parquet file of its own, cluster=17/part-0.parquet in DIR, new or "
+        "empty: --id or the number of the row, and the distance.",
+    ),
+    option("--with-data", panel="Output", is_flag=True, help="Write the data of the rows there too."),
+)
 output_of_checkpoint = option(
     "-o",
     "--output",

@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from cprime._files import replacing, writable_target
+from cprime._npy import NpyWriter
 from cprime.sources.optional import require
 
 STDOUT = "-"
@@ -75,11 +76,10 @@ class _CsvRows:
 
 
 class _NpyRows:
-    """An array, whose header is written with the first rows."""
+    """An array: of the only column, or of records."""
 
     def __init__(self, file: Any, n_rows: int) -> None:
-        self._file, self._n_rows = file, n_rows
-        self._kind: np.dtype = np.dtype(np.int32)
+        self._rows = NpyWriter(file, n_rows)
 
     @classmethod
     def opened(cls, path: Path, n_rows: int, stack: ExitStack) -> Self:
@@ -92,19 +92,13 @@ class _NpyRows:
                 raise ValueError(
                     f"a .npy file cannot hold the column {name!r}, which is text: write a .csv or .parquet file"
                 )
-        if self._file.tell() == 0:
-            one = len(arrays) == 1
-            self._kind = arrays["label"].dtype if one else np.dtype([(name, a.dtype) for name, a in arrays.items()])
-            header = {
-                "descr": np.lib.format.dtype_to_descr(self._kind),
-                "fortran_order": False,
-                "shape": (self._n_rows,),
-            }
-            np.lib.format.write_array_header_1_0(self._file, header)
-        rows: Any = np.empty(len(arrays["label"]), self._kind)
+        if len(arrays) == 1:
+            self._rows.write(arrays["label"])
+            return
+        rows = np.empty(len(arrays["label"]), [(name, array.dtype) for name, array in arrays.items()])
         for name, values in arrays.items():
-            rows[name if self._kind.names else ...] = values
-        self._file.write(rows.tobytes())
+            rows[name] = values
+        self._rows.write(rows)
 
 
 class _TableRows:

@@ -1,8 +1,9 @@
 """`cprime predict`: the component of each row of DATA by a stored model, chunk by chunk."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Self
@@ -11,28 +12,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime import load
+from cprime._files import vacant_folder
 from cprime.callbacks import RowsProgress
 from cprime.cli.chunks import chunk_figures, say_chunks
 from cprime.cli.files import Opened, Request, as_of, hinted, opened
 from cprime.cli.outputs import ROWS_SUFFIXES, STDOUT, Columns, check_output, print_json, rows_writer
+from cprime.cli.partition import partition, row_columns
 from cprime.cli.summary import centers, print_summary, sizes
-from cprime.sources import ahead
+from cprime.execution.results import cuts
+from cprime.sources import Source, ahead
+from cprime.sources.kinds import listed
 from cprime.sources.naming import Naming, naming
+from cprime.sources.optional import require
 
 _NAMES = {"proba": "predict_proba", "score": "score_samples"}
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is written beside the label: the options of the same names."""
+    """What is written beside the label: the options of the same names; folder: where rows go by cluster, if they do."""
 
     proba: bool = False
     distance: bool = False
     score: bool = False
+    folder: Path | None = None
+    with_data: bool = False
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Self:
-        return cls(given["proba"], given["distance"], given["score"])
+    def of(cls, given: Mapping[str, Any], folder: Path | None) -> Self:
+        distance = given["distance"] or folder is not None
+        return cls(given["proba"], distance, given["score"], folder, given["with_data"])
 
     def check(self, estimator: Any) -> None:
         """Raise ValueError if a model does not have it."""
@@ -41,7 +50,12 @@ class Wanted:
             if getattr(self, option) and not hasattr(estimator, method):
                 raise ValueError(f"--{option} needs a mixture, the model is a {kind}")
         if self.distance and not hasattr(estimator, "nearest"):
-            raise ValueError(f"--distance needs a k-means or a mixture, the model is a {kind}")
+            option = "distance" if self.folder is None else "partition-by-cluster"
+            raise ValueError(f"--{option} needs a k-means or a mixture, the model is a {kind}")
+
+    def n_bytes(self, estimator: Any) -> int:
+        """About those of a row that is written."""
+        return 8 * (3 + self.proba * len(centers(estimator)))
 
     def columns(self, estimator: Any, X: NDArray) -> Columns:
         """Of some rows, by name."""
@@ -77,15 +91,18 @@ def predict(
     path: str,
     request: Request,
     wanted: Wanted,
-    output: str,
+    output: str | None,
     threads: int | None,
     *,
     as_json: bool,
     quiet: bool,
 ) -> None:
     """Run the command. A table is read in the columns of the model, and all data in its precision."""
-    if output != STDOUT:
+    if output is not None and output != STDOUT:
         check_output(Path(output), ROWS_SUFFIXES, (model, Path(path)))
+    if wanted.folder is not None:
+        require("pyarrow", "--partition-by-cluster")
+        vacant_folder(wanted.folder)
     estimator = load(model)
     wanted.check(estimator)
     # The columns are matched here; the estimator is then given plain arrays, as it would be of a .npy file.
@@ -100,24 +117,24 @@ def predict(
             f"{estimator.n_features_in_}"
         )
     source = as_of(estimator, found.source).as_type(centers(estimator).dtype)
-    names = None if request.identifier is None else naming(found.stored, request.identifier)
     if not quiet:
         say_chunks(source)
     start = perf_counter()
     counts = np.zeros(len(centers(estimator)), dtype=np.int64)
-    ranges = list(pairwise(accumulate(source.sizes, initial=0)))
-    with (
-        hinted(fills=False),
-        RowsProgress(source.n_rows, quiet=quiet) as progress,
-        rows_writer(output, source.n_rows) as write,
-    ):
-        for (begin, end), X in zip(ranges, ahead(source.watched(progress.rows), ranges), strict=True):
-            source.check_finite(X, begin, gaps=getattr(estimator, "missing", "error") == "marginal")
+    with hinted(fills=False), RowsProgress(source.n_rows, quiet=quiet) as progress, ExitStack() as stack:
+        write = None if output is None else stack.enter_context(rows_writer(output, source.n_rows))
+        by_cluster = None if wanted.folder is None else stack.enter_context(partition(wanted.folder))
+        row_of = _Rows(found, source, request, wanted.with_data)
+        for begin, X in _pieces(source.watched(progress.rows), estimator, wanted):
             rows = wanted.columns(estimator, X)
             counts += np.bincount(rows["label"], minlength=len(counts))
-            if names is not None:
-                rows = {str(request.identifier): named(names, found, begin, end), **rows}
-            write(rows)
+            called = row_of.named(begin, begin + len(X))
+            if write is not None:
+                write(joined(called, rows))
+            if by_cluster is not None:
+                called = called or row_of.numbered(begin, begin + len(X))
+                kept = joined({"cluster": rows.pop("label")}, called, rows, row_of.data(begin, X))
+                by_cluster.write(kept.pop("cluster"), kept)
         source.verify()
     figures = {
         "n_samples": source.n_rows,
@@ -127,11 +144,58 @@ def predict(
         "sizes": sizes(counts),
         "seconds": {"predict": perf_counter() - start},
         "output": output,
+        "partitions": wanted.folder,
     }
     if as_json:
         print_json(figures)
     elif not quiet:
         print_summary(figures, stderr=output == STDOUT)
+
+
+def _pieces(source: Source, estimator: Any, wanted: Wanted) -> Iterator[tuple[int, NDArray]]:
+    """The rows of each chunk, by as many as memory has room for what is written of them, and where they begin."""
+    ranges = list(pairwise(accumulate(source.sizes, initial=0)))
+    gaps = getattr(estimator, "missing", "error") == "marginal"
+    for (begin, end), X in zip(ranges, ahead(source, ranges), strict=True):
+        source.check_finite(X, begin, gaps=gaps)
+        for a, b in cuts(0, end - begin, wanted.n_bytes(estimator)):
+            yield begin + a, X[a:b]
+
+
+class _Rows:
+    """What is written of rows beside results: what names them, their numbers, and their data."""
+
+    def __init__(self, found: Opened, source: Source, request: Request, with_data: bool) -> None:
+        self._found, self._identifier = found, request.identifier
+        self._names = None if request.identifier is None else naming(found.stored, request.identifier)
+        self._source = found.source.as_type(source.dtype) if with_data else None
+        self._as_read = source.preparation is None
+
+    def named(self, begin: int, end: int) -> Columns:
+        if self._names is None:
+            return {}
+        return {str(self._identifier): named(self._names, self._found, begin, end)}
+
+    def numbered(self, begin: int, end: int) -> Columns:
+        rows = self._found.rows
+        return {"row": np.arange(begin, end) if rows is None else rows[begin:end]}
+
+    def data(self, begin: int, X: NDArray) -> Columns:
+        """As they are stored, before they were filled or scaled, in the precision of the model."""
+        if self._source is None:
+            return {}
+        return row_columns(self._source, X if self._as_read else self._source.read(begin, begin + len(X)))
+
+
+def joined(*parts: Columns) -> Columns:
+    """All columns; ValueError where two have one name."""
+    names = list(chain(*parts))
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(
+            f"a column of the data and one of the results are both called {listed(twice)}: rename that of the data"
+        )
+    return dict(chain.from_iterable(part.items() for part in parts))
 
 
 def named(names: Naming, found: Opened, begin: int, end: int) -> Any:

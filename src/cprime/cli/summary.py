@@ -48,6 +48,7 @@ _ROWS = {
     "bytes": "stored bytes",
     "seconds": "seconds",
     "output": "written to",
+    "partitions": "by cluster in",
 }
 
 

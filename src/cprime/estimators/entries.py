@@ -11,7 +11,8 @@ def kept_entries(kept: NDArray[np.int32], values: Floats, n_components: int, spa
     """Values (n, H) at the components kept (n, H), distinct, as (n, C) of their dtype: CSR, or with zeros elsewhere."""
     n, H = kept.shape
     if sparse:
-        result = csr_array((values.ravel(), kept.ravel(), np.arange(0, n * H + 1, H)), shape=(n, n_components))
+        begins = np.arange(0, n * H + 1, H, dtype=np.int32 if n * H < 2**31 else np.int64)
+        result = csr_array((values.ravel(), kept.ravel(), begins), shape=(n, n_components))
         result.sort_indices()
         return result
     dense = np.zeros((n, n_components), dtype=values.dtype)

@@ -15,7 +15,8 @@ from cprime.estimators.nearest_center import (
     NearestCenter,
     cosine_distances,
     euclidean_distances,
-    nearest_with_squares,
+    nearest_labels,
+    nearest_with_distances,
 )
 from cprime.kernels import Rows, computing
 from cprime.model import Model
@@ -32,7 +33,7 @@ class FittedKMeans(NearestCenter):
     def _scale(self, model: Model) -> None:
         return None
 
-    def predict(self, X: Any, approximate: bool = False) -> NDArray[np.int32]:
+    def predict(self, X: Any, approximate: bool = False, *, out: Any = None) -> NDArray[np.int32]:
         """The nearest center of each row; ties go to the lower index.
 
         Parameters
@@ -41,24 +42,30 @@ class FittedKMeans(NearestCenter):
         approximate : bool, default=False
             False searches all centers. True looks, where these are more than 16,384, in the cells near each row, of √C
             centers each; `certify` says how good that is.
+        out : ndarray, str or path-like, default=None
+            Where the result goes: an array of its shape and dtype, a memory map say, or the path of a .npy file, which
+            is written whole or not at all and returned as a memory map.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,), int32
         """
-        if not approximate:
-            return super().predict(X)
         data = self._opened(X)
         with computing(self.n_threads):
-            model = self._parameters()
-            return data.map(partial(near_best, model, self._nearby(model)), None, np.int32)
+            job: Callable[[Rows], NDArray[np.int32]] = partial(nearest_labels, self.cluster_centers_)
+            if approximate:
+                model = self._parameters()
+                job = partial(near_best, model, self._nearby(model))
+            return data.map(job, None, np.int32, out)
 
-    def nearest(self, X: Any) -> tuple[NDArray[np.int32], NDArray]:
+    def nearest(self, X: Any, *, out: Any = None) -> tuple[NDArray[np.int32], NDArray]:
         """The nearest center of each row, and how far it is.
 
         Parameters
         ----------
         X : array-like or sparse array of shape (n_samples, n_features)
+        out : tuple of two, default=None
+            Where labels and distances go, each as `predict` takes it.
 
         Returns
         -------
@@ -69,27 +76,32 @@ class FittedKMeans(NearestCenter):
         """
         data = self._opened(X)
         with computing(self.n_threads):
-            found = np.asarray(data.map(partial(nearest_with_squares, self.cluster_centers_), 2, np.float64))
-        distances = np.sqrt(found[:, 1]) if self.metric == "euclidean" else found[:, 1] / 2
-        return found[:, 0].astype(np.int32), distances
+            job = partial(nearest_with_distances, self.cluster_centers_, self.metric)
+            return data.map(job, None, (np.int32, np.float64), out)
 
     @property
     def _distances_to(self) -> Callable[[NDArray, Rows], NDArray]:
         return euclidean_distances if self.metric == "euclidean" else cosine_distances
 
-    def transform(self, X: Any) -> NDArray:
+    def transform(self, X: Any, *, out: Any = None) -> NDArray:
         """The Euclidean distance of each row to each center, or the cosine distance 1 − cos where that is the metric.
 
         Parameters
         ----------
         X : array-like or sparse array of shape (n_samples, n_features)
+        out : ndarray, str or path-like, default=None
+            Where the result goes: an array of its shape and dtype, a memory map say, or the path of a .npy file, which
+            is written whole or not at all and returned as a memory map.
 
         Returns
         -------
         distances : ndarray of shape (n_samples, n_clusters)
             In data units (or 0 … 2) and of the data's dtype. An N×C array: it is what was asked for.
         """
-        return super().transform(X)
+        data = self._opened(X)
+        with computing(self.n_threads):
+            job = partial(self._distances_to, self.cluster_centers_)
+            return data.map(job, len(self.cluster_centers_), data.dtype, out)
 
     def _searched_by(self) -> tuple[str, ...]:
         return ("cluster_centers_",)

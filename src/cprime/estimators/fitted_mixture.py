@@ -31,10 +31,10 @@ def best_of(model: Model, X: Rows) -> NDArray[np.int32]:
     return model.components().best(model.embed(X), 1)[0][:, 0]
 
 
-def _best_with_distances(model: Model, X: Rows) -> NDArray[np.float64]:
-    """The best component of each row and the distance of its mean, side by side: (n, 2)."""
+def _best_with_distances(model: Model, X: Rows) -> tuple[NDArray[np.int32], NDArray]:
+    """The best component of each row (n,), and the distance of its mean (n,)."""
     labels = best_of(model, X)
-    return np.column_stack([labels.astype(np.float64), model.distances(X, labels)])
+    return labels, model.distances(X, labels)
 
 
 def _truncated(model: Model, nearby: Nearby | None, n_kept: int, sparse: bool, X: Rows) -> NDArray | csr_array:
@@ -175,14 +175,14 @@ class FittedMixture(DensityMixin, Imputing, Approximate, Conditionals, Clusterer
         """Fit, and give the most probable component of each training point; as `fit(X).labels_`."""
         return self.fit(X, y, sample_weight).labels_
 
-    def _winners(self, data: Data, model: Model) -> NDArray[np.int32]:
+    def _winners(self, data: Data, model: Model, out: Any = None) -> NDArray[np.int32]:
         """The best component of every row."""
-        return data.map(partial(best_of, model), None, np.int32)
+        return data.map(partial(best_of, model), None, np.int32, out)
 
     def _scale(self, model: Model) -> float:
         return model.scale
 
-    def predict(self, X: Any, approximate: bool = False) -> NDArray[np.int32]:
+    def predict(self, X: Any, approximate: bool = False, *, out: Any = None) -> NDArray[np.int32]:
         """The most probable component of each row; ties go to the lower index.
 
         Parameters
@@ -191,6 +191,9 @@ class FittedMixture(DensityMixin, Imputing, Approximate, Conditionals, Clusterer
         approximate : bool, default=False
             False searches all components. True looks, where these are more than 16,384, at those near each row;
             `certify` says how good that is.
+        out : ndarray, str or path-like, default=None
+            Where the result goes: an array of its shape and dtype, a memory map say, or the path of a .npy file, which
+            is written whole or not at all and returned as a memory map.
 
         Returns
         -------
@@ -200,15 +203,17 @@ class FittedMixture(DensityMixin, Imputing, Approximate, Conditionals, Clusterer
         with computing(self.n_threads):
             model = self._model_of(data)
             if not approximate:
-                return self._winners(data, model)
-            return data.map(partial(near_best, model, self._nearby(model)), None, np.int32)
+                return self._winners(data, model, out)
+            return data.map(partial(near_best, model, self._nearby(model)), None, np.int32, out)
 
-    def nearest(self, X: Any) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    def nearest(self, X: Any, *, out: Any = None) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """The most probable component of each row, and how far its mean is.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+        out : tuple of two, default=None
+            Where labels and distances go, each as `predict` takes it.
 
         Returns
         -------
@@ -220,10 +225,11 @@ class FittedMixture(DensityMixin, Imputing, Approximate, Conditionals, Clusterer
         data = self._opened(X)
         with computing(self.n_threads):
             model = self._model_of(data)
-            found = np.asarray(data.map(partial(_best_with_distances, model), 2, np.float64))
-        return found[:, 0].astype(np.int32), found[:, 1]
+            return data.map(partial(_best_with_distances, model), None, (np.int32, np.float64), out)
 
-    def predict_proba(self, X: Any, sparse: bool = False, approximate: bool = False) -> NDArray | csr_array:
+    def predict_proba(
+        self, X: Any, sparse: bool = False, approximate: bool = False, *, out: Any = None
+    ) -> NDArray | csr_array:
         """The truncated posterior (5) of each row: exact EM's responsibilities where `n_active_` is C.
 
         Parameters
@@ -234,26 +240,35 @@ class FittedMixture(DensityMixin, Imputing, Approximate, Conditionals, Clusterer
         approximate : bool, default=False
             False keeps the best of all components of each row. True those that it finds near it, where components are
             more than 16,384 and a row keeps but some of them (`n_active_`); `certify` says how good that is.
+        out : ndarray, str or path-like, default=None
+            Where the result goes: an array of its shape and dtype, a memory map say, or the path of a .npy file, which
+            is written whole or not at all and returned as a memory map; with `sparse` None.
 
         Returns
         -------
         probabilities : ndarray or csr_array of shape (n_samples, n_components)
             In the dtype of the means. Rows sum to 1.
         """
+        if sparse and out is not None:
+            raise ValueError("out must be None where sparse=True: a CSR array has no file or array of its own.")
         data = self._opened(X)
         H, C, model = self.n_active_, len(self.means_), self._model_of(data)
         self._say_truncated("predict_proba")
         with computing(self.n_threads):
             nearby = self._nearby(model) if approximate and H < C else None
             truncated = partial(_truncated, model, nearby, H, sparse)
-            return data.map(model.responsibilities if not sparse and C == H else truncated, C, model.centers.dtype)
+            job = model.responsibilities if not sparse and C == H else truncated
+            return data.map(job, C, model.centers.dtype, out)
 
-    def score_samples(self, X: Any) -> NDArray:
+    def score_samples(self, X: Any, *, out: Any = None) -> NDArray:
         """The exact log-likelihood of each row, log Σ_c π_c p(x | c) over all components, in nats.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+        out : ndarray, str or path-like, default=None
+            Where the result goes: an array of its shape and dtype, a memory map say, or the path of a .npy file, which
+            is written whole or not at all and returned as a memory map.
 
         Returns
         -------
@@ -263,7 +278,7 @@ class FittedMixture(DensityMixin, Imputing, Approximate, Conditionals, Clusterer
         data = self._opened(X)
         with computing(self.n_threads):
             model = self._model_of(data)
-            return data.map(model.log_likelihood, None, model.centers.dtype)
+            return data.map(model.log_likelihood, None, model.centers.dtype, out)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The mean exact log-likelihood per point (or unit of weight), in nats, eq. (3).

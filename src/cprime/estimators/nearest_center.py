@@ -45,10 +45,11 @@ def nearest_labels(centers: Floats, X: Rows) -> NDArray[np.int32]:
     return nearest_of(centers, X)[0]
 
 
-def nearest_with_squares(centers: Floats, X: Rows) -> NDArray[np.float64]:
-    """The nearest center of each row and its squared distance, side by side: (n, 2)."""
+def nearest_with_distances(centers: Floats, metric: str, X: Rows) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """The nearest center of each row (n,), and how far it is by a metric (n,)."""
     labels, squared = nearest_of(centers, X)
-    return np.column_stack([labels.astype(np.float64), squared])
+    distances = squared.astype(np.float64)
+    return labels, np.sqrt(distances, out=distances) if metric == "euclidean" else distances / 2
 
 
 def euclidean_distances(centers: Floats, X: Rows) -> Floats:

@@ -52,7 +52,9 @@ def opened(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] 
 def _distributed(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] | None) -> Data:
     """A Dask array or dataframe; without a client its chunks are computed here, one after the other."""
     from cprime.execution.dask_collections import collected
+    from cprime.execution.dask_lists import rows_of_lists
 
+    X = rows_of_lists(X)
     columns = list(X.columns) if hasattr(X, "columns") else None
     if columns is not None and dtype is not None:
         X = X[_known(estimator, columns)]

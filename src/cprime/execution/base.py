@@ -117,8 +117,12 @@ class Data(Protocol):
         """The winners, in the order in which the points came: (N,) int32; None where nothing is kept."""
         ...
 
-    def map(self, function: Callable[[Rows], Any], width: int | None, dtype: Any) -> Any:
-        """What a function makes of every block of rows, as one array of `dtype` (N,) or (N, width)."""
+    def map(self, function: Callable[[Rows], Any], width: int | None, dtype: Any, out: Any = None) -> Any:
+        """What a function makes of rows, a few at a time, as one array (N,) or (N, width) or sparse rows.
+
+        dtype: a tuple of them where it makes several arrays, which are a tuple then
+        out: places for these, see `results.result`; a tuple of them then
+        """
         ...
 
     def spilled(self, folder: Path) -> AbstractContextManager[None]:

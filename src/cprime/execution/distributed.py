@@ -175,8 +175,14 @@ class Distributed:
         ]
         return self.client.persist(da.concatenate(chunks))
 
-    def map(self, function: Callable[[Rows], Any], width: int | None, dtype: Any) -> Any:
-        """What a function makes of every block of rows, as a Dask array that is computed when it is asked for."""
+    def map(self, function: Callable[[Rows], Any], width: int | None, dtype: Any, out: Any = None) -> Any:
+        """What a function makes of every block of rows, as Dask arrays that are computed when they are asked for."""
+        if out is not None:
+            raise ValueError("out must be None for Dask collections on a cluster: results are Dask's, to be stored.")
+        if isinstance(dtype, tuple):
+            fields = np.dtype([(f"f{i}", one) for i, one in enumerate(dtype)])
+            found = self.map(tasks.Fields(function, fields), width, fields)
+            return tuple(found[name] for name in fields.names or ())
         drop, chunks = (1, None) if width is None else (None, (self._X.chunks[0], (width,)))
         return self._X.map_blocks(
             tasks.Mapped(function, self._reading, dtype),

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse, vstack
 
 from cprime._range import MOST, check_largest, check_spread
 from cprime.block import Block
 from cprime.execution.base import Job, P, Taken
 from cprime.execution.chunk import Chunk, by_chunk, taken
+from cprime.execution.results import cuts, places
 from cprime.execution.spill import Spill
 from cprime.kernels import Dense, Floats, ReadGaps, Rows, as_rows, with_nan
 from cprime.sources import Source, ahead, source_of
@@ -152,23 +152,41 @@ class Local:
         (block,) = self._each_block(True)
         return block.X, block.sample_weight
 
-    def map(self, function: Callable[[Rows], Any], width: int | None, dtype: Any) -> Any:
-        """What a function makes of every block of rows, in their order, as one array: dense, or sparse rows."""
-        out, begin, sparse = None, 0, []  # the blocks to their end: then the files are looked at again
-        with np.errstate(under="ignore"):  # what the type does not hold is 0
+    def map(self, function: Callable[[Rows], Any], width: int | None, dtype: Any, out: Any = None) -> Any:
+        """What a function makes of rows, in their order; each piece is written into its place."""
+        several = isinstance(dtype, tuple)
+        dtypes = dtype if several else (dtype,)
+        n_bytes = (1 if width is None else width) * max(np.dtype(one).itemsize for one in dtypes)
+        opened = places(self.n_points, width, dtypes, out if several else (out,))
+        with opened as found, np.errstate(under="ignore"):  # what the type does not hold is 0
+            for X in self._pieces(n_bytes):
+                parts = function(X) if several else (function(X),)
+                for place, part in zip(found, parts, strict=True):
+                    place.write(part)
+        values = tuple(place.value for place in found)
+        return values if several else values[0]
+
+    def _pieces(self, n_bytes: int) -> Iterator[Rows]:
+        """All rows in order, by as many as bounded memory has room for; n_bytes: of what is made of a row.
+
+        Of rows in memory, what is prepared of them lasts for a piece. All are read to their end: then the files are
+        looked at again.
+        """
+        n_bytes = max(n_bytes, self.n_bytes // max(1, self.n_points))
+        if not self.source.in_memory or self._blocks:
             for block in self._each_block(True):
-                part = function(block.X)
-                if issparse(part):
-                    sparse.append(part.astype(dtype, copy=False))
-                elif len(self.sizes) == 1:
-                    out = part.astype(dtype, copy=False)
-                else:
-                    out = np.empty((self.n_points, *part.shape[1:]), dtype=dtype) if out is None else out
-                    out[begin : begin + len(block)] = part
-                    begin += len(block)
-        if len(sparse) == 1:
-            return sparse[0]
-        return vstack(sparse, format="csr") if sparse else out
+                for begin, end in cuts(0, len(block), n_bytes):
+                    yield block.X if end - begin == len(block) else block.X[begin:end]
+            return
+        self.source.verify()
+        for i in range(len(self.sizes)):
+            for begin, end in cuts(*self._range(i), n_bytes):
+                X = self._rows(self.source.read(begin, end))
+                if not self._checked[i]:
+                    self._check(X, begin)
+                yield X if self._prepare is None else self._prepare(X, self.source.name)
+        check_spread(self._spread, self.dtype, self.source.name)
+        self.source.verify()
 
     @contextmanager
     def spilled(self, folder: Path) -> Iterator[None]:

@@ -57,6 +57,20 @@ class Mapped:
             return self.function(checked(X, self.reading, first)).astype(self.out, copy=False)
 
 
+class Fields:
+    """A function that makes several arrays of rows, as one of records."""
+
+    def __init__(self, function: Callable[[Rows], Any], fields: np.dtype):
+        self.function, self.fields = function, fields
+
+    def __call__(self, X: Rows) -> NDArray:
+        parts = self.function(X)
+        out = np.empty(parts[0].shape, self.fields)
+        for name, part in zip(self.fields.names or (), parts, strict=True):
+            out[name] = part
+        return out
+
+
 def checked(array: Any, reading: Reading, first: int) -> Rows:
     X = reading.rows(np.ascontiguousarray(array, dtype=reading.dtype))
     largest, _ = X.extent()

@@ -12,7 +12,7 @@ from cprime._random import Key
 from cprime.estimators.nearest_center import nearest_labels
 from cprime.kernels import as_rows, computing
 from cprime.sklearn.nearest import Distances, squared, weighted
-from cprime.sources import unmasked
+from cprime.sources import as_matrix, unmasked
 
 
 class BisectingKMeans(Distances, sklearn.cluster.BisectingKMeans):
@@ -50,11 +50,11 @@ class BisectingKMeans(Distances, sklearn.cluster.BisectingKMeans):
         self : BisectingKMeans
         """
         self.__dict__.pop("_X_mean", None)  # of dense data that were fitted before
-        return super().fit(unmasked(X, "X"), y, unmasked(sample_weight, "sample_weight"))
+        return super().fit(as_matrix(X), y, unmasked(sample_weight, "sample_weight"))
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """The cluster of each row, (n_samples,): down the tree, always to the nearer center."""
-        return super().predict(unmasked(X, "X"))
+        return super().predict(as_matrix(X))
 
     def _check_params_vs_input(self, X: Any) -> None:
         """What every fit asks first, and whether squares can be held."""

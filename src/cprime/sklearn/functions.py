@@ -10,6 +10,7 @@ from sklearn import cluster
 from cprime import seeding
 from cprime.sklearn.kmeans import KMeans, is_small
 from cprime.sklearn.nearest import logger
+from cprime.sources import as_matrix
 
 _theirs = cluster.kmeans_plusplus  # whatever `patch` puts in its place
 F = TypeVar("F", bound=Callable[..., Any])
@@ -67,6 +68,7 @@ def kmeans_plusplus(X: Any, n_clusters: int, **params: Any) -> tuple[NDArray, ND
     >>> centers.shape
     (2, 1)
     """
+    X = as_matrix(X)
     if params.get("x_squared_norms") is not None:
         logger.info("kmeans_plusplus: x_squared_norms is given; scikit-learn's own code runs")
     elif hasattr(X, "shape") and len(X.shape) == 2 and not is_small(X, max(n_clusters, 1)):

@@ -28,7 +28,7 @@ from cprime.kernels import as_rows, computing
 from cprime.model import FAMILIES, Model
 from cprime.sklearn.kmeans import KMeans, is_small
 from cprime.sklearn.nearest import hand_over, squared
-from cprime.sources import unmasked
+from cprime.sources import as_matrix, unmasked
 
 # What a fit finds, under scikit-learn's names.
 _FOUND = (
@@ -126,7 +126,7 @@ class GaussianMixture(Documented, sklearn.mixture.GaussianMixture):
     @_fit_context(prefer_skip_nested_validation=True)
     def _fit(self, X: Any, y: Any) -> Any:
         """Fit; gives labels where scikit-learn's own code has found them."""
-        X = unmasked(X, "X")
+        X = as_matrix(X)
         for name in ("means_init", "weights_init", "precisions_init"):
             unmasked(getattr(self, name), name)
         why = "max_iter=0 fits nothing" if self.max_iter == 0 else None
@@ -220,7 +220,7 @@ class GaussianMixture(Documented, sklearn.mixture.GaussianMixture):
         if _of_another_library(X) or not isinstance(self.means_, np.ndarray):
             hand_over(self, "X is an array of another library")
             return None
-        X = validate_data(self, unmasked(X, "X"), reset=False, dtype=[np.float64, np.float32], order="C")
+        X = validate_data(self, as_matrix(X), reset=False, dtype=[np.float64, np.float32], order="C")
         model: Any = self._model()
         dtype = np.result_type(X, self.means_)
         return local(squared(X.astype(dtype, copy=False))), replace(model, centers=model.centers.astype(dtype))

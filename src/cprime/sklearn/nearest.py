@@ -16,7 +16,7 @@ from cprime.estimators.rows import check_numbers, taken
 from cprime.estimators.validation import check_weights
 from cprime.execution import Data, local
 from cprime.kernels import Rows, as_rows, computing
-from cprime.sources import unmasked
+from cprime.sources import as_matrix, unmasked
 
 logger = logging.getLogger("cprime")
 
@@ -48,7 +48,7 @@ class Distances(Documented, TransformerMixin):
     def _training_data(self, X: Any, sample_weight: Any, reset: bool = True) -> tuple[Any, NDArray | None]:
         """What `fit` is given, checked as scikit-learn checks it: an array, or CSR."""
         dtypes = [np.float64, np.float32]
-        X, sample_weight = unmasked(X, "X"), unmasked(sample_weight, "sample_weight")
+        X, sample_weight = as_matrix(X), unmasked(sample_weight, "sample_weight")
         unmasked(getattr(self, "init", None), "init")
         X = taken(self, X, reset=reset, dtype=dtypes, accept_sparse=lambda _: "csr", accept_large_sparse=False)
         check_numbers(self, as_rows(X), spread=reset)
@@ -59,7 +59,7 @@ class Distances(Documented, TransformerMixin):
     def _rows(self, X: Any) -> tuple[Any, NDArray]:
         """Rows to predict, an array or CSR, and the centers in their type."""
         check_is_fitted(self)
-        X = self._check_test_data(unmasked(X, "X"))
+        X = self._check_test_data(as_matrix(X))
         dtype = np.result_type(X.dtype, self.cluster_centers_)
         X = X.astype(dtype, copy=False)
         squared(X)

@@ -2,8 +2,18 @@
 
 from cprime.sources.ahead import ahead
 from cprime.sources.base import Source
-from cprime.sources.foreign import unmasked
+from cprime.sources.foreign import as_matrix, unmasked
 from cprime.sources.opening import is_source_like, open_data, reopened
 from cprime.sources.sparse import SparseSource, source_of
 
-__all__ = ["Source", "SparseSource", "ahead", "is_source_like", "open_data", "reopened", "source_of", "unmasked"]
+__all__ = [
+    "Source",
+    "SparseSource",
+    "ahead",
+    "as_matrix",
+    "is_source_like",
+    "open_data",
+    "reopened",
+    "source_of",
+    "unmasked",
+]

@@ -76,6 +76,15 @@ def unmasked(array: Any, name: str) -> Any:
     return np.asarray(array)
 
 
+def as_matrix(data: Any, name: str = "X") -> Any:
+    """A table or series of lists as the matrix of these, and whatever else as it is, for checks that are not ours.
+
+    Raises as `unmasked` does.
+    """
+    table = table_of(data)
+    return matrix_of_lists(table) if table is not None and has_lists(table) else unmasked(data, name)
+
+
 def _of_astropy(table: Any, name: str) -> Any:
     require("pandas", "an astropy table")
     wide = [column for column in table.colnames if getattr(table[column], "ndim", 1) > 1]

@@ -1,0 +1,25 @@
+"""Files of one array of NumPy, written block by block: the number of rows is known, the rest is that of the first."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class NpyWriter:
+    """Appends blocks of rows, all of one dtype and width, to an open file; n_rows: of all of them."""
+
+    def __init__(self, file: Any, n_rows: int) -> None:
+        self._file, self._n_rows, self._begun = file, n_rows, False
+
+    def write(self, rows: NDArray) -> None:
+        """Rows (n, …) behind those that are there."""
+        if not self._begun:
+            header = {
+                "descr": np.lib.format.dtype_to_descr(rows.dtype),
+                "fortran_order": False,
+                "shape": (self._n_rows, *rows.shape[1:]),
+            }
+            np.lib.format.write_array_header_1_0(self._file, header)
+            self._begun = True
+        self._file.write(np.ascontiguousarray(rows).data)

@@ -1,0 +1,115 @@
+"""Rows to a folder of Parquet files, one for each cluster that has any: cluster=17/part-0.parquet.
+
+Clusters take rows from all of the data. So each block of rows is sorted by cluster and goes to one temporary file of
+Arrow; then that is mapped, and one cluster after the other is gathered from it. One file is open for writing at any
+time, and memory is that of a block, however many rows and clusters there are.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime._files import filling
+from cprime.cli.outputs import Columns
+from cprime.sources import Source
+
+_GROUP_BYTES = 2**26  # of rows that are written together
+
+
+def row_columns(source: Source, X: NDArray) -> Columns:
+    """Rows of data (n, D) as columns: those of a table by name, a matrix as one column of lists."""
+    import pyarrow as pa
+
+    if source.columns is not None:
+        return {name: X[:, j] for j, name in enumerate(source.columns)}
+    name = "values" if source._stored_columns is None else source._stored_columns[0]
+    return {name: pa.FixedSizeListArray.from_arrays(pa.array(X.ravel()), X.shape[1])}
+
+
+class Partition:
+    """Takes rows with their clusters, and gathers them by these."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._writer: Any = None
+        self._parts: list[NDArray[np.int64]] = []  # of each batch (m, 4): cluster, batch, first row, and one after
+
+    def write(self, labels: NDArray[np.int32], columns: Columns) -> None:
+        """Append rows: the cluster of each (n,), and what is to be kept of it by name, n values each."""
+        import pyarrow as pa
+
+        order = np.argsort(labels, kind="stable")
+        batch = pa.RecordBatch.from_pydict({name: _in_order(values, order) for name, values in columns.items()})
+        if self._writer is None:
+            self._writer = pa.ipc.new_file(str(self._path), batch.schema)
+        clusters, first = np.unique(labels[order], return_index=True)
+        number = np.full(len(clusters), len(self._parts))
+        self._parts.append(np.column_stack([clusters, number, first, np.append(first[1:], len(labels))]))
+        self._writer.write_batch(batch)
+
+    def gather(self, folder: Path) -> None:
+        """Write the rows of each cluster to a folder of its own, in the order in which they came."""
+        import pyarrow as pa
+        from pyarrow.parquet import ParquetWriter
+
+        self._writer.close()
+        parts = np.concatenate(self._parts)
+        parts = parts[np.argsort(parts[:, 0], kind="stable")]
+        with pa.memory_map(str(self._path)) as mapped:
+            reader = pa.ipc.open_file(mapped)
+            batches = [reader.get_batch(i) for i in range(reader.num_record_batches)]
+            ends = [*(np.flatnonzero(np.diff(parts[:, 0])) + 1).tolist(), len(parts)]
+            for first, end in zip([0, *ends[:-1]], ends, strict=True):
+                path = folder / f"cluster={parts[first, 0]}" / "part-0.parquet"
+                path.parent.mkdir()
+                pieces = (batches[i][a:b] for _, i, a, b in parts[first:end].tolist())
+                with ParquetWriter(path, reader.schema, use_dictionary=False) as file:  # values hardly repeat
+                    for group in _groups(pieces):
+                        file.write_table(pa.Table.from_batches(group))
+            del batches, pieces, group
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+
+@contextmanager
+def partition(folder: Path) -> Iterator[Partition]:
+    """What takes rows; the folder, new or empty, has them by cluster after the context, or nothing where it fails."""
+    with filling(folder) as temporary:
+        path = temporary / ".rows.arrow"
+        rows = Partition(path)
+        try:
+            yield rows
+            rows.gather(temporary)
+        finally:
+            rows.close()
+        path.unlink()  # before what is left is flushed
+
+
+def _in_order(values: Any, order: NDArray[np.intp]) -> Any:
+    """Values of a column in another order, as plain values of Arrow."""
+    import pyarrow as pa
+
+    if isinstance(values, np.ndarray):
+        return pa.array(values[order])
+    values = values.take(pa.array(order))
+    return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+
+
+def _groups(pieces: Iterator[Any]) -> Iterator[list[Any]]:
+    """Batches as lists of bounded size."""
+    group: list[Any] = []
+    n_bytes = 0
+    for piece in pieces:
+        group.append(piece)
+        n_bytes += piece.nbytes
+        if n_bytes >= _GROUP_BYTES:
+            yield group
+            group, n_bytes = [], 0
+    if group:
+        yield group

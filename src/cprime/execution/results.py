@@ -1,0 +1,122 @@
+"""Where what is made of rows goes, block by block, so that nothing is held twice.
+
+Arrays in memory, arrays that a caller gives, memory maps among them, and .npy files. Knows nothing of what is computed.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+
+from cprime._files import replacing
+from cprime._npy import NpyWriter
+from cprime.sources.base import CHUNK_BYTES, CHUNK_ROWS
+
+_LEAST_ROWS = 256  # at a time: what a kernel prepares of the components serves so many at least
+
+
+def cuts(begin: int, end: int, n_bytes: float) -> Iterator[tuple[int, int]]:
+    """Rows begin to end in pieces of bounded memory; n_bytes: of a row, or of what is made of it."""
+    step = min(CHUNK_ROWS, max(_LEAST_ROWS, int(CHUNK_BYTES / max(n_bytes, 1))))
+    for first in range(begin, end, step):
+        yield first, min(first + step, end)
+
+
+class Result:
+    """What is made of n_rows rows: `write` takes it block by block, `value` has it once all are written.
+
+    An array (n_rows,) or (n_rows, width) of a dtype, or a CSR one whose rows have equally many entries. A single block
+    that nobody has given a place for is kept as it is.
+    """
+
+    def __init__(self, n_rows: int, dtype: Any, out: NDArray | None = None) -> None:
+        self.value: Any = out
+        self._n_rows, self._dtype, self._end = n_rows, dtype, 0
+        self._entries: tuple[NDArray, NDArray] | None = None
+
+    def write(self, part: Any) -> None:
+        n = part.shape[0]
+        begin, self._end = self._end, self._end + n
+        if n == self._n_rows and self.value is None:
+            self.value = part.astype(self._dtype, copy=False)
+        elif issparse(part):
+            self._write_entries(part, begin)
+        else:
+            if self.value is None:
+                self.value = np.empty((self._n_rows, *part.shape[1:]), self._dtype)
+            self.value[begin : self._end] = part
+
+    def _write_entries(self, part: Any, begin: int) -> None:
+        n, n_columns = part.shape
+        H = part.nnz // n
+        if self._entries is None:
+            ids = np.int32 if max(self._n_rows * H, n_columns) < 2**31 else np.int64
+            self._entries = np.empty(self._n_rows * H, self._dtype), np.empty(self._n_rows * H, ids)
+        values, columns = self._entries
+        values[begin * H : self._end * H], columns[begin * H : self._end * H] = part.data, part.indices
+        if self._end == self._n_rows:
+            begins = np.arange(0, self._n_rows * H + 1, H, dtype=columns.dtype)
+            self.value = csr_array((values, columns, begins), shape=(self._n_rows, n_columns))
+            self.value.has_canonical_format = True
+
+
+class _File:
+    """The same in a .npy file, written at a temporary path; its value is a memory map that cannot be written."""
+
+    def __init__(self, n_rows: int, dtype: Any, path: Path, stack: ExitStack) -> None:
+        self._path, self._dtype = path, dtype
+        self._rows = NpyWriter(stack.enter_context(stack.enter_context(replacing(path)).open("wb")), n_rows)
+
+    def write(self, part: Any) -> None:
+        self._rows.write(part.astype(self._dtype, copy=False))
+
+    @property
+    def value(self) -> NDArray:
+        return np.load(self._path, mmap_mode="r")
+
+
+@contextmanager
+def places(n_rows: int, width: int | None, dtypes: tuple[Any, ...], out: Any) -> Iterator[list[Result | _File]]:
+    """Where results (n_rows,) or (n_rows, width) of some dtypes go; files are there, whole, after the context.
+
+    out: None, or for each of them None, an array of its shape and dtype, or the path of a .npy file
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `out` is none of these.
+    """
+    shape, n = (n_rows,) if width is None else (n_rows, width), len(dtypes)
+    outs = (None,) * n if out is None else out
+    if not isinstance(outs, tuple) or len(outs) != n:
+        raise ValueError(f"out must be a tuple of {n}, a place for each result, got {out!r}.")
+    taken = [os.path.realpath(one) for one in outs if isinstance(one, str | os.PathLike)]
+    arrays = [id(one) for one in outs if isinstance(one, np.ndarray)]
+    if len({*taken, *arrays}) < len(taken) + len(arrays):
+        raise ValueError(f"out must be a tuple of {n} different places, got {out!r}.")
+    with ExitStack() as stack:
+        yield [_place(shape, dtype, one, stack) for dtype, one in zip(dtypes, outs, strict=True)]
+
+
+def _place(shape: tuple[int, ...], dtype: Any, out: Any, stack: ExitStack) -> Result | _File:
+    if out is None:
+        return Result(shape[0], dtype)
+    if isinstance(out, np.ndarray):
+        if out.shape != shape or out.dtype != dtype:
+            raise ValueError(
+                f"out must be an array of shape {shape} and dtype {np.dtype(dtype)}, got one of shape {out.shape} and "
+                f"dtype {out.dtype}."
+            )
+        if not out.flags.writeable:
+            raise ValueError("out must be an array that can be written, got a read-only one.")
+        return Result(shape[0], dtype, out)
+    if not isinstance(out, str | os.PathLike):
+        raise TypeError(f"out must be an array or the path of a .npy file, got {type(out).__name__}.")
+    if Path(out).suffix != ".npy":
+        raise ValueError(f"out must be an array or the path of a .npy file, got {os.fspath(out)!r}.")
+    return _File(shape[0], dtype, Path(out), stack)

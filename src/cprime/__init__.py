@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         StudentTMixture,
     )
     from cprime.loading import load, resume
+    from cprime.planning import Plan, plan
     from cprime.selection import GMeans, XMeans
     from cprime.sources import open_data
 
@@ -37,6 +38,7 @@ __all__ = [
     "KMeans",
     "KMeans1D",
     "KMedoids",
+    "Plan",
     "SearchQualityWarning",
     "SoftKMeans",
     "StudentTMixture",
@@ -47,6 +49,7 @@ __all__ = [
     "datasets",
     "load",
     "open_data",
+    "plan",
     "plots",
     "resume",
     "search",
@@ -66,12 +69,14 @@ _HOME = {
     "KMeans": "cprime.estimators",
     "KMeans1D": "cprime.estimators",
     "KMedoids": "cprime.estimators",
+    "Plan": "cprime.planning",
     "SearchQualityWarning": "cprime.estimators",
     "SoftKMeans": "cprime.estimators",
     "StudentTMixture": "cprime.estimators",
     "XMeans": "cprime.selection",
     "load": "cprime.loading",
     "open_data": "cprime.sources",
+    "plan": "cprime.planning",
     "resume": "cprime.loading",
 }
 _ROOMS = (

@@ -94,7 +94,7 @@ class Components:
         return float(costs.size * self.centers.shape[1])
 
 
-class _Measured(Components):
+class Measured(Components):
     """Base of components that kernels compare with points: by `measure`."""
 
     measure: Measure
@@ -120,7 +120,7 @@ class _Measured(Components):
         )
 
 
-class Centers(_Measured):
+class Centers(Measured):
     """Centres; the cost is the squared distance."""
 
     squared_distances: ClassVar[bool] = True
@@ -194,7 +194,7 @@ class Reweighted(Centers):
         return labels, costs
 
 
-class GaussianCosts(_Measured):
+class GaussianCosts(Measured):
     """Gaussians of their own covariances; the cost is −2 log p(c, x) (31), but for a constant.
 
     covariances: (C, D) variances or (C, D, D)

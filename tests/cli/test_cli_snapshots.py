@@ -14,7 +14,20 @@ import pytest
 
 pytest.importorskip("pyarrow")
 APPROVED = Path(__file__).parent / "approved"
-COMMANDS = ("", "fit", "resume", "predict", "info", "merge", "report", "sweep", "demo", "reproduce", "completion")
+COMMANDS = (
+    "",
+    "fit",
+    "plan",
+    "resume",
+    "predict",
+    "info",
+    "merge",
+    "report",
+    "sweep",
+    "demo",
+    "reproduce",
+    "completion",
+)
 MISTAKES = (
     "fit",
     "fitt x.npy",
@@ -38,6 +51,12 @@ MISTAKES = (
     "fit x.npy -k 3 -o m.pkl",
     "fit x.npy -k 3 -o nowhere/m.safetensors",
     "fit x.npy -k 3 --spill nowhere -o m.safetensors",
+    "fit x.npy -k 3 --max-memory 8XB -o m.safetensors",
+    "fit x.npy -k 3 --max-memory 1kB -o m.safetensors",
+    "plan -k 3",
+    "plan x.npy --shape 3x3 -k 3",
+    "plan --shape 3 -k 3",
+    "plan x.npy -k 1000",
     "fit x.npy -k 3 --separator ; -o m.safetensors",
     "fit table.csv -k 3 -o m.safetensors",
     "fit table.csv -k 3 --columns a,z -o m.safetensors",

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from cprime import KMeans, load
-from cprime.estimators import kmeans
+from cprime.estimators import walked
 from cprime.kernels import Dense, as_rows
 from cprime.neighbors import Walks
 
@@ -16,7 +16,7 @@ C, D, N = 600, 8, 2000
 
 @pytest.fixture(autouse=True)
 def _few_are_many(monkeypatch):
-    monkeypatch.setattr(kmeans, "WALKED", 500)
+    monkeypatch.setattr(walked, "WALKED", 500)
 
 
 @pytest.fixture

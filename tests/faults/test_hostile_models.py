@@ -318,9 +318,8 @@ def test_every_class_that_can_be_stored_says_what_it_needs():
 @pytest.mark.parametrize("kind", sorted(NEEDED))
 def test_every_estimator_comes_back_and_needs_its_attributes(kind, X, tmp_path):
     cls, path = storage.class_of(kind), tmp_path / "model.safetensors"
-    size = (
-        {"n_components" if kind == "GaussianMixture" else "n_clusters": 2} if kind not in ("XMeans", "GMeans") else {}
-    )
+    name = "n_components" if kind in ("GaussianMixture", "StudentTMixture") else "n_clusters"
+    size = {} if kind in ("XMeans", "GMeans") else {name: 2}
     estimator = cls(**size).fit(X[:, :1] if kind == "KMeans1D" else X)
     estimator.save(path)
     assert type(cprime.load(path)) is cls

@@ -10,7 +10,7 @@ from cprime import __version__
 from cprime.cli import options as opt
 from cprime.cli.errors import one_line_errors
 from cprime.cli.options import PATH, argument, option
-from cprime.cli.panels import CountOr, Counts, Group, Shape, Whole
+from cprime.cli.panels import CountOr, Counts, Group, Shape, Size, Whole
 from cprime.cli.showing import demo, reproduce
 
 
@@ -50,6 +50,7 @@ def app() -> None:
     help="Keep the state of the fit in this folder, new or empty: `cprime resume DIR` goes on from there.",
 )
 @opt.spill
+@opt.max_memory
 @option("--keep-partial", panel="Output", is_flag=True, help="Ctrl-C ends the fit, and the model so far is written.")
 @option(
     "--bounds", panel="Output", is_flag=True, help="Compute the exact log-likelihood too: one pass over all components."
@@ -69,7 +70,7 @@ def fit(
     **given: Any,
 ) -> None:
     """Fit a model to DATA and write it to a file."""
-    _check_model(given)
+    opt.check_model(given)
     if isinstance(given["n_active"], int) and given["n_active"] > k:
         raise click.BadParameter(
             f"{given['n_active']} is more than the {k} components of -k.", param_hint="'--n-active'"
@@ -81,6 +82,35 @@ def fit(
     options = FitOptions.of(given, k=k, checkpoint=checkpoint)
     flags = {"bounds": bounds, "keep_partial": keep_partial, "as_json": as_json, "quiet": quiet}
     run(data, Request.of(given), options, output, **flags)
+
+
+@app.command()
+@argument("data", metavar="[DATA]", type=str, required=False, explained=f"{opt.DATA_HELP} Or --shape.")
+@option("--shape", panel="Data", type=Size(), metavar="ROWSxCOLUMNS", help="In place of DATA: an array of this shape.")
+@option("-k", "--n-components", "k", panel="Model", required=True, type=Whole(1), help="Number of clusters C.")
+@opt.mixture
+@opt.searching
+@opt.starting
+@opt.n_init
+@opt.seed
+@opt.threads
+@opt.reading
+@opt.identifier
+@opt.weighting
+@opt.missing
+@opt.dtype
+@opt.spill
+@opt.max_memory
+@opt.as_json
+@one_line_errors
+def plan(data: str | None, shape: tuple[int, int] | None, k: int, as_json: bool, **given: Any) -> None:
+    """Say what a fit of DATA will take of memory and time, and what would take less."""
+    opt.check_model(given)
+    from cprime.cli.files import Request
+    from cprime.cli.fit import FitOptions
+    from cprime.cli.plan import plan as run
+
+    run(data, shape, Request.of(given), FitOptions.of(given, k=k), as_json=as_json)
 
 
 @app.command()
@@ -323,7 +353,7 @@ def sweep(
     data: str, counts: tuple[int, ...], output: Path | None, criterion: str, as_json: bool, quiet: bool, **given: Any
 ) -> None:
     """Fit DATA for several numbers of clusters, and say which is best."""
-    _check_model(given)
+    opt.check_model(given)
     from cprime.cli.files import Request
     from cprime.cli.fit import FitOptions
     from cprime.cli.sweep import sweep as run
@@ -355,18 +385,3 @@ def completion(ctx: click.Context, shell: str) -> None:
 def _check_stdout(output: str | None, as_json: bool) -> None:
     if output == "-" and as_json:
         raise click.UsageError("--json and -o - both want standard output: give the output a file.")
-
-
-def _check_model(given: dict[str, Any]) -> None:
-    """Options that the kind of model does not have."""
-    for name, models in opt.MODELS_OF.items():
-        if given[name] is not None and given["model"] not in models:
-            raise click.BadParameter(f"needs -m {' or '.join(models)}.", param_hint=f"'--{name.replace('_', '-')}'")
-    if given["missing"] == "marginal" and given["model"] == "student-t":
-        raise click.BadParameter("'marginal' needs -m kmeans or gmm.", param_hint="'--missing'")
-    init = given.get("init")
-    starts = opt.STARTS[given["model"]]
-    if init is not None and init not in starts and not Path(init).suffix:
-        raise click.BadParameter(
-            f"{init!r} is no start of -m {given['model']}: {', '.join(starts)}.", param_hint="'--init'"
-        )

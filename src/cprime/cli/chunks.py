@@ -1,9 +1,8 @@
 """In how many chunks DATA are read, and how large these are: in words before a command begins, and as figures."""
 
+from cprime._bytes import shown_bytes
 from cprime.cli.errors import say
 from cprime.sources import Source
-
-_UNIT = 1024  # bytes of a KiB, KiB of a MiB
 
 
 def chunk_figures(source: Source) -> dict[str, int]:
@@ -18,15 +17,3 @@ def say_chunks(source: Source) -> None:
     n, size = figures["n_chunks"], shown_bytes(figures["chunk_bytes"])
     chunks = f"one chunk of {size}" if n == 1 else f"{n:,} chunks of at most {size}"
     say("note", f"{source.name}: {source.n_rows:,} rows of {source.n_features:,} columns, read in {chunks}")
-
-
-def shown_bytes(n: int) -> str:
-    """A number of bytes in the largest unit, up to GiB, of which there is one."""
-    if n < _UNIT:
-        return f"{n} bytes"
-    size = float(n)
-    for unit in ("KiB", "MiB", "GiB"):
-        size /= _UNIT
-        if size < _UNIT or unit == "GiB":
-            break
-    return f"{size:,.1f} {unit}"

@@ -11,7 +11,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from cprime._bytes import bytes_of
 from cprime.cli.errors import say
+from cprime.estimators.budget import LEAST_CHUNK
 from cprime.sources import Source, open_data
 from cprime.sources.held import HeldSource
 from cprime.sources.kinds import listed
@@ -20,6 +22,7 @@ from cprime.sources.prepared import Preparation, PreparedSource, complete, compl
 from cprime.sources.spool import received
 
 STDIN = "-"
+_BUFFERS = 4  # chunks that a look at DATA may have at a time
 _LOOKED_AT = 1000  # rows, for an index
 _ROWS_OF_INDEX = 3
 
@@ -112,16 +115,23 @@ def hinted(*, fills: bool = True) -> Iterator[None]:
         raise ValueError(f"{error}; {hint}") from error
 
 
-def for_fit(path: str | Path, request: Request) -> Source:
-    """DATA as a fit takes it: filled and scaled where that is asked for, and read once if it is one chunk."""
+def for_fit(path: str | Path, request: Request, max_memory: str | None = None) -> Source:
+    """DATA as a fit takes it: filled and scaled where that is asked for, and read once if it is one chunk.
+
+    max_memory: where it is limited, chunks are small from the first look on, and DATA are not held
+    """
     source = opened(path, request).source
+    if max_memory is not None and request.chunk_rows is None:
+        row = _BUFFERS * source.n_features * source.dtype.itemsize
+        rows = max(LEAST_CHUNK, bytes_of(max_memory, "max_memory") // row)
+        source = source if rows >= source.chunk_rows else source.with_chunk_rows(rows)
     fill = request.missing == "mean"
     if fill or request.scale:
         preparation = learned(source, fill=fill, scale=request.scale)
         if preparation.scale is not None and source.columns is not None:
             _note_constant(source, preparation, np.flatnonzero(preparation.scale == 1.0))
         source = PreparedSource(source, preparation)
-    return held(source)
+    return held(source) if max_memory is None else source
 
 
 def held(source: Source) -> Source:

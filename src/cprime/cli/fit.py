@@ -50,6 +50,7 @@ class FitOptions:
     threads: int | None = None
     checkpoint: Path | None = None
     spill: Path | None = None
+    max_memory: str | None = None
 
     @classmethod
     def of(cls, given: Mapping[str, Any], **others: Any) -> Self:
@@ -75,7 +76,7 @@ def fit(
         estimator.set_params(checkpoint=checkpoints.Place(options.checkpoint, output))
     start = perf_counter()
     with hinted():
-        source = for_fit(path, request)
+        source = for_fit(path, request, options.max_memory)
     if options.k > source.n_rows:
         raise ValueError(f"-k {options.k} is more than the {source.n_rows} rows of {source.name}")
     _set_start(estimator, options.init, source.n_features)
@@ -179,6 +180,7 @@ def estimator_of(options: FitOptions) -> Any:
         "n_init": options.n_init,
         "checkpoint": options.checkpoint,
         "spill": options.spill,
+        "max_memory": options.max_memory,
         "n_threads": options.threads,
         "random_state": options.seed,
         "metric": options.metric,

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from cprime.cli.panels import Amount, Argument, CountOr, Names, Option, Start, Whole
+from cprime.cli.panels import Amount, Argument, Bytes, CountOr, Names, Option, Start, Whole
 
 # As the estimators have them; they are not imported for a page of help.
 MODELS = ("kmeans", "gmm", "student-t")
@@ -334,5 +334,27 @@ spill = option(
     metavar="DIR",
     help="Have what points keep between iterations in files of this folder, in place of memory.",
 )
+max_memory = option(
+    "--max-memory",
+    panel="Output",
+    type=Bytes(),
+    metavar="BYTES",
+    help="Take no more memory than this, such as 8GB, by chunks of another size; or say what would.",
+)
 as_json = option("--json", "as_json", panel="Output", is_flag=True, help="Print one JSON object instead of a table.")
 quiet = option("-q", "--quiet", panel="Output", is_flag=True, help="No progress bar and no table.")
+
+
+def check_model(given: dict[str, Any]) -> None:
+    """Options that the kind of model does not have."""
+    for name, models in MODELS_OF.items():
+        if given[name] is not None and given["model"] not in models:
+            raise click.BadParameter(f"needs -m {' or '.join(models)}.", param_hint=f"'--{name.replace('_', '-')}'")
+    if given["missing"] == "marginal" and given["model"] == "student-t":
+        raise click.BadParameter("'marginal' needs -m kmeans or gmm.", param_hint="'--missing'")
+    init = given.get("init")
+    starts = STARTS[given["model"]]
+    if init is not None and init not in starts and not Path(init).suffix:
+        raise click.BadParameter(
+            f"{init!r} is no start of -m {given['model']}: {', '.join(starts)}.", param_hint="'--init'"
+        )

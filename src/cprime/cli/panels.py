@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from cprime._bytes import bytes_of
+
 PANELS = ("Data", "Model", "Search", "Output")
 
 
@@ -187,6 +189,33 @@ class Shape(click.ParamType):
         if len(parts) not in (2, 3) or not all(part.isdecimal() and int(part) > 0 for part in parts):
             self.fail(f"{value!r} is no height and width, such as 28,28 or 32,32,3.")
         return tuple(map(int, parts))
+
+
+class Size(click.ParamType):
+    """Rows and columns: "1000000x768"."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        if isinstance(value, tuple):
+            return value
+        parts = value.lower().split("x")
+        if len(parts) != 2 or not all(part.isdecimal() and int(part) > 0 for part in parts):
+            self.fail(f"{value!r} is no rows and columns, such as 1000000x768.")
+        return int(parts[0]), int(parts[1])
+
+
+class Bytes(click.ParamType):
+    """An amount of memory: "8GB", or a number of bytes."""
+
+    name = "bytes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            bytes_of(value, "it")
+        except ValueError as error:
+            self.fail(f"{str(error)[0].upper()}{str(error)[1:]}")
+        return str(value)
 
 
 class Names(click.ParamType):

@@ -144,7 +144,9 @@ class Clusterer(CallbackSupportMixin, Stored):
     final_assignment_: str
     checkpoint: str | None
     spill: Any
+    max_memory: Any
     callbacks: Any
+    _copies = True  # whether there is memory for copies of rows
     feature_names_in_: NDArray
 
     def set_params(self, **params: Any) -> Self:

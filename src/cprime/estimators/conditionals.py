@@ -16,7 +16,7 @@ from cprime.model import Model
 from cprime.model.conditional import Conditional, others
 from cprime.sources import is_source_like
 
-_OF_THE_FIT = ("weights_init", "means_init", "precisions_init", "checkpoint", "spill", "callbacks")
+_OF_THE_FIT = ("weights_init", "means_init", "precisions_init", "checkpoint", "spill", "max_memory", "callbacks")
 
 
 def _dense(X: Rows) -> NDArray:
@@ -200,7 +200,8 @@ class Conditionals:
     def _mixture(self, model: Model, columns: Columns) -> Any:
         """A fitted mixture of these parameters, of such columns of the data."""
         estimator: Any = self
-        params = estimator.get_params(deep=False) | dict.fromkeys(_OF_THE_FIT)
+        params = estimator.get_params(deep=False)
+        params |= {name: None for name in _OF_THE_FIT if name in params}
         params |= {"n_components": model.n_components, "weights": "equal" if model.weights is None else "free"}
         params |= model.chosen
         if not isinstance(params["init_params"], str):

@@ -108,6 +108,10 @@ class GaussianMixture(Mixture):
         A folder that `fit` has what points keep in from one iteration to the next, in place of memory: in files without
         names, which go with the fit. Results are the same bits. None is memory; with a checkpoint, of data in several
         chunks, it is that folder from 1 GiB of kept sets on.
+    max_memory : int, str or None, default=None
+        Bytes, or a text as "8GB", that `fit` may take beyond what the process holds. Chunks of sources become as small
+        as that asks for, which changes the last digits of results, and no copy is made that does not fit; where nothing
+        helps `fit` ends with an error before it reads, which says what would. See `cprime.plan`. None is no limit.
     callbacks : callback or sequence of them, default=None
         What is told of every iteration and may end the fit: functions of a row of `history_`, as a dictionary, and of
         the estimator as it is then, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`.
@@ -208,6 +212,7 @@ class GaussianMixture(Mixture):
         final_assignment: str = "auto",
         checkpoint: Any = None,
         spill: Any = None,
+        max_memory: int | float | str | None = None,
         callbacks: Any = None,
         n_threads: int | None = None,
         random_state: Any = None,
@@ -226,16 +231,13 @@ class GaussianMixture(Mixture):
         self.tol = tol
         self.momentum = momentum
         self.reg_covar = reg_covar
-        self.weights_init = weights_init
-        self.means_init = means_init
-        self.precisions_init = precisions_init
+        self.weights_init, self.means_init, self.precisions_init = weights_init, means_init, precisions_init
         self.missing = missing
         self.learning_decay = learning_decay
         self.warm_start = warm_start
         self.certificate = certificate
         self.final_assignment = final_assignment
-        self.checkpoint = checkpoint
-        self.spill = spill
+        self.checkpoint, self.spill, self.max_memory = checkpoint, spill, max_memory
         self.callbacks = callbacks
         self.n_threads = n_threads
         self.random_state = random_state

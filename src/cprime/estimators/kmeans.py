@@ -11,6 +11,7 @@ from cprime._random import Key, seed_of
 from cprime._warnings import warn_if_few
 from cprime.estimators.approximate import Approximate
 from cprime.estimators.base import Clusterer, FirstModel
+from cprime.estimators.budget import within_memory
 from cprime.estimators.fitted_kmeans import FittedKMeans
 from cprime.estimators.gaps import Imputing
 from cprime.estimators.kmeans_gaps import first_of_gaps, plan_of_gaps
@@ -25,18 +26,16 @@ from cprime.estimators.validation import (
     resolve_regroup,
     resolve_search,
 )
+from cprime.estimators.walked import is_walked, walks_of
 from cprime.estimators.watching import with_callbacks
 from cprime.estimators.whole import whole
 from cprime.execution import Data
-from cprime.kernels import Floats, as_rows, computing
+from cprime.kernels import as_rows, computing
 from cprime.model import TiedSpherical
 from cprime.model.tied_spherical import variance_floor
 from cprime.model.unit import UnitCenters, unit_rows
-from cprime.neighbors import Walks
 from cprime.search import Full, Graph, Search
 from cprime.search.nearby import LookAlong
-
-WALKED = 16384  # clusters from which on walks of batches are several times faster than to look at all
 
 
 @storage.register
@@ -107,6 +106,10 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         A folder that `fit` has what points keep in from one iteration to the next, in place of memory: in files without
         names, which go with the fit, that of `labels_` with these. Results are the same bits. None is memory; with a
         checkpoint, of data in several chunks, it is that folder from 1 GiB of kept sets on.
+    max_memory : int, str or None, default=None
+        Bytes, or a text as "8GB", that `fit` may take beyond what the process holds. Chunks of sources become as small
+        as that asks for, which changes the last digits of results, and no copy is made that does not fit; where nothing
+        helps `fit` ends with an error before it reads, which says what would. See `cprime.plan`. None is no limit.
     callbacks : callback or sequence of them, default=None
         What is told of every iteration and may end the fit: functions of a row of `history_`, as a dictionary, and of
         the estimator as it is then, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`.
@@ -198,6 +201,7 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         final_assignment: str = "auto",
         checkpoint: Any = None,
         spill: Any = None,
+        max_memory: int | float | str | None = None,
         callbacks: Any = None,
         n_threads: int | None = None,
         random_state: Any = None,
@@ -219,6 +223,7 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         self.final_assignment = final_assignment
         self.checkpoint = checkpoint
         self.spill = spill
+        self.max_memory = max_memory
         self.callbacks = callbacks
         self.n_threads = n_threads
         self.random_state = random_state
@@ -249,7 +254,7 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         """
         check_common(self)
         check_integer(self.n_clusters, "n_clusters", 1)
-        return self._fit_to(self._opened(X, sample_weight, reset=True), (X, y, sample_weight))
+        return self._fit_to(self._opened(within_memory(self, X), sample_weight, reset=True), (X, y, sample_weight))
 
     def _first(self, data: Data) -> tuple[Any, FirstModel]:
         return self.init, self._first_model
@@ -276,7 +281,7 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
             1,
             search,
             lambda model, data: (em.Exchange if exchange and graph else em.Lloyd)(settings),
-            resolve_regroup(search, data),
+            self._copies and resolve_regroup(search, data),
             jumps=exchange and graph,
             improved=exchange and not graph,
             final=self.final_assignment,
@@ -325,7 +330,7 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
                 data.begin(keep=False)
             else:
                 model = self._parameters()
-            walks = self._walks_of(model.centers) if self._is_walked(data) else None
+            walks = walks_of(self, model.centers) if is_walked(self, data) else None
             look = em.ALL if walks is None else LookAlong(walks)
             model, counts, won = em.k_means_step(model, counts, data, decay, look)
             J, labels = won.error, data.labels()
@@ -341,19 +346,6 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
             self._walks = walks.following(won.ids, won.counts, won.n_weighted, model.centers)
             self.structure_ = self._walks.as_dict()
         return self
-
-    def _is_walked(self, data: Data) -> bool:
-        """Whether a batch is searched by walks."""
-        search = resolve_search(self, self.n_clusters, 1, data.n_weighted, data.n_features, data.sparse)
-        return isinstance(search, Graph) and self.n_clusters >= WALKED
-
-    def _walks_of(self, centers: Floats) -> Walks:
-        """The walks among these centers: those of before while they serve, else new ones."""
-        walks: Walks | None = getattr(self, "_walks", None)
-        if walks is None or walks.centers is not centers:
-            given = getattr(self, "structure_", None)
-            walks = Walks(centers) if given is None else Walks.of(given, centers)
-        return Walks(centers) if walks.stale else walks
 
     def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
         check_choice(self.metric, "metric", ("euclidean", "cosine"))

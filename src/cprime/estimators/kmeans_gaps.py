@@ -30,7 +30,9 @@ def plan_of_gaps(k_means: Any, data: Data) -> em.Plan:
         raise ValueError("missing='marginal' needs another search than 'bounded' where numbers are missing.")
     tol = k_means.tol * data.n_features / 2  # F is −D/2 log J but for a constant
     stage = em.EM(em.MixtureSettings(k_means.max_iter, tol, 1, "hard", settles=False))
-    return em.Plan(1, search, stage.begun, resolve_regroup(search, data), final=k_means.final_assignment)
+    return em.Plan(
+        1, search, stage.begun, k_means._copies and resolve_regroup(search, data), final=k_means.final_assignment
+    )
 
 
 def first_of_gaps(data: Data, centers: NDArray, exact: bool) -> Any:

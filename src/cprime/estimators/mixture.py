@@ -10,6 +10,7 @@ from cprime import em
 from cprime._random import Key, seed_of
 from cprime._values import replace
 from cprime.estimators.base import FirstModel
+from cprime.estimators.budget import within_memory
 from cprime.estimators.fitted_mixture import FittedMixture
 from cprime.estimators.kmeans import KMeans
 from cprime.estimators.mixture_parameters import ONE_OF_EACH, Given, check_means_init, named_start
@@ -71,7 +72,7 @@ class Mixture(FittedMixture):
             If an argument is out of its range or not supported, or there are fewer points than components.
         """
         check_mixture(self)
-        return self._fit_to(self._opened(X, sample_weight, reset=True), (X, y, sample_weight))
+        return self._fit_to(self._opened(within_memory(self, X), sample_weight, reset=True), (X, y, sample_weight))
 
     def _first(self, data: Data) -> tuple[Any, FirstModel]:
         init, given = self._start(data)
@@ -100,7 +101,7 @@ class Mixture(FittedMixture):
             n_active,
             search,
             stage.begun,
-            resolve_regroup(search, data),
+            self._copies and resolve_regroup(search, data),
             finds_variance=finds_variance,
             final=self.final_assignment,
         )
@@ -177,6 +178,7 @@ class Mixture(FittedMixture):
         if not (isinstance(init, str) and init == "kmeans"):
             return super()._centers(data, init, key)
         k_means = KMeans(self.n_components, max_iter=_KMEANS_ITERATIONS)
+        k_means._copies = self._copies
         plan = replace(k_means._plan(data), title="start, k-means: ")
         init = resolve_init("auto", self.n_components, data, plan.jumps, plan.improved)
         model = k_means._first_model(data, super()._centers(data, init, key), False)

@@ -41,7 +41,7 @@ def taken(
 
     accept_sparse: gives the format for the estimator    least: rows that there must be
     """
-    if _is_plain(X) and len(X) >= least and X.dtype in (dtype if isinstance(dtype, list) else (dtype,)):
+    if is_plain(X) and len(X) >= least and X.dtype in (dtype if isinstance(dtype, list) else (dtype,)):
         if reset:
             estimator.n_features_in_ = X.shape[1]
             estimator.__dict__.pop("feature_names_in_", None)  # of a fit before
@@ -52,7 +52,7 @@ def taken(
     return validate_data(estimator, X, reset=reset, dtype=dtype, ensure_all_finite=False, **checks)
 
 
-def _is_plain(X: Any) -> bool:
+def is_plain(X: Any) -> bool:
     """Whether it is an array that all checks leave as it is, if its numbers are finite."""
     if type(X) is not np.ndarray or X.dtype not in (np.float32, np.float64) or X.ndim != 2:
         return False

@@ -123,8 +123,7 @@ def choose_by_kmeans_plusplus(
         cumulative = cumulative_mass(closest, sample_weight, order)
         if not cumulative[-1] > 0:
             return complete(indices[:c], len(X), n_clusters, sample_weight, rng)
-        steps = _steps_ahead(c, n_local_trials * X.dtype.itemsize * n_weighted)
-        n_proposed = n_local_trials * steps + (n_local_trials * steps // _SPARE if steps > 1 else 0)
+        n_proposed = _n_proposed(c, n_local_trials, n_weighted * X.dtype.itemsize)
         proposed = order[draw(cumulative, rng.uniform(size=n_proposed))]
         bars = rng.uniform(size=n_proposed) * closest[proposed]
         if n_proposed > len(room):
@@ -148,6 +147,22 @@ def choose_by_kmeans_plusplus(
             np.minimum(distances[best], closest, out=closest)
             c += 1
     return indices
+
+
+def trial_bytes(n_points: int, n_clusters: int, itemsize: int) -> int:
+    """What `choose_by_kmeans_plusplus` takes at its peak, beside the rows."""
+    n_trials = 2 + int(math.log(n_clusters))
+    n_proposed = _n_proposed(n_clusters - 1, n_trials, n_points * itemsize)
+    alive = 1 if n_proposed == n_trials else 2  # where more are proposed, those of before are there still
+    return alive * n_proposed * n_points * itemsize + n_points * (
+        3 * 8 + itemsize
+    )  # the order, masses and their sums; distances
+
+
+def _n_proposed(n_chosen: int, n_trials: int, n_bytes: int) -> int:
+    """How many candidates are proposed at a time; n_bytes: that the distances of points of weight to one take."""
+    steps = _steps_ahead(n_chosen, n_trials * n_bytes)
+    return n_trials * steps + (n_trials * steps // _SPARE if steps > 1 else 0)
 
 
 def _steps_ahead(n_chosen: int, n_bytes: int) -> int:

@@ -40,24 +40,27 @@ def ahead(source: Source, ranges: Iterable[tuple[int, int]]) -> Generator[NDArra
         return
     buffers = [np.empty((0, source.n_features), source.dtype)] * 2
 
-    def fetch(number: int, begin: int, end: int) -> NDArray:
-        if len(buffers[number % 2]) < end - begin:
-            buffers[number % 2] = np.empty((end - begin, source.n_features), source.dtype)
-        block = buffers[number % 2][: end - begin]
+    def fetch(block: NDArray, begin: int, end: int) -> NDArray:
         source.read_into(begin, end, block)
         return block
 
     threaded = True
 
-    def begun(*block: int) -> Callable[[], NDArray]:
-        """What returns the block: the thread reads it, or the caller where the system gives no more threads."""
+    def begun(number: int, begin: int, end: int) -> Callable[[], NDArray]:
+        """What returns the block: the thread reads it, or the caller where the system gives no more threads.
+
+        Buffers are the caller's: what a thread has had, its allocator keeps for the next thread.
+        """
         nonlocal threaded
+        if len(buffers[number % 2]) < end - begin:
+            buffers[number % 2] = np.empty((end - begin, source.n_features), source.dtype)
+        block = buffers[number % 2][: end - begin]
         if threaded:
             try:
-                return reader.submit(fetch, *block).result
+                return reader.submit(fetch, block, begin, end).result
             except RuntimeError:
                 threaded = False
-        return partial(fetch, *block)
+        return partial(fetch, block, begin, end)
 
     coming: Callable[[], NDArray] | None = None
     rows = (0, 0)

@@ -1,0 +1,47 @@
+"""Amounts of memory as people write them."""
+
+import re
+from numbers import Real
+from typing import Any
+
+UNITS = {"": 1, "B": 1}
+for _power, _letter in enumerate("KMGT", 1):
+    UNITS |= {f"{_letter}B": 1000**_power, f"{_letter}IB": 1024**_power}
+_AMOUNT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z]*)\s*")
+_ACCEPTED = 'a number of bytes, or a text such as "8GB" with one of the units kB, MB, GB, TB, KiB, MiB, GiB, TiB'
+
+
+def bytes_of(value: Any, name: str) -> int:
+    """The bytes that an argument means, at least 1.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If it means none: the message has the argument's name.
+    """
+    if isinstance(value, bool) or not isinstance(value, str | Real):
+        raise TypeError(f"{name} must be {_ACCEPTED}, not {type(value).__name__}.")
+    found: float = 0.0
+    if isinstance(value, str):
+        match = _AMOUNT.fullmatch(value)
+        unit = None if match is None else UNITS.get(match[2].upper())
+        if match is None or unit is None:
+            raise ValueError(f"{name} must be {_ACCEPTED}, got {value!r}.")
+        found = float(match[1]) * unit
+    else:
+        found = float(value)
+    if not 1 <= found < 2**63:
+        raise ValueError(f"{name} must be at least 1 byte and below 2⁶³, got {value!r}.")
+    return int(found)
+
+
+def shown_bytes(n: int) -> str:
+    """A number of bytes in the largest unit, up to GiB, of which there is one."""
+    if n < 1024:
+        return f"{n} bytes"
+    size = float(n)
+    for unit in ("KiB", "MiB", "GiB"):
+        size /= 1024
+        if size < 1024 or unit == "GiB":
+            break
+    return f"{size:,.1f} {unit}"

@@ -1,0 +1,255 @@
+"""What a fit takes of memory beyond what the process holds: formulas, for which no row is read.
+
+What follows from shapes is exact: what points keep, chunks, lists, labels. How many generations of parameters and sums
+are alive at a time, and what passes make for each row on their way, is measured: see `docs/plan.md`. Bytes of a
+component are those of the arrays of a small model of the same family, which nobody here needs to know by name.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from cprime import em
+from cprime._random import Key
+from cprime._values import replace
+from cprime.components import Measured
+from cprime.em.expectation import HardMoments
+from cprime.estimators.rows import is_plain
+from cprime.estimators.shapes import ShapeSource
+from cprime.estimators.validation import resolve_init
+from cprime.estimators.watching import unfitted_copy
+from cprime.execution import Data, Local, local
+from cprime.kernels import as_rows
+from cprime.search import Bounded, Full
+from cprime.seeding.kmeans_plusplus import trial_bytes
+from cprime.sources import Source, is_source_like, open_data
+from cprime.sources.arrays import ArraySource
+from cprime.sources.foreign import plain
+from cprime.sources.sparse import source_of
+
+PARAMETERS, SUMS = 4, 5  # generations that are alive at a time: with what momentum and the M-step make
+_LIST_ENTRY = 39  # bytes of an entry of the lists while they are renewed, beside those that are kept
+_EXACT_LISTS, _LIST_ROWS = 32768, 65536  # from which on lists come from lists, and how many are made at a time
+_MEAN_COSTS, _MOST_MEAN_COSTS = 20, 2**24  # bytes for each pair of components whose mean costs are computed at a time
+_SAMPLED = 32  # rows for each cluster in the sample that jumps begin with
+_MARGINALS = 100 * 10**6  # bytes at most, of tables of marginal densities
+_FIXED = 3 * 2**20  # bytes for tiles of kernels, samples and what the interpreter makes
+_SMALL = 32  # features up to which a small model has as many as the data
+_ID = 4  # bytes of the number of a component
+_ANY = {  # arguments of a small model that its sizes do not depend on
+    "means_init": None,
+    "weights_init": None,
+    "precisions_init": None,
+    "warm_start": False,
+    "n_active": "auto",
+    "search": "full",
+    "n_neighbors": "auto",
+    "init": "random",
+    "init_params": "random",
+    "max_memory": None,
+    "missing": "error",
+}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The data of a fit that has not begun, of which nothing is read, and what of them comes into memory as a whole.
+
+    loaded: bytes of rows beside those that are held already    resident: whether all rows are in memory, else they are
+    read by chunks    here: whether they are on this machine
+    """
+
+    data: Data
+    loaded: int = 0
+    resident: bool = True
+    here: bool = True
+
+    @classmethod
+    def of(cls, X: Any) -> Self:
+        """Data of any kind that an estimator takes."""
+        X = plain(X)
+        if type(X).__module__.partition(".")[0] == "dask":
+            from cprime.execution.dask_collections import collected
+
+            data = collected(X, None, None, list(X.columns) if hasattr(X, "columns") else None)
+            return cls(data, 0, False, isinstance(data, Local))
+        if is_source_like(X):
+            source = open_data(X)
+            resident = isinstance(source, ArraySource)
+            return cls(Local(source), source.n_bytes_read if resident and source is not X else 0, resident)
+        if hasattr(X, "tocsr"):
+            sparse = as_rows(X.tocsr())
+            return cls(Local(source_of(sparse), checked=True), 0 if X.format == "csr" else _size(sparse))
+        source = open_data(X if hasattr(X, "shape") else np.asarray(X))
+        as_it_is = is_plain(X) and X.dtype == source.dtype
+        return cls(Local(source), 0 if as_it_is else source.n_bytes_read)
+
+    @classmethod
+    def of_shape(cls, shape: tuple[int, int], dtype: DTypeLike) -> Self:
+        """An array of a shape, that is still to come into memory."""
+        source = ShapeSource(shape, dtype, resident=True)
+        return cls(Local(source), source.n_bytes_read)
+
+    @property
+    def source(self) -> Source:
+        assert isinstance(self.data, Local)
+        return self.data.source
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether chunks of another size can be read."""
+        return not self.resident and self.here and type(self.source).sizes is Source.sizes
+
+    def with_chunk_rows(self, chunk_rows: int) -> Self:
+        """The same in chunks of another size."""
+        return replace(self, data=Local(self.source.with_chunk_rows(chunk_rows)))
+
+    def in_a_file(self) -> Self:
+        """Such rows, were they in a file."""
+        data = self.data
+        source = ShapeSource((data.n_points, data.n_features), data.dtype, resident=False)
+        return replace(self, data=Local(source), loaded=0, resident=False)
+
+    def as_float32(self) -> Self:
+        """The same in single precision."""
+        return replace(self, data=Local(self.source.as_type(np.float32)), loaded=self.loaded // 2)
+
+
+class Sizes(NamedTuple):
+    """Bytes of a model and its sums by component and in all, and of a row as components are compared with it.
+
+    by_distances: whether lists follow from distances of centers, not from mean costs    kernels: whether components
+    are compared with rows by kernels, not with copies of them in double precision
+    """
+
+    component: float
+    shared: float
+    sums: float
+    embedded: float
+    by_distances: bool
+    kernels: bool
+
+
+def needed(estimator: Any, rows: Rows, sizes: Sizes | None = None, regroup: bool | None = None) -> dict[str, int]:
+    """Bytes by part that a fit of such rows takes at its peak.
+
+    sizes: where they are known    regroup: whether a graph search copies the chunk into the order of its components;
+    None as it would be
+    """
+    data = rows.data
+    plan: em.Plan = estimator._plan(data)
+    regroup = plan.regroup if regroup is None else regroup
+    N, D, C, s = data.n_points, data.n_features, estimator._n_components(), data.dtype.itemsize
+    chunk, width = max(data.sizes), (D * s if not data.sparse else data.n_bytes // max(1, N))
+    sizes = sizes or sizes_of(estimator, D, data.dtype)
+    exact = 1 < plan.n_kept == C
+    graph = hasattr(plan.search, "regroup")
+    many, spilled = len(data.sizes) > 1, estimator.spill is not None
+
+    found = dict.fromkeys(("rows", "kept", "parameters", "sums", "lists", "labels", "temporary"), 0)
+    if rows.here:
+        found["rows"] = rows.loaded + (0 if rows.resident else sum(sorted(data.sizes)[-2:]) * width)
+        found["rows"] += chunk * (width + 4) if regroup else 0
+        found["rows"] += int(chunk * 2 * sizes.embedded)
+        if getattr(estimator, "missing", "error") == "marginal":
+            found["rows"] += chunk * (width + D)
+            found["temporary"] = min(_MARGINALS, chunk * 32 * D)
+        found["rows"] += chunk * width if getattr(estimator, "metric", "euclidean") == "cosine" else 0
+        kept = (_ID + s) if exact else 2 * plan.n_kept * (_ID + s) + _bounds(plan.search, s)
+        found["kept"] = (min(N, 2 * chunk) if spilled else N) * kept
+        init = _start(estimator, data, plan)
+        near = 20 if graph or init == "two-level" else 2
+        found["temporary"] += chunk * (16 if exact else near if plan.n_kept == 1 else 8 * plan.n_kept + 16 + 12 * graph)
+        if not sizes.kernels:
+            found["temporary"] += chunk * 8 * D * min(plan.n_kept, C)
+        if init == "k-means++":
+            found["temporary"] = max(found["temporary"], trial_bytes(N, C, s))
+        elif init == "jumps":
+            found["temporary"] += min(N, _SAMPLED * C) * width
+    found["labels"] = 0 if spilled or not rows.here else N * _ID
+    found["parameters"] = int(PARAMETERS * (C * sizes.component + sizes.shared))
+    merged = 0 if not many else math.ceil(math.log2(len(data.sizes)))
+    found["sums"] = int((SUMS + merged) * C * sizes.sums)
+    if not plan.search.exact:
+        G = getattr(plan.search, "n_neighbors", None) or (33 if plan.n_kept == 1 else 65)
+        found["lists"] = min(G, C) * (_LIST_ENTRY * C if C <= _EXACT_LISTS else 12 * C + 72 * min(C, _LIST_ROWS))
+        if not sizes.by_distances:
+            found["lists"] += _MEAN_COSTS * min(C * C, _MOST_MEAN_COSTS)
+    found["temporary"] += _FIXED
+    return found
+
+
+def _start(estimator: Any, data: Data, plan: em.Plan) -> str | None:
+    """The start that takes most, by its name; None where centers are given."""
+    init = getattr(estimator, "init", getattr(estimator, "init_params", None))
+    if not isinstance(init, str):
+        return None
+    if init == "auto" and hasattr(estimator, "init_params"):
+        return "k-means++" if estimator.n_init > 1 and data.in_memory else "kmeans"
+    return str(resolve_init(init, estimator._n_components(), data, plan.jumps, plan.improved))
+
+
+def _bounds(search: Any, itemsize: int) -> int:
+    """Bytes a row of what a search by bounds knows of it."""
+    return 4 * _ID + 4 * itemsize if isinstance(search, Bounded) else 0
+
+
+def sizes_of(estimator: Any, n_features: int, dtype: np.dtype) -> Sizes:
+    """By a small model; of very many features, by the parabola through those of three smaller numbers."""
+    view = unfitted_copy(estimator)
+    for name, value in _ANY.items():
+        if hasattr(view, name):
+            setattr(view, name, value)
+    n_factors = getattr(view, "n_factors", "auto")
+    first = _SMALL + (0 if isinstance(n_factors, str) else int(n_factors))
+    if n_features <= 2 * first:
+        return _measured(view, n_features, dtype)
+    at = [first, 3 * first // 2, 2 * first]
+    small = [_measured(view, D, dtype) for D in at]
+    curve = np.polyfit(at, [size[:4] for size in small], 2)
+    component, shared, sums, embedded = np.polyval(curve, n_features)
+    return Sizes(component, shared, sums, embedded, small[0].by_distances, small[0].kernels)
+
+
+def _measured(view: Any, n_features: int, dtype: np.dtype) -> Sizes:
+    """The arrays of models of two and three components, in as many features."""
+    models, sums = [], []
+    for C in (2, 3):
+        setattr(view, "n_clusters" if hasattr(view, "n_clusters") else "n_components", C)
+        X = np.random.default_rng(0).standard_normal((C * (n_features + 2), n_features)).astype(dtype)
+        data, centers = local(X), X[:C].copy()
+        model = view._first(data)[1](data, centers, True)
+        components = model.components()
+        data.each(em.Visit(model, Full().look(None, components, Key(0)), 1))
+        data.commit()
+        models.append(_size(model))
+        sums.append(_size(data.each(HardMoments(model))))
+    rows = as_rows(X)
+    embedded = model.embed(rows)
+    per_row = 0.0 if embedded is rows else _size(embedded) / len(X)
+    component = models[1] - models[0]
+    shared, kernels = models[0] - 2 * component, isinstance(components, Measured)
+    return Sizes(component, shared, sums[1] - sums[0], per_row, components.squared_distances, kernels)
+
+
+def _size(value: Any) -> int:
+    """Bytes of all arrays that a value holds."""
+    arrays: dict[int, int] = {}
+
+    def collect(value: Any) -> None:
+        if isinstance(value, np.ndarray):
+            whole = value if value.base is None or not isinstance(value.base, np.ndarray) else value.base
+            arrays[id(whole)] = whole.nbytes
+        elif isinstance(value, tuple | list):
+            for part in value:
+                collect(part)
+        elif hasattr(value, "tocsr"):
+            collect((value.data, value.indices, value.indptr))
+        elif hasattr(value, "__dict__"):
+            collect(list(vars(value).values()))
+
+    collect(value)
+    return sum(arrays.values())

@@ -1,0 +1,213 @@
+"""How long a fit takes: by small fits of the same estimator, for two seconds at most, of some rows or of invented ones.
+
+A small fit has n of the N rows and c of the C components, as many rows a component as the whole fit where that is
+possible, and the search, the start and the truncation of the whole. Two of them say how seconds a row grow with the
+components.
+"""
+
+import logging
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cprime.estimators.budget import changed
+from cprime.estimators.memory import Rows
+from cprime.estimators.shapes import ShapeSource
+from cprime.estimators.validation import resolve_exchange, resolve_init, resolve_momentum
+from cprime.search import Bounded
+
+SECONDS = 2.0  # for all small fits together
+_FIRST, _FACTOR = 2048, 4  # rows of the first small fit, and how many times as many each further one has
+_ROWS_PER_COMPONENT = 64  # from which on a component has enough, so that the small fit has all of them
+_MOST_PAIRS = 32768  # components up to which lists come from all pairs
+_CHEAPER = 4  # times the evaluations of a fit up to which its final assignment is exact
+_PIECES = 16  # ranges of a file that rows are read from
+_ALL_AT_ONCE = 0.25  # share of an evaluation along lists that one among all components takes
+
+
+class Course(NamedTuple):
+    """What a fit comes to: looks at all rows, iterations, seconds, and those of the final assignment among them."""
+
+    passes: int
+    iterations: int
+    seconds: float
+    final: float
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """A small one. inside: seconds of its passes    outside: all others    evaluations: a row, in all iterations"""
+
+    n: int
+    c: int
+    passes: int
+    iterations: int
+    inside: float
+    outside: float
+    evaluations: float
+    whole: bool
+
+
+class _Counted:
+    """Data that count the looks at their rows, and the seconds of these."""
+
+    def __init__(self, data: Any) -> None:
+        self._data, self.passes, self.seconds = data, 0, 0.0
+
+    def each(self, job: Any) -> Any:
+        begin = perf_counter()
+        part = self._data.each(job)
+        self.seconds += perf_counter() - begin
+        self.passes += bool(job.reads)
+        return part
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._data, name)
+
+
+def foreseen(estimator: Any, rows: Rows) -> Course:
+    """The course of a fit of such rows."""
+    N = rows.data.n_points
+    begin, n, fits = perf_counter(), min(N, _FIRST), []
+    _small_fit(estimator, rows, min(N, _ROWS_PER_COMPONENT), begin + SECONDS)  # what the first of a process prepares
+    while True:
+        start = perf_counter()
+        fits.append(_small_fit(estimator, rows, n, begin + SECONDS))
+        now = perf_counter()
+        if n == N or now - begin + 1.5 * _FACTOR * (now - start) > SECONDS:
+            break
+        n = min(N, _FACTOR * n)
+    return _extrapolated(estimator, rows, fits[-2:], _read_seconds(rows))
+
+
+def _extrapolated(estimator: Any, rows: Rows, fits: list[_Fit], reading: float) -> Course:
+    """By the last small fits; reading: seconds for a look at all rows."""
+    plan, N, C = estimator._plan(rows.data), rows.data.n_points, estimator._n_components()
+    before, last = fits[0], fits[-1]
+    counted = last if last.whole else before
+    full = plan.search.exact and not isinstance(plan.search, Bounded)
+    work, whole = [fit.n * (fit.c if full else 1) for fit in (before, last)], N * (C if full else 1)
+    inside = _along(work[0], work[1], before.inside / before.passes, last.inside / last.passes, whole)
+    if last.c < C:
+        few = min(C, _MOST_PAIRS)
+        outside = N * _along(before.c, last.c, before.outside / before.n, last.outside / last.n, few)
+    else:
+        outside = _along(before.n, last.n, before.outside, last.outside, N)
+    passes, iterations, evaluations = counted.passes, counted.iterations, counted.evaluations
+    seconds = passes * max(inside, reading) + outside
+    final = 0.0
+    if not plan.search.exact and (plan.final == "exact" or (plan.final == "auto" and _CHEAPER * evaluations >= C)):
+        rate = last.inside / (last.n * max(1.0, last.evaluations)) * _ALL_AT_ONCE
+        final, passes = max(N * C * rate, reading), passes + 1
+    return Course(passes, iterations, estimator.n_init * (seconds + final), estimator.n_init * final)
+
+
+def _along(before: float, last: float, a: float, b: float, to: float) -> float:
+    """At `to` the line through a at `before` and b at `last`, of which no part is below 0."""
+    slope = (b - a) / (last - before) if last > before else b / last
+    return b + min(max(slope, 0.0), b / last) * (to - last)
+
+
+def _read_seconds(rows: Rows) -> float:
+    """For a look at all rows that are not in memory: of a part of the first chunk."""
+    if rows.resident or not rows.here or isinstance(rows.source, ShapeSource):
+        return 0.0
+    n = min(rows.data.sizes[0], max(1, 2**24 // (rows.data.n_features * rows.data.dtype.itemsize)))
+    begin = perf_counter()
+    rows.source.read(0, n)
+    return (perf_counter() - begin) / n * rows.data.n_points
+
+
+def _small_fit(estimator: Any, rows: Rows, n: int, deadline: float) -> _Fit:
+    """A fit of n rows, which ends at the deadline after the iteration that it is in."""
+    N, C = rows.data.n_points, estimator._n_components()
+    c = min(C, n, max(1, C * n // N, n // _ROWS_PER_COMPONENT))
+    small = _scaled(estimator, rows, c)
+    X = _some(rows, n, c)
+    stopped = False
+
+    def late(row: Any, view: Any) -> bool:
+        nonlocal stopped
+        stopped = perf_counter() > deadline
+        return stopped
+
+    with _silently():
+        data: Any = _Counted(small.set_params(callbacks=[late])._opened(X, None, reset=True))
+        begin = perf_counter()
+        small._fit_to(data, (X, None, None))
+        seconds = perf_counter() - begin
+    history = small.history_
+    evaluations = float(history["n_distances"].sum()) / n
+    passes, outside = max(1, data.passes), max(0.0, seconds - data.seconds)
+    return _Fit(n, c, passes, len(history), data.seconds, outside, evaluations, not stopped)
+
+
+def _scaled(estimator: Any, rows: Rows, c: int) -> Any:
+    """The estimator for c components, with all that "auto" means for the whole fit."""
+    plan, C = estimator._plan(rows.data), estimator._n_components()
+    exact = plan.n_kept == C
+    kept = c if exact else min(plan.n_kept, c)
+    given: dict[str, Any] = {
+        "n_clusters": c,
+        "n_components": c,
+        "n_init": 1,
+        "search": plan.search if plan.search.exact or kept < c else "full",
+        "n_neighbors": "auto",
+        "n_active": None if kept == c and exact else kept,
+        "final_assignment": "found",
+        "certificate": min(estimator.certificate, 100),
+        "random_state": 0,
+        "verbose": 0,
+        "warm_start": False,
+    }
+    given |= dict.fromkeys(("max_memory", "spill", "checkpoint", "means_init", "weights_init", "precisions_init"))
+    if hasattr(estimator, "exchange"):
+        given["exchange"] = resolve_exchange(estimator, plan.search, estimator.epsilon, rows.data.sparse) and c > 1
+        init = resolve_init(estimator.init, C, rows.data, plan.jumps, plan.improved)
+        given["init"] = init if isinstance(init, str) else "random"
+    if hasattr(estimator, "momentum"):
+        given["momentum"] = resolve_momentum(estimator.momentum, C, plan.n_kept, estimator.assignment, plan.search)
+        given["init_params"] = estimator.init_params if isinstance(estimator.init_params, str) else "random"
+    return changed(estimator, **{name: value for name, value in given.items() if hasattr(estimator, name)})
+
+
+def _some(rows: Rows, n: int, c: int) -> Any:
+    """n rows of the data, or invented ones around c centers."""
+    data, rng = rows.data, np.random.default_rng(0)
+    if n == data.n_points and rows.resident and not isinstance(rows.source, ShapeSource):
+        return data.take(np.arange(n)).X.given()
+    if rows.here and isinstance(rows.source, ShapeSource):
+        X = rng.standard_normal((n, data.n_features), dtype=data.dtype.type)
+        centers = rng.standard_normal((c, data.n_features), dtype=data.dtype.type)
+        X += 2 * centers[rng.integers(c, size=n)]
+        return X
+    if rows.resident:
+        numbers = np.sort(rng.choice(data.n_points, n, replace=False))
+    else:
+        starts = np.linspace(0, data.n_points - n // _PIECES - 1, _PIECES).astype(np.int64)
+        numbers = np.unique(starts[:, np.newaxis] + np.arange(-(-n // _PIECES)))
+        numbers = numbers[numbers < data.n_points]
+    return data.take(numbers).X.given()
+
+
+@contextmanager
+def _silently() -> Iterator[None]:
+    """Without the warnings and log lines of small fits, which are nobody's."""
+    logger, thread = logging.getLogger("cprime"), threading.get_ident()
+
+    def elsewhere(record: logging.LogRecord) -> bool:
+        return record.thread != thread
+
+    logger.addFilter(elsewhere)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.removeFilter(elsewhere)

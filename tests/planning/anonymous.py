@@ -1,0 +1,58 @@
+"""The most anonymous memory that a fit takes, in a process of its own, where compiled code counts too."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+# What the allocator keeps of earlier work would hide what a fit takes, so a small fit comes first and is given back.
+_PROGRAM = """
+import ctypes, json, sys, threading, time
+import numpy as np
+from cprime import GaussianMixture, KMeans
+
+PAGE = 4096
+
+def anonymous():
+    with open("/proc/self/statm") as file:
+        _, resident, shared = file.read().split()[:3]
+    return (int(resident) - int(shared)) * PAGE
+
+def watch():
+    global most
+    while watching:
+        most = max(most, anonymous())
+        time.sleep(0.002)
+
+N, D = {shape}
+rng = np.random.default_rng(0)
+X = (rng.normal(size=(100, D)).astype(np.float32) * 3)[rng.integers(100, size=N)]
+for begin in range(0, N, 10_000):
+    X[begin : begin + 10_000] += rng.standard_normal((min(10_000, N - begin), D), dtype=np.float32)
+KMeans(2, max_iter=2).fit(X[:500])
+GaussianMixture(2, max_iter=2).fit(X[:500])
+path = {path}
+if path:
+    np.save(path, X)
+    X = path
+ctypes.CDLL(None).malloc_trim(0)
+before = most = anonymous()
+watching = True
+thread = threading.Thread(target=watch)
+thread.start()
+{estimator}.fit(X)
+watching = False
+thread.join()
+sys.stdout.write(json.dumps(most - before))
+"""
+
+MEASURABLE = Path("/proc/self/statm").exists()
+
+
+def peak(estimator: Any, shape: tuple[int, int], path: Path | None = None) -> int:
+    """Bytes beyond what the process holds before; path: where rows are to lie in a file, None in memory."""
+    code = _PROGRAM.format(shape=shape, path=repr(None if path is None else str(path)), estimator=repr(estimator))
+    run = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    return int(json.loads(run.stdout))

@@ -1,0 +1,60 @@
+"""Bytes of a plan, and those of `max_memory`, beside what fits take: measured in fresh processes."""
+
+import pytest
+from anonymous import MEASURABLE, peak
+from sklearn.base import clone
+
+import cprime
+from cprime import GaussianMixture, KMeans
+from marks import long_but
+
+pytestmark = pytest.mark.skipif(not MEASURABLE, reason="needs the memory figures of Linux")
+
+KMEANS = KMeans(300, max_iter=5, random_state=0)
+DIAG = GaussianMixture(150, covariance_type="diag", max_iter=4, tol=0, random_state=0)
+FITS = {
+    "k-means, graph, in memory": (KMEANS, (200_000, 24), False),
+    "k-means, graph, a file": (KMEANS, (200_000, 24), True),
+    "mixture, diag, C'=5": (DIAG, (100_000, 16), False),
+    "exact EM, full": (GaussianMixture(10, max_iter=4, tol=0, random_state=0), (400_000, 16), False),
+}
+FIRST = "k-means, graph, in memory"
+
+
+def bytes_held(shape):
+    """Of the array that a shape counts, and a process with the array holds."""
+    return shape[0] * shape[1] * 4
+
+
+@pytest.mark.parametrize("name", long_but([FIRST], FITS))
+def test_peak_bytes_are_those_of_the_fit(name, tmp_path):
+    estimator, shape, in_file = FITS[name]
+    path = tmp_path / "x.npy" if in_file else None
+    taken = peak(estimator, shape, path)
+    plan = cprime.plan(estimator, shape if path is None else path)
+    planned = plan.peak_bytes - (0 if in_file else bytes_held(shape))
+    assert taken / 1.5 < planned < 1.5 * taken
+
+
+WITHIN = {
+    "k-means, a file": (KMEANS, {"max_memory": "16MB"}, True),
+    "k-means, a file, spilled": (KMEANS, {"max_memory": "9MB", "spill": "."}, True),
+    "k-means, in memory": (KMEANS, {"max_memory": "20MB"}, False),
+    "mixture, a file": (DIAG, {"max_memory": "40MB"}, True),
+}
+ALLOWANCE = 2**21  # for what a process does once
+
+
+@pytest.mark.parametrize("name", long_but(["k-means, a file"], WITHIN))
+def test_a_fit_stays_within_max_memory(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    estimator, limits, in_file = WITHIN[name]
+    path = tmp_path / "x.npy" if in_file else None
+    taken = peak(clone(estimator).set_params(**limits), (200_000, 24), path)
+    assert taken < 1.1 * int(limits["max_memory"].removesuffix("MB")) * 10**6 + ALLOWANCE
+
+
+@pytest.mark.long
+def test_the_measure_sees_what_is_not_limited(tmp_path):
+    """The same fit without a limit takes more than the limit of the test above."""
+    assert peak(KMEANS, (200_000, 24), tmp_path / "x.npy") > 2 * 16_000_000

@@ -22,6 +22,8 @@ def values(points: Points) -> NDArray:
         X *= 10.0**points.scale
         if points.bad is not None:
             X[rng.integers(points.n), rng.integers(points.D)] = float(points.bad)
+        if points.gaps is not None:
+            X[_GAPS[points.gaps](rng, *X.shape, points.missing / 100)] = np.nan
         return _typed(X, points.dtype)
 
 
@@ -67,6 +69,30 @@ _MAKERS: dict[str, Callable[[np.random.Generator, int, int], NDArray]] = {
     "outlier": _outlier,
     "groups": lambda rng, n, D: rng.standard_normal((n, D)) + rng.choice([-1e6, 1e6], (n, 1)),
     "sparse": lambda rng, n, D: rng.standard_normal((n, D)) * (rng.random((n, D)) < 0.2),
+}
+
+
+def _blocks(rng: np.random.Generator, n: int, D: int, share: float) -> NDArray:
+    """Runs of columns that rows lack together, as those of a questionnaire's page do."""
+    page = rng.integers(0, 3, D)
+    return (rng.random((n, 3)) < share)[:, page]
+
+
+def _nearly_columns(rng: np.random.Generator, n: int, D: int, share: float) -> NDArray:
+    """Columns that but one or two rows have."""
+    gaps = np.tile(rng.random(D) < share, (n, 1))
+    gaps[rng.integers(n, size=2)] = False
+    return gaps
+
+
+# Which numbers are missing: (n, D), of about such a share.
+_GAPS: dict[str, Callable[[np.random.Generator, int, int, float], NDArray]] = {
+    "anywhere": lambda rng, n, D, share: rng.random((n, D)) < share,
+    "columns": lambda rng, n, D, share: (rng.random((n, D)) < share) & (rng.random(D) < 0.5),
+    "rows": lambda rng, n, D, share: (rng.random((n, D)) < share) & (rng.random((n, 1)) < 0.5),
+    "whole rows": lambda rng, n, D, share: np.repeat(rng.random((n, 1)) < share, D, axis=1),
+    "nearly columns": _nearly_columns,
+    "blocks": _blocks,
 }
 
 
@@ -158,6 +184,8 @@ def start(kind: Any, X: NDArray, C: int, seed: int) -> Any:
     rng = np.random.default_rng([seed, C, 3])
     rows = rng.permutation(len(X))[:C] if kind == "@different rows" else rng.integers(len(X), size=C)
     X = X.real if X.dtype.kind == "c" else X
+    if X.dtype.kind == "f":
+        X = np.where(np.isnan(X), X.dtype.type(0), X)
     if kind in ("@rows", "@different rows"):
         return X[rows].astype(np.float64) if X.dtype == object else X[rows].copy()
     if kind == "@far":

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reliability.space import Case
+from reliability.space import MIXTURES, Case
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,13 @@ def _of_data(case: Case, X: NDArray, w: Any, layout: str) -> list[Refusal]:
     dtype = working_type(X, layout)
     with np.errstate(over="ignore"):
         values = X.astype(dtype).astype(np.float64)
-    if not np.isfinite(values).all():
+    known = values[~np.isnan(values)] if case.params.get("missing") == "marginal" else values
+    if len(known) and not np.isfinite(known).all():
         either = r"whose squared distances float(32|64) does not|no rows of zeros"
         return [Refusal(r"NaN|infinity|finite", True), Refusal(either, False)]
+    seen = np.isfinite(values[_of_weight(w, len(values))]).any(axis=0)
+    if not seen.all():
+        return [Refusal(r"X must have a value in every column", True), Refusal(r"whose square", False)]
     found = _of_range(case, values, dtype)
     if case.params.get("metric") == "cosine":
         zero = not values.any(axis=1).all()
@@ -60,7 +64,7 @@ def _of_range(case: Case, X: NDArray[np.float64], dtype: np.dtype) -> list[Refus
     single = dtype == np.float32
     most = 2.0 ** (60 if single else 224) / X.shape[1] ** 0.5
     least = 2.0 ** (-51 if single else -280)
-    largest, spread = float(np.abs(X).max()), float(np.ptp(X, axis=0).max()) if len(X) > 1 else 0.0
+    largest, spread = float(np.nanmax(np.abs(X))), float((np.nanmax(X, axis=0) - np.nanmin(X, axis=0)).max())
     if case.estimator == "lightweight":  # which takes what float64 can sum
         return [Refusal(r"finite squared distances", False)]
     found = []
@@ -71,6 +75,12 @@ def _of_range(case: Case, X: NDArray[np.float64], dtype: np.dtype) -> list[Refus
     if 0 < spread < least * 4 or splits:
         found.append(Refusal(r"whose squares float(32|64) does not hold", not splits and spread < least / 4))
     return found
+
+
+def _of_weight(w: Any, n: int) -> Any:
+    """The rows that have some weight; all where weights are none."""
+    w = None if w is None else np.asarray(w, dtype=np.float64)
+    return slice(None) if w is None or w.shape != (n,) or not (w > 0).any() else w > 0
 
 
 def _of_weights(case: Case, n: int, w: Any) -> list[Refusal]:
@@ -106,7 +116,7 @@ def _of_arguments(case: Case, X: NDArray) -> list[Refusal]:
 
 
 def _n_active(case: Case, C: int) -> int:
-    n_active = case.params.get("n_active", "auto" if case.estimator == "GaussianMixture" else None)
+    n_active = case.params.get("n_active", "auto" if case.estimator in MIXTURES else None)
     hard = case.params.get("assignment") == "hard"
     if n_active == "auto":
         n_active = C if C <= 16 or hard else 5

@@ -5,22 +5,25 @@ to some thousands of rows, from 1 to 200 components. Names come from the library
 family that is added is among the cases.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from cprime.estimators.validation import SEARCHES
-from cprime.model import FAMILIES
+from cprime.model import FAMILIES, STUDENT_T
 from reliability.drawing import Draw, rarely
 from reliability.laws import EXACT
-from reliability.space import OPENS_SOURCES, Case, Points
+from reliability.space import GAPS, MIXTURES, OPENS_SOURCES, Case, Points
 
 LAWS = ("weight zero", "units", "chunks")
 ASKED_FOR = ("rows alone",)  # not part of every run: it is not kept yet among centers that are equally far
 ESTIMATORS = (
     *("KMeans",) * 8,
     *("GaussianMixture",) * 8,
+    *("StudentTMixture",) * 4,
     *("SoftKMeans", "FuzzyKMeans", "KMedoids", "KMeans1D", "XMeans", "GMeans"),
 )
-STARTS = {"KMeans": "init", "GaussianMixture": "init_params", "SoftKMeans": "init", "FuzzyKMeans": "init"}
+STARTS = {"KMeans": "init", "SoftKMeans": "init", "FuzzyKMeans": "init"} | dict.fromkeys(MIXTURES, "init_params")
 ANY_SOURCE = (
     "random",
     "two-level",
@@ -34,10 +37,11 @@ KINDS = {
 }
 
 
-def law_case(draw: Draw, laws: tuple[str, ...] = LAWS) -> Case:
+def law_case(draw: Draw, laws: tuple[str, ...] = LAWS, estimators: Sequence[str] = ESTIMATORS) -> Case:
     """An estimator, its data, and one law that these must keep."""
     law = draw.choice(laws)
-    estimator = draw.choice(OPENS_SOURCES if law == "chunks" else ESTIMATORS)
+    capable = [name for name in estimators if law != "chunks" or name in OPENS_SOURCES]
+    estimator = draw.choice(capable)
     n = draw.integer(*draw.choice(((5, 60), (61, 600), (61, 600), (601, 4000))))
     n = min(n, 300) if estimator in ("KMedoids", "XMeans", "GMeans") else n
     C = draw.integer(1, min(draw.choice((4, 20, 200)), n if rarely(draw, 20) else max(1, n // 4)))
@@ -57,6 +61,13 @@ def law_case(draw: Draw, laws: tuple[str, ...] = LAWS) -> Case:
     )
     weights = draw.choice((None, "ones", "integers", "zeros", "float32"))
     params = _params(draw, estimator, C, layout, law)
+    able = estimator == "GaussianMixture" and D > 1 and "means_init" not in params
+    # Estimated lists average costs, of which rows with fewer values have less.
+    if able and "estimated" not in str(params["search"]) and rarely(draw, 40):
+        gaps, missing = draw.choice(GAPS[:4]), draw.choice((5, 20, 40))
+        points = replace(points, n=min(n, 600), dtype="float64", gaps=gaps, missing=missing)
+        params |= {"missing": "marginal", "weights": "free"}  # components of equal ones tie where a row has no value
+        params["n_components"] = min(C, 20, points.n)
     if points.kind == "line" or D == 1:
         params.pop("metric", None)  # there are two directions, in which all points are equally far
     return Case(points, estimator, params, weights, (law,))
@@ -72,7 +83,7 @@ def _params(draw: Draw, estimator: str, C: int, layout: str, law: str) -> dict[s
     params: dict[str, Any] = {}
     if estimator in ("XMeans", "GMeans"):
         return {"max_clusters": max(2, C), "max_rounds": 3, "random_state": draw.integer(0, 5)}
-    params["n_components" if estimator == "GaussianMixture" else "n_clusters"] = C
+    params["n_components" if estimator in MIXTURES else "n_clusters"] = C
     if estimator == "KMeans1D":
         return params
     params |= {"random_state": draw.integer(0, 5), "max_iter": draw.choice((3, 8, 20))}
@@ -80,7 +91,7 @@ def _params(draw: Draw, estimator: str, C: int, layout: str, law: str) -> dict[s
         params["n_threads"] = draw.choice((1, 2))
         params |= _searched(draw, estimator, C)
     if estimator in STARTS:
-        some = ANY_SOURCE[:2] if estimator == "GaussianMixture" else ANY_SOURCE
+        some = ANY_SOURCE[:2] if estimator in MIXTURES else ANY_SOURCE
         whole = layout == "C" and law != "chunks"  # and rows are different, since equal components tie
         params[STARTS[estimator]] = draw.choice((*some, "@different rows", *(("k-means++", "afk-mc2") * whole)))
     if params.get("init_params") == "@different rows":
@@ -100,9 +111,9 @@ def _searched(draw: Draw, estimator: str, C: int) -> dict[str, Any]:
     n_active = 1
     if estimator != "KMeans":
         n_active = params["n_active"] = draw.integer(1, min(C, 6))
-    if estimator == "GaussianMixture":
+    if estimator in MIXTURES:
         params |= {
-            "covariance_type": draw.choice(tuple(FAMILIES)),
+            "covariance_type": draw.choice(tuple(FAMILIES if estimator == "GaussianMixture" else STUDENT_T)),
             "assignment": draw.choice(("soft", "soft", "hard", "posterior")),
             "weights": draw.choice(("free", "equal")),
             "reg_covar": draw.choice((1e-6, 1e-3)),

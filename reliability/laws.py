@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from reliability.properties import Wrong
 
 FITTED = (
-    *("cluster_centers_", "means_", "weights_", "covariances_", "noise_variances_"),
+    *("cluster_centers_", "means_", "weights_", "covariances_", "noise_variances_", "dof_"),
     *("inertia_", "lower_bound_", "memberships_"),
 )
 _NOTHING = 1e-30  # share of all points that is none
@@ -36,7 +36,7 @@ def with_others(
         "among": lambda: np.sort(rng.permutation(n + extra)[:n]),
         "before": lambda: np.arange(extra, n + extra),
     }[where]()
-    both = (3 * np.abs(X).max() * rng.uniform(-1, 1, (n + extra, X.shape[1]))).astype(X.dtype)
+    both = (3 * np.nanmax(np.abs(X)) * rng.uniform(-1, 1, (n + extra, X.shape[1]))).astype(X.dtype)
     weights = np.zeros(n + extra)
     both[at], weights[at] = X, 1.0 if w is None else w
     return both, weights, at

@@ -1,13 +1,18 @@
 """What results must be, by NumPy in float64: nearest centers, sums of squares, densities, cuts of a line.
 
+NaN is a number that is missing: what is left of the row has the marginal density.
+
 Tolerances follow from the arithmetic: a squared distance of D terms from differences is right to (D + 4) units in the
 last place of the data's type, a Gaussian's cost to what its factor makes of the rounding of points and means.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import rq
+from scipy.special import betaln, gammaln
 
 Floats = NDArray[np.float64]
 
@@ -65,10 +70,7 @@ def factors(mixture: Any) -> Floats:
     """Upper triangles P (C, D, D), P Pᵀ the precision, of a fitted mixture."""
     C, D = mixture.means_.shape
     if hasattr(mixture, "factors_"):
-        loadings = mixture.factors_.astype(np.float64)
-        covariances = loadings @ loadings.transpose(0, 2, 1)
-        covariances[:, np.arange(D), np.arange(D)] += mixture.noise_variances_
-        return np.linalg.inv(np.linalg.cholesky(covariances)).transpose(0, 2, 1)
+        return np.array([_of_factors(*pair) for pair in zip(mixture.factors_, mixture.noise_variances_, strict=True)])
     P, kind = np.asarray(mixture.precisions_cholesky_, dtype=np.float64), mixture.covariance_type_
     if kind == "full":
         return P
@@ -80,23 +82,116 @@ def factors(mixture: Any) -> Floats:
     return out
 
 
+def _of_factors(loadings: NDArray, noise: NDArray) -> Floats:
+    """(D, D) of Λ Λᵀ + diag(ψ), by the singular values of Ψ^−½ Λ: no covariance is made."""
+    root = np.sqrt(noise.astype(np.float64))
+    axes, lengths, _ = np.linalg.svd(loadings.astype(np.float64) / root[:, np.newaxis], full_matrices=False)
+    whitener = np.eye(len(root)) + (axes * (1 / np.sqrt(1 + lengths**2) - 1)) @ axes.T
+    upper = rq(whitener / root[:, np.newaxis], mode="r")
+    return upper * np.sign(np.diagonal(upper))
+
+
 def log_densities(mixture: Any, X: Floats, dtype: Any) -> tuple[Floats, Floats]:
     """log π_c p(x | c) of a fitted mixture (n, C), and bounds of what rounding in `dtype` may do to each."""
+    logs, errors = np.empty((len(X), len(mixture.means_))), np.empty((len(X), len(mixture.means_)))
+    P, means = factors(mixture), mixture.means_.astype(np.float64)
+    spread = [_spread(factor) for factor in P] if np.isnan(X).any() else []
+    with np.errstate(all="ignore"):
+        least, most = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+        extent = np.nan_to_num(np.abs([most - least, most - means.min(axis=0), means.max(axis=0) - least])).sum(axis=0)
+    for there, rows in patterns(X):
+        logs[rows], errors[rows] = _log_densities(mixture, P, spread, X[rows], there, extent, dtype)
+    return logs, np.fmin(np.nan_to_num(errors, nan=1e290), 1e290)
+
+
+def patterns(X: Floats) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.intp]]]:
+    """What is observed of rows, (D,), and which rows that is so of."""
+    there, of = np.unique(~np.isnan(X), axis=0, return_inverse=True)
+    for i, columns in enumerate(there):
+        yield columns, np.flatnonzero(of.reshape(-1) == i)
+
+
+def _log_densities(
+    mixture: Any,
+    P: Floats,
+    spread: list[tuple[Floats, float]],
+    X: Floats,
+    there: NDArray[np.bool_],
+    extent: Floats,
+    dtype: Any,
+) -> tuple[Floats, Floats]:
+    """Of rows that have the same columns, by factors P of the precisions of all; extent (D,): of data and means."""
     means = mixture.means_.astype(np.float64)
     weights = np.maximum(mixture.weights_, np.finfo(mixture.means_.dtype).tiny)  # components without points have that
-    P, (C, D) = factors(mixture), means.shape
+    C, D = means.shape
+    k, dof = int(there.sum()), getattr(mixture, "dof_", None)
     logs, errors = np.empty((len(X), C)), np.empty((len(X), C))
     eps = 8 * float(np.finfo(dtype).eps) * (D + 8)
     with np.errstate(all="ignore"):
-        extent = np.ptp(X, axis=0) + np.abs(means - X[0]).max(axis=0)
         for c in range(C):
-            y = (X - means[c]) @ P[c]
-            scale = np.log(weights[c]) + np.log(np.diagonal(P[c])).sum() - D / 2 * np.log(2 * np.pi)
+            difference, Q, stiffness = np.where(there, X - means[c], 0), P[c], 0.0
+            if spread and (k < D or hasattr(mixture, "factors_")):
+                Q, stiffness = _marginal(*spread[c], there)
+            y = difference @ Q
+            scale = np.log(weights[c]) + np.log(np.diagonal(Q)[there]).sum()
             cost = np.einsum("nd,nd->n", y, y)
             slip = eps * np.linalg.norm(extent @ np.abs(P[c]))
-            logs[:, c] = scale - cost / 2
-            errors[:, c] = np.sqrt(cost) * slip + slip**2 + eps * (np.abs(scale) + cost)
-    return logs, np.fmin(np.nan_to_num(errors, nan=1e290), 1e290)
+            logs[:, c] = scale - k / 2 * np.log(2 * np.pi) - cost / 2
+            if dof is not None:
+                logs[:, c] = scale + _log_t(cost, float(dof[c]), k)
+            loss = np.sqrt(cost) * slip + slip**2 + eps * (np.abs(scale) + cost)
+            steep = 1 if dof is None else (dof[c] + k) / dof[c]  # by which −2 log p rises with the squared distance
+            errors[:, c] = loss * steep + eps * np.abs(logs[:, c]) + eps * stiffness * (1 + cost)
+    return logs, errors
+
+
+def _spread(P: Floats) -> tuple[Floats, float]:
+    """The covariance, and the condition of the correlations."""
+    with np.errstate(all="ignore"):
+        covariance = covariance_of(P)
+        deviations = np.sqrt(np.diagonal(covariance))
+        correlations = covariance / deviations / deviations[:, np.newaxis]
+        least = np.linalg.eigvalsh(correlations).min() if np.isfinite(correlations).all() else 0.0
+    return covariance, len(P) / least if least > 0 else np.inf
+
+
+def _marginal(covariance: Floats, stiffness: float, there: NDArray[np.bool_]) -> tuple[Floats, float]:
+    """The factor of the precision of some columns, zeros elsewhere (D, D); how far rounding may move it."""
+    out = np.zeros_like(covariance)
+    if there.any():
+        try:
+            own = np.linalg.inv(np.linalg.cholesky(covariance[np.ix_(there, there)])).T
+        except np.linalg.LinAlgError:
+            return out, np.inf
+        out[np.ix_(there, there)] = own
+    return out, stiffness
+
+
+def covariance_of(P: Floats) -> Floats:
+    """(D, D), of the factor of its inverse."""
+    inverse = np.linalg.inv(P)
+    return inverse.T @ inverse
+
+
+def _log_t(squares: Floats, dof: float, D: int) -> Floats:
+    """The log density of t distributions of Σ = I, by squared distances."""
+    normalizer = gammaln(D / 2) - betaln(dof / 2, D / 2) if D else 0.0
+    return normalizer - D / 2 * np.log(dof * np.pi) - (dof + D) / 2 * np.log1p(squares / dof)
+
+
+def conditional_means(mixture: Any, X: Floats, logs: Floats) -> Floats:
+    """Σ_c q_c E[x | x_o, c] of rows with gaps by the log densities of what is observed, (n, C): (n, D)."""
+    q = np.exp(logs - log_sum(logs)[:, np.newaxis])
+    out, P = np.zeros_like(X), factors(mixture)
+    for there, rows in patterns(X):
+        for c, mean in enumerate(mixture.means_.astype(np.float64)):
+            found = np.where(there, X[rows], mean)
+            if there.any() and not there.all():
+                covariance = covariance_of(P[c])
+                inner = np.linalg.solve(covariance[np.ix_(there, there)], (X[rows][:, there] - mean[there]).T)
+                found[:, ~there] += (covariance[np.ix_(~there, there)] @ inner).T
+            out[rows] += q[rows, c, np.newaxis] * found
+    return out
 
 
 def log_sum(logs: Floats) -> Floats:

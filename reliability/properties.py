@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reliability import oracles
-from reliability.space import Case
+from reliability.space import MIXTURES, Case
 
 
 class Wrong(AssertionError):
@@ -38,7 +38,7 @@ def check_fit(fitted: Fitted) -> None:
     _check_finite(fitted)
     _check_labels(fitted)
     name = fitted.case.estimator
-    if name == "GaussianMixture":
+    if name in MIXTURES:
         _check_mixture(fitted)
     elif name == "KMedoids":
         _check_medoids(fitted)
@@ -99,7 +99,7 @@ def _check_labels(fitted: Fitted) -> None:
 
 
 def _centers(fitted: Fitted) -> NDArray:
-    return fitted.estimator.means_ if fitted.case.estimator == "GaussianMixture" else fitted.estimator.cluster_centers_
+    return fitted.estimator.means_ if fitted.case.estimator in MIXTURES else fitted.estimator.cluster_centers_
 
 
 def searches_all(case: Case) -> bool:

@@ -4,6 +4,7 @@ A case is plain values, which JSON holds. What the data are is made of them by `
 them is said by `reliability.expected`.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -37,12 +38,22 @@ WEIGHTS = (
 ESTIMATORS = (
     *("KMeans",) * 14,
     *("GaussianMixture",) * 12,
+    *("StudentTMixture",) * 6,
     *("SoftKMeans", "FuzzyKMeans", "KMeans1D", "KMedoids") * 3,
     *("XMeans", "GMeans", "lightweight"),
 )
-OPENS_SOURCES = ("KMeans", "GaussianMixture", "SoftKMeans")
+MIXTURES = ("GaussianMixture", "StudentTMixture")
+OPENS_SOURCES = ("KMeans", *MIXTURES, "SoftKMeans")
 COVARIANCES = ("full", "tied", "diag", "spherical", "tied_spherical")
+FACTORED = ("factors", "ppca")
+GAPS = ("anywhere", "anywhere", "columns", "rows", "whole rows", "nearly columns", "blocks")
 ACTS = ("threads", "repeat", "predict", "odd predict", "save", "bounds", "batches", "copy", "weights as repeats")
+MERGES = ("merge",)  # of what has components
+ACTS_OF = {
+    "KMeans": MERGES,
+    "GaussianMixture": (*MERGES, "impute", "marginal", "condition"),
+    "StudentTMixture": (*MERGES, "marginal", "outliers"),
+}
 
 
 @dataclass(frozen=True)
@@ -50,6 +61,7 @@ class Points:
     """What the rows are.
 
     scale, offset: powers of ten; offset None for none, relative to the scale    bad: what stands where no number is
+    gaps: where numbers are missing, None for nowhere    missing: the share of those that are, in percent
     """
 
     seed: int
@@ -61,6 +73,8 @@ class Points:
     dtype: str = "float64"
     layout: str = "C"
     bad: str | None = None
+    gaps: str | None = None
+    missing: int = 0
 
 
 @dataclass(frozen=True)
@@ -81,13 +95,16 @@ class Case:
         return cls(**values | {"points": Points(**values["points"]), "acts": tuple(values["acts"])})
 
 
-def surface_case(draw: Draw, widest: int = 300) -> Case:
+def surface_case(draw: Draw, widest: int = 300, estimators: Sequence[str] = ESTIMATORS) -> Case:
     """One case: mostly small and sound, every oddity now and then; numbers from 10^-widest to 10^widest."""
-    estimator = draw.choice(ESTIMATORS)
+    estimator = draw.choice(estimators)
     points = _points(draw, estimator, widest)
     weights = draw.choice(WEIGHTS) if rarely(draw, 40) else None
     params = _PARAMS[estimator](draw, points)
+    if points.gaps is not None and not rarely(draw, 5):
+        params["missing"] = "marginal"
     acts = tuple(act for act in ACTS if rarely(draw, 12))
+    acts += tuple(act for act in ACTS_OF.get(estimator, ()) if rarely(draw, 30))
     return Case(points, estimator, params, weights, acts)
 
 
@@ -104,7 +121,7 @@ def _points(draw: Draw, estimator: str, widest: int) -> Points:
         D = 1
     if estimator in ("KMedoids", "XMeans", "GMeans"):
         n = min(n, 300)
-    if estimator == "GaussianMixture" and D > 40:
+    if estimator in MIXTURES and D > 40:
         n, D = min(n, 60), min(D, 400)
     if estimator in ("XMeans", "GMeans"):
         D = min(D, 100)
@@ -119,6 +136,11 @@ def _points(draw: Draw, estimator: str, widest: int) -> Points:
             scale = draw.integer(max(low, -widest), min(high, widest))
     if n * D > 60_000:
         D = max(1, 60_000 // n)
+    gaps, missing = None, 0
+    if estimator == "GaussianMixture" and rarely(draw, 40):
+        gaps, missing = draw.choice(GAPS), draw.choice((1, 10, 30, 60, 90))
+        n, D = min(n, 300), min(D, 20)
+        dtype = dtype if dtype in ("float32", "float16", "object") else "float64"
     return Points(
         seed=draw.integer(0, 10**6),
         n=n,
@@ -129,6 +151,8 @@ def _points(draw: Draw, estimator: str, widest: int) -> Points:
         dtype=dtype,
         layout=draw.choice(LAYOUTS) if rarely(draw, 45) else "C",
         bad=draw.choice(("nan", "inf", "-inf")) if rarely(draw, 4) else None,
+        gaps=gaps,
+        missing=missing,
     )
 
 
@@ -228,6 +252,24 @@ def _mixture(draw: Draw, points: Points) -> dict[str, Any]:
     return params
 
 
+def _gaussian_mixture(draw: Draw, points: Points) -> dict[str, Any]:
+    params = _mixture(draw, points)
+    if points.D > 1 and rarely(draw, 20):
+        params["covariance_type"] = draw.choice(FACTORED)
+        if rarely(draw, 60):
+            params["n_factors"] = draw.integer(0, min(points.D - 1, 6))
+    return params
+
+
+def _student_t_mixture(draw: Draw, points: Points) -> dict[str, Any]:
+    params = _mixture(draw, points)
+    if rarely(draw, 40):
+        params["dof"] = draw.choice((0.01, 0.5, 1.0, 3.0, 30.0, 1e6, 1e12))
+    elif rarely(draw, 40):
+        params["shared_dof"] = True
+    return params
+
+
 def _soft(draw: Draw, points: Points) -> dict[str, Any]:
     params = {"n_clusters": _n_clusters(draw, points.n), **_loop(draw)}
     _n_active(draw, params["n_clusters"], params)
@@ -282,7 +324,8 @@ def _coreset(draw: Draw, points: Points) -> dict[str, Any]:
 
 _PARAMS = {
     "KMeans": _k_means,
-    "GaussianMixture": _mixture,
+    "GaussianMixture": _gaussian_mixture,
+    "StudentTMixture": _student_t_mixture,
     "SoftKMeans": _soft,
     "FuzzyKMeans": _fuzzy,
     "KMeans1D": _line,

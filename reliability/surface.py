@@ -19,7 +19,7 @@ from pathlib import Path
 from reliability import runner
 from reliability.drawing import Draw, Seeded
 from reliability.law_space import ASKED_FOR, LAWS, law_case
-from reliability.space import Case, surface_case
+from reliability.space import ESTIMATORS, Case, surface_case
 
 
 def attempt(describe: Callable[[Draw], Case], seed: int, number: int, folder: Path) -> str:
@@ -31,9 +31,10 @@ def attempt(describe: Callable[[Draw], Case], seed: int, number: int, folder: Pa
 
 def space(options: argparse.Namespace) -> Callable[[Draw], Case]:
     """What draws the cases that are asked for."""
+    own = {} if options.of is None else {"estimators": tuple(options.of)}
     if options.laws is None:
-        return partial(surface_case, widest=options.widest)
-    return partial(law_case, laws=tuple(options.laws) or LAWS)
+        return partial(surface_case, widest=options.widest, **own)
+    return partial(law_case, laws=tuple(options.laws) or LAWS, **own)
 
 
 def main(arguments: list[str]) -> int:
@@ -44,6 +45,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--widest", type=int, default=300, help="numbers of up to so many powers of ten")
     parser.add_argument("--laws", nargs="*", choices=(*LAWS, *ASKED_FOR), help="cases of these laws, by default of all")
+    parser.add_argument("--of", nargs="+", choices=sorted(set(ESTIMATORS)), help="cases of these estimators alone")
     parser.add_argument("--seconds", type=float, default=None, help="stop after so long")
     parser.add_argument("--case", type=int, default=None, help="this case alone, in this process")
     parser.add_argument("--replay", type=Path, default=None, help="a case from a JSON file, in this process")

@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 import cprime
 from cprime.search import Graph, Papers
 from reliability import data, laws
+from reliability.derived import Derived
 from reliability.expected import refusals, working_type
 from reliability.properties import Fitted, Wrong, check_fit, same_bits
 from reliability.space import OPENS_SOURCES, Case
@@ -36,7 +37,7 @@ def run(case: Case, folder: Path) -> str:
         return _Trial(case, folder).run()
 
 
-class _Trial:
+class _Trial(Derived):
     def __init__(self, case: Case, folder: Path):
         self.case, self.folder = case, folder
         self.X = data.values(case.points)
@@ -153,9 +154,9 @@ class _Trial:
     def _act_odd_predict(self, estimator: Any, given: Any, X: NDArray) -> None:
         """What is not finite or of another width is refused by name."""
         bad = X.copy()
-        bad[-1, -1] = np.nan
+        bad[-1, -1] = np.inf if "missing" in self.case.params else np.nan
         for rows, pattern in (
-            (bad, "NaN|finite"),
+            (bad, "NaN|finite|infinity"),
             (np.hstack([X, X]), "features"),
             (X[0], "1D|2D|two"),
             (X[:0], "0 sample"),
@@ -198,7 +199,7 @@ class _Trial:
         with np.errstate(all="ignore"):
             names = ("variance_", "noise_variances_", "covariances_")
             sigma = np.sqrt(np.min(next(getattr(estimator, name) for name in names if hasattr(estimator, name))))
-            far = float(np.ptp(rows, axis=0).max() / sigma)
+            far = float((np.nanmax(rows, axis=0) - np.nanmin(rows, axis=0)).max() / sigma)
         return 64 * float(info.eps) * (1 + (far if np.isfinite(far) else np.inf)) * X.shape[1]
 
     def _act_batches(self, estimator: Any, given: Any, X: NDArray) -> None:
@@ -243,7 +244,7 @@ class _Trial:
 
     def _act_units(self, estimator: Any, given: Any, X: NDArray) -> None:
         """The same rows in a unit that is a power of two; rows of zeros have none."""
-        if not self.X.any():
+        if not np.nan_to_num(self.X).any():
             return
         unit = 2.0 ** (-35, -20, -7, -1, 1, 7, 20, 35)[self.case.points.seed % 8]
         rows = self._laid_out(self.X * self.X.dtype.type(unit), self.layout)

@@ -299,3 +299,17 @@ def test_many_columns_of_factor_analysers_need_no_matrix():
     assert given.factors_.shape == (2, D // 2, 3)
     off = (means - rows[:, 1::2]) / deviations
     assert np.square(off).mean() == pytest.approx(1, abs=0.05)
+
+
+def test_what_is_known_has_no_gaps():
+    X = np.random.default_rng(0).normal(size=(40, 3)) @ [[1, 0.9, 0], [0, 1, 0.5], [0, 0, 1]]
+    gaps = np.where(np.arange(120).reshape(40, 3) % 7 == 0, np.nan, X)
+    gm = GaussianMixture(1, missing="marginal").fit(gaps)
+    for call in (
+        lambda: gm.regress(gaps, [0, 1]),
+        lambda: gm.condition([0], gaps),
+        lambda: gm.condition([0], [np.nan]),
+    ):
+        with pytest.raises(ValueError, match="X: row 0, column 0: nan"):
+            call()
+    assert np.isfinite(gm.regress(np.where([True, False, False], X, np.nan), [0])).all()  # others are not looked at

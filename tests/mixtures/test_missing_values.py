@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import multivariate_normal
+from sklearn.utils import get_tags
 
 from cprime import GaussianMixture, KMeans, load, open_data, resume
 from cprime.kernels import ReadGaps
@@ -303,3 +304,8 @@ def test_errors():
         mixture(missing="mean").fit(X)
     with pytest.raises(ValueError, match="Input X contains NaN"):
         KMeans(2).fit(X)
+
+
+def test_scikit_learn_knows_whether_gaps_are_taken():
+    assert get_tags(GaussianMixture(missing="marginal")).input_tags.allow_nan
+    assert not get_tags(GaussianMixture()).input_tags.allow_nan

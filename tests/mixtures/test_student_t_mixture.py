@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import multivariate_t
 
 import cprime
 from cprime import GaussianMixture, StudentTMixture, open_data
@@ -280,7 +281,7 @@ def test_the_report_and_the_pictures():
         ({"dof": -1}, ValueError, "dof == -1, must be >= 0.0"),
         ({"dof": np.inf}, ValueError, "dof must be finite"),
         ({"dof": "auto"}, ValueError, "dof must be 'estimate' or a number > 0, got 'auto'"),
-        ({"dof": None}, TypeError, "dof must be an instance of"),
+        ({"dof": None}, TypeError, "dof must be .estimate. or a number > 0, got None"),
         ({"shared_dof": "yes"}, TypeError, "shared_dof must be a bool, got 'yes'"),
         ({"covariance_type": "factors"}, ValueError, r"one of \['full', 'diag', .*\], got 'factors'"),
         ({"n_active": 13}, ValueError, "n_active must be at most n_components=12, got 13"),
@@ -289,3 +290,35 @@ def test_the_report_and_the_pictures():
 def test_arguments_that_are_none(given, error, text):
     with pytest.raises(error, match=text):
         mixture(**given).fit(points())
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_marginals_have_the_degrees_of_freedom_and_can_be_saved(kind, tmp_path):
+    """Of a t distribution some coordinates are one of the same ν."""
+    tm = mixture(3, covariance_type=kind, max_iter=3).fit(points(300, 3))
+    part = tm.marginal([2, 0])
+    assert isinstance(part, StudentTMixture)
+    assert_array_equal(part.dof_, tm.dof_)
+    covariances = {
+        "full": lambda: tm.covariances_,
+        "tied": lambda: [tm.covariances_] * 3,
+        "diag": lambda: [np.diag(v) for v in tm.covariances_],
+        "spherical": lambda: [v * np.eye(D) for v in tm.covariances_],
+        "tied_spherical": lambda: [tm.covariances_ * np.eye(D)] * 3,
+    }[kind]()
+    X = points(20)[:, [2, 0]]
+    densities = [
+        w * multivariate_t(mean[[2, 0]], np.asarray(S)[np.ix_([2, 0], [2, 0])], dof).pdf(X)
+        for w, mean, S, dof in zip(tm.weights_, tm.means_, covariances, tm.dof_, strict=True)
+    ]
+    assert_allclose(part.score_samples(X), np.log(np.sum(densities, axis=0)), rtol=1e-9)
+    part.save(tmp_path / "part.safetensors")
+    assert_array_equal(cprime.load(tmp_path / "part.safetensors").score_samples(X), part.score_samples(X))
+
+
+def test_what_gaussians_alone_can_do():
+    tm = mixture(2).fit(points(100, 2))
+    assert not hasattr(tm, "impute")
+    for call in (lambda: tm.condition([0], [1.0]), lambda: tm.regress(points(5), [0])):
+        with pytest.raises(ValueError, match="need Gaussian components"):
+            call()

@@ -18,7 +18,8 @@ from scipy.special import ndtr
 from cprime.block import Block, Kept
 from cprime.components import Components
 from cprime.kernels import Floats, Rows
-from cprime.model.base import Family, Shares, checked_precisions
+from cprime.model.base import Family, Shares
+from cprime.model.covariance import checked_precisions
 from cprime.model.weights import Weights, log_weights, n_weights, new_weights
 from cprime.statistics import Sums
 

@@ -46,7 +46,7 @@ class Conditionals:
 
         Returns
         -------
-        mixture : GaussianMixture
+        mixture : GaussianMixture, or StudentTMixture of one
             Of these columns in this order, with as many components: it predicts, scores and samples, and can be saved.
             What a fit says of its course, `labels_` and `history_` for example, it does not have.
 
@@ -94,7 +94,8 @@ class Conditionals:
         Raises
         ------
         ValueError
-            If columns are unknown, come twice, are none or all, or values are not of their number.
+            If columns are unknown, come twice, are none or all, or values are not of their number, or missing: what is
+            known need not be the same of all rows for `GaussianMixture.impute`.
 
         Examples
         --------
@@ -151,7 +152,8 @@ class Conditionals:
         Raises
         ------
         ValueError
-            If columns are unknown, come twice, are none or all, or X has neither as many nor all.
+            If columns are unknown, come twice, are none or all, or X has neither as many nor all, or lacks values in
+            these columns: what is known need not be the same of all rows for `GaussianMixture.impute`.
 
         References
         ----------
@@ -187,7 +189,10 @@ class Conditionals:
     def _given_columns(self, X: Any, given: Model, columns: Columns) -> Data:
         """Some columns of data of any kind, as the mixture of these takes them."""
         n_features = np.shape(self.means_)[1]
-        return self._mixture(given, columns)._opened(some_columns(X, columns, n_features, self._names()))
+        mixture = self._mixture(given, columns)
+        if getattr(mixture, "missing", "error") != "error":
+            mixture.missing = "error"  # the covariances of what is left are those given all of these columns
+        return mixture._opened(some_columns(X, columns, n_features, self._names()))
 
     def _say_truncated(self, method: str) -> None:
         C = len(self.means_)
@@ -203,7 +208,7 @@ class Conditionals:
         params = estimator.get_params(deep=False)
         params |= {name: None for name in _OF_THE_FIT if name in params}
         params |= {"n_components": model.n_components, "weights": "equal" if model.weights is None else "free"}
-        params |= model.chosen
+        params |= {name: getattr(model, name) for name in type(model).followed_options}
         if not isinstance(params["init_params"], str):
             params["init_params"] = "auto"
         derived = type(estimator)(**params)

@@ -18,7 +18,6 @@ from cprime.estimators.approximate import Approximate, near_best
 from cprime.estimators.base import Clusterer, LogLikelihood
 from cprime.estimators.conditionals import Conditionals
 from cprime.estimators.entries import kept_entries
-from cprime.estimators.gaps import Imputing
 from cprime.estimators.validation import check_integer, resolve_n_active
 from cprime.execution import Data
 from cprime.kernels import Rows, computing, posterior
@@ -68,7 +67,7 @@ def _implied(found: Callable[[Any], Any], *needed: str) -> Any:
     return _Implied(found, "means_", *needed)
 
 
-class FittedMixture(DensityMixin, Imputing, Approximate, Conditionals, Clusterer):
+class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
     """Base of mixtures; a subclass finds the parameters.
 
     A mixture whose `weights_`, `means_` and `precisions_cholesky_` or `covariances_` were set by hand serves as well.

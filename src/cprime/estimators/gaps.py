@@ -69,6 +69,12 @@ class Imputing:
     _model_of: Any
     n_active_: int
     n_threads: int | None
+    missing: str
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.allow_nan = self.missing == "marginal"
+        return tags
 
     def impute(self, X: Any, sample: bool = False, random_state: Any = None) -> NDArray:
         """The rows with what is missing filled in, by what is observed of each.

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cprime import storage
 from cprime.estimators.fitted_mixture import best_of
+from cprime.estimators.gaps import Imputing
 from cprime.estimators.mixture import Mixture
 from cprime.kernels import Rows, computing
 from cprime.search import Search
@@ -21,7 +22,7 @@ def _latent(model: Any, X: Rows) -> NDArray[np.float64]:
 
 
 @storage.register
-class GaussianMixture(Mixture):
+class GaussianMixture(Imputing, Mixture):
     """Gaussian mixture fitted by truncated variational EM.
 
     Raises the free energy F(K, Θ) = 1/W Σ_n w_n log Σ_{c∈K(n)} π_c p(x_n | c, Θ), eq. (7), a lower bound of the
@@ -244,9 +245,8 @@ class GaussianMixture(Mixture):
         self.verbose = verbose
 
     def _options_of_fit(self) -> dict[str, Any]:
-        return {
-            name: getattr(self._parameters(), name) for name in self._family.options if getattr(self, name) != "auto"
-        }
+        model = self._parameters()
+        return {name: getattr(model, name) for name in model.followed_options if getattr(self, name) != "auto"}
 
     def transform_factors(self, X: Any) -> NDArray:
         """E[z | x] of each row for its most probable component, where components are factor analysers.

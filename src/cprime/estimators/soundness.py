@@ -55,7 +55,7 @@ def check_fitted(estimator: Any) -> None:
     """Raise ValueError for the first attribute that is missing, or that no fit leaves so."""
     kind = next(base.__name__ for base in type(estimator).__mro__ if base.__name__ in NEEDED)
     found = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
-    derived = kind == "GaussianMixture" and _COURSE.isdisjoint(found)
+    derived = NEEDED[kind] is _MIXTURE and _COURSE.isdisjoint(found)
     _refuse_missing({*NEEDED[kind], "n_features_in_", "labels_"} - (_COURSE if derived else set()) - found.keys())
     sizes = _sizes(estimator, kind)
     if NEEDED[kind] is _MIXTURE:

@@ -159,6 +159,8 @@ def _check_dof(value: Any, name: str) -> None:
     if isinstance(value, str):
         if value != "estimate":
             raise ValueError(f"{name} must be 'estimate' or a number > 0, got {value!r}.")
+    elif not isinstance(value, Real):
+        raise TypeError(f"{name} must be 'estimate' or a number > 0, got {value!r}.")
     elif check_real(value, name, 0.0) == 0:
         raise ValueError(f"{name} must be > 0, got {value}.")
 

@@ -15,7 +15,7 @@ from cprime.kernels.exact import posterior
 from cprime.kernels.marginals import Doubles, Ids, Mask, Sums, no_moments
 from cprime.kernels.measures import Floats, Gaussians
 from cprime.kernels.rows import Dense
-from cprime.kernels.tables import Group, Tabled, groups
+from cprime.kernels.tables import Group, Tabled, groups, narrowed
 
 _LOG_2PI = math.log(2 * math.pi)
 # Squared distances of means, in units of variances, beyond which the rounding of terms would show beside that of means.
@@ -123,7 +123,7 @@ class DiagonalMarginals(Tabled):
                 terms = terms_of(x, o, origin)
                 costs = self._costs(x, o, terms, weights, every)
                 q, log_sum[rows], mean[rows] = posterior(costs, -0.5, n_threads=1)
-                labels[rows] = costs.astype(X.dtype).argmin(axis=1)
+                labels[rows] = narrowed(costs, X.dtype).argmin(axis=1)
                 if out is not None:
                     out[rows] = q
                 if moments:

@@ -17,7 +17,7 @@ from cprime.kernels.arguments import CoreRows
 from cprime.kernels.exact import posterior
 from cprime.kernels.measures import Floats, Gaussians
 from cprime.kernels.rows import Rows
-from cprime.kernels.tables import Group, Tabled, groups
+from cprime.kernels.tables import Group, Tabled, groups, narrowed
 
 Ids = NDArray[np.int32]
 Doubles = NDArray[np.float64]
@@ -33,6 +33,12 @@ def no_moments(centers: Floats, full: bool) -> Sums:
     """Counts (C,), first moments (C, D), second ones (C, D) or (C, D, D), all 0."""
     C, D = centers.shape
     return np.zeros(C), np.zeros((C, D)), np.zeros((C, D, D) if full else (C, D))
+
+
+def _symmetric(sums: Sums) -> Sums:
+    """Second moments that are products of two roundings, as matrices that are symmetric to the bit."""
+    counts, first, second = sums
+    return counts, first, (second + second.transpose(0, 2, 1)) / 2
 
 
 class Alike(NamedTuple):
@@ -72,8 +78,8 @@ class Marginals(Tabled):
     def __init__(self, gaussians: Gaussians):
         self.centers = gaussians.means
         self.offsets = gaussians.offsets
-        factors = gaussians.factors.astype(np.float64)
-        self.precisions = np.matmul(factors.transpose(0, 2, 1), factors)
+        self.factors = gaussians.factors.astype(np.float64, copy=False)
+        self.precisions = np.matmul(self.factors.transpose(0, 2, 1), self.factors)
 
     @property
     def n_numbers(self) -> int:
@@ -86,8 +92,8 @@ class Marginals(Tabled):
 
     def _costs(self, X: Floats, observed: Mask, gaps: list[Alike], c: int) -> Doubles:
         r = np.subtract(X, self.centers[c], dtype=np.float64) * observed
-        pulls = r @ self.precisions[c]
-        costs = np.einsum("nd,nd->n", r, pulls)
+        y = r @ self.factors[c].T
+        costs, pulls = np.einsum("nd,nd->n", y, y), y @ self.factors[c]
         for alike in gaps:
             inverse, logs = self._inverses(alike, c)
             left = np.einsum("nkl,nl->nk", inverse[alike.of], pulls[alike.rows[:, np.newaxis], alike.columns[alike.of]])
@@ -135,7 +141,7 @@ class Marginals(Tabled):
             self._add(X[rows], observed[rows], c, shares[places], sums)
 
         by_pieces(add, groups(np.where(shares != 0, kept.reshape(-1), -1), len(self.centers)))
-        return sums
+        return _symmetric(sums)
 
     def respond(
         self, points: Rows, weight: Doubles | None, out: Doubles | None, moments: bool
@@ -155,7 +161,7 @@ class Marginals(Tabled):
 
             by_pieces(table, (slice(place, place + _PIECE) for place in range(0, len(block), _PIECE)))
             q, log_sum[rows], mean[rows] = posterior(costs, -0.5)
-            labels[rows] = costs.astype(points.dtype).argmin(axis=1)
+            labels[rows] = narrowed(costs, points.dtype).argmin(axis=1)
             if out is not None:
                 out[rows] = q
             if moments:
@@ -167,13 +173,13 @@ class Marginals(Tabled):
                     self._add(some.dense(), some.observed, c, share[share[:, c] != 0, c], sums)
 
                 by_pieces(add, range(C))
-        return labels, log_sum, mean, sums
+        return labels, log_sum, mean, _symmetric(sums)
 
     def imputed(self, X: Floats, observed: Mask, ids: Ids, q: Doubles, normal: Doubles | None) -> Doubles:
         """Rows with Σ_c q_c E[x | x_o, c] in their gaps, of components ids and shares q, both (n, H); or with a draw
         of the only component by standard normal numbers (n, D).
         """
-        out = np.where(observed, X, 0.0)
+        out = np.zeros(X.shape)
         for h in range(ids.shape[1]):
 
             def add(group: Group, h: int = h) -> None:
@@ -184,7 +190,7 @@ class Marginals(Tabled):
                     for alike, root in zip(gaps, roots, strict=True):
                         at = (alike.rows[:, np.newaxis], alike.columns[alike.of])
                         r[at] += np.einsum("nlk,nl->nk", root[alike.of], normal[rows][at])
-                out[rows] += q[rows, h, np.newaxis] * (r + self.centers[c]) * ~observed[rows]
+                out[rows] += q[rows, h, np.newaxis] * (r + self.centers[c])
 
             by_pieces(add, groups(ids[:, h], len(self.centers)))
-        return out
+        return np.where(observed, X, out)

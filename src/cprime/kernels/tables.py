@@ -7,7 +7,7 @@ not depend on the number of threads.
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from cprime._threads import by_pieces
 from cprime.kernels.arguments import CoreRows
@@ -51,7 +51,7 @@ class Tabled:
         costs = np.empty((len(points), n_kept), dtype=points.dtype)
 
         def some(rows: slice) -> None:
-            found = self.table(points[rows], slice(None), origin).astype(points.dtype)
+            found = narrowed(self.table(points[rows], slice(None), origin), points.dtype)
             ids[rows], costs[rows] = least_of(every, found, n_kept)
 
         by_pieces(some, self.blocks(len(points)))
@@ -68,7 +68,7 @@ class Tabled:
             c, rows = group
             near = np.unique(lists[c][: np.argmax(lists[c] < 0)] if (lists[c] < 0).any() else lists[c])
             if len(near):
-                found = self.table(points[rows], near, self.centers[c]).astype(points.dtype)
+                found = narrowed(self.table(points[rows], near, self.centers[c]), points.dtype)
                 ids[rows], costs[rows] = least_of(near, found, n_kept)
                 listed = np.zeros(C + 1, dtype=bool)  # the last one is that of −1
                 listed[near] = True
@@ -88,10 +88,16 @@ class Tabled:
         def measure(group: Group) -> None:
             c, places = group
             rows = points[places // ids.shape[1]]
-            out[places] = self.table(rows, np.array([c], dtype=np.int32), self.centers[c])[:, 0]
+            out[places] = narrowed(self.table(rows, np.array([c], dtype=np.int32), self.centers[c]), points.dtype)[:, 0]
 
         by_pieces(measure, groups(ids.reshape(-1), len(self.centers)))
         return out.reshape(ids.shape)
+
+
+def narrowed(costs: NDArray[np.float64], dtype: DTypeLike) -> Floats:
+    """Costs in the points' type; what is beyond it is its largest number, since infinite ones are of no component."""
+    most = np.finfo(dtype).max
+    return np.minimum(costs, most).astype(dtype)
 
 
 def groups(components: Ids, n_components: int) -> Iterator[Group]:

@@ -65,6 +65,7 @@ class Model(Protocol):
     attribute_names: ClassVar[tuple[str, ...]]  # of what `attributes` gives
     sklearn_type: ClassVar[str]  # the family of scikit-learn's that holds it
     options: ClassVar[tuple[str, ...]]  # arguments of an estimator that are the family's own, for `starting`
+    followed_options: ClassVar[tuple[str, ...]]  # those of them that parameters are told by, as attributes
 
     @property
     def centers(self) -> Floats:
@@ -88,11 +89,6 @@ class Model(Protocol):
     @property
     def n_normals(self) -> int:
         """How many standard normal numbers a point is drawn from."""
-        ...
-
-    @property
-    def chosen(self) -> dict[str, Any]:
-        """Of its options those that follow from the parameters, by name."""
         ...
 
     @property
@@ -249,6 +245,7 @@ class Family:
     attribute_names: ClassVar[tuple[str, ...]] = ("covariances_", "precisions_", "precisions_cholesky_")
     sklearn_type: ClassVar[str] = ""
     options: ClassVar[tuple[str, ...]] = ()
+    followed_options: ClassVar[tuple[str, ...]] = ()
     prior: ClassVar[Any] = None
     centers: Floats
     weights: Weights
@@ -268,10 +265,6 @@ class Family:
     @property
     def n_normals(self) -> int:
         return self.n_features
-
-    @property
-    def chosen(self) -> dict[str, Any]:
-        return {}
 
     @property
     def scale(self) -> float:
@@ -376,22 +369,3 @@ def means_of(counts: NDArray[np.float64], sums: NDArray[np.float64], centers: Fl
     with np.errstate(divide="ignore", invalid="ignore"):
         means = sums / counts[:, np.newaxis]
     return np.where((counts[:, np.newaxis] > 0) & np.isfinite(means), means, centers.astype(np.float64))
-
-
-def checked_precisions(precisions_init: Any, shape: tuple[int, ...], covariance_type: str) -> NDArray[np.float64]:
-    """Precisions as users give them, finite and of a shape."""
-    precisions = np.asarray(precisions_init, dtype=np.float64)
-    if precisions.shape != shape:
-        raise ValueError(
-            f"precisions_init must have shape {shape} for covariance_type={covariance_type!r}, got {precisions.shape}."
-        )
-    if not np.isfinite(precisions).all():
-        raise ValueError("precisions_init must be finite, got entries that are not.")
-    return precisions
-
-
-def inverted(precisions: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Covariances of matrices (…, D, D) that users give as precisions."""
-    if not np.allclose(precisions, np.swapaxes(precisions, -1, -2)) or np.linalg.eigvalsh(precisions).min() <= 0:
-        raise ValueError("precisions_init must be symmetric and positive definite, got matrices that are not.")
-    return np.linalg.inv(precisions).astype(np.float64, copy=False)

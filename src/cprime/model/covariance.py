@@ -1,6 +1,7 @@
 """Covariance matrices: their Cholesky factors, and the repair of those that have none."""
 
 import logging
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -33,7 +34,7 @@ def data_variance(
     """
     shares = counts / counts.sum()
     between = np.square(means - shares @ means)
-    unit = float((shares @ (variances + between)).mean())
+    unit = max(float((shares @ (variances + between)).mean()), 0.0)  # rounding may leave it below
     resolution = float(np.finfo(dtype).eps) * float(np.abs(means).max())
     return unit or resolution**2 / _JITTER or 1.0
 
@@ -190,3 +191,27 @@ def of_empty(counts: NDArray[np.float64], covariances: NDArray[np.float64]) -> N
     share = counts[~empty] / counts[~empty].sum()
     mean = np.tensordot(share, covariances[~empty], axes=1)
     return np.where(empty.reshape(-1, *[1] * (covariances.ndim - 1)), mean, covariances)
+
+
+def pooled(counts: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The mean over all points of second moments by component (C, …)."""
+    return np.tensordot(counts / counts.sum(), second, axes=1)
+
+
+def checked_precisions(precisions_init: Any, shape: tuple[int, ...], covariance_type: str) -> NDArray[np.float64]:
+    """Precisions as users give them, finite and of a shape."""
+    precisions = np.asarray(precisions_init, dtype=np.float64)
+    if precisions.shape != shape:
+        raise ValueError(
+            f"precisions_init must have shape {shape} for covariance_type={covariance_type!r}, got {precisions.shape}."
+        )
+    if not np.isfinite(precisions).all():
+        raise ValueError("precisions_init must be finite, got entries that are not.")
+    return precisions
+
+
+def inverted(precisions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Covariances of matrices (…, D, D) that users give as precisions."""
+    if not np.allclose(precisions, np.swapaxes(precisions, -1, -2)) or np.linalg.eigvalsh(precisions).min() <= 0:
+        raise ValueError("precisions_init must be symmetric and positive definite, got matrices that are not.")
+    return np.linalg.inv(precisions).astype(np.float64, copy=False)

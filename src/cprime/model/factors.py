@@ -31,6 +31,7 @@ from cprime.model.weights import Weights, log_weights, n_weights, new_weights
 _MORE = 4  # directions in which a start looks beyond H
 _LEAST_NOISE = 0.01  # of a coordinate's variance, at a start
 _FAR = 2.0**24  # squared distance of means, in units of noise, beyond which moments about one origin are none
+_ROUNDED = 16 * np.finfo(np.float64).eps
 _RIDGE = 1e-12  # of the variance of z: of a component of one point nothing else may be left
 
 
@@ -62,6 +63,7 @@ class Factors(Gaussian):
     sklearn_type: ClassVar[str] = "full"
     options: ClassVar[tuple[str, ...]] = ("n_factors",)
     settles: ClassVar[bool] = False
+    followed_options: ClassVar[tuple[str, ...]] = options
     scale_free: ClassVar[bool] = True
 
     @property
@@ -73,10 +75,6 @@ class Factors(Gaussian):
         """Means, loadings up to a rotation, variances of the noise, and weights where these are free."""
         C, D, H = self.loadings.shape
         return C * (D + D * H - H * (H - 1) // 2) + self._n_noise() + n_weights(self.weights)
-
-    @property
-    def chosen(self) -> dict[str, Any]:
-        return {"n_factors": self.n_factors}
 
     def _n_noise(self) -> int:
         return self.noise_variances.size
@@ -241,6 +239,8 @@ class Factors(Gaussian):
         rest = np.matmul(self._inner.roots, self._inner.roots.transpose(0, 2, 1))  # M⁻¹, the variance of z given x
         outer = np.empty((C, H + 1, H + 1))
         outer[:, :H, :H] = moments.second + counts[:, np.newaxis, np.newaxis] * (rest + _RIDGE * np.eye(H))
+        i = np.arange(H)
+        outer[:, i, i] *= 1 + _ROUNDED  # of z far from 0 no more may be left once the mean is known
         outer[:, :H, H] = outer[:, H, :H] = moments.means
         outer[:, H, H] = counts
         inner = np.concatenate([moments.cross, moments.sums[:, :, np.newaxis]], axis=2)

@@ -91,7 +91,7 @@ class Full(OwnCovariance):
         return np.diagonal(self.covariances, axis1=1, axis2=2)
 
     def marginal(self, columns: NDArray[np.intp]) -> Self:
-        covariances = self.covariances[:, columns[:, np.newaxis], columns]
+        covariances = self.covariances[..., columns[:, np.newaxis], columns]
         return replace(self, centers=self._places(columns), covariances=covariances)
 
     def conditional(self, columns: NDArray[np.intp]) -> Conditional:

@@ -17,13 +17,11 @@ from cprime.model.base import (
     Expected,
     Gaussian,
     Shares,
-    checked_precisions,
     expect_gaussians,
-    inverted,
     means_of,
     winner_error,
 )
-from cprime.model.covariance import data_variance, n_collapsed, within
+from cprime.model.covariance import checked_precisions, data_variance, inverted, n_collapsed, within
 from cprime.model.weights import Weights, log_weights, n_weights, new_weights
 from cprime.statistics import Sums
 

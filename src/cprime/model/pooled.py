@@ -9,14 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._storable import storable
-from cprime.model.covariance import positive, repaired
+from cprime.model.covariance import pooled, positive, repaired
 from cprime.model.full import Full
 from cprime.model.spherical import Spherical
-
-
-def _pooled(counts: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The mean over all points of second moments by component."""
-    return np.tensordot(counts / counts.sum(), second, axes=1)
 
 
 @storable
@@ -37,7 +32,7 @@ class PooledSpherical(Spherical):
 
     def _shaped(self, counts: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
         """reg_covar is the least variance, as for complete rows."""
-        variance = np.maximum(_pooled(counts, second).mean(keepdims=True), self.reg_covar)
+        variance = np.maximum(pooled(counts, second).mean(keepdims=True), self.reg_covar)
         return np.repeat(positive(variance, self.centers.dtype, unit), self.n_components)
 
     def attributes(self) -> dict[str, Any]:
@@ -58,7 +53,7 @@ class PooledFull(Full):
         return self.n_features * (self.n_features + 1) // 2
 
     def _shaped(self, counts: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
-        covariance = _pooled(counts, second) + self.reg_covar * np.eye(self.n_features)
+        covariance = pooled(counts, second) + self.reg_covar * np.eye(self.n_features)
         return np.repeat(repaired(covariance[np.newaxis], self.centers.dtype, unit)[0], self.n_components, axis=0)
 
     def attributes(self) -> dict[str, Any]:

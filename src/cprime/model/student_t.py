@@ -273,7 +273,8 @@ class StudentT(OwnCovariance):
         u = np.where(last < 0, gammaincinv(exact, share), gammainccinv(exact, share)) / exact
         u = np.where(half > _NORMAL, 1 + last / np.sqrt(half), u)
         rest = super().noise(labels, np.ascontiguousarray(normal[:, :-1]))  # type: ignore[misc]
-        return rest / np.sqrt(np.maximum(u, np.finfo(np.float64).tiny))[:, np.newaxis]
+        most = float(np.finfo(self.centers.dtype).max) / 2  # few degrees of freedom go beyond it
+        return np.clip(rest / np.sqrt(np.maximum(u, np.finfo(np.float64).tiny))[:, np.newaxis], -most, most)
 
     def attributes(self) -> dict[str, Any]:
         return {**super().attributes(), "dof_": self.dof.astype(self.centers.dtype)}

@@ -16,6 +16,7 @@ from cprime.model.covariance import (
     factors_along,
     factors_of_precisions,
     inverses,
+    pooled,
     positive,
     repaired,
     scaled_along,
@@ -26,11 +27,6 @@ from cprime.model.student_t import StudentT
 
 least_variances: Any = property(lambda model: None)  # of components that share one
 n_collapsed: Any = property(lambda model: 0)
-
-
-def _pooled(counts: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The mean of second moments (C, …) over all points."""
-    return np.tensordot(counts / counts.sum(), second, axes=1)
 
 
 @storable
@@ -71,7 +67,7 @@ class StudentTTied(StudentT, Full):
         return along
 
     def _shaped(self, counts: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
-        covariance = _pooled(counts, second)
+        covariance = pooled(counts, second)
         covariance[np.diag_indices(self.n_features)] += self.reg_covar
         return repaired(covariance[np.newaxis], self.centers.dtype, unit)[0][0]
 
@@ -108,7 +104,7 @@ class StudentTTiedSpherical(StudentT, Spherical):
         return positive(along, self.centers.dtype)[0]
 
     def _shaped(self, counts: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
-        variance = np.maximum(_pooled(counts, second), 0).mean(keepdims=True) + self.reg_covar
+        variance = np.maximum(pooled(counts, second), 0).mean(keepdims=True) + self.reg_covar
         return np.asarray(positive(variance, self.centers.dtype, unit)[0])
 
     def attributes(self) -> dict[str, Any]:

@@ -16,15 +16,17 @@ from numpy.typing import NDArray
 from cprime._values import replace
 from cprime.block import Block, Kept
 from cprime.kernels import Dense, Floats, Responses, Rows
-from cprime.model.base import Expected, Shares, checked_precisions, expect_gaussians, inverted, means_of, register
+from cprime.model.base import Expected, Shares, expect_gaussians, means_of, register
 from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import (
+    checked_precisions,
     covariances_of_precisions,
     data_variance,
     factors_along,
     factors_of_precisions,
     given_columns,
     inverses,
+    inverted,
     repaired,
     within,
 )

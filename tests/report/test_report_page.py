@@ -1,11 +1,14 @@
 """The page: complete, escaped, alone, and small, for every estimator and every size."""
 
 import re
+from base64 import b64decode
 from html.parser import HTMLParser
+from io import BytesIO
 
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 from report_data import NASTY, grid, random_model
 from scipy.sparse import csr_array
 from sklearn.datasets import load_digits, load_sample_image
@@ -132,6 +135,20 @@ def test_two_thousand_clusters_stay_below_two_megabytes(monkeypatch):
         report = estimator.report(frame, image_shape=image_shape)
         parsed(report)
         assert len(report.html.encode()) < 2 * MB
+
+
+def test_factors_of_images_are_pictures():
+    X = load_digits().data[:300]
+    gm = GaussianMixture(3, covariance_type="factors", n_factors=2, reg_covar=0.1, random_state=0, tol=1)
+    report = gm.fit(X).report(X, image_shape=(8, 8))
+    parsed(report)
+    assert "each by its center and 2 factors" in report.html
+    encoded = re.search(r'id="factors".*?base64,([^"]+)"', report.html, re.DOTALL).group(1)
+    tiles = np.asarray(Image.open(BytesIO(b64decode(encoded)))).reshape(3, 8, 3, 8).transpose(0, 2, 1, 3)
+    c = int(np.argmax(gm.counts_))
+    scaled = gm.factors_[c] / np.abs(gm.factors_[c]).max()
+    np.testing.assert_allclose(tiles[0, 1:] / 255, 0.5 + scaled.T.reshape(2, 8, 8) / 2, atol=1 / 255)
+    assert "Factors</h2>" not in gm.report(X).html
 
 
 @pytest.mark.long

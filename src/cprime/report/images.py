@@ -11,17 +11,22 @@ from cprime.estimators.validation import check_integer
 from cprime.report.clusters import Clusters
 from cprime.report.evidence import Evidence
 
+_MOST_FACTORED = 12  # clusters whose factors are shown
+
 
 @dataclass(frozen=True)
 class Images:
     """Tiles of shape (height, width), or (height, width, 3), and the values that are black and white.
 
     centers (m, …): of the clusters shown      typical (m, …): the row nearest to each, black where none was looked at
+    factors (k, H + 1, …): from 0 to 1, of the first k clusters the center and its factors, which are 0 at a half; None
+    where components have none
     """
 
     centers: NDArray
     typical: NDArray
     limits: tuple[float, float]
+    factors: NDArray | None = None
 
 
 def image_shape_of(shape: Any, n_features: int) -> tuple[int, ...]:
@@ -47,4 +52,17 @@ def images(evidence: Evidence, clusters: Clusters, shape: tuple[int, ...]) -> Im
     low, high = float(min(tiles.min(), rows.min())), float(max(tiles.max(), rows.max()))
     if len(shape) == 3 and low >= 0:
         low, high = 0.0, next((top for top in (1.0, 255.0) if high <= top), high)
-    return Images(tiles, rows, (low, high))
+    return Images(tiles, rows, (low, high), _factors(evidence, clusters, tiles, (low, high)))
+
+
+def _factors(evidence: Evidence, clusters: Clusters, centers: NDArray, limits: tuple[float, float]) -> NDArray | None:
+    """Each factor in units of the largest number of its component's."""
+    found = getattr(evidence.estimator, "factors_", None)
+    if found is None or not found.shape[2]:
+        return None
+    k, (low, high) = min(len(centers), _MOST_FACTORED), limits
+    loadings = found[clusters.shown[:k]].transpose(0, 2, 1)
+    largest = np.abs(loadings).max(axis=(1, 2), keepdims=True)
+    halves = 0.5 + 0.5 * loadings / np.where(largest > 0, largest, 1)
+    first = np.clip((centers[:k] - low) / ((high - low) or 1.0), 0, 1)[:, np.newaxis]
+    return np.concatenate([first, halves.reshape(*halves.shape[:2], *centers.shape[1:])], axis=1)

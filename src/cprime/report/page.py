@@ -61,6 +61,7 @@ def render(
     features = deviant(found.z)
     centers = None if pictures is None else sheet(pictures.centers, pictures.limits)
     typical = None if pictures is None else sheet(pictures.typical, pictures.limits)
+    factors = None if pictures is None or pictures.factors is None else _in_rows(pictures.factors)
     table = _table(evidence, found, features, pictures is not None)
     context = {
         **values,
@@ -73,6 +74,7 @@ def render(
         "most_shown": MOST_SHOWN,
         "centers": centers,
         "typical": typical,
+        "factors": factors,
         "map": bubbles.bubbles(_map_label(evidence, found), places, found.shown, found.spread[found.shown], centers),
         "key": bubbles.key(found.spread[found.shown]),
         "enlarged": bool((places[:, 2] > 1.01 * places[0, 2] * np.sqrt(_relative(found))).any()),
@@ -89,6 +91,11 @@ def render(
         "now": perf_counter,
     }
     return _environment().get_template("report.html").render(context)
+
+
+def _in_rows(tiles: NDArray) -> Sheet:
+    """Tiles (k, m, …) from 0 to 1, m in a row."""
+    return sheet(tiles.reshape(-1, *tiles.shape[2:]), (0.0, 1.0), tiles.shape[1])
 
 
 @cache

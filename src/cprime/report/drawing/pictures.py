@@ -38,8 +38,11 @@ class Sheet:
         return i % self.columns * self.tile_width, i // self.columns * self.tile_height
 
 
-def sheet(tiles: NDArray, limits: tuple[float, float]) -> Sheet:
-    """tiles (m, height, width) in grey, or (m, height, width, 3); limits: values that are black and white."""
+def sheet(tiles: NDArray, limits: tuple[float, float], columns: int | None = None) -> Sheet:
+    """tiles (m, height, width) in grey, or (m, height, width, 3); limits: values that are black and white.
+
+    columns: tiles of a row, None for as many as make the sheet about square
+    """
     low, high = limits
     pixels = np.clip((tiles - low) / ((high - low) or 1.0) * 255, 0, 255).round().astype(np.uint8)
     m, tall, wide = pixels.shape[:3]
@@ -50,7 +53,7 @@ def sheet(tiles: NDArray, limits: tuple[float, float]) -> Sheet:
         size = max(round(wide * most), _LEAST_SIDE), max(round(tall * most), _LEAST_SIDE)
         pixels = np.stack([np.asarray(Image.fromarray(tile).resize(size, Image.Resampling.BOX)) for tile in pixels])
         tall, wide = pixels.shape[1:3]
-    columns = max(1, int(np.ceil((m * tall / wide) ** 0.5)))
+    columns = columns or max(1, int(np.ceil((m * tall / wide) ** 0.5)))
     rows = -(-m // columns)
     cells = np.zeros((rows * columns, *pixels.shape[1:]), dtype=np.uint8)
     cells[:m] = pixels

@@ -77,7 +77,7 @@ class Derived:
             t = shares @ np.eye(n)[cuts[n - 1]]
             with np.errstate(all="ignore"):
                 entropy = -float(w @ np.where(t > 0, t * np.log(t), 0).sum(axis=1))
-            if not abs(entropy - tree.entropy_[n - 1]) <= 1e3 * eps * w.sum() * (1 + np.log(len(cuts))):
+            if not abs(entropy - tree.entropy_[n - 1]) <= eps**0.5 * w.sum() * (1 + np.log(len(cuts))):
                 raise Wrong(f"the entropy of {n} clusters is {tree.entropy_[n - 1]}, by NumPy {entropy}")
 
     def _act_outliers(self, estimator: Any, given: Any, X: NDArray) -> None:
@@ -218,13 +218,15 @@ def _check_ward(increase: NDArray, cuts: list[NDArray], centers: NDArray, weight
     """J of the centers as points of their weights, around those of each number of clusters."""
     if not weights.any():
         return
+    step = float(np.finfo(np.float64).eps) * np.abs(centers).max()
     centers = centers - weights @ centers / weights.sum()
     scale = float(weights @ np.square(centers).sum(axis=1))
+    slack = 1e-9 * scale + 64 * weights.sum() * centers.size * step * (step + np.abs(centers).max()) + 1e-300
     for n in {1, 1 + len(cuts) // 2, len(cuts)}:
         total = 0.0
         for k in range(n):
             w, x = weights[cuts[n - 1] == k], centers[cuts[n - 1] == k]
             if w.any():
                 total += float(w @ np.square(x - w @ x / w.sum()).sum(axis=1))
-        if not abs(total - increase[n - 1]) <= 1e-9 * scale + 1e-300:
+        if not abs(total - increase[n - 1]) <= slack:
             raise Wrong(f"J of {n} clusters has grown by {increase[n - 1]}, by NumPy {total}")

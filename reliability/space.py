@@ -139,7 +139,7 @@ def _points(draw: Draw, estimator: str, widest: int) -> Points:
     gaps, missing = None, 0
     if estimator == "GaussianMixture" and rarely(draw, 40):
         gaps, missing = draw.choice(GAPS), draw.choice((1, 10, 30, 60, 90))
-        n, D = min(n, 300), min(D, 20)
+        n, D = min(n, 120), min(D, 12)
         dtype = dtype if dtype in ("float32", "float16", "object") else "float64"
     return Points(
         seed=draw.integer(0, 10**6),

@@ -31,6 +31,7 @@ class Purpose(IntEnum):
     SETS = 7
     LISTS = 8
     JUMPS = 9
+    MISSING = 10
 
 
 @storable

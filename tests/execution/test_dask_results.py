@@ -9,7 +9,7 @@ import pytest
 from dask_data import CHUNK, assert_same, clustered, in_memory, k_means, mixture, on_dask, weights_of
 
 import cprime
-from cprime import KMeans
+from cprime import GaussianMixture, KMeans
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 VERBS = {
@@ -41,6 +41,17 @@ def test_what_rows_become_is_lazy_and_the_same(estimator, verb, options, with_cl
         assert found.shape == expected.shape
         assert found.chunks[0] == on_dask(X).chunks[0]
     np.testing.assert_array_equal(np.asarray(found), expected)
+
+
+def test_what_is_missing_is_drawn_by_the_numbers_of_rows(client):
+    """A chunk on a worker has other draws than the chunk before, and those that it has in memory."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    X[:, 1] = np.nan
+    gm = GaussianMixture(missing="marginal")
+    gm.weights_, gm.means_, gm.covariances_, gm.n_features_in_ = np.ones(1), np.zeros((1, 2)), np.eye(2)[np.newaxis], 2
+    found = np.asarray(gm.impute(da.from_array(X, chunks=(20, 2)), sample=True, random_state=0))
+    np.testing.assert_array_equal(found, gm.impute(X, sample=True, random_state=0))
+    assert len(np.unique(found[:, 1])) == 60
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
-from sklearn.utils import check_random_state
+from scipy.special import ndtri
 
+from cprime._random import Key, Purpose, seed_of
 from cprime._threads import plain_products
 from cprime.block import Block, Kept
 from cprime.execution import Data
@@ -114,18 +114,21 @@ class Imputing:
         data = self._opened(X)
         with computing(self.n_threads):
             model: Model = self._model_of(data)
-            rng = check_random_state(random_state) if sample else None
-            return data.map(partial(_imputed, model, self.n_active_, rng), model.n_features, model.centers.dtype)
+            key = Key(seed_of(random_state)) if sample else None
+            job = partial(_imputed, model, self.n_active_, key)
+            return data.map(job, model.n_features, model.centers.dtype, numbered=True)
 
 
-def _imputed(model: Model, n_kept: int, rng: Any, X: Rows) -> NDArray:
-    """The rows of a block; draws are a row of normal numbers for each, so that blocks make no difference."""
-    normal = None if rng is None else rng.standard_normal((len(X), X.shape[1] + 1))
+def _imputed(model: Model, n_kept: int, key: Key | None, X: Rows, first: int) -> NDArray:
+    """The rows of a block whose first has this number; draws are by a row of numbers that belong to each."""
     if X.observed is None:
         return X.dense()
     ids, costs = model.components().best(X, n_kept)
     q = posterior(costs, model.scale).responsibilities
-    if normal is None:
+    if key is None:
         return model.imputed(X, ids, q)
-    drawn = (np.cumsum(q, axis=1) <= ndtr(normal[:, :1])).sum(axis=1).clip(max=n_kept - 1)[:, np.newaxis]
-    return model.imputed(X, np.take_along_axis(ids, drawn, axis=1), np.ones((len(X), 1)), normal[:, 1:])
+    width = X.shape[1] + 1
+    uniform = key.uniform(Purpose.MISSING, first * width, len(X) * width).reshape(len(X), width)
+    drawn = (np.cumsum(q, axis=1) <= uniform[:, :1]).sum(axis=1).clip(max=n_kept - 1)[:, np.newaxis]
+    normal = ndtri(uniform[:, 1:] + 2.0**-54)  # none is 0
+    return model.imputed(X, np.take_along_axis(ids, drawn, axis=1), np.ones((len(X), 1)), normal)

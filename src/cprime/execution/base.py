@@ -117,11 +117,20 @@ class Data(Protocol):
         """The winners, in the order in which the points came: (N,) int32; None where nothing is kept."""
         ...
 
-    def map(self, function: Callable[[Rows], Any], width: int | None, dtype: Any, out: Any = None) -> Any:
+    def map(
+        self,
+        function: Callable[..., Any],
+        width: int | None,
+        dtype: Any,
+        out: Any = None,
+        *,
+        numbered: bool = False,
+    ) -> Any:
         """What a function makes of rows, a few at a time, as one array (N,) or (N, width) or sparse rows.
 
         dtype: a tuple of them where it makes several arrays, which are a tuple then
         out: places for these, see `results.result`; a tuple of them then
+        numbered: whether it is given the number of the first of the rows too
         """
         ...
 

@@ -28,7 +28,6 @@ from cprime.execution.base import Job, P, Taken
 from cprime.execution.chunk import Chunk, by_chunk, taken
 from cprime.execution.local import MakeRows, Prepare
 from cprime.execution.tasks import Held
-from cprime.kernels import Rows
 from cprime.statistics import merge
 
 logger = logging.getLogger("cprime")
@@ -175,7 +174,15 @@ class Distributed:
         ]
         return self.client.persist(da.concatenate(chunks))
 
-    def map(self, function: Callable[[Rows], Any], width: int | None, dtype: Any, out: Any = None) -> Any:
+    def map(
+        self,
+        function: Callable[..., Any],
+        width: int | None,
+        dtype: Any,
+        out: Any = None,
+        *,
+        numbered: bool = False,
+    ) -> Any:
         """What a function makes of every block of rows, as Dask arrays that are computed when they are asked for."""
         if out is not None:
             raise ValueError("out must be None for Dask collections on a cluster: results are Dask's, to be stored.")
@@ -185,7 +192,7 @@ class Distributed:
             return tuple(found[name] for name in fields.names or ())
         drop, chunks = (1, None) if width is None else (None, (self._X.chunks[0], (width,)))
         return self._X.map_blocks(
-            tasks.Mapped(function, self._reading, dtype),
+            tasks.Mapped(function, self._reading, dtype, numbered),
             dtype=dtype,
             drop_axis=drop,
             chunks=chunks,

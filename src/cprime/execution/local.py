@@ -152,15 +152,26 @@ class Local:
         (block,) = self._each_block(True)
         return block.X, block.sample_weight
 
-    def map(self, function: Callable[[Rows], Any], width: int | None, dtype: Any, out: Any = None) -> Any:
+    def map(
+        self,
+        function: Callable[..., Any],
+        width: int | None,
+        dtype: Any,
+        out: Any = None,
+        *,
+        numbered: bool = False,
+    ) -> Any:
         """What a function makes of rows, in their order; each piece is written into its place."""
         several = isinstance(dtype, tuple)
         dtypes = dtype if several else (dtype,)
         n_bytes = (1 if width is None else width) * max(np.dtype(one).itemsize for one in dtypes)
         opened = places(self.n_points, width, dtypes, out if several else (out,))
         with opened as found, np.errstate(under="ignore"):  # what the type does not hold is 0
+            first = 0
             for X in self._pieces(n_bytes):
-                parts = function(X) if several else (function(X),)
+                made = function(X, first) if numbered else function(X)
+                first += len(X)
+                parts = made if several else (made,)
                 for place, part in zip(found, parts, strict=True):
                     place.write(part)
         values = tuple(place.value for place in found)

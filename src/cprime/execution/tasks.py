@@ -46,15 +46,20 @@ class Reading(NamedTuple):
 
 
 class Mapped:
-    """A function of checked, prepared rows, with results of the type `out`."""
+    """A function of checked, prepared rows, with results of the type `out`.
 
-    def __init__(self, function: Callable[[Rows], Any], reading: Reading, out: Any):
-        self.function, self.reading, self.out = function, reading, out
+    numbered: whether it is given the number of the first row too
+    """
+
+    def __init__(self, function: Callable[..., Any], reading: Reading, out: Any, numbered: bool = False):
+        self.function, self.reading, self.out, self.numbered = function, reading, out, numbered
 
     def __call__(self, X: Any, block_info: Any = None) -> Any:
         first = block_info[0]["array-location"][0][0] if block_info else 0
         with computing(1):
-            return self.function(checked(X, self.reading, first)).astype(self.out, copy=False)
+            rows = checked(X, self.reading, first)
+            found = self.function(rows, first) if self.numbered else self.function(rows)
+            return found.astype(self.out, copy=False)
 
 
 class Fields:

@@ -36,7 +36,7 @@ def with_others(
         "among": lambda: np.sort(rng.permutation(n + extra)[:n]),
         "before": lambda: np.arange(extra, n + extra),
     }[where]()
-    both = (3 * np.nanmax(np.abs(X)) * rng.uniform(-1, 1, (n + extra, X.shape[1]))).astype(X.dtype)
+    both = (3 * np.nanmax(np.abs(X), initial=0) * rng.uniform(-1, 1, (n + extra, X.shape[1]))).astype(X.dtype)
     weights = np.zeros(n + extra)
     both[at], weights[at] = X, 1.0 if w is None else w
     return both, weights, at

@@ -189,16 +189,19 @@ class StudentTCosts(Components):
         that is not sure.
         """
         K = self.least_power
+        unsure = (np.isinf(values) & (ids >= 0)).any(axis=1)  # tangents beyond the type, as costs are not
         if self.alike:
-            return ids, (K * np.log1p(values / np.float64(K))).astype(values.dtype)
-        ratios = values * self._slopes.take(ids)
-        ratios -= self._shifts.take(ids)
-        costs = self._costs(ids, np.maximum(ratios, 0, out=ratios), values.dtype)
-        costs[ids < 0] = np.inf
-        kept, least = least_of(ids, costs, n_kept)
-        with np.errstate(over="ignore"):
-            worst = K * np.expm1(least[:, -1].astype(np.float64) / K)
-        rows = np.flatnonzero(~((worst <= values[:, -1]) | np.isinf(values[:, -1])))
+            kept, least = ids, (K * np.log1p(values / np.float64(K))).astype(values.dtype)
+        else:
+            ratios = values * self._slopes.take(ids)
+            ratios -= self._shifts.take(ids)
+            costs = self._costs(ids, np.maximum(ratios, 0, out=ratios), values.dtype)
+            costs[ids < 0] = np.inf
+            kept, least = least_of(ids, costs, n_kept)
+            with np.errstate(over="ignore"):
+                worst = K * np.expm1(least[:, -1].astype(np.float64) / K)
+            unsure |= ~((worst <= values[:, -1]) | np.isinf(values[:, -1]))
+        rows = np.flatnonzero(unsure)
         if len(rows):
             parts = (rows[part] for part in _slices(len(rows), max(1, _CANDIDATES // width)))
             kept[rows], least[rows] = _joined(others, parts)

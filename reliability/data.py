@@ -184,10 +184,12 @@ def start(kind: Any, X: NDArray, C: int, seed: int) -> Any:
     rng = np.random.default_rng([seed, C, 3])
     rows = rng.permutation(len(X))[:C] if kind == "@different rows" else rng.integers(len(X), size=C)
     X = X.real if X.dtype.kind == "c" else X
+    if X.dtype == object:
+        X = X.astype(np.float64)
     if X.dtype.kind == "f":
         X = np.where(np.isnan(X), X.dtype.type(0), X)
     if kind in ("@rows", "@different rows"):
-        return X[rows].astype(np.float64) if X.dtype == object else X[rows].copy()
+        return X[rows].copy()
     if kind == "@far":
         out = np.nan_to_num(X[rows].astype(np.float64), posinf=0.0, neginf=0.0)
         with np.errstate(over="ignore"):

@@ -43,8 +43,7 @@ class StudentTCosts(Components):
         self.powers = dof + self.centers.shape[1]
         self.least_power = float(self.powers.min())
         self.alike = bool((self.powers == self.least_power).all())
-        least = float(dof.min())  # below 1 the largest squared distances leave their type
-        self._most = float(np.finfo(self.centers.dtype).max) * least if least < 1 else None
+        self._most = float(np.finfo(self.centers.dtype).max) / 2 * min(1.0, float(dof.min()))  # of δ, for a finite δ/ν
         self._every = np.empty((0, len(dof)), dtype=np.int32)
         self._touch()
 
@@ -70,8 +69,7 @@ class StudentTCosts(Components):
             np.put_along_axis(out.T, ids.astype(np.intp), squares, axis=1)
         else:
             out = points.table(self.gaussians, n_threads=1)
-        if self._most is not None:
-            np.minimum(out, self._most, out=out)
+        np.minimum(out, self._most, out=out)
         out /= self.column(self.dof)
         return out
 

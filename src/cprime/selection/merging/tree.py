@@ -174,5 +174,6 @@ class MergeTree:
         if self.entropy is None:
             return np.maximum.accumulate(np.sqrt(2 * self.changes))
         n_met = int(np.count_nonzero(self.changes > 0))
-        met = np.maximum.accumulate(np.maximum(-np.log(self.changes[:n_met] / self.entropy), 0.0))
+        logs = np.log(self.changes[:n_met])  # their quotient may underflow
+        met = np.maximum.accumulate(np.maximum(np.log(self.entropy) - logs, 0.0)) if n_met else logs
         return np.append(met, met.max(initial=0.0) + np.arange(1, len(self.changes) - n_met + 1))

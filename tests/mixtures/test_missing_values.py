@@ -304,6 +304,10 @@ def test_errors():
         mixture(missing="mean").fit(X)
     with pytest.raises(ValueError, match="Input X contains NaN"):
         KMeans(2).fit(X)
+    with pytest.raises(TypeError, match="sample must be an instance of bool, not str"):
+        mixture(max_iter=1).fit(X).impute(X, sample="yes")
+    with pytest.raises(TypeError, match="return_std must be an instance of bool, not int"):
+        mixture(max_iter=1).fit(X).regress(np.nan_to_num(X), [0], return_std=1)
 
 
 def test_scikit_learn_knows_whether_gaps_are_taken():

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from cprime.estimators.columns import Columns, resolve_columns, some_columns
 from cprime.estimators.conditional_mixtures import ConditionalMixtures, regressed
 from cprime.estimators.quality import say_truncated
+from cprime.estimators.validation import check_flag
 from cprime.execution import Data
 from cprime.kernels import Dense, Rows, computing
 from cprime.model import Model
@@ -168,6 +169,7 @@ class Conditionals:
         >>> bool(abs(gm.regress([[0.5]], columns=[0])[0, 0] - 0.25) < 0.02)
         True
         """
+        return_std = check_flag(return_std, "return_std")
         known, conditional = self._conditional(columns)
         data, M = self._given_columns(X, conditional.given, known), conditional.left.n_features
         self._say_truncated("regress")

@@ -13,6 +13,7 @@ from scipy.special import ndtri
 from cprime._random import Key, Purpose, seed_of
 from cprime._threads import plain_products
 from cprime.block import Block, Kept
+from cprime.estimators.validation import check_flag
 from cprime.execution import Data
 from cprime.kernels import Dense, ReadGaps, Rows, computing, posterior
 from cprime.model import Model
@@ -111,6 +112,7 @@ class Imputing:
         >>> bool(abs(gm.impute(X)[7, 1] - 2 * X[7, 0]) < 1e-3)
         True
         """
+        sample = check_flag(sample, "sample")
         data = self._opened(X)
         with computing(self.n_threads):
             model: Model = self._model_of(data)

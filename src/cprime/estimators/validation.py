@@ -47,6 +47,13 @@ def check_real(value: Any, name: str, least: float) -> float:
     return value
 
 
+def check_flag(value: Any, name: str) -> bool:
+    """`value` as a bool, or an error that says what came."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be an instance of bool, not {type(value).__name__}.")
+    return bool(value)
+
+
 def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
     """`value` if it is one of the choices."""
     if value not in choices:

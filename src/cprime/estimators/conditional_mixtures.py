@@ -144,7 +144,7 @@ class ConditionalMixtures:
 
         Returns
         -------
-        values : ndarray of shape (n,), or (n, *q.shape)
+        values : ndarray of shape (n,), or (n, …) with the shape of q behind
             To the precision of the dtype of `means_`.
 
         Raises

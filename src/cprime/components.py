@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from cprime.kernels import Dense, Floats, Found, Gaussians, Measure, Rows
 from cprime.kernels.offered import among_offered, least_offered
-from cprime.neighbors import exact_lists, least_lists, refined_lists
+from cprime.neighbors import EXACT_LISTS, exact_lists, least_lists, refined_lists
 
-_CLOSED_FORM = 32768  # most components whose lists come from all C² values
 _SQUARED_SUMS = 2.0**480  # numbers of which float64 holds many squares
 
 Ids = NDArray[np.int32]
@@ -212,7 +211,7 @@ class GaussianCosts(Measured):
         any.
         """
         C = len(self.centers)
-        if C > _CLOSED_FORM:
+        if C > EXACT_LISTS:
             if previous is None:
                 return exact_lists(self.centers, n_neighbors)
             return refined_lists(self.centers, previous, n_neighbors)

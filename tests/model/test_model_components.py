@@ -134,13 +134,13 @@ def test_lists_are_those_of_larger_variances_where_mean_costs_leave_float64(fami
 
 
 def test_lists_of_very_many_gaussians_are_by_the_distances_of_their_means(monkeypatch):
-    monkeypatch.setattr(module, "_CLOSED_FORM", C - 1)
+    monkeypatch.setattr(module, "EXACT_LISTS", C - 1)
     components = of("full")[0]
     between = np.square(CENTERS[:, np.newaxis] - CENTERS).sum(axis=2)
     nearest = np.argsort(between, axis=1)[:, 1:]
     np.testing.assert_array_equal(components.lists(3), nearest[:, :2])
     np.testing.assert_array_equal(components.lists(C, lists_of(nearest)), nearest)
-    monkeypatch.setattr(module, "_CLOSED_FORM", C)
+    monkeypatch.setattr(module, "EXACT_LISTS", C)
     assert not np.array_equal(components.lists(C), nearest)
 
 

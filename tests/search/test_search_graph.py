@@ -86,7 +86,7 @@ def test_beyond_the_size_of_exact_lists(monkeypatch):
     """With lists from cells and from neighbours of neighbours: as good, monotone, and sound on degenerate data."""
     X = clustered(1500, 3, n_clusters=60)
     within = kmeans(120, "graph").fit(X)
-    monkeypatch.setattr(graph, "_EXACT_LISTS", 10)
+    monkeypatch.setattr(graph, "EXACT_LISTS", 10)
     fit = kmeans(120, "graph").fit(X)
     assert fit.inertia_ <= 1.05 * within.inertia_
     assert (np.diff(fit.history_["quantization_error"]) <= 1e-9 * fit.inertia_).all()

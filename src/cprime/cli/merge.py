@@ -15,6 +15,7 @@ from cprime.cli.outputs import ROWS_SUFFIXES, STDOUT, Columns, check_output, pri
 from cprime.cli.predict import named
 from cprime.cli.summary import centers, print_summary, sizes
 from cprime.selection import MergeTree, merge
+from cprime.selection.merging.merge import resolve_criterion
 from cprime.sources.naming import naming
 
 
@@ -32,8 +33,7 @@ class Asked:
         C = len(centers(estimator))
         if self.n_clusters is not None and self.n_clusters > C:
             raise ValueError(f"-n {self.n_clusters} is more than the {C} components of the model")
-        by_entropy = self.criterion == "entropy" or (self.criterion == "auto" and hasattr(estimator, "means_"))
-        if path is None and by_entropy:
+        if path is None and resolve_criterion(self.criterion, estimator) == "entropy":
             raise ValueError(
                 "joins by entropy need rows: give DATA, or --criterion ward, which joins by centers and sizes"
             )

@@ -30,7 +30,7 @@ from cprime.search import Full, Sample, Search
 
 logger = logging.getLogger("cprime")
 
-_CHEAPER = 4  # by how much an evaluation among all components is faster than one along lists, at least
+CHEAPER = 4  # by how much an evaluation among all components is faster than one along lists, at least
 
 HISTORY = np.dtype(
     [
@@ -205,7 +205,7 @@ def assigned(data: Data, run: Run, plan: Plan) -> tuple[Run, bool]:
     if plan.search.exact or not data.placed:
         return run, True
     n_distances = int(run.history["n_distances"].sum())
-    cheap = data.n_points * run.model.n_components <= _CHEAPER * n_distances
+    cheap = data.n_points * run.model.n_components <= CHEAPER * n_distances
     if plan.final == "found" or (plan.final == "auto" and not cheap):
         return run, False
     start = perf_counter()

@@ -23,7 +23,9 @@ from cprime.estimators.validation import resolve_init
 from cprime.estimators.watching import unfitted_copy
 from cprime.execution import Data, Local, local
 from cprime.kernels import as_rows
+from cprime.neighbors import EXACT_LISTS
 from cprime.search import Bounded, Full
+from cprime.seeding.jumps import PER_CLUSTER
 from cprime.seeding.kmeans_plusplus import trial_bytes
 from cprime.sources import Source, is_source_like, open_data
 from cprime.sources.arrays import ArraySource
@@ -32,9 +34,8 @@ from cprime.sources.sparse import source_of
 
 PARAMETERS, SUMS = 4, 5  # generations that are alive at a time: with what momentum and the M-step make
 _LIST_ENTRY = 39  # bytes of an entry of the lists while they are renewed, beside those that are kept
-_EXACT_LISTS, _LIST_ROWS = 32768, 65536  # from which on lists come from lists, and how many are made at a time
+_LIST_ROWS = 65536  # lists that are made of lists at a time
 _MEAN_COSTS, _MOST_MEAN_COSTS = 20, 2**24  # bytes for each pair of components whose mean costs are computed at a time
-_SAMPLED = 32  # rows for each cluster in the sample that jumps begin with
 _MARGINALS = 100 * 10**6  # bytes at most, of tables of marginal densities
 _FIXED = 3 * 2**20  # bytes for tiles of kernels, samples and what the interpreter makes
 _SMALL = 32  # features up to which a small model has as many as the data
@@ -168,14 +169,14 @@ def needed(estimator: Any, rows: Rows, sizes: Sizes | None = None, regroup: bool
         if init == "k-means++":
             found["temporary"] = max(found["temporary"], trial_bytes(N, C, s))
         elif init == "jumps":
-            found["temporary"] += min(N, _SAMPLED * C) * width
+            found["temporary"] += min(N, PER_CLUSTER * C) * width
     found["labels"] = 0 if spilled or not rows.here else N * _ID
     found["parameters"] = int(PARAMETERS * (C * sizes.component + sizes.shared))
     merged = 0 if not many else math.ceil(math.log2(len(data.sizes)))
     found["sums"] = int((SUMS + merged) * C * sizes.sums)
     if not plan.search.exact:
         G = getattr(plan.search, "n_neighbors", None) or (33 if plan.n_kept == 1 else 65)
-        found["lists"] = min(G, C) * (_LIST_ENTRY * C if C <= _EXACT_LISTS else 12 * C + 72 * min(C, _LIST_ROWS))
+        found["lists"] = min(G, C) * (_LIST_ENTRY * C if C <= EXACT_LISTS else 12 * C + 72 * min(C, _LIST_ROWS))
         if not sizes.by_distances:
             found["lists"] += _MEAN_COSTS * min(C * C, _MOST_MEAN_COSTS)
     found["temporary"] += _FIXED

@@ -15,7 +15,7 @@ from cprime.kernels.exact import posterior
 from cprime.kernels.marginals import Doubles, Ids, Mask, Sums, no_moments
 from cprime.kernels.measures import Floats, Gaussians
 from cprime.kernels.rows import Dense
-from cprime.kernels.tables import Group, Tabled, groups, narrowed
+from cprime.kernels.tables import Givers, Tabled, givers, narrowed
 
 _LOG_2PI = math.log(2 * math.pi)
 # Squared distances of means, in units of variances, beyond which the rounding of terms would show beside that of means.
@@ -87,18 +87,15 @@ class DiagonalMarginals(Tabled):
         far = self._weights(slice(None), origin)[1]
         if not far.any():
             return
-        H, shares = kept.shape[1], q.reshape(-1)
-        given = np.where(far[kept] & (q != 0), kept, -1).reshape(-1)
         sums[1][far], sums[2][far] = 0, 0
 
-        def add(group: Group) -> None:
-            c, places = group
-            share, rows = shares[places], places // H
+        def add(given: Givers) -> None:
+            c, rows, share = given
             r = self._differences(X[rows], observed[rows], c)
             sums[1][c] = share @ r
             sums[2][c] = share @ np.square(r) + (share @ ~observed[rows]) / self.precisions[c]
 
-        by_pieces(add, groups(given, len(self.centers)))
+        by_pieces(add, givers(kept, np.where(far[kept], q, 0), len(self.centers)))
 
     def respond(
         self, points: CoreRows, weight: Doubles | None, out: Doubles | None, moments: bool

@@ -17,7 +17,7 @@ from cprime.kernels.arguments import CoreRows
 from cprime.kernels.exact import posterior
 from cprime.kernels.measures import Floats, Gaussians
 from cprime.kernels.rows import Rows
-from cprime.kernels.tables import Group, Tabled, groups, narrowed
+from cprime.kernels.tables import Givers, Tabled, givers, mixed, narrowed
 
 Ids = NDArray[np.int32]
 Doubles = NDArray[np.float64]
@@ -133,14 +133,13 @@ class Marginals(Tabled):
 
     def moments(self, X: Floats, observed: Mask, kept: Ids, q: Doubles) -> Sums:
         """Of rows that give q (n, H) to kept (n, H), component by component."""
-        H, shares, sums = kept.shape[1], q.reshape(-1), no_moments(self.centers, full=True)
+        sums = no_moments(self.centers, full=True)
 
-        def add(group: Group) -> None:
-            c, places = group
-            rows = places // H
-            self._add(X[rows], observed[rows], c, shares[places], sums)
+        def add(given: Givers) -> None:
+            c, rows, share = given
+            self._add(X[rows], observed[rows], c, share, sums)
 
-        by_pieces(add, groups(np.where(shares != 0, kept.reshape(-1), -1), len(self.centers)))
+        by_pieces(add, givers(kept, q, len(self.centers)))
         return _symmetric(sums)
 
     def respond(
@@ -179,18 +178,14 @@ class Marginals(Tabled):
         """Rows with Σ_c q_c E[x | x_o, c] in their gaps, of components ids and shares q, both (n, H); or with a draw
         of the only component by standard normal numbers (n, D).
         """
-        out = np.zeros(X.shape)
-        for h in range(ids.shape[1]):
 
-            def add(group: Group, h: int = h) -> None:
-                c, rows = group
-                gaps = gaps_of(observed[rows])
-                r, roots = self._completed(X[rows], observed[rows], gaps, c)
-                if normal is not None:
-                    for alike, root in zip(gaps, roots, strict=True):
-                        at = (alike.rows[:, np.newaxis], alike.columns[alike.of])
-                        r[at] += np.einsum("nlk,nl->nk", root[alike.of], normal[rows][at])
-                out[rows] += q[rows, h, np.newaxis] * (r + self.centers[c])
+        def filled(c: int, rows: NDArray[np.intp]) -> Doubles:
+            gaps = gaps_of(observed[rows])
+            r, roots = self._completed(X[rows], observed[rows], gaps, c)
+            if normal is not None:
+                for alike, root in zip(gaps, roots, strict=True):
+                    at = (alike.rows[:, np.newaxis], alike.columns[alike.of])
+                    r[at] += np.einsum("nlk,nl->nk", root[alike.of], normal[rows][at])
+            return r + self.centers[c]
 
-            by_pieces(add, groups(ids[:, h], len(self.centers)))
-        return np.where(observed, X, out)
+        return np.where(observed, X, mixed(ids, q, X.shape, filled))

@@ -19,7 +19,7 @@ from cprime.kernels.offered import among_offered
 from cprime.kernels.order import gather
 from cprime.kernels.partial import keep
 from cprime.kernels.rows import Dense, Rows
-from cprime.kernels.tables import Group, groups
+from cprime.kernels.tables import Givers, givers
 
 
 def with_nan(X: Rows) -> Floats:
@@ -182,14 +182,13 @@ class Masked(Dense):
 
 def _about_centers(X: Masked, centers: Floats, kept: Ids, q: Doubles, full: bool) -> Sums:
     """Moments where no extent is known: what is missing of a row is where its center is."""
-    H, shares, sums = kept.shape[1], q.reshape(-1), no_moments(centers, full)
+    sums = no_moments(centers, full)
 
-    def add(group: Group) -> None:
-        c, places = group
-        rows, share = places // H, shares[places]
+    def add(given: Givers) -> None:
+        c, rows, share = given
         r = np.subtract(X.array[rows], centers[c], dtype=np.float64) * X.observed[rows]
         sums[0][c], sums[1][c] = share.sum(), share @ r
         sums[2][c] = (share[:, np.newaxis] * r).T @ r if full else share @ np.square(r)
 
-    by_pieces(add, groups(np.where(shares != 0, kept.reshape(-1), -1), len(centers)))
+    by_pieces(add, givers(kept, q, len(centers)))
     return sums

@@ -4,7 +4,7 @@ A subclass says what a table is. Rows that have a component or its list in commo
 not depend on the number of threads.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -15,6 +15,8 @@ from cprime.kernels.measures import Floats
 
 Ids = NDArray[np.int32]
 Group = tuple[int, NDArray[np.intp]]  # a component, and the places where it is
+Givers = tuple[int, NDArray[np.intp], NDArray[np.float64]]  # a component, rows, and their shares
+RowsOf = Callable[[int, NDArray[np.intp]], NDArray[np.float64]]
 
 _NUMBERS, _ROWS = 2**22, 2048  # of a table at a time
 _ROUNDS = 8  # of looking for the least, at most; beyond, costs are sorted
@@ -108,6 +110,26 @@ def groups(components: Ids, n_components: int) -> Iterator[Group]:
         yield c, order[ends[c] : ends[c + 1]]
 
 
+def givers(kept: Ids, q: NDArray[np.float64], n_components: int) -> Iterator[Givers]:
+    """Of rows that give q (n, H) to kept (n, H): every component that is given anything, by which rows and how much."""
+    shares = q.reshape(-1)
+    for c, places in groups(np.where(shares != 0, kept.reshape(-1), np.int32(-1)), n_components):
+        yield c, places // kept.shape[1], shares[places]
+
+
+def mixed(ids: Ids, q: NDArray[np.float64], shape: tuple[int, ...], rows_of: RowsOf) -> NDArray[np.float64]:
+    """Σ_h q_nh x_nh of rows: (n, D); rows_of: what component c makes of some of them."""
+    out = np.zeros(shape)
+    for h in range(ids.shape[1]):
+
+        def add(group: Group, h: int = h) -> None:
+            c, rows = group
+            out[rows] += q[rows, h, np.newaxis] * rows_of(c, rows)
+
+        by_pieces(add, groups(ids[:, h], int(ids.max(initial=-1)) + 1))
+    return out
+
+
 def least_of(ids: Ids, costs: Floats, n_kept: int) -> tuple[Ids, Floats]:
     """The n_kept of least cost (n, m) for each row, best first, the earlier of two that cost the same.
 
@@ -125,9 +147,10 @@ def least_of(ids: Ids, costs: Floats, n_kept: int) -> tuple[Ids, Floats]:
     else:
         places = np.broadcast_to(np.arange(m), costs.shape)
         if n_found < m:
-            bar = np.partition(costs, n_found - 1, axis=1)[:, n_found - 1 : n_found]
-            if (np.count_nonzero(costs <= bar, axis=1) == n_found).all():  # else some tie, and the earlier goes first
-                places = np.sort(np.argpartition(costs, n_found - 1, axis=1)[:, :n_found], axis=1)
+            places = np.sort(np.argpartition(costs, n_found - 1, axis=1)[:, :n_found], axis=1)
+            bar = np.take_along_axis(costs, places, axis=1).max(axis=1, keepdims=True)
+            tied = np.count_nonzero(costs <= bar, axis=1) != n_found  # there the earlier goes first
+            places[tied] = np.sort(np.argsort(costs[tied], axis=1, kind="stable")[:, :n_found], axis=1)
         order = np.argsort(np.take_along_axis(costs, places, axis=1), axis=1, kind="stable")[:, :n_found]
         places = np.take_along_axis(places, order, axis=1)
         found = np.take_along_axis(costs, places, axis=1)

@@ -12,11 +12,10 @@ from cprime.components import Components, Ids
 from cprime.kernels import Floats, Tabled
 from cprime.kernels.arguments import CoreRows
 from cprime.model.factor_gaps import Component, factored
-from cprime.neighbors import exact_lists, least_lists, refined_lists
+from cprime.neighbors import EXACT_LISTS, exact_lists, least_lists, refined_lists
 
 _ROUNDING = 2.0**-27  # of a cost, that is taken
 _CLOSED_FORM = 2**36  # most products for lists by divergences; beyond, distances of means make them
-_MANY = 32768  # components whose lists of distances follow from lists before
 
 
 class FactorCosts(Tabled, Components):
@@ -106,7 +105,7 @@ class FactorCosts(Tabled, Components):
         """
         C, H, D = self.directions.shape
         if C**2 * max(1, H) ** 2 * D > _CLOSED_FORM:
-            if previous is None or C <= _MANY:
+            if previous is None or C <= EXACT_LISTS:
                 return exact_lists(self.centers, n_neighbors, previous)
             return refined_lists(self.centers, previous, n_neighbors)
         means = np.subtract(self.centers, self.origin(), dtype=np.float64)

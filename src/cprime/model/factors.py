@@ -18,7 +18,7 @@ from cprime._threads import by_pieces, plain_products
 from cprime._values import replace
 from cprime.block import Block, Kept
 from cprime.kernels import Dense, Floats, Rows, posterior
-from cprime.kernels.tables import Group, groups
+from cprime.kernels.tables import Givers, givers, groups, mixed
 from cprime.model.base import Expected, Gaussian, Shares, register, winner_error
 from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import data_variance, fewer_factors, n_collapsed, of_empty, positive, scaled_along
@@ -119,27 +119,26 @@ class Factors(Gaussian):
         return np.broadcast_to(random, (C, *random.shape))
 
     def summarise(self, block: Block, kept: Kept, shares: Shares) -> FactorMoments:
-        X, W, m, observed = block.X.dense(), self._projections, shares.ids.shape[1], block.X.observed
+        X, W, observed = block.X.dense(), self._projections, block.X.observed
         found = FactorMoments.none(*self._projections.shape)
         q = np.ones(shares.ids.shape) if shares.responsibilities is None else shares.responsibilities
-        q = (q if block.sample_weight is None else q * block.sample_weight[:, np.newaxis]).reshape(-1)
-        given = np.where(q > 0, shares.ids.reshape(-1), -1)
+        q = q if block.sample_weight is None else q * block.sample_weight[:, np.newaxis]
 
-        def add(group: Group) -> None:
-            c, places = group
-            share, found.counts[c] = q[places], q[places].sum()
+        def add(given: Givers) -> None:
+            c, rows, share = given
+            found.counts[c] = share.sum()
             if observed is not None and self.known and shares.cost is not None:  # else noise comes with this M-step
-                self._add_gaps(found, c, X[places // m], observed[places // m], share)
+                self._add_gaps(found, c, X[rows], observed[rows], share)
                 return
-            y = np.subtract(X[places // m], self.centers[c], dtype=np.float64)
+            y = np.subtract(X[rows], self.centers[c], dtype=np.float64)
             if observed is not None:
-                y *= observed[places // m]
+                y *= observed[rows]
             z = y @ W[c].T
             weighted = share[:, np.newaxis] * z
             found.sums[c], found.squares[c] = share @ y, share @ np.square(y)
             found.cross[c], found.means[c], found.second[c] = y.T @ weighted, weighted.sum(axis=0), z.T @ weighted
 
-        by_pieces(add, groups(given, self.n_components))
+        by_pieces(add, givers(shares.ids, q, self.n_components))
         return replace(found, error=winner_error(block, self.centers, kept.winners.copy()))
 
     def _add_gaps(self, found: FactorMoments, c: int, X: Floats, observed: NDArray[np.bool_], share: NDArray) -> None:
@@ -154,13 +153,12 @@ class Factors(Gaussian):
     def imputed(self, X: Rows, ids: NDArray[np.int32], q: NDArray[np.float64], normal: Any = None) -> NDArray:
         rows, observed = X.dense(), X.observed
         assert observed is not None
-        out = np.zeros(rows.shape)
-        for h in range(ids.shape[1]):
-            for c, some in groups(ids[:, h], self.n_components):
-                draws = None if normal is None else normal[some]
-                there = completed(rows[some], observed[some], self._costs_of.component(c), draws)
-                out[some] += q[some, h, np.newaxis] * (there + self.centers[c])
-        return np.where(observed, rows, out)
+
+        def filled(c: int, some: NDArray[np.intp]) -> NDArray[np.float64]:
+            draws = None if normal is None else normal[some]
+            return completed(rows[some], observed[some], self._costs_of.component(c), draws) + self.centers[c]
+
+        return np.where(observed, rows, mixed(ids, q, rows.shape, filled))
 
     @plain_products()
     def expect_all(self, block: Block) -> Expected:

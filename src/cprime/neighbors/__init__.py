@@ -2,6 +2,7 @@
 
 from cprime.neighbors.cells import SAMPLE_PER_CELL, Cells, coarse_centers, nearest_of_few, table
 from cprime.neighbors.lists import (
+    EXACT_LISTS,
     both_ways,
     exact_lists,
     least_lists,
@@ -15,6 +16,7 @@ from cprime.neighbors.near import Near
 from cprime.neighbors.walks import Walks
 
 __all__ = [
+    "EXACT_LISTS",
     "SAMPLE_PER_CELL",
     "Cells",
     "Near",

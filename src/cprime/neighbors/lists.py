@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from cprime._random import Key, Purpose
 from cprime.kernels import Dense, Floats, grouped_order
 
+EXACT_LISTS = 32768  # most components whose lists come from all C² distances or costs
 _BLOCK = 65536  # rows at a time
 _BLOCK_VALUES = 2**24  # values at a time
 _FIRST = 33  # of complete lists, those that are in the order of their distances

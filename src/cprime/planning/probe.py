@@ -16,17 +16,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cprime.em.loop import CHEAPER
 from cprime.estimators.budget import changed
 from cprime.estimators.memory import Rows
 from cprime.estimators.shapes import ShapeSource
 from cprime.estimators.validation import resolve_exchange, resolve_init, resolve_momentum
+from cprime.neighbors import EXACT_LISTS
 from cprime.search import Bounded
 
 SECONDS = 2.0  # for all small fits together
 _FIRST, _FACTOR = 2048, 4  # rows of the first small fit, and how many times as many each further one has
 _ROWS_PER_COMPONENT = 64  # from which on a component has enough, so that the small fit has all of them
-_MOST_PAIRS = 32768  # components up to which lists come from all pairs
-_CHEAPER = 4  # times the evaluations of a fit up to which its final assignment is exact
 _PIECES = 16  # ranges of a file that rows are read from
 _ALL_AT_ONCE = 0.25  # share of an evaluation along lists that one among all components takes
 
@@ -95,14 +95,14 @@ def _extrapolated(estimator: Any, rows: Rows, fits: list[_Fit], reading: float) 
     work, whole = [fit.n * (fit.c if full else 1) for fit in (before, last)], N * (C if full else 1)
     inside = _along(work[0], work[1], before.inside / before.passes, last.inside / last.passes, whole)
     if last.c < C:
-        few = min(C, _MOST_PAIRS)
+        few = min(C, EXACT_LISTS)
         outside = N * _along(before.c, last.c, before.outside / before.n, last.outside / last.n, few)
     else:
         outside = _along(before.n, last.n, before.outside, last.outside, N)
     passes, iterations, evaluations = counted.passes, counted.iterations, counted.evaluations
     seconds = passes * max(inside, reading) + outside
     final = 0.0
-    if not plan.search.exact and (plan.final == "exact" or (plan.final == "auto" and _CHEAPER * evaluations >= C)):
+    if not plan.search.exact and (plan.final == "exact" or (plan.final == "auto" and CHEAPER * evaluations >= C)):
         rate = last.inside / (last.n * max(1.0, last.evaluations)) * _ALL_AT_ONCE
         final, passes = max(N * C * rate, reading), passes + 1
     return Course(passes, iterations, estimator.n_init * (seconds + final), estimator.n_init * final)

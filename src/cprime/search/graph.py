@@ -22,13 +22,12 @@ from cprime._warnings import warn
 from cprime.block import Block, Kept
 from cprime.components import Components
 from cprime.kernels import Rows, changed
-from cprime.neighbors import Cells, refined_lists, with_self, without_self
+from cprime.neighbors import EXACT_LISTS, Cells, refined_lists, with_self, without_self
 from cprime.search.base import Look, Lookup, Sample, SearchStats, Value, checked_count
 from cprime.search.full import LookAtAll
 
 logger = logging.getLogger("cprime")
 
-_EXACT_LISTS = 32768  # most components whose lists come from all C² distances
 _STALE = 0.3  # share of points that may move before lists are renewed
 _AUDITS = (4, 5, 6, 10, 15)  # iterations after which a sample is searched exactly
 _AUDIT_POINTS = 1024
@@ -196,10 +195,10 @@ class Graph(Value):
     def begin(self, components: Components, n_kept: int, placed: bool, key: Key) -> tuple[GraphState, Look | None]:
         C = len(components.centers)
         few = n_kept > 1 and C <= _FEW
-        cells = Cells(components.centers) if C > _EXACT_LISTS or not (placed or few) else None
+        cells = Cells(components.centers) if C > EXACT_LISTS or not (placed or few) else None
         first = _FIRST_NEIGHBORS if n_kept == 1 else _FIRST_OF_MIXTURES
         n_neighbors = max(min(self.n_neighbors or first, C), n_kept)
-        if cells is not None and C > _EXACT_LISTS:
+        if cells is not None and C > EXACT_LISTS:
             lists = refined_lists(components.centers, without_self(cells.lists(n_neighbors)), n_neighbors)
         else:
             lists = components.lists(n_neighbors)
@@ -213,7 +212,7 @@ class Graph(Value):
     def refresh(self, state: GraphState, components: Components) -> GraphState:
         if state.moved < _STALE:
             return state
-        if len(components.centers) <= _EXACT_LISTS:
+        if len(components.centers) <= EXACT_LISTS:
             lists = components.lists(state.n_neighbors, state.lists)
         else:
             lists = refined_lists(components.centers, state.lists, state.n_neighbors)
@@ -242,7 +241,7 @@ class Graph(Value):
         )
         C, longer = len(components.centers), state.n_neighbors > state.first_n_neighbors
         most = max(
-            state.first_n_neighbors, _MOST_OF_MANY if C > _EXACT_LISTS else max(min(C, _MOST_OF_FEW), C // _MOST_SHARE)
+            state.first_n_neighbors, _MOST_OF_MANY if C > EXACT_LISTS else max(min(C, _MOST_OF_FEW), C // _MOST_SHARE)
         )
         if state.iteration not in _AUDITS or self.n_neighbors is not None or state.n_neighbors >= C:
             return state, 0

@@ -17,7 +17,7 @@ from cprime.execution import Data, rows_of
 from cprime.kernels import Floats, Rows
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
 
-_LEAST, _PER_CLUSTER = 500, 32  # rows of the sample
+_LEAST, PER_CLUSTER = 500, 32  # rows of the sample
 _OF_SAMPLE, _OF_ALL = {"n_tries": 5, "n_iterations": 30}, {"n_tries": 1, "n_iterations": 5}
 
 
@@ -52,7 +52,7 @@ _Weighted = tuple[Rows, NDArray[np.float64] | None]
 
 def _sample(data: Data, n_clusters: int, key: Key) -> _Weighted:
     """One point of positive weight of each of as many stretches of them, or all where they are less than two each."""
-    N, n = data.n_weighted, max(_LEAST, _PER_CLUSTER * n_clusters)
+    N, n = data.n_weighted, max(_LEAST, PER_CLUSTER * n_clusters)
     if 2 * n > N:
         numbers = np.arange(N)
     else:

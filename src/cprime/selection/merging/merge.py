@@ -90,9 +90,7 @@ def merge(
     centers = centers_of(fitted)
     if X is None and sample_weight is not None:
         raise ValueError("sample_weight is of the rows of X: give X too.")
-    if criterion == "auto":
-        criterion = "entropy" if hasattr(fitted, "means_") else "ward"
-    if criterion == "ward":
+    if resolve_criterion(criterion, fitted) == "ward":
         return _by_ward(fitted, centers, X, sample_weight)
     n_kept = _resolve_kept(n_active, fitted, len(centers))
     if not isinstance(fitted, Clusterer) and not hasattr(fitted, "predict_proba"):
@@ -100,6 +98,13 @@ def merge(
     if X is None:
         raise ValueError("X must be given for criterion='entropy', got None: the entropy is of its responsibilities.")
     return _by_entropy(fitted, centers, X, sample_weight, n_kept)
+
+
+def resolve_criterion(criterion: str, fitted: Any) -> str:
+    """What "auto" means for a fit."""
+    if criterion != "auto":
+        return criterion
+    return "entropy" if hasattr(fitted, "means_") else "ward"
 
 
 def _resolve_kept(n_active: int | str, fitted: Any, n_components: int) -> int:

@@ -7,7 +7,9 @@ from scipy.stats import multivariate_normal
 from sklearn.utils import get_tags
 
 from cprime import GaussianMixture, KMeans, load, open_data, resume
-from cprime.kernels import ReadGaps
+from cprime.kernels import Gaussians, ReadGaps
+from cprime.kernels.marginals import Marginals
+from cprime.kernels.masked import with_gaps as read_gaps
 
 pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
 
@@ -281,14 +283,57 @@ def test_rows_of_one_pattern_and_of_many_agree():
     X = with_gaps(clustered(20, 5))
     gm = mixture(max_iter=3).fit(X)
     model = gm._parameters()
-    rows, every = ReadGaps()(X), np.arange(3, dtype=np.int32)
+    rows, others = ReadGaps()(X), np.array([[1, 2], [0, 2], [0, 1]], dtype=np.int32)
     table = model.components().best(rows, 3)
     for i in range(1, len(X)):
         one = model.components().best(rows[i : i + 1], 3)
         assert (one[0] == table[0][i]).all()
         np.testing.assert_allclose(one[1][0], table[1][i], rtol=1e-10)
-    kept = model.components().keep(rows, np.tile(every, (3, 1)), table[0][:, :1].copy(), 2)
+    kept = model.components().keep(rows, others, table[0][:, :1].copy(), 2)
     assert (kept[0] == table[0][:, :2]).all()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_row_is_the_same_alone_and_among_others(family, dtype):
+    """Whether the others have gaps or not; so ties are broken alike."""
+    X = with_gaps(clustered(40, 5, dtype=dtype), 0.1)
+    gm = mixture(5, covariance_type=family, max_iter=3).fit(X)
+    density, shares = gm.score_samples(X), gm.predict_proba(X)
+    complete = ~np.isnan(X).any(axis=1)
+    assert 20 < complete.sum() < 100
+    if "tied" in family:  # complete rows have one covariance in common, rows with gaps a copy for each component
+        np.testing.assert_allclose(gm.score_samples(X[complete]), density[complete], rtol=20 * np.finfo(dtype).eps)
+    else:
+        assert gm.score_samples(X[complete]).tobytes() == density[complete].tobytes()
+        assert gm.predict_proba(X[complete]).tobytes() == shares[complete].tobytes()
+    if family in EXACT and "tied" not in family:
+        for i in range(10):
+            assert gm.score_samples(X[i : i + 1]).tobytes() == density[i : i + 1].tobytes()
+
+
+@pytest.mark.parametrize("path", ["memory", "file"])
+def test_equal_rows_with_gaps_do_not_differ(tmp_path, path):
+    """What fills the gaps is not a difference of rows, which were to be refused where it is small."""
+    X = np.full((30, 4), 3.7e-44)
+    X[::3, 1], X[:10, 2], X[1] = np.nan, np.nan, np.nan
+    np.save(tmp_path / "x.npy", X)
+    given = X if path == "memory" else open_data(tmp_path / "x.npy", chunk_rows=10)
+    gm = mixture(2, covariance_type="diag", reg_covar=1e-6, max_iter=2).fit(given)
+    assert gm.impute(open_data(X, chunk_rows=7), sample=True, random_state=0).shape == X.shape
+    X[20] = 0
+    with pytest.raises(ValueError, match=r"rows that differ by 3\.7e-124"):
+        mixture(2, covariance_type="diag").fit(X * 1e-80)
+
+
+def test_a_precision_that_rounding_makes_indefinite():
+    """Of what is missing: its factor is taken of the columns themselves."""
+    A = np.array([[1.0, 1.0, 1.0], [0.0, 1e-9, 1e-9], [0.0, 0.0, 1e-9]])
+    found = Marginals(Gaussians(np.zeros((1, 3)), A[np.newaxis], np.zeros(1)))
+    with pytest.raises(np.linalg.LinAlgError):
+        np.linalg.cholesky((A.T @ A)[1:, 1:])
+    costs = found.table(read_gaps(np.array([[0.5, np.nan, np.nan]])), slice(None), np.zeros(3))
+    assert np.allclose(costs, np.log(1e-18) - 2 * np.log(2 * np.pi), rtol=1e-12)  # |P_mm| = (1 + e²) e², e = 1e-9
 
 
 def test_errors():

@@ -283,8 +283,9 @@ class Local:
 
     def _check(self, X: Rows, begin: int) -> None:
         """Raise unless the rows from `begin` on are finite, and of numbers whose squares their type holds."""
-        if self._origin is None:
-            self._origin = X[:1].dense()[0].copy()
+        if self._origin is None or np.isnan(self._origin).any():  # where all rows so far have no number
+            first = X.first()
+            self._origin = first if self._origin is None else np.where(np.isnan(self._origin), first, self._origin)
         largest, spread = X.extent(self._origin)
         if not np.isfinite(largest):
             self.source.check_finite(X.given(), begin)

@@ -1,6 +1,6 @@
 """The partial E-step in which every row has candidates of its own: the lists of all that it keeps [F Alg. 1, 2]."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,27 @@ class Evidence(NamedTuple):
     indices: NDArray[np.int32]
     sums: NDArray[np.float64]
     weights: NDArray[np.float64]
+
+    @classmethod
+    def of_pairs(
+        cls,
+        pairs: NDArray[np.int64],
+        sums: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        n_components: int,
+    ) -> Self:
+        """Of terms in any order (m,), whose pairs c · C + c̃ may repeat."""
+        used, place = np.unique(pairs, return_inverse=True)
+        indptr = np.searchsorted(used // n_components, np.arange(n_components + 1)).astype(np.int64)
+        by_pair = [np.bincount(place, terms, len(used)).astype(np.float64) for terms in (sums, weights)]
+        return cls(indptr, (used % n_components).astype(np.int32), *by_pair)
+
+    def joined(self, other: "Evidence") -> "Evidence":
+        """That of the points of both."""
+        C = len(self.indptr) - 1
+        pairs = [np.repeat(np.arange(C), np.diff(one.indptr)) * C + one.indices for one in (self, other)]
+        sums, weights = np.append(self.sums, other.sums), np.append(self.weights, other.weights)
+        return self.of_pairs(np.concatenate(pairs), sums, weights, C)
 
 
 class Found(NamedTuple):

@@ -46,6 +46,8 @@ class CoreRows(Protocol):
         """A few rows as an array without gaps: (n, D)."""
         ...
 
+    def first(self) -> Floats: ...
+
     def jump(
         self, weights: NDArray[np.float64] | None, centers: Floats, n_tries: int, n_iterations: int, n_threads: int
     ) -> float:

@@ -40,20 +40,21 @@ class DiagonalMarginals(Tabled):
         return self._costs(X, observed, terms_of(X, observed, origin), self._weights(ids, origin), ids)
 
     def _weights(self, ids: Ids | slice, origin: NDArray) -> tuple[Doubles, Mask]:
-        """What terms are multiplied by (3 D, G), and which components are too far for that (G,)."""
+        """What terms are multiplied by (G, 3 D), and which components are too far for that (G,)."""
         P, place = self.precisions[ids], np.subtract(self.centers[ids], origin, dtype=np.float64)
         squares = P * np.square(place)
         weights = np.concatenate([-2 * P * place, P, squares + self.logs[ids]], axis=1)
-        return weights.T.copy(), squares.sum(axis=1) > _FAR[self.centers.dtype]
+        return weights, squares.sum(axis=1) > _FAR[self.centers.dtype]
 
     def _costs(
         self, X: Floats, observed: Mask, terms: Doubles, weights: tuple[Doubles, Mask], ids: Ids | slice
     ) -> Doubles:
-        costs: Doubles = terms @ weights[0]
+        costs = Dense(terms).products(weights[0], n_threads=1)
         numbers = np.arange(len(self.centers))[ids]
         for g in np.flatnonzero(weights[1]).tolist():
             r = self._differences(X, observed, numbers[g])
-            costs[:, g] = np.square(r) @ self.precisions[numbers[g]] + observed @ self.logs[numbers[g]]
+            P, logs = self.precisions[numbers[g]], self.logs[numbers[g]]
+            costs[:, g] = np.einsum("nd,d->n", np.square(r), P) + np.einsum("nd,d->n", observed, logs)
         return costs + (self.offsets[ids] - self.logs[ids].sum(axis=1))
 
     def _differences(self, X: Floats, observed: Mask, c: int) -> Doubles:

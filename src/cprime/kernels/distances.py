@@ -49,7 +49,7 @@ def extent(X: CoreRows, origin: Floats | None = None, *, n_threads: int | None =
     """
     if not len(X) or not X.shape[1]:
         return 0.0, 0.0
-    origin = X[:1].dense()[0] if origin is None else origin
+    origin = X.first() if origin is None else origin
     origin = check.contiguous(check.matrix(origin[None], "origin", X)[0])
     return X.kernels.extent(X.core, origin, resolve_threads(n_threads))
 

@@ -16,7 +16,7 @@ from cprime._threads import by_pieces
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.exact import posterior
 from cprime.kernels.measures import Floats, Gaussians
-from cprime.kernels.rows import Rows
+from cprime.kernels.rows import Dense, Rows
 from cprime.kernels.tables import Givers, Tabled, givers, mixed, narrowed
 
 Ids = NDArray[np.int32]
@@ -92,8 +92,8 @@ class Marginals(Tabled):
 
     def _costs(self, X: Floats, observed: Mask, gaps: list[Alike], c: int) -> Doubles:
         r = np.subtract(X, self.centers[c], dtype=np.float64) * observed
-        y = r @ self.factors[c].T
-        costs, pulls = np.einsum("nd,nd->n", y, y), y @ self.factors[c]
+        y = Dense(r).products(self.factors[c], n_threads=1)
+        costs, pulls = np.einsum("nd,nd->n", y, y), Dense(y).products(self.factors[c].T, n_threads=1)
         for alike in gaps:
             inverse, logs = self._inverses(alike, c)
             left = np.einsum("nkl,nl->nk", inverse[alike.of], pulls[alike.rows[:, np.newaxis], alike.columns[alike.of]])
@@ -103,7 +103,12 @@ class Marginals(Tabled):
     def _inverses(self, alike: Alike, c: int) -> tuple[Doubles, Doubles]:
         """With P_mm = LLᵀ of each pattern: L⁻¹ (p, k, k) and log |P_mm| − k log 2π (p,)."""
         P, columns = self.precisions[c], alike.columns
-        lower = np.linalg.cholesky(P[columns[:, :, np.newaxis], columns[:, np.newaxis, :]])
+        try:
+            lower = np.linalg.cholesky(P[columns[:, :, np.newaxis], columns[:, np.newaxis, :]])
+        except np.linalg.LinAlgError:  # rounding has made one of them indefinite: by A_m, whose squares they are
+            upper = np.linalg.qr(self.factors[c].T[columns].transpose(0, 2, 1), mode="r")
+            signs = np.sign(np.diagonal(upper, axis1=1, axis2=2))
+            lower = (upper * signs[:, :, np.newaxis]).transpose(0, 2, 1)
         logs = 2 * np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
         return np.linalg.inv(lower), logs - columns.shape[1] * _LOG_2PI
 

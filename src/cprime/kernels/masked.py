@@ -1,6 +1,8 @@
 """Rows of which some numbers are missing: among Gaussians by what is observed, see `marginals.py`."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Self
 
 import numpy as np
@@ -8,7 +10,7 @@ from numpy.typing import NDArray
 
 from cprime._threads import by_pieces, limited
 from cprime.kernels import arguments as check
-from cprime.kernels.among import Found, among
+from cprime.kernels.among import Evidence, Found, among
 from cprime.kernels.compute import as_rows
 from cprime.kernels.diagonal_marginals import DiagonalMarginals
 from cprime.kernels.exact import Responses
@@ -20,6 +22,9 @@ from cprime.kernels.order import gather
 from cprime.kernels.partial import keep
 from cprime.kernels.rows import Dense, Rows
 from cprime.kernels.tables import Givers, givers
+
+Places = NDArray[np.intp]
+Arrays = tuple[NDArray, ...]
 
 
 def with_nan(X: Rows) -> Floats:
@@ -75,6 +80,15 @@ class Masked(Dense):
         rows = np.flatnonzero(rows) if rows.dtype == bool else rows
         return type(self)(gather(self, rows), self.observed[rows])
 
+    def first(self) -> Floats:
+        found = self.array[self.observed.argmax(axis=0), np.arange(self.shape[1])]
+        return np.where(self.observed.any(axis=0), found, self.dtype.type(np.nan))
+
+    def extent(self, origin: Floats | None = None, *, n_threads: int | None = None) -> tuple[float, float]:
+        """Of what is observed."""
+        start = np.nan_to_num(self.first() if origin is None else origin)
+        return Dense(np.where(self.observed, self.array, start)).extent(start, n_threads=n_threads)
+
     def _with(self, array: Floats) -> Self:
         more = array.shape[1] - self.shape[1]
         return type(self)(array, np.pad(self.observed, ((0, 0), (0, more)), constant_values=True))
@@ -84,16 +98,32 @@ class Masked(Dense):
     ) -> tuple[Ids, Floats]:
         if not isinstance(components, Gaussians):
             return nearest(self, components, n_kept, hint=hint, n_threads=n_threads)
+
+        def of_complete(X: Dense, rows: Places) -> tuple[Ids, Floats]:
+            return X.nearest(components, n_kept, hint=None if hint is None else hint[rows], n_threads=n_threads)
+
+        def of_gaps(X: Self, rows: Places) -> tuple[Ids, Floats]:
+            return X._marginals(components).best(X, n_kept)
+
         with limited(n_threads):
-            return self._marginals(components).best(self, n_kept)
+            ids, costs = self._by_kind(of_complete, of_gaps)
+        return ids, costs
 
     def keep(
         self, components: Measure, lists: Ids, previous: Ids, n_kept: int, *, n_threads: int | None = None
     ) -> tuple[Ids, Floats]:
         if not isinstance(components, Gaussians):
             return keep(self, components, lists, previous, n_kept, n_threads=n_threads)
+
+        def of_complete(X: Dense, rows: Places) -> tuple[Ids, Floats]:
+            return X.keep(components, lists, previous[rows], n_kept, n_threads=n_threads)
+
+        def of_gaps(X: Self, rows: Places) -> tuple[Ids, Floats]:
+            return X._marginals(components).keep(X, lists, previous[rows], n_kept)
+
         with limited(n_threads):
-            return self._marginals(components).keep(self, lists, previous, n_kept)
+            ids, costs = self._by_kind(of_complete, of_gaps)
+        return ids, costs
 
     def among(
         self,
@@ -107,12 +137,29 @@ class Masked(Dense):
         sample_weight: Floats | None = None,
         n_threads: int | None = None,
     ) -> Found:
-        more: Any = {"evidence": evidence, "sample_weight": sample_weight}
         if not isinstance(components, Gaussians):
-            return among(self, components, lists, previous, n_kept, extra, n_threads=n_threads, **more)
+            more: Any = {"evidence": evidence, "sample_weight": sample_weight, "n_threads": n_threads}
+            return among(self, components, lists, previous, n_kept, extra, **more)
+        weights, looked = check.weights(sample_weight, len(self)), list[Evidence]()
+
+        def added(found: Found) -> tuple[Ids, Floats, Ids]:
+            if found.evidence is not None:
+                looked.append(found.evidence)
+            return found.kept, found.costs, found.counts
+
+        def parts(rows: Places) -> tuple[Ids, int, Ids | None, bool, Doubles | None]:
+            return previous[rows], n_kept, None if extra is None else extra[rows], evidence, _of(weights, rows)
+
+        def of_complete(X: Dense, rows: Places) -> tuple[Ids, Floats, Ids]:
+            own, n, more, wanted, weight = parts(rows)
+            return added(X.among(components, lists, own, n, more, evidence=wanted, sample_weight=weight))
+
+        def of_gaps(X: Self, rows: Places) -> tuple[Ids, Floats, Ids]:
+            return added(among_offered(X._marginals(components).costs, X, lists, *parts(rows)))
+
         with limited(n_threads):
-            costs = self._marginals(components).costs
-            return among_offered(costs, self, lists, previous, n_kept, extra, **more)
+            kept, costs, counts = self._by_kind(of_complete, of_gaps)
+        return Found(kept, costs, counts, reduce(Evidence.joined, looked) if looked else None)
 
     def own_distances(self, centers: Floats, labels: Ids, *, n_threads: int | None = None) -> Floats:
         """Over what is observed."""
@@ -145,12 +192,26 @@ class Masked(Dense):
         n_threads: int | None = None,
     ) -> tuple[Doubles, Doubles, Doubles]:
         """Of rows whose gaps have their conditional means and covariances; among centers, these and none."""
+        weight = check.weights(sample_weight, len(self))
         q = np.ones(kept.shape) if responsibilities is None else responsibilities
-        q = q if sample_weight is None else q * sample_weight[:, np.newaxis]
+        if not isinstance(components, Gaussians):
+            shares = q if weight is None else q * weight[:, np.newaxis]
+            with limited(n_threads):
+                return _about_centers(self, check.centers(components, self), kept, shares, full)
+        found: list[Sums] = []
+
+        def of_complete(X: Dense, rows: Places) -> tuple[()]:
+            found.append(X.moments(components, kept[rows], q[rows], _of(weight, rows), full=full))
+            return ()
+
+        def of_gaps(X: Self, rows: Places) -> tuple[()]:
+            shares = q[rows] if weight is None else q[rows] * weight[rows, np.newaxis]
+            found.append(X._marginals(components).moments(X.array, X.observed, kept[rows], shares))
+            return ()
+
         with limited(n_threads):
-            if isinstance(components, Gaussians):
-                return self._marginals(components).moments(self.array, self.observed, kept, q)
-            return _about_centers(self, check.centers(components, self), kept, q, full)
+            self._by_kind(of_complete, of_gaps)
+        return _sums(found)
 
     def _marginals(self, components: Gaussians) -> Marginals | DiagonalMarginals:
         given = check.gaussians(components, self)
@@ -169,15 +230,64 @@ class Masked(Dense):
         n_threads: int | None = None,
     ) -> Responses:
         weight = check.weights(sample_weight, len(self))
+        sums: list[Sums] = []
+
+        def of_complete(X: Dense, rows: Places) -> tuple[Ids, Doubles, Doubles]:
+            found = X.respond(components, _of(weight, rows), moments=moments)
+            sums.append((found.counts, found.first, found.second))
+            return found.labels, found.log_sum, found.mean
+
+        def of_gaps(X: Self, rows: Places) -> tuple[Ids, Doubles, Doubles]:
+            labels, log_sum, mean, own = X._marginals(components).respond(X, _of(weight, rows), None, moments)
+            sums.append(own)
+            return labels, log_sum, mean
+
         with limited(n_threads):
-            labels, log_sum, mean, sums = self._marginals(components).respond(self, weight, None, moments)
-        return Responses(labels, log_sum, mean, *sums)
+            labels, log_sum, mean = self._by_kind(of_complete, of_gaps)
+        return Responses(labels, log_sum, mean, *_sums(sums if moments else sums[:1]))
 
     def responsibilities(self, components: Gaussians, *, n_threads: int | None = None) -> Doubles:
-        out = np.empty((len(self), len(components.means)))
+        def of_complete(X: Dense, rows: Places) -> tuple[Doubles]:
+            return (X.responsibilities(components),)
+
+        def of_gaps(X: Self, rows: Places) -> tuple[Doubles]:
+            out = np.empty((len(X), len(components.means)))
+            X._marginals(components).respond(X, None, out, moments=False)
+            return (out,)
+
         with limited(n_threads):
-            self._marginals(components).respond(self, None, out, moments=False)
-        return out
+            (found,) = self._by_kind(of_complete, of_gaps)
+        return found
+
+    def _by_kind(
+        self, of_complete: Callable[[Dense, Places], Arrays], of_gaps: Callable[[Self, Places], Arrays]
+    ) -> Arrays:
+        """What functions make of the rows without gaps and of the others, given with their places, each in its place.
+
+        So the answer for a row is the same whether others beside it have gaps or not.
+        """
+        complete = self.observed.all(axis=1)
+        places, others = np.flatnonzero(complete), np.flatnonzero(~complete)
+        if not len(others):
+            return of_complete(Dense(self.array), places)
+        if not len(places):
+            return of_gaps(self, others)
+        parts = of_complete(Dense(gather(self, places)), places), of_gaps(self[others], others)
+        out = [np.empty((len(self), *one.shape[1:]), one.dtype) for one in parts[0]]
+        for rows, made in zip((places, others), parts, strict=True):
+            for array, part in zip(out, made, strict=True):
+                array[rows] = part
+        return tuple(out)
+
+
+def _of(weight: Doubles | None, rows: Places) -> Doubles | None:
+    return None if weight is None else weight[rows]
+
+
+def _sums(parts: list[Sums]) -> Sums:
+    """Moments of rows of both kinds."""
+    counts, first, second = (sum(arrays[1:], arrays[0]) for arrays in zip(*parts, strict=True))
+    return counts, first, second
 
 
 def _about_centers(X: Masked, centers: Floats, kept: Ids, q: Doubles, full: bool) -> Sums:

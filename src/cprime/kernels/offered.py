@@ -59,9 +59,4 @@ def evidence_of(
     weights = np.ones(len(winners)) if sample_weight is None else sample_weight
     row, column = np.nonzero((looked >= 0) & (winners >= 0)[:, np.newaxis] & (weights > 0)[:, np.newaxis])
     pairs = winners[row].astype(np.int64) * n_components + looked[row, column]
-    used, place = np.unique(pairs, return_inverse=True)
-    sums = np.bincount(place, weights[row] * costs[row, column], len(used))
-    begins = np.searchsorted(used // n_components, np.arange(n_components + 1))
-    indices = (used % n_components).astype(np.int32)
-    masses = np.bincount(place, weights[row], len(used))
-    return Evidence(begins.astype(np.int64), indices, sums.astype(np.float64), masses.astype(np.float64))
+    return Evidence.of_pairs(pairs, weights[row] * costs[row, column], weights[row], n_components)

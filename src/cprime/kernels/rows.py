@@ -67,6 +67,10 @@ class Rows(CoreRows, Protocol):
         """‖x_n‖² of every row: (n,)."""
         ...
 
+    def first(self) -> Floats:
+        """The first number of each column that is not missing: (D,), NaN where there is none."""
+        ...
+
     def projected(self, direction: Doubles, origin: Doubles | None = None) -> NDArray:
         """x_n·v of every row along one direction (D,), or (x_n − origin)·v: (n,)."""
         ...
@@ -209,6 +213,9 @@ class CoreTable:
     log_sum_exp = log_sum_exp
     respond = respond
     responsibilities = responsibilities
+
+    def first(self: Rows) -> Floats:
+        return self[:1].dense()[0].copy()
 
 
 class Dense(CoreTable):

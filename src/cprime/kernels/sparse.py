@@ -167,7 +167,7 @@ class SparseRows(CoreTable):
     def extent(self, origin: Floats | None = None, *, n_threads: int | None = None) -> tuple[float, float]:
         if not len(self) or not self.shape[1]:
             return 0.0, 0.0
-        origin = self[:1].dense()[0] if origin is None else origin
+        origin = self.first() if origin is None else origin
         values, columns = self.entries
         with np.errstate(invalid="ignore", over="ignore"):
             largest = float(np.abs(values).max(initial=0))

@@ -40,8 +40,13 @@ class FactorCosts(Tabled, Components):
     def table(self, points: CoreRows, ids: Ids | slice, origin: NDArray) -> NDArray[np.float64]:
         if points.observed is None:
             return self.measured(points.dense(), ids, origin)[0]
-        X, numbers = points.dense(), np.arange(len(self.centers))[ids].tolist()
-        return np.column_stack([self._of_observed(X, points.observed, c) for c in numbers])
+        X, numbers = points.dense(), np.arange(len(self.centers))[ids]
+        complete = points.observed.all(axis=1)
+        out = np.empty((len(X), len(numbers)))
+        out[complete] = self.measured(X[complete], ids, origin)[0]
+        for g, c in enumerate(numbers.tolist()):
+            out[~complete, g] = self._of_observed(X[~complete], points.observed[~complete], c)
+        return out
 
     def component(self, c: int) -> Component:
         return Component(self.centers[c], self.loadings[c], self.noise[c])

@@ -194,7 +194,6 @@ class StudentTCosts(Components):
             ratios = values * self._slopes.take(ids)
             ratios -= self._shifts.take(ids)
             costs = self._costs(ids, np.maximum(ratios, 0, out=ratios), values.dtype)
-            costs[ids < 0] = np.inf
             kept, least = least_of(ids, costs, n_kept)
             with np.errstate(over="ignore"):
                 worst = K * np.expm1(least[:, -1].astype(np.float64) / K)
@@ -206,10 +205,11 @@ class StudentTCosts(Components):
         return kept, least
 
     def _costs(self, ids: Ids, ratios: NDArray[np.float64], dtype: np.dtype) -> Floats:
-        """Costs (n, m) by δ/ν, infinite where these are."""
-        costs = np.log1p(ratios)
+        """Costs (n, m) by δ/ν, which may be beyond the type as costs are not; infinite for −1."""
+        costs = np.log1p(np.minimum(ratios, self._most / self.dof.take(ids)))
         costs *= self.powers.take(ids)
         costs += self.offsets.take(ids)
+        costs[ids < 0] = np.inf
         return costs.astype(dtype)
 
 

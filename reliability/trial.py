@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import cprime
 from cprime.search import Graph, Papers
-from reliability import data, laws
+from reliability import data, laws, oracles
 from reliability.derived import Derived
 from reliability.expected import refusals, working_type
 from reliability.properties import Fitted, Wrong, check_fit, same_bits
@@ -194,12 +194,17 @@ class _Trial(Derived):
             raise Wrong(f"bounds are {found}, slack {slack}")
 
     def _slack(self, estimator: Any, X: NDArray) -> float:
-        """Share of bounds that rounding may take: of groups far from each other there is more of it."""
+        """Share of bounds that rounding may take: there is more of it where rows or components are far from each other
+        in units of the least extent of a component in any direction.
+        """
         info, rows = np.finfo(X.dtype), X.astype(np.float64)
+        places = rows if self.case.estimator == "KMeans" else np.vstack([rows, estimator.means_])
         with np.errstate(all="ignore"):
-            names = ("variance_", "noise_variances_", "covariances_")
-            sigma = np.sqrt(np.min(next(getattr(estimator, name) for name in names if hasattr(estimator, name))))
-            far = float((np.nanmax(rows, axis=0) - np.nanmin(rows, axis=0)).max() / sigma)
+            if hasattr(estimator, "variance_"):
+                sigma = float(np.sqrt(np.min(estimator.variance_)))
+            else:
+                sigma = 1 / float(np.linalg.norm(oracles.factors(estimator), 2, axis=(1, 2)).max())
+            far = float((np.nanmax(places, axis=0) - np.nanmin(places, axis=0)).max() / sigma)
         return 64 * float(info.eps) * (1 + (far if np.isfinite(far) else np.inf)) * X.shape[1]
 
     def _act_batches(self, estimator: Any, given: Any, X: NDArray) -> None:

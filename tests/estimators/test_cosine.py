@@ -118,3 +118,14 @@ def test_many_clusters_start_in_two_levels_and_are_as_quick_as_euclidean_ones():
     assert cosine.history_["n_distances"].sum() < 1.5 * euclidean.history_["n_distances"].sum()
     means = unit(euclidean.cluster_centers_)
     assert (unit(X) * cosine.cluster_centers_[cosine.predict(X)]).sum() > 0.999 * (X @ means.T).max(axis=1).sum()
+
+
+@pytest.mark.parametrize("unit", [np.float32(2.0**-147), np.float64(2.0**-600)])
+def test_the_shortest_rows_have_a_direction(unit):
+    """Where rows, or their squares, are numbers of few digits."""
+    X = np.tile(np.array([-6, 7, 1], dtype=unit.dtype) * unit, (20, 1))
+    km = KMeans(1, metric="cosine", random_state=0).fit(X)
+    np.testing.assert_allclose(km.cluster_centers_[0], np.array([-6, 7, 1]) / 86**0.5, rtol=1e-6)
+    assert km.inertia_ < 1e-12
+    with pytest.raises(ValueError, match="X must have no rows of zeros with metric='cosine', got 1"):
+        km.predict(np.zeros((1, 3), unit.dtype))

@@ -182,20 +182,20 @@ def within(values: NDArray[np.float64], dtype: DTypeLike) -> NDArray:
     return np.clip(values, -most, most).astype(dtype)
 
 
-def of_empty(counts: NDArray[np.float64], covariances: NDArray[np.float64]) -> NDArray[np.float64]:
+def of_empty(shares: NDArray[np.float64], covariances: NDArray[np.float64]) -> NDArray[np.float64]:
     """Gives components without points the weighted mean covariance of the others, with a message in the log."""
-    empty = ~(counts > 0)
+    empty = ~(shares > 0)
     if not empty.any() or empty.all():
         return covariances
     logger.info("%d component(s) without points: they take the mean covariance", int(empty.sum()))
-    share = counts[~empty] / counts[~empty].sum()
+    share = shares[~empty] / shares[~empty].sum()
     mean = np.tensordot(share, covariances[~empty], axes=1)
     return np.where(empty.reshape(-1, *[1] * (covariances.ndim - 1)), mean, covariances)
 
 
-def pooled(counts: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+def pooled(shares: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
     """The mean over all points of second moments by component (C, …)."""
-    return np.tensordot(counts / counts.sum(), second, axes=1)
+    return np.tensordot(shares, second, axes=1)
 
 
 def checked_precisions(precisions_init: Any, shape: tuple[int, ...], covariance_type: str) -> NDArray[np.float64]:

@@ -41,8 +41,8 @@ class Diag(OwnCovariance):
     def _covariances_along(self, before: Self, share: float) -> NDArray[np.float64]:
         return positive(scaled_along(self.covariances, before.covariances, share), self.centers.dtype)
 
-    def _shaped(self, counts: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
-        return positive(of_empty(counts, np.maximum(second, 0) + self.reg_covar), self.centers.dtype, unit)
+    def _shaped(self, shares: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
+        return positive(of_empty(shares, np.maximum(second, 0) + self.reg_covar), self.centers.dtype, unit)
 
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
         return normal * np.sqrt(self.spread[labels])

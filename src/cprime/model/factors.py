@@ -21,7 +21,15 @@ from cprime.kernels import Dense, Floats, Rows, posterior
 from cprime.kernels.tables import Givers, givers, groups, mixed
 from cprime.model.base import Expected, Gaussian, Shares, register, winner_error
 from cprime.model.conditional import Conditional, others
-from cprime.model.covariance import data_variance, fewer_factors, n_collapsed, of_empty, positive, scaled_along
+from cprime.model.covariance import (
+    data_variance,
+    fewer_factors,
+    n_collapsed,
+    of_empty,
+    positive,
+    scaled_along,
+    within,
+)
 from cprime.model.factor_costs import FactorCosts
 from cprime.model.factor_gaps import completed, gap_moments
 from cprime.model.factor_moments import FactorMoments
@@ -348,7 +356,7 @@ class Factors(Gaussian):
 
     def attributes(self) -> dict[str, Any]:
         dtype = self.centers.dtype
-        return {"factors_": self.loadings.astype(dtype), "noise_variances_": self.noise_variances.astype(dtype)}
+        return {"factors_": within(self.loadings, dtype), "noise_variances_": within(self.noise_variances, dtype)}
 
     def as_sklearn(self) -> dict[str, Any]:
         """C·D² numbers."""

@@ -54,8 +54,8 @@ class Full(OwnCovariance):
     def _covariances_along(self, before: Self, share: float) -> NDArray[np.float64]:
         return factors_along(self._lower, before._lower, share)
 
-    def _shaped(self, counts: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
-        covariances = of_empty(counts, second)
+    def _shaped(self, shares: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
+        covariances = of_empty(shares, second)
         D = self.n_features
         covariances[:, np.arange(D), np.arange(D)] += self.reg_covar
         return repaired(covariances, self.centers.dtype, unit)[0]

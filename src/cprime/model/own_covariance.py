@@ -70,8 +70,11 @@ class OwnCovariance(_Shape):
         """Those of `extrapolated`."""
         raise TypeError(f"{type(self).__name__} must say how covariances are extrapolated.")
 
-    def _shaped(self, counts: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
-        """Covariances from mean second moments about the new means, before anything is added; unit: of the data."""
+    def _shaped(self, shares: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
+        """Covariances from mean second moments about the new means, before anything is added.
+
+        shares (C,): of the components in a covariance that they have in common    unit: variance of the data
+        """
         raise TypeError(f"{type(self).__name__} must say how covariances follow from moments.")
 
     @cached_property
@@ -129,6 +132,10 @@ class OwnCovariance(_Shape):
         `reg_covar` is added to the variances, as scikit-learn does: an iteration then gains at least
         reg_covar/2 Σ_c π_c (tr Σ_c,new⁻¹ − tr Σ_c,old⁻¹) of F, π being the new shares N_c / N, which may be below 0.
         """
+        return self._updated(moments, float(moments.counts.sum()))
+
+    def _updated(self, moments: OwnMoments, total: float) -> Self:
+        """total: what the scatter of all points about their means is divided by, where it is one covariance."""
         means = means_of(moments.counts, moments.sums, self.centers)
         shift = means - self.centers
         counts = np.maximum(moments.counts, np.finfo(np.float64).tiny)
@@ -139,7 +146,7 @@ class OwnCovariance(_Shape):
         return replace(
             self,
             centers=means.astype(self.centers.dtype),
-            covariances=self._shaped(moments.counts, second, unit),
+            covariances=self._shaped(moments.counts / total, second, unit),
             weights=new_weights(self.weights, moments.counts),
         )
 

@@ -30,9 +30,9 @@ class PooledSpherical(Spherical):
     def variance(self) -> float:
         return float(self.covariances[0])
 
-    def _shaped(self, counts: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
+    def _shaped(self, shares: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
         """reg_covar is the least variance, as for complete rows."""
-        variance = np.maximum(pooled(counts, second).mean(keepdims=True), self.reg_covar)
+        variance = np.maximum(pooled(shares, second).mean(keepdims=True), self.reg_covar)
         return np.repeat(positive(variance, self.centers.dtype, unit), self.n_components)
 
     def attributes(self) -> dict[str, Any]:
@@ -52,8 +52,8 @@ class PooledFull(Full):
     def n_covariance_parameters(self) -> int:
         return self.n_features * (self.n_features + 1) // 2
 
-    def _shaped(self, counts: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
-        covariance = pooled(counts, second) + self.reg_covar * np.eye(self.n_features)
+    def _shaped(self, shares: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
+        covariance = pooled(shares, second) + self.reg_covar * np.eye(self.n_features)
         return np.repeat(repaired(covariance[np.newaxis], self.centers.dtype, unit)[0], self.n_components, axis=0)
 
     def attributes(self) -> dict[str, Any]:

@@ -25,9 +25,9 @@ class Spherical(Diag):
     def spread(self) -> NDArray[np.float64]:
         return np.repeat(self.covariances[:, np.newaxis], self.n_features, axis=1)
 
-    def _shaped(self, counts: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
+    def _shaped(self, shares: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
         variances = np.maximum(second, 0).mean(axis=1) + self.reg_covar
-        return positive(of_empty(counts, variances), self.centers.dtype, unit)
+        return positive(of_empty(shares, variances), self.centers.dtype, unit)
 
     def marginal(self, columns: NDArray[np.intp]) -> Self:
         return replace(self, centers=self._places(columns))

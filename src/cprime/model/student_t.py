@@ -4,7 +4,8 @@
 
 These are Gaussians whose precision is Σ⁻¹ u with u ~ Gamma(ν/2, ν/2); given x, the mean of u is (ν + D)/(ν + δ). So an
 M-step is that of the Gaussians for points that count q u in place of q. Scatter is divided by Σ q u and not by Σ q,
-which is faster, and lowers F no more (PX-EM: Kent, Tyler & Vardi 1994; Liu, Rubin & Wu 1998).
+which is faster, and lowers F no more: it is as if u were α times such a number, with the α that fits best (PX-EM: Kent,
+Tyler & Vardi 1994; Liu, Rubin & Wu 1998). Components of one Σ have one α = Σ_c ν_c Σ q u / Σ_c ν_c Σ q.
 """
 
 from collections.abc import Mapping
@@ -215,9 +216,9 @@ class StudentT(OwnCovariance):
         With N_c = Σ q, and h(x) = log x − ψ(x), ν solves h(ν/2) = h((ν_old + D)/2) + Σ q (u − 1 − log u) / N_c; one for
         all the mean of that, by N_c. It ends in [0.1, 10⁹]. A component without points keeps its own.
         """
-        new = super().maximise(moments.weighted)
-        weights = new_weights(self.weights, moments.counts)
-        return replace(new, weights=weights, dof=self._new_dof(moments) if self.estimated else self.dof)
+        dof, N = self._new_dof(moments) if self.estimated else self.dof, moments.counts
+        new = super()._updated(moments.weighted, float(dof @ moments.weighted.counts * N.sum() / (dof @ N)))
+        return replace(new, weights=new_weights(self.weights, N), dof=dof)
 
     def _new_dof(self, moments: StudentTMoments) -> NDArray[np.float64]:
         counts = moments.counts

@@ -66,8 +66,8 @@ class StudentTTied(StudentT, Full):
         along: NDArray[np.float64] = factors_along(self._one_lower, before._one_lower, share)[0]
         return along
 
-    def _shaped(self, counts: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
-        covariance = pooled(counts, second)
+    def _shaped(self, shares: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
+        covariance = pooled(shares, second)
         covariance[np.diag_indices(self.n_features)] += self.reg_covar
         return repaired(covariance[np.newaxis], self.centers.dtype, unit)[0][0]
 
@@ -103,8 +103,8 @@ class StudentTTiedSpherical(StudentT, Spherical):
         along = scaled_along(np.atleast_1d(self.covariances), np.atleast_1d(before.covariances), share)
         return positive(along, self.centers.dtype)[0]
 
-    def _shaped(self, counts: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
-        variance = np.maximum(pooled(counts, second), 0).mean(keepdims=True) + self.reg_covar
+    def _shaped(self, shares: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
+        variance = np.maximum(pooled(shares, second), 0).mean(keepdims=True) + self.reg_covar
         return np.asarray(positive(variance, self.centers.dtype, unit)[0])
 
     def attributes(self) -> dict[str, Any]:

@@ -16,6 +16,9 @@ from cprime.kernels import Floats, Rows
 from cprime.model.scatter import Scatter
 from cprime.model.tied_spherical import Summed, TiedSpherical, factors_of
 
+# Rows shorter than these have squares, or are themselves, of fewer digits than their type has; powers of two.
+_LEAST_LENGTH = {np.dtype(np.float32): 2.0**-100, np.dtype(np.float64): 2.0**-480}
+
 
 @storable
 @dataclass(frozen=True)
@@ -71,6 +74,10 @@ class UnitCenters(TiedSpherical):
 def unit_rows(X: Rows, name: str) -> Rows:
     """The rows scaled to length 1, in their dtype; ValueError where one has no direction."""
     lengths = np.sqrt(X.squares())
+    least = _LEAST_LENGTH[X.dtype]
+    if (lengths < least).any():  # longer first, which is exact
+        X = X.divided(np.where(lengths < least, least, 1))
+        lengths = np.sqrt(X.squares())
     if not lengths.all():
         raise ValueError(f"{name} must have no rows of zeros with metric='cosine', got {int((lengths == 0).sum())}.")
     with np.errstate(invalid="ignore"):  # of numbers that are not finite, which whoever reads all rows refuses

@@ -198,7 +198,7 @@ class _Trial(Derived):
         in units of the least extent of a component in any direction.
         """
         info, rows = np.finfo(X.dtype), X.astype(np.float64)
-        places = rows if self.case.estimator == "KMeans" else np.vstack([rows, estimator.means_])
+        places = np.vstack([rows, estimator.means_]) if hasattr(estimator, "means_") else rows
         with np.errstate(all="ignore"):
             if hasattr(estimator, "variance_"):
                 sigma = float(np.sqrt(np.min(estimator.variance_)))

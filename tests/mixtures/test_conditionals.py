@@ -305,11 +305,10 @@ def test_what_is_known_has_no_gaps():
     X = np.random.default_rng(0).normal(size=(40, 3)) @ [[1, 0.9, 0], [0, 1, 0.5], [0, 0, 1]]
     gaps = np.where(np.arange(120).reshape(40, 3) % 7 == 0, np.nan, X)
     gm = GaussianMixture(1, missing="marginal").fit(gaps)
-    for call in (
-        lambda: gm.regress(gaps, [0, 1]),
-        lambda: gm.condition([0], gaps),
-        lambda: gm.condition([0], [np.nan]),
-    ):
+    for call in (lambda: gm.regress(gaps, [0, 1]), lambda: gm.condition([0], gaps)):
         with pytest.raises(ValueError, match="X: row 0, column 0: nan"):
             call()
+    for values, message in (([np.nan], "Input values contains NaN"), ([[1.0, 2.0]], "values must have 3 features")):
+        with pytest.raises(ValueError, match=message):
+            gm.condition([0], values)
     assert np.isfinite(gm.regress(np.where([True, False, False], X, np.nan), [0])).all()  # others are not looked at

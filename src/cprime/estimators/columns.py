@@ -48,7 +48,7 @@ def _number(column: Any, n_features: int, names: dict[str, int] | None) -> int:
     return number % n_features
 
 
-def some_columns(X: Any, columns: Columns, n_features: int, names: NDArray | None) -> Any:
+def some_columns(X: Any, columns: Columns, n_features: int, names: NDArray | None, name: str = "X") -> Any:
     """Of whole rows these columns, by their names where both sides have any; rows of these columns alone as they are.
 
     ValueError for rows that are neither. What the other columns hold is not looked at.
@@ -61,14 +61,14 @@ def some_columns(X: Any, columns: Columns, n_features: int, names: NDArray | Non
     if there is not None and wanted is not None:
         missing = [name for name in wanted if name not in there]
         if missing:
-            raise ValueError(f"X must have the columns {listed(wanted)}, it lacks {listed(missing)}.")
+            raise ValueError(f"{name} must have the columns {listed(wanted)}, it lacks {listed(missing)}.")
         return X[wanted] if dask else X.select(wanted)
     n = X.shape[1] if len(X.shape) == 2 else 1
     if n == len(columns):
         return X
     if n != n_features:
         raise ValueError(
-            f"X must have {n_features} features, whole rows, or {len(columns)}, the given columns, got {n}."
+            f"{name} must have {n_features} features, whole rows, or {len(columns)}, the given columns, got {n}."
         )
     if not dask:
         return X.part(columns)

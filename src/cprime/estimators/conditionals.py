@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from cprime.estimators.columns import Columns, resolve_columns, some_columns
@@ -117,8 +118,10 @@ class Conditionals:
             raise ValueError(
                 f"values must be {len(known)}, one for each of the columns, or rows of them, got {np.size(values)}."
             )
+        if single:
+            values = check_array(np.reshape(values, (1, -1)), dtype="numeric", input_name="values")
         given, left = conditional.given, conditional.left
-        data = self._given_columns(np.reshape(values, (1, -1)) if single else values, given, known)
+        data = self._given_columns(values, given, known, "values")
         with computing(self.n_threads):
             X = Dense(np.asarray(data.map(_dense, len(known), given.centers.dtype)))
             if not single:
@@ -171,7 +174,7 @@ class Conditionals:
         """
         return_std = check_flag(return_std, "return_std")
         known, conditional = self._conditional(columns)
-        data, M = self._given_columns(X, conditional.given, known), conditional.left.n_features
+        data, M = self._given_columns(X, conditional.given, known, "X"), conditional.left.n_features
         self._say_truncated("regress")
         job = partial(regressed, conditional, self.n_active_, return_std)
         with computing(self.n_threads):
@@ -188,13 +191,13 @@ class Conditionals:
         with computing(self.n_threads):
             return known, model.conditional(known)
 
-    def _given_columns(self, X: Any, given: Model, columns: Columns) -> Data:
+    def _given_columns(self, X: Any, given: Model, columns: Columns, name: str) -> Data:
         """Some columns of data of any kind, as the mixture of these takes them."""
         n_features = np.shape(self.means_)[1]
         mixture = self._mixture(given, columns)
         if getattr(mixture, "missing", "error") != "error":
             mixture.missing = "error"  # the covariances of what is left are those given all of these columns
-        return mixture._opened(some_columns(X, columns, n_features, self._names()))
+        return mixture._opened(some_columns(X, columns, n_features, self._names(), name))
 
     def _say_truncated(self, method: str) -> None:
         C = len(self.means_)

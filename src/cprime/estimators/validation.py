@@ -41,7 +41,10 @@ def check_integer(value: Any, name: str, least: int) -> int:
 
 def check_real(value: Any, name: str, least: float) -> float:
     """`value` as a finite float, or an error that says what came."""
-    value = float(check_scalar(value, name, Real, min_val=least))
+    try:
+        value = float(check_scalar(value, name, Real, min_val=least))
+    except OverflowError:  # of integers
+        raise ValueError(f"{name} must be at most {np.finfo(np.float64).max:.4g}, got a larger integer.") from None
     if not np.isfinite(value):
         raise ValueError(f"{name} must be finite, got {value}.")
     return value
@@ -166,10 +169,12 @@ def _check_dof(value: Any, name: str) -> None:
     if isinstance(value, str):
         if value != "estimate":
             raise ValueError(f"{name} must be 'estimate' or a number > 0, got {value!r}.")
-    elif not isinstance(value, Real):
+    elif isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be 'estimate' or a number > 0, got {value!r}.")
-    elif check_real(value, name, 0.0) == 0:
+    elif value <= 0:
         raise ValueError(f"{name} must be > 0, got {value}.")
+    else:
+        check_real(value, name, 0.0)
 
 
 def _check_flag(value: Any, name: str) -> None:

@@ -127,7 +127,7 @@ class DiagonalMarginals(Tabled):
                 if moments:
                     share = q if weight is None else q * weight[rows, np.newaxis]
                     own_mass += share.sum(axis=0)
-                    own += share.T @ terms
+                    own += Dense(np.ascontiguousarray(share.T)).products(np.ascontiguousarray(terms.T), n_threads=1)
                     for place, c in enumerate(far.tolist()):
                         r = self._differences(x, o, c)
                         alone[place] += share[:, c] @ r, share[:, c] @ np.square(r)

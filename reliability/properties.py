@@ -243,6 +243,9 @@ def _check_mixture(fitted: Fitted) -> None:
     if soft and case.params.get("reg_covar", 1e-6) == 0 and not fitted.repaired:
         slip = oracles.center_slip(gm, fitted.X.dtype).max()
         slack += 8 * float(slip * X.shape[1] ** 0.5 + slip**2)
+        if hasattr(gm, "factors_"):  # noise is what is left of variances, of whose rounding it has as much
+            spread = gm.noise_variances_ + np.square(gm.factors_).sum(axis=2)
+            slack += 8 * X.shape[1] * float(np.finfo(np.float64).eps * (spread / gm.noise_variances_).max())
         falls = np.diff(gm.lower_bounds_) < -(slack + 1e-7 * (1 + np.abs(gm.lower_bounds_[:-1])))
         if falls.any():
             raise Wrong(f"lower_bounds_ fall: {gm.lower_bounds_}, slack {slack}")

@@ -33,7 +33,8 @@ template <class T> class LaneList {
 
     explicit LaneList(const AmongTask<T> &task)
         : task_(task), D_(task.X.D), width_(width(task)), means_(static_cast<std::size_t>(D_) * width_ + PACK_SLACK<T>),
-          factors_(task.gaussians ? static_cast<std::size_t>(D_) * width_ + PACK_SLACK<T> : 0), offsets_(width_) {}
+          factors_(task.gaussians ? static_cast<std::size_t>(D_) * width_ + PACK_SLACK<T> : 0), offsets_(width_),
+          dof_(width_) {}
 
     // Numbers that the costs of a point take: whole vectors of G + 1.
     static int width(const AmongTask<T> &task) { return (task.G + W) / W * W; }
@@ -46,8 +47,11 @@ template <class T> class LaneList {
             pack<W>([&](int i) { return task_.centers[component(v + i)]; }, n, D_, none, at(means_, v));
             if (task_.gaussians)
                 pack<W>([&](int i) { return task_.gaussians->factor(component(v + i)); }, n, D_, none, at(factors_, v));
-            for (int i = 0; i < W; ++i)
-                offsets_[v + i] = task_.gaussians && i < n ? task_.gaussians->offsets[component(v + i)] : T(0);
+            for (int i = 0; i < W; ++i) {
+                const bool there = task_.gaussians && i < n;
+                offsets_[v + i] = there ? task_.gaussians->offsets[component(v + i)] : T(0);
+                dof_[v + i] = there && task_.gaussians->dof ? task_.gaussians->dof[component(v + i)] : T(1);
+            }
         }
     }
 
@@ -83,7 +87,9 @@ template <class T> class LaneList {
             if (D_ % 2)
                 add(D_ - 1, even);
             for (int p = 0; p < POINTS; ++p) {
-                const auto sum = even[p] + odd[p] + V::load(offsets_ + v);
+                const auto square = even[p] + odd[p], offset = V::load(offsets_ + v);
+                const auto sum =
+                    scaled && task_.gaussians->dof ? t_cost<T>(square, offset, V::load(dof_ + v), D_) : square + offset;
                 V::store(out[p] + v, sum == sum ? sum : V::fill(std::numeric_limits<T>::infinity()));
             }
         }
@@ -91,7 +97,7 @@ template <class T> class LaneList {
 
     const AmongTask<T> &task_;
     int D_, width_;
-    Scratch<T> means_, factors_, offsets_;
+    Scratch<T> means_, factors_, offsets_, dof_;
 };
 
 // Costs that are measured before they are asked for: for entries [begin, end), where several keep the same component,
@@ -198,11 +204,12 @@ template <class T> class SharedCosts {
 template <class T> constexpr auto nothing_shared = [](std::size_t, int) -> const T * { return nullptr; };
 
 // Entries [begin, end): the H nearest among what a row keeps, the lists of those, and `extra` components of its own.
-// cost(n, c) of row n, before which fetch(c) asks for what it reads; shared(i, h) may know costs of the i-th entry, see
-// SharedCosts.
-template <class T, class Fetch, class Cost, class Shared>
-inline void search_among(const AmongTask<T> &task, std::size_t begin, std::size_t end, Fetch fetch, Cost cost,
+// square(n, c) of row n, before which fetch(c) asks for what it reads; shared(i, h) may know costs of the i-th entry,
+// see SharedCosts.
+template <class T, class Fetch, class Square, class Shared>
+inline void search_among(const AmongTask<T> &task, std::size_t begin, std::size_t end, Fetch fetch, Square square,
                          const Shared &shared) {
+    using V = simd<T>;
     constexpr int AHEAD = 6;
     const std::size_t C = task.centers.n;
     Scratch<std::int32_t> seen(C);
@@ -245,7 +252,18 @@ inline void search_among(const AmongTask<T> &task, std::size_t begin, std::size_
         for (int o = 0; o < n_open; ++o) { // centres lie anywhere in memory: ask for them early
             if (o + AHEAD < n_open)
                 fetch(found[open[o + AHEAD]].id);
-            found[open[o]].square = comparable(cost(n, found[open[o]].id));
+            found[open[o]].square = square(n, found[open[o]].id);
+        }
+        for (int o = 0; o < n_open; o += V::width) {
+            const int some = std::min<int>(V::width, n_open - o);
+            alignas(64) T cost[V::width] = {};
+            for (int j = 0; j < some; ++j)
+                cost[j] = found[open[o + j]].square;
+            if (task.gaussians)
+                V::store(cost,
+                         costs_at(*task.gaussians, [&](int j) { return found[open[o + j]].id; }, some, V::load(cost)));
+            for (int j = 0; j < some; ++j)
+                found[open[o + j]].square = comparable(cost[j]);
         }
         for (int k = 0; task.evaluated && k < count; ++k) {
             task.evaluated[i * capacity + k] = found[k].id;
@@ -282,14 +300,18 @@ template <class T> inline void measure_kept(const AmongTask<T> &task, std::size_
                     ++n;
                 }
             }
-            V::store(costs + e, V::sums(parts));
+            auto cost = V::sums(parts);
+            if (gaussians)
+                cost = costs_at(
+                    *gaussians, [&](int i) { return ids[e + i]; }, static_cast<int>(std::min(W, n_entries - e)), cost);
+            V::store(costs + e, cost);
         }
         for (std::size_t i = 0; i < n_entries; i += H) {
             int count = 0;
             for (int k = 0; k < H; ++k) {
                 const std::int32_t c = ids[i + k];
                 if (c >= 0 && std::find(ids + i, ids + i + k, c) == ids + i + k)
-                    found[count++] = {comparable(costs[i + k] + (gaussians ? gaussians->offsets[c] : T(0))), c};
+                    found[count++] = {comparable(costs[i + k]), c};
             }
             keep_found(task, first + i / H, found.get(), count);
         }
@@ -302,13 +324,13 @@ template <class T> inline void search_lists(const AmongTask<T> &task, std::size_
         return squared_distance(task.X[n], task.centers[c], task.X.D);
     };
     const auto ask = [&](std::int32_t c) { fetch(task, c); };
-    const auto cost = [&](std::size_t n, std::int32_t c) {
-        return task.gaussians ? gaussian_cost(*task.gaussians, c, task.X[n]) : square(n, c);
+    const auto measure = [&](std::size_t n, std::int32_t c) {
+        return task.gaussians ? gaussian_square(*task.gaussians, c, task.X[n]) : square(n, c);
     };
     if (task.G)
-        search_among(task, begin, end, ask, cost, SharedCosts<T>(task, begin, end));
+        search_among(task, begin, end, ask, measure, SharedCosts<T>(task, begin, end));
     else
-        search_among(task, begin, end, ask, cost, nothing_shared<T>);
+        search_among(task, begin, end, ask, measure, nothing_shared<T>);
     for (std::size_t e = begin; task.squares && e < end; ++e) {
         const std::size_t n = task.row(e);
         task.squares[n] = comparable(square(n, std::max(task.kept[n * task.H], 0)));

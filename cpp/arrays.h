@@ -49,20 +49,6 @@ template <class Array> int columns(const Array &table) {
     return static_cast<int>(table.shape(1));
 }
 
-// The cost of a component: factors (C, D) or (C, D, D), offsets (C,).
-template <class T> using Factors = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
-
-template <class T> Gaussians<T> gaussians_of(const Matrix<T> &means, const Factors<T> &factors,
-                                             const Vector<T> &offsets) {
-    const Rows<T> m = components(means);
-    const auto D = static_cast<std::size_t>(m.D);
-    const bool full = factors.ndim() == 3;
-    require(full || factors.ndim() == 2, "factors");
-    require(factors.shape(0) == m.n && factors.shape(1) == D && (!full || factors.shape(2) == D), "factors");
-    require(offsets.shape(0) == m.n, "offsets");
-    return {m, factors.data(), offsets.data(), full};
-}
-
 // Refuses what is no component, of the argument of this name.
 template <class Ids>
 void require_components(const Ids &ids, std::size_t n_components, std::int64_t least, const char *name) {
@@ -94,6 +80,20 @@ template <class... T, class Result> void define(nb::module_ &m, const char *name
 
 template <class A> auto data_or_null(const std::optional<A> &array) -> decltype(array->data()) {
     return array ? array->data() : nullptr;
+}
+
+// The cost of a component: factors (C, D) or (C, D, D), offsets (C,).
+template <class T> using Factors = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
+
+template <class T> Gaussians<T> gaussians_of(const Matrix<T> &means, const Factors<T> &factors,
+                                             const Vector<T> &offsets, const std::optional<Vector<T>> &dof) {
+    const Rows<T> m = components(means);
+    const auto D = static_cast<std::size_t>(m.D);
+    const bool full = factors.ndim() == 3;
+    require(full || factors.ndim() == 2, "factors");
+    require(factors.shape(0) == m.n && factors.shape(1) == D && (!full || factors.shape(2) == D), "factors");
+    require(offsets.shape(0) == m.n && (!dof || dof->shape(0) == m.n), "offsets, dof");
+    return {m, factors.data(), offsets.data(), dof ? dof->data() : nullptr, full};
 }
 
 void register_nearest(nb::module_ &m);

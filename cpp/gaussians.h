@@ -37,6 +37,40 @@ template <class T> inline void gaussian_start(const Gaussians<T> &gaussians, std
         out[j] = dot(A + static_cast<std::size_t>(j) * D, shift.get(), j + 1);
 }
 
+// What components of these offsets and degrees of freedom, one a lane, cost points at squared distances
+// |A (x - m)|^2, which may be beyond what the type holds.
+template <class T>
+inline typename simd<T>::vec t_cost(typename simd<T>::vec square, typename simd<T>::vec offset,
+                                    typename simd<T>::vec dof, int D) {
+    using V = simd<T>;
+    const auto most = V::fill(std::numeric_limits<T>::max() / 4), ratio = square / dof;
+    return (dof + T(D)) * V::log1p(ratio < most ? ratio : most) + offset;
+}
+
+// What component c costs points at squared distances, one a lane.
+template <class T>
+inline typename simd<T>::vec cost_at(const Gaussians<T> &gaussians, std::size_t c, typename simd<T>::vec square) {
+    using V = simd<T>;
+    if (gaussians.dof)
+        return t_cost<T>(square, V::fill(gaussians.offsets[c]), V::fill(gaussians.dof[c]), gaussians.means.D);
+    return square + gaussians.offsets[c];
+}
+
+// The same of a component for each of n lanes, at(i); of -1 it means nothing.
+template <class T, class At>
+inline typename simd<T>::vec costs_at(const Gaussians<T> &gaussians, At at, int n, typename simd<T>::vec square) {
+    using V = simd<T>;
+    alignas(64) T offsets[V::width] = {}, dof[V::width];
+    std::fill_n(dof, V::width, T(1));
+    for (int i = 0; i < n; ++i)
+        if (const std::int32_t c = at(i); c >= 0) {
+            offsets[i] = gaussians.offsets[c];
+            dof[i] = gaussians.dof ? gaussians.dof[c] : T(1);
+        }
+    return gaussians.dof ? t_cost<T>(square, V::load(offsets), V::load(dof), gaussians.means.D)
+                         : square + V::load(offsets);
+}
+
 // Some points relative to an origin, packed one coordinate after the other, and what a component costs each of them.
 template <class T> class LanePoints {
   public:
@@ -57,7 +91,7 @@ template <class T> class LanePoints {
         else
             diagonal(A, start, sum);
         for (int v = 0; v < TILE_VECTORS; ++v)
-            V::store(out + v * W, sum[v] + gaussians.offsets[c]);
+            V::store(out + v * W, cost_at(gaussians, c, sum[v]));
     }
 
   private:
@@ -140,8 +174,8 @@ template <class T> inline typename simd<T>::vec scaled_square_parts(const T *x, 
     return sum;
 }
 
-// The cost of component c for one point.
-template <class T> inline T gaussian_cost(const Gaussians<T> &gaussians, std::size_t c, const T *x) {
+// |A (x - m)|^2 of component c for one point.
+template <class T> inline T gaussian_square(const Gaussians<T> &gaussians, std::size_t c, const T *x) {
     using V = simd<T>;
     const int D = gaussians.means.D;
     const T *A = gaussians.factor(c), *m = gaussians.means[c];
@@ -159,7 +193,12 @@ template <class T> inline T gaussian_cost(const Gaussians<T> &gaussians, std::si
     } else {
         total = V::sum(scaled_square_parts(x, m, A, D));
     }
-    return total + gaussians.offsets[c];
+    return total;
+}
+
+// The cost of component c for one point.
+template <class T> inline T gaussian_cost(const Gaussians<T> &gaussians, std::size_t c, const T *x) {
+    return cost_at(gaussians, c, simd<T>::fill(gaussian_square(gaussians, c, x)))[0];
 }
 
 // The H components of least (cost, id) of each of some points, in that order; the points lie in the lanes of vectors.

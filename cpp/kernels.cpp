@@ -14,6 +14,7 @@
 #include "nearest.h"
 #include "posterior.h"
 #include "products.h"
+#include "pull.h"
 #include "reassign.h"
 #include "sparse_local.h"
 #include "sparse_sums.h"
@@ -26,16 +27,45 @@
 namespace cprime::CPRIME_ISA {
 
 template <class T> const Kernels<T> &table() {
-    static const Kernels<T> kernels = {TILE_LANES<T>,   TILE_ROWS,         coarse_panel_size<T>, pack_panels<T>,
-                                       nearest_rows<T>, nearest<T>,        nearest_bounded<T>,   improve<T>,
-                                       distances<T>,    potential<T>,      own_distances<T>,     pack_tiles<T>,
-                                       posterior<T>,    accumulate<T>,     sum_table<T>,         along<T>,
-                                       pack_columns<T>, expect<T>,         log_sum_exp<T>,       maximise<T>,
-                                       reassign<T>,     keep<T>,           nearest_among<T>,     walk<T>,
-                                       thin<T>,         spread_out<T>,     products<T>,          gaussian_start<T>,
-                                       best<T>,         keep_best<T>,      respond<T>,           column_moments<T>,
-                                       moments<T>,      extent<T>,         two_nearest<T>,       add_rows<T>,
-                                       halve<T>,        &sparse_table<T>()};
+    static const Kernels<T> kernels = {TILE_LANES<T>,
+                                       TILE_ROWS,
+                                       coarse_panel_size<T>,
+                                       pack_panels<T>,
+                                       nearest_rows<T>,
+                                       nearest<T>,
+                                       nearest_bounded<T>,
+                                       improve<T>,
+                                       distances<T>,
+                                       potential<T>,
+                                       own_distances<T>,
+                                       pack_tiles<T>,
+                                       posterior<T>,
+                                       accumulate<T>,
+                                       sum_table<T>,
+                                       along<T>,
+                                       pack_columns<T>,
+                                       expect<T>,
+                                       log_sum_exp<T>,
+                                       maximise<T>,
+                                       reassign<T>,
+                                       keep<T>,
+                                       nearest_among<T>,
+                                       walk<T>,
+                                       thin<T>,
+                                       spread_out<T>,
+                                       products<T>,
+                                       gaussian_start<T>,
+                                       best<T>,
+                                       keep_best<T>,
+                                       respond<T>,
+                                       column_moments<T>,
+                                       pull<T>,
+                                       moments<T>,
+                                       extent<T>,
+                                       two_nearest<T>,
+                                       add_rows<T>,
+                                       halve<T>,
+                                       &sparse_table<T>()};
     return kernels;
 }
 template const Kernels<float> &table<float>();

@@ -137,11 +137,13 @@ template <class T> struct KeepTask {
     T *distances;       // (N, H)
 };
 
-// Gaussian components: the cost of one is offset + |A (x - m)|^2.
+// Gaussian components: the cost of one is offset + |A (x - m)|^2. With degrees of freedom nu they are t distributions,
+// whose cost is offset + (nu + D) log(1 + |A (x - m)|^2 / nu).
 template <class T> struct Gaussians {
     Rows<T> means;
     const T *factors; // (C, D), the diagonals of A, or (C, D, D), lower triangles with zeros above
     const T *offsets; // (C,)
+    const T *dof;     // (C,), or null: of Gaussians
     bool full;
     CPRIME_INLINED const T *factor(std::size_t c) const {
         return factors + c * means.D * (full ? static_cast<std::size_t>(means.D) : 1);
@@ -171,6 +173,21 @@ template <class T> struct RespondTask {
     std::int32_t *labels; // (n,)
     double *log_sum;      // (n,)
     double *mean;         // (n,)
+    std::size_t step;     // rows of a call, of t distributions
+    double *tails;        // (calls, 2, C): sums of the shares of each component, and of these times log u; or null
+};
+
+// What rows keep of t distributions.
+template <class T> struct PullTask {
+    const std::int32_t *kept;       // (N, H)
+    const T *costs;                 // (N, H)
+    const double *responsibilities; // (N, H), or null for ones
+    const double *sample_weight;    // (N,), or null for ones
+    int H;
+    const T *offsets, *dof; // (C,)
+    std::size_t C;
+    int D;
+    double *pulled; // (N, H)
 };
 
 // Points grouped by the best of what they keep, each compared with the neighbours of that.
@@ -318,6 +335,8 @@ template <class T> struct Kernels {
     // count, first (D,) and second (D,) or (D, D) of one component are added to.
     void (*column_moments)(const RespondTask<T> &task, int component, std::size_t begin, std::size_t end, Part part,
                            double *count, double *first, double *second);
+    // q u of rows [begin, end); tails (2, C), sums of w q and of w q log u, are added to.
+    void (*pull)(const PullTask<T> &task, std::size_t begin, std::size_t end, double *tails);
     void (*moments)(const MomentsTask<T> &task, int component, std::size_t begin, std::size_t end, Part part,
                     double *count, double *first, double *second);
     // Of rows [begin, end): the greatest |x|, infinite or NaN where one is, and the greatest |x - origin|.

@@ -7,6 +7,53 @@
 
 namespace cprime::CPRIME_ISA {
 
+// A responsibility that adds nothing to sums in double precision.
+constexpr double NEGLIGIBLE = 1e-18;
+
+// Lanes of t distributions, by their costs `own` (C, lanes): e becomes e u times the scale of the lane, and tails (2,
+// C) grow by e and e log u times that; u = (nu + D) / (nu + d2) = (1 + D / nu) / (1 + d2 / nu). What is negligible is
+// 0.
+template <class T>
+inline void pull_columns(const Gaussians<T> &gaussians, const T *own, const T *scale, T *columns, std::size_t stride,
+                         double *tails) {
+    using V = simd<T>;
+    constexpr int L = TILE_LANES<T>;
+    const std::size_t C = gaussians.means.n;
+    const int D = gaussians.means.D;
+    for (std::size_t c = 0; c < C; ++c) {
+        const T power = gaussians.dof[c] + T(D), ratio = T(D) / gaussians.dof[c];
+        const T most = 1 + ratio, log_most = std::log1p(ratio);
+        alignas(64) T share[L], logs[L];
+        bool counts = false;
+        for (int v = 0; v < L; v += V::width) {
+            T *place = columns + c * stride + v;
+            const auto e = V::load(place);
+            if (!V::any(e > V::fill(T(NEGLIGIBLE)))) {
+                V::store(place, typename V::vec{});
+                V::store(share + v, typename V::vec{});
+                V::store(logs + v, typename V::vec{});
+                continue;
+            }
+            counts = true;
+            const auto q = e * V::load(scale + v);
+            const auto log =
+                V::max((V::load(own + c * L + v) - gaussians.offsets[c]) / V::fill(power), typename V::vec{});
+            V::store(place, q * V::exp(-log) * most);
+            V::store(share + v, q);
+            V::store(logs + v, q * (log_most - log));
+        }
+        if (!counts)
+            continue;
+        double sums[2] = {};
+        for (int i = 0; i < L; ++i) {
+            sums[0] += share[i];
+            sums[1] += logs[i];
+        }
+        tails[c] += sums[0];
+        tails[C + c] += sums[1];
+    }
+}
+
 // Rows [begin, end) of the block, `begin` a multiple of TILE_LANES: responsibilities times weights into the columns of
 // `table`, and of each row the component of least cost, log sum_c exp(-cost_c / 2), and the mean cost.
 template <class T> inline void respond(const RespondTask<T> &task, std::size_t begin, std::size_t end) {
@@ -15,6 +62,8 @@ template <class T> inline void respond(const RespondTask<T> &task, std::size_t b
     const int D = task.X.D;
     const std::size_t C = task.gaussians.means.n;
     LanePoints<T> points(D);
+    Scratch<T> own(task.tails ? C * L : 0); // costs, from which u follows
+    double *tails = task.tails ? task.tails + begin / task.step * 2 * C : nullptr;
     for (std::size_t first = begin; first < end; first += L) {
         const int n = static_cast<int>(std::min<std::size_t>(L, end - first));
         points.read([&](int i) { return task.X[first + i]; }, n, task.origin);
@@ -30,6 +79,8 @@ template <class T> inline void respond(const RespondTask<T> &task, std::size_t b
                 label[i] = cost < least[i] ? static_cast<typename integer_of<T>::type>(c) : label[i];
                 least[i] = cost < least[i] ? cost : least[i];
             }
+        for (std::size_t c = 0; tails && c < C; ++c)
+            std::copy_n(columns + c * task.n_padded, L, own + c * L);
         alignas(64) double total[L] = {}, excess[L] = {};
         for (std::size_t c = 0; c < C; ++c) {
             T *column = columns + c * task.n_padded;
@@ -52,16 +103,16 @@ template <class T> inline void respond(const RespondTask<T> &task, std::size_t b
             task.mean[first + i] = least[i] + excess[i] / total[i];
             scale[i] = static_cast<T>((task.sample_weight ? task.sample_weight[first + i] : 1.0) / total[i]);
         }
-        for (std::size_t c = 0; c < C; ++c)
-            for (int v = 0; v < L; v += V::width) {
-                T *place = columns + c * task.n_padded + v;
-                V::store(place, V::load(place) * V::load(scale + v));
-            }
+        if (tails)
+            pull_columns<T>(task.gaussians, own, scale, columns, task.n_padded, tails);
+        else
+            for (std::size_t c = 0; c < C; ++c)
+                for (int v = 0; v < L; v += V::width) {
+                    T *place = columns + c * task.n_padded + v;
+                    V::store(place, V::load(place) * V::load(scale + v));
+                }
     }
 }
-
-// A responsibility that adds nothing to sums in double precision.
-constexpr double NEGLIGIBLE = 1e-18;
 
 // Of the products of the points of a component, about its mean, the rows of one part: tiles of differences against
 // differences with their weights, in double precision, because a covariance may be nearly singular.

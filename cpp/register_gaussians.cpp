@@ -39,11 +39,11 @@ void products(Matrix<T> X, Matrix<T> B, std::optional<Vector<T>> shift, OutTable
 }
 
 template <class T>
-void best(Matrix<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets, Vector<T> origin,
-          OutTable<std::int32_t> kept, OutTable<T> costs, int n_threads) {
+void best(Matrix<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets, std::optional<Vector<T>> dof,
+          Vector<T> origin, OutTable<std::int32_t> kept, OutTable<T> costs, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
     const Rows<T> x = rows(X);
-    const Gaussians<T> gaussians = gaussians_of(means, factors, offsets);
+    const Gaussians<T> gaussians = gaussians_of(means, factors, offsets, dof);
     require(x.D == gaussians.means.D && origin.shape(0) == X.shape(1), "X, means, origin");
     require(kept.shape(0) == x.n && costs.shape(0) == x.n && costs.shape(1) == kept.shape(1), "kept, costs");
     require(kept.shape(1) >= 1 && kept.shape(1) <= gaussians.means.n, "kept");
@@ -56,11 +56,12 @@ void best(Matrix<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets, V
 }
 
 template <class T>
-void keep_best(Matrix<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets, Table<std::int32_t> lists,
-               Table<std::int32_t> previous, OutTable<std::int32_t> kept, OutTable<T> costs, int n_threads) {
+void keep_best(Matrix<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets, std::optional<Vector<T>> dof,
+               Table<std::int32_t> lists, Table<std::int32_t> previous, OutTable<std::int32_t> kept, OutTable<T> costs,
+               int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
     const Rows<T> x = rows(X);
-    const Gaussians<T> gaussians = gaussians_of(means, factors, offsets);
+    const Gaussians<T> gaussians = gaussians_of(means, factors, offsets, dof);
     const std::size_t C = gaussians.means.n;
     require(x.D == gaussians.means.D, "X and means differ in their columns");
     require(lists.shape(0) == C && previous.shape(0) == x.n && previous.shape(1) >= 1, "lists, previous");
@@ -88,14 +89,14 @@ void keep_best(Matrix<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offse
 
 // Sums go to counts, first and second unless these are none; labels, log_sum and mean of every row are written.
 template <class T>
-void respond(Matrix<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets, Vector<T> origin,
-             std::optional<Vector<double>> sample_weight, OutVector<std::int32_t> labels, OutVector<double> log_sum,
-             OutVector<double> mean, std::optional<OutVector<double>> counts, std::optional<OutTable<double>> first,
-             std::optional<OutFactors<double>> second, std::optional<OutTable<double>> responsibilities,
-             int n_threads) {
+void respond(Matrix<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets, std::optional<Vector<T>> dof,
+             Vector<T> origin, std::optional<Vector<double>> sample_weight, OutVector<std::int32_t> labels,
+             OutVector<double> log_sum, OutVector<double> mean, std::optional<OutVector<double>> counts,
+             std::optional<OutTable<double>> first, std::optional<OutFactors<double>> second,
+             std::optional<OutTable<double>> responsibilities, std::optional<OutTable<double>> tails, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
     const Rows<T> x = rows(X);
-    const Gaussians<T> gaussians = gaussians_of(means, factors, offsets);
+    const Gaussians<T> gaussians = gaussians_of(means, factors, offsets, dof);
     const std::size_t C = gaussians.means.n, D = x.D;
     require(x.D == gaussians.means.D && origin.shape(0) == D, "X, means, origin");
     require(!sample_weight || sample_weight->shape(0) == x.n, "sample_weight");
@@ -105,6 +106,8 @@ void respond(Matrix<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets
             "counts, first, second");
     require(!responsibilities || (responsibilities->shape(0) == x.n && responsibilities->shape(1) == C),
             "responsibilities");
+    require(tails.has_value() == (counts && dof) && (!tails || (tails->shape(0) == 2 && tails->shape(1) == C)),
+            "tails");
 
     const KernelCall call;
     const std::vector<T> start = starts(gaussians, origin.data(), n_threads);
@@ -119,6 +122,7 @@ void respond(Matrix<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets
     const std::size_t step = block < 32 * lanes ? lanes : 4 * lanes;
     const std::size_t n_parts = parts_of(D, gaussians.full);
     std::vector<T> table(C * block);
+    std::vector<double> parts(tails ? (block + step - 1) / step * 2 * C : 0);
     // A component's rows are summed in one piece where components are many, in a few where there is else little to
     // share.
     const std::size_t piece = (block + (64 + C - 1) / C - 1) / ((64 + C - 1) / C);
@@ -133,9 +137,14 @@ void respond(Matrix<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets
                                   table.data(),
                                   labels.data() + begin,
                                   log_sum.data() + begin,
-                                  mean.data() + begin};
+                                  mean.data() + begin,
+                                  step,
+                                  tails ? parts.data() : nullptr};
+        std::fill(parts.begin(), parts.end(), 0.0);
         parallel_for((n + step - 1) / step, n_threads,
                      [&](std::size_t i) { kernel.respond(task, i * step, std::min(n, (i + 1) * step)); });
+        for (std::size_t i = 0; i < parts.size(); ++i)
+            tails->data()[i % (2 * C)] += parts[i];
         if (counts) {
             std::vector<Segment> pieces;
             for (std::size_t c = 0; c < C; ++c)
@@ -190,6 +199,40 @@ void moments(Matrix<T> X, Matrix<T> means, Table<std::int32_t> kept, std::option
                  });
 }
 
+// Of rows that keep t distributions: pulled, q u, is written; sums of w q and of w q log u are added to tails.
+template <class T>
+void pull(Table<std::int32_t> kept, Table<T> costs, std::optional<Table<double>> responsibilities,
+          std::optional<Vector<double>> sample_weight, Vector<T> offsets, Vector<T> dof, int D, OutTable<double> pulled,
+          OutTable<double> tails, int n_threads) {
+    constexpr std::size_t ENTRIES = 64, MOST_PIECES = 16; // of a component, in a piece of the rows
+    const std::size_t n = kept.shape(0), H = kept.shape(1), C = offsets.shape(0);
+    const auto fits = [&](const auto &table) { return table.shape(0) == n && table.shape(1) == H; };
+    require(C > 0 && dof.shape(0) == C && D >= 0, "offsets, dof");
+    require(fits(costs) && fits(pulled) && (!responsibilities || fits(*responsibilities)), "kept, costs");
+    require(!sample_weight || sample_weight->shape(0) == n, "sample_weight");
+    require(tails.shape(0) == 2 && tails.shape(1) == C, "tails");
+    const KernelCall call;
+    require_components(kept, C, 0, "kept");
+    const PullTask<T> task{kept.data(),
+                           costs.data(),
+                           data_or_null(responsibilities),
+                           data_or_null(sample_weight),
+                           columns(kept),
+                           offsets.data(),
+                           dof.data(),
+                           C,
+                           D,
+                           pulled.data()};
+    const std::size_t n_pieces = std::clamp<std::size_t>(n * H / (ENTRIES * C), 1, MOST_PIECES);
+    const std::size_t step = (n + n_pieces - 1) / n_pieces;
+    std::vector<double> parts(n_pieces * 2 * C);
+    parallel_for(n_pieces, worth(static_cast<double>(n) * H * 16, n_threads), [&](std::size_t i) {
+        kernels<T>().pull(task, std::min(n, i * step), std::min(n, (i + 1) * step), parts.data() + i * 2 * C);
+    });
+    for (std::size_t i = 0; i < parts.size(); ++i)
+        tails.data()[i % (2 * C)] += parts[i];
+}
+
 } // namespace
 
 void register_gaussians(nb::module_ &m) {
@@ -201,6 +244,8 @@ void register_gaussians(nb::module_ &m) {
     define(m, "keep_best", &keep_best<double>);
     define(m, "respond", &respond<float>);
     define(m, "respond", &respond<double>);
+    define(m, "pull", &pull<float>);
+    define(m, "pull", &pull<double>);
     define(m, "moments", &moments<float>);
     define(m, "moments", &moments<double>);
 }

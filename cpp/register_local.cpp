@@ -71,12 +71,12 @@ nb::object nearest_among(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lis
                          Table<std::int32_t> extra, OutTable<std::int32_t> kept, OutTable<T> distances,
                          OutVector<std::int32_t> counts, bool evidence, std::optional<Vector<double>> sample_weight,
                          std::optional<Factors<T>> factors, std::optional<Vector<T>> offsets,
-                         std::optional<OutVector<T>> squares, int n_threads) {
+                         std::optional<Vector<T>> dof, std::optional<OutVector<T>> squares, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
     AmongTask<T> task =
         among_task(rows(X), components(centers), lists, previous, extra, kept, distances, counts, squares);
-    require(factors.has_value() == offsets.has_value(), "factors, offsets");
-    const auto gaussians = factors ? std::optional(gaussians_of(centers, *factors, *offsets)) : std::nullopt;
+    require(factors.has_value() == offsets.has_value() && (factors || !dof), "factors, offsets, dof");
+    const auto gaussians = factors ? std::optional(gaussians_of(centers, *factors, *offsets, dof)) : std::nullopt;
     task.gaussians = gaussians ? &*gaussians : nullptr;
 
     std::optional<Evidence> looked;

@@ -189,6 +189,26 @@ template <class T> struct simd {
         const vec result = (vec)((ints)p + exponent);
         return x < lowest ? vec{} : result;
     }
+
+    // log(1 + x) for 0 <= x <= max / 4 to a few ulp: 1 + x = 2^k (1 + f), 1 + f between root 1/2 and root 2, and log(1
+    // + f) as the series of 2 atanh(f / (2 + f)).
+    static vec log1p(vec x) {
+        constexpr bool single = sizeof(T) == 4;
+        constexpr int mantissa = single ? 23 : 52;
+        const ints one = (ints)fill(T(1)), root = (ints)fill(T(0.70710678118654752440));
+        const ints magic = (ints)fill(single ? T(8388608.0) : T(4503599627370496.0)); // 2^mantissa
+        const ints k = ((ints)(x + T(1)) - root) >> mantissa;
+        const vec exponent = (vec)(k | magic) - (vec)magic, scale = (vec)(one - (k << mantissa));
+        const vec f = x * scale + (scale - T(1)); // what 1 + x has lost is in it
+        const vec s = f / (f + T(2)), square = s * s;
+        constexpr int degree = single ? 5 : 11;
+        vec p = fill(T(1.0 / (2 * degree + 1)));
+        for (int i = degree - 1; i >= 0; --i)
+            p = p * square + T(1.0 / (2 * i + 1));
+        constexpr T ln2_high = single ? T(0.693145751953125) : T(0.693147180369123816490);
+        constexpr T ln2_low = single ? T(1.42860682030941723212e-6) : T(1.90821492927058770002e-10);
+        return exponent * ln2_high + (exponent * ln2_low + T(2) * s * p);
+    }
 };
 
 // A vector of doubles, of numbers of either precision.

@@ -6,6 +6,7 @@ import numpy as np
 from kernel_calls import reference
 
 from cprime.kernels import Gaussians
+from cprime.kernels.measures import costs_of
 
 DTYPES = (np.float32, np.float64)
 LAYOUTS = ("C", "fortran", "padded rows", "strided", "reversed", "unaligned", "read-only memmap")
@@ -148,4 +149,53 @@ def cost_rounding(X, given):
     out = np.empty((len(X), len(given.means)))
     for c, A in enumerate(np.abs(given.factors.astype(np.float64))):
         out[:, c] = np.square(reach * A if A.ndim == 1 else reach @ A.T).sum(axis=1)
-    return (D + 8) * float(np.finfo(X.dtype).eps) * (out + np.abs(given.offsets.astype(np.float64)))
+    eps = float(np.finfo(X.dtype).eps)
+    found = (D + 8) * eps * (out + np.abs(given.offsets.astype(np.float64)))
+    if given.dof is not None:  # costs rise by 1 + D/ν at most where squares do by 1
+        dof = given.dof.astype(np.float64)
+        found = (1 + D / dof) * found + 8 * eps * (dof + D) * np.log1p(out / dof)
+    return found
+
+
+def random_ids(n, width, n_components, seed=0, holes=0.2):
+    """Components with repetitions and holes, (n, width) int32; each row's first is a component."""
+    rng = np.random.default_rng(seed)
+    ids = rng.integers(n_components, size=(n, width)).astype(np.int32)
+    ids[:, 1:][rng.random((n, max(width - 1, 0))) < holes] = -1
+    return ids
+
+
+def neighbours(C, length, seed=0):
+    """Lists of distinct components without the one they are of; some of them end early, with rubbish behind the end."""
+    rng = np.random.default_rng(seed)
+    length = min(length, C - 1)
+    step = 1 + np.argsort(rng.random((C, max(C - 1, 0))), axis=1)[:, :length]
+    lists = ((np.arange(C)[:, np.newaxis] + step) % C).astype(np.int32)
+    if length:
+        lists[::3, length // 2] = -1
+    return lists
+
+
+def whole_costs(X, given):
+    return costs_of(X, *given)
+
+
+def assert_kept(kept, costs, X, given, expected):
+    """Costs are those of what is kept and of the reference; which of two is better may differ within rounding."""
+    assert kept.dtype == np.int32
+    assert costs.dtype == X.dtype
+    there = kept >= 0
+    np.testing.assert_array_equal(there, expected[0] >= 0)
+    at = np.maximum(kept, 0)
+    slack = np.take_along_axis(cost_rounding(X, given), at, axis=1)
+    widest = np.where(there, slack, 0).max(axis=1, initial=0, keepdims=True)
+    truth = np.take_along_axis(whole_costs(X, given), at, axis=1)
+    assert (costs[~there] == np.inf).all()
+    assert (np.abs(costs[there] - truth[there]) <= slack[there]).all()
+    apart = np.abs(costs[there] - expected[1][there].astype(np.float64))
+    assert (apart <= 2 * np.broadcast_to(widest, kept.shape)[there]).all()
+    with np.errstate(invalid="ignore"):
+        step = np.diff(costs, axis=1)
+    assert not (step < 0).any(), "costs do not ascend"
+    assert (np.diff(kept, axis=1)[step == 0] > 0).all(), "a tie does not go to the lower id"
+    assert all(len(set(row[row >= 0])) == (row >= 0).sum() for row in kept)

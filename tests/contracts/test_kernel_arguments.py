@@ -54,6 +54,8 @@ def of_any_costs(name, call):
         f"{name}: flat factors": ("factors", lambda k: call(k, X, DIAG._replace(factors=ONES))),
         f"{name}: narrow factors": ("factors", lambda k: call(k, X, FULL._replace(factors=FULL.factors[:, :2]))),
         f"{name}: short offsets": ("offsets", lambda k: call(k, X, DIAG._replace(offsets=ONES[:4]))),
+        f"{name}: short dof": ("dof", lambda k: call(k, X, DIAG._replace(dof=ONES[:4]))),
+        f"{name}: dof zero": ("dof", lambda k: call(k, X, DIAG._replace(dof=0 * ONES))),
     }
 
 
@@ -231,7 +233,6 @@ REFUSED = {
     **of_any_costs("keep_best", keep_best),
     **of_any_costs("best_among", best_among),
     **of_any_costs("respond", lambda k, X, given: k.respond(X, given)),
-    **of_any_costs("table", lambda k, X, given: k.table(X, given)),
     **of_any_costs("responsibilities", lambda k, X, given: k.responsibilities(X, given)),
     "best: n_kept zero": ("n_kept", lambda k: k.nearest(X, DIAG, 0)),
     "best: n_kept above C": ("n_kept", lambda k: k.nearest(X, DIAG, 6)),
@@ -313,7 +314,7 @@ def test_no_rows_give_no_results(kernels, empty):
             assert [array.shape for array in found] == [(0, 2), (0, 2)]
         responses = kernels.respond(empty, given)
         shapes = [(0,), (0,), (0,), (5,), (5, 3), given.factors.shape]
-        assert [array.shape for array in responses] == shapes
+        assert [array.shape for array in responses] == [*shapes, (0,), (0,)]
         assert not any(array.any() for array in responses)
         assert kernels.responsibilities(empty, given).shape == (0, 5)
         sums = kernels.moments(empty, CENTERS, KEPT[:0], Q[:0], full=given is FULL)

@@ -9,66 +9,25 @@ from kernel_data import (
     THREADS,
     arrange,
     assert_evidence,
+    assert_kept,
     clustered,
     cost_rounding,
     exact_gaussians,
     gaussians,
     looked_at,
+    neighbours,
+    random_ids,
     rounding,
     same_bits,
     sixteenths,
+    whole_costs,
 )
 
 from cprime.kernels import Gaussians
-from cprime.kernels.measures import costs_of
 
 every_dtype = pytest.mark.parametrize("dtype", DTYPES)
 every_shape = pytest.mark.parametrize("full", [False, True], ids=["diag", "full"])
 SIZES = [(1, 1, 1), (7, 1, 3), (33, 2, 17), (40, 17, 33), (70, 19, 5), (25, 64, 20), (9, 130, 7), (65, 3, 300)]
-
-
-def random_ids(n, width, n_components, seed=0, holes=0.2):
-    """Components with repetitions and holes, (n, width) int32; each row's first is a component."""
-    rng = np.random.default_rng(seed)
-    ids = rng.integers(n_components, size=(n, width)).astype(np.int32)
-    ids[:, 1:][rng.random((n, max(width - 1, 0))) < holes] = -1
-    return ids
-
-
-def neighbours(C, length, seed=0):
-    """Lists of distinct components without the one they are of; some of them end early, with rubbish behind the end."""
-    rng = np.random.default_rng(seed)
-    length = min(length, C - 1)
-    step = 1 + np.argsort(rng.random((C, max(C - 1, 0))), axis=1)[:, :length]
-    lists = ((np.arange(C)[:, np.newaxis] + step) % C).astype(np.int32)
-    if length:
-        lists[::3, length // 2] = -1
-    return lists
-
-
-def whole_costs(X, given):
-    return costs_of(X, *given)
-
-
-def assert_kept(kept, costs, X, given, expected):
-    """Costs are those of what is kept and of the reference; which of two is better may differ within rounding."""
-    assert kept.dtype == np.int32
-    assert costs.dtype == X.dtype
-    there = kept >= 0
-    np.testing.assert_array_equal(there, expected[0] >= 0)
-    at = np.maximum(kept, 0)
-    slack = np.take_along_axis(cost_rounding(X, given), at, axis=1)
-    widest = np.where(there, slack, 0).max(axis=1, initial=0, keepdims=True)
-    truth = np.take_along_axis(whole_costs(X, given), at, axis=1)
-    assert (costs[~there] == np.inf).all()
-    assert (np.abs(costs[there] - truth[there]) <= slack[there]).all()
-    apart = np.abs(costs[there] - expected[1][there].astype(np.float64))
-    assert (apart <= 2 * np.broadcast_to(widest, kept.shape)[there]).all()
-    with np.errstate(invalid="ignore"):
-        step = np.diff(costs, axis=1)
-    assert not (step < 0).any(), "costs do not ascend"
-    assert (np.diff(kept, axis=1)[step == 0] > 0).all(), "a tie does not go to the lower id"
-    assert all(len(set(row[row >= 0])) == (row >= 0).sum() for row in kept)
 
 
 @every_shape
@@ -80,18 +39,6 @@ def test_best_equals_the_reference(n, D, C, dtype, full):
         kept, costs = native.nearest(X, given, n_kept)
         assert kept.shape == costs.shape == (n, n_kept)
         assert_kept(kept, costs, X, given, reference.nearest(X, given, n_kept))
-
-
-@every_shape
-@every_dtype
-@pytest.mark.parametrize(("n", "D", "C"), SIZES)
-def test_a_table_has_the_cost_of_every_component(n, D, C, dtype, full):
-    X, given = clustered(n, D, dtype, seed=D), gaussians(C, D, dtype, full, seed=n)
-    found = native.table(X, given)
-    assert found.shape == (C, n)
-    assert found.dtype == dtype
-    for table in (found, reference.table(X, given)):
-        assert (np.abs(table.T - whole_costs(X, given)) <= cost_rounding(X, given)).all()
 
 
 @every_shape
@@ -163,7 +110,7 @@ def test_ties_go_to_the_lower_id_and_an_offset_changes_nothing(dtype, full, offs
 @every_dtype
 def test_equal_components_keep_the_lowest_ids(dtype, full, kernels):
     one = gaussians(1, 5, dtype, full)
-    given = Gaussians(*(np.repeat(array, 70, axis=0) for array in one))
+    given = Gaussians(*(np.repeat(array, 70, axis=0) for array in one[:3]))
     X = clustered(40, 5, dtype)
     kept, costs = kernels.nearest(X, given, 9)
     np.testing.assert_array_equal(kept, np.tile(np.arange(9), (40, 1)))

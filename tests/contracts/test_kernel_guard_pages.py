@@ -92,8 +92,12 @@ def results(dtype, n, D, C, place):
         "cut_line": kernels.cut_line(place(np.sort(X[:, 0].astype(np.float64))), place(w + 1), min(n, 4)),
     }
     for full in (False, True):
-        given = kernels.Gaussians(*map(place, gaussians(C, D, dtype, full)))
+        given = kernels.Gaussians(*map(place, gaussians(C, D, dtype, full)[:3]))
+        tailed = given._replace(dof=place(np.linspace(1, 9, C).astype(dtype)))
+        costs = place(kernels.among(X, tailed, place(lists[:, :0]), kept, H).costs)
         found |= {
+            f"pull, {full}": tuple(kernels.pull(tailed, kept, costs, q, w)),
+            f"respond with tails, {full}": tuple(kernels.respond(X, tailed, w)),
             f"best, {full}": kernels.nearest(X, given, H),
             f"keep_best, {full}": kernels.keep(X, given, lists, kept, H),
             f"best_among, {full}": tuple(kernels.among(X, given, lists, kept, H)),

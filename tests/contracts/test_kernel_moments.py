@@ -196,7 +196,7 @@ def test_moments_of_exact_responsibilities_are_those_of_respond(dtype, full, ker
     found = kernels.respond(X, given, w)
     kept = np.tile(np.arange(9, dtype=np.int32), (80, 1))
     same = kernels.moments(X, given.means, kept, kernels.responsibilities(X, given), w, full=full)
-    for a, b in zip(found[3:], same, strict=True):
+    for a, b in zip(found[3:6], same, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5 if dtype == np.float32 else 1e-11, atol=1e-5)
 
 

@@ -62,7 +62,7 @@ def test_unfitted_mixtures_have_none():
             ask()
 
 
-WIDTH = "X must have 4 features, whole rows, or 2, the given columns, got 3"
+WIDTH = "(X|values) must have 4 features, whole rows, or 2, the given columns, got 3"
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ WIDTH = "X must have 4 features, whole rows, or 2, the given columns, got 3"
     [
         (lambda gm: gm.marginal("a"), "columns must be numbers where the data of the fit had no names, got 'a'"),
         (lambda gm: gm.condition([0, 1], [0.0]), "values must be 2, one for each of the columns, or rows of them"),
-        (lambda gm: gm.condition([0], [np.nan]), "X: row 0, column 0: nan"),
+        (lambda gm: gm.condition([0], [np.nan]), "Input values contains NaN"),
         (lambda gm: gm.condition([0, 1], X[:, :3]), WIDTH),
         (lambda gm: gm.regress(X[:, :3], [0, 1]), WIDTH),
         (lambda gm: gm.regress(X[:0], [0, 1]), "X must have at least one row"),

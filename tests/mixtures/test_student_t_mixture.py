@@ -130,9 +130,7 @@ def test_weights_are_repetitions():
 
 
 @pytest.mark.parametrize("given", [{"n_active": None}, {"n_active": 2, "search": Graph(5)}], ids=["exact", "graph"])
-def test_chunks_files_and_threads_change_no_bit(tmp_path, given, monkeypatch):
-    monkeypatch.setattr("cprime.model.student_t_costs._NUMBERS", 64 * C)
-    monkeypatch.setattr("cprime.model.student_t_costs._ROWS", 64)  # so that there are several tables
+def test_chunks_files_and_threads_change_no_bit(tmp_path, given):
     X = points()
     np.save(tmp_path / "X.npy", X)
     first, *others = (

@@ -82,7 +82,6 @@ def test_one_row_of_many_components_is_as_among_many():
 def test_partial_searches_find_the_best_of_what_they_look_at(kind, dof, dtype):
     model, X = model_of(kind, dof, dtype), points(dtype=dtype)
     rows, components = Dense(X), model.components()
-    assert components.alike == (dof is ONE)
     every, costs = components.best(rows, C)
     table = np.empty((N, C))
     np.put_along_axis(table, every.astype(int), costs.astype(float), axis=1)
@@ -102,30 +101,6 @@ def test_partial_searches_find_the_best_of_what_they_look_at(kind, dof, dtype):
     alone = components.among(rows, lists, previous, C)
     assert_array_equal(alone.kept[:, -1], -1)  # three are offered
     assert np.isinf(alone.costs[:, -1]).all()
-
-
-@pytest.mark.parametrize("dof", [OWN, ONE], ids=["own", "one"])
-def test_how_many_rows_are_looked_at_together_changes_nothing(dof, monkeypatch):
-    rng, n = np.random.default_rng(0), 30
-    centers, weights = 2 * rng.standard_normal((n, D)), np.full(n, 1 / n)
-    model = STUDENT_T["diag"](centers, np.ones((n, D)), 0.0, weights, np.resize(dof, n))
-    rows, lists = Dense(points()), np.array([np.delete(np.arange(n), c)[:9] for c in range(n)], dtype=np.int32)
-    extra = rng.integers(0, n, (N, 2)).astype(np.int32)
-
-    def everything():
-        components = model.components()
-        ids, costs = components.best(rows, 2)
-        shares = Shares(ids, posterior(costs, -0.5).responsibilities, None, costs)
-        moments = model.summarise(Block(rows, np.ones(N)), Kept(ids, costs), shares)
-        found = components.among(rows, lists, ids[:, :1], 2, extra)
-        return *components.keep(rows, lists, ids, 3), *found[:3], ids, costs, moments.counts, moments.logs
-
-    whole = everything()
-    for module in ("cprime.model.student_t", "cprime.model.student_t_costs"):
-        monkeypatch.setattr(f"{module}.AT_ONCE", 70)
-    monkeypatch.setattr("cprime.model.student_t_costs._CANDIDATES", 50)
-    for one, other in zip(whole, everything(), strict=True):
-        assert_allclose(one, other, rtol=1e-12)
 
 
 def check_best(table, offered, ids, costs):

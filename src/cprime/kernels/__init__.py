@@ -18,6 +18,7 @@ from cprime.kernels.sampling import potentials
 from cprime.kernels.sparse import SparseRows
 from cprime.kernels.sums import means
 from cprime.kernels.tables import Tabled
+from cprime.kernels.tails import Pulled, pull
 from cprime.kernels.walks import CenterCells, Walked, thin
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "Moves",
     "Offer",
     "Posterior",
+    "Pulled",
     "ReadGaps",
     "Responses",
     "Rows",
@@ -47,6 +49,7 @@ __all__ = [
     "means",
     "posterior",
     "potentials",
+    "pull",
     "thin",
     "with_nan",
 ]

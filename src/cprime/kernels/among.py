@@ -1,6 +1,6 @@
 """The partial E-step in which every row has candidates of its own: the lists of all that it keeps [F Alg. 1, 2]."""
 
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,7 +114,8 @@ def among_twin(
         own = previous[i][previous[i] >= 0]
         offered = np.concatenate([own, lists[own].ravel(), extra[i]])
         offered = np.array(list(dict.fromkeys(offered[offered >= 0].tolist())), dtype=np.int32)
-        found = costs_of(x[None], *(array[offered] for array in measure))[0].astype(X.dtype)
+        theirs: list[Any] = [None if array is None else array[offered] for array in measure]
+        found = costs_of(x[None], *theirs)[0].astype(X.dtype)
         order = np.lexsort((offered, found))[:H]
         counts[i] = len(offered)
         kept[i, : len(order)], costs[i, : len(order)] = offered[order], found[order]

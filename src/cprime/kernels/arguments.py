@@ -110,11 +110,14 @@ def gaussians(components: Gaussians, X: CoreRows | Floats) -> Gaussians:
     offsets = contiguous(components.offsets, X.dtype)
     if offsets.shape != (C,):
         raise ValueError(f"offsets must have shape ({C},), got {offsets.shape}")
-    return Gaussians(means, factors, offsets)
+    dof = None if components.dof is None else contiguous(components.dof, X.dtype)
+    if dof is not None and (dof.shape != (C,) or not (dof > 0).all()):
+        raise ValueError(f"dof must be {C} numbers > 0, got {components.dof}")
+    return Gaussians(means, factors, offsets, dof)
 
 
-def measure(components: Measure, X: CoreRows) -> tuple[Floats, ...]:
-    """Components as the core takes them: (centers,), or (means, factors, offsets)."""
+def measure(components: Measure, X: CoreRows) -> tuple[Any, ...]:
+    """Components as the core takes them: (centers,), or (means, factors, offsets, dof)."""
     if not isinstance(components, Gaussians):
         return (centers(components, X),)
     if not isinstance(X.core, np.ndarray):

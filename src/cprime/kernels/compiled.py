@@ -1,4 +1,4 @@
-"""The compiled kernels, with one signature for squared distances and for costs of Gaussians: measure × collector."""
+"""The compiled kernels, with one signature for squared distances and for costs of densities: measure × collector."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -10,16 +10,16 @@ def nearest(X: Any, measure: Any, origin: Any, hint: Any, kept: Any, costs: Any,
     if len(measure) == 1:
         compiled.nearest(X, measure[0], None if isinstance(X, tuple) else origin, hint, kept, costs, n_threads)
     else:
-        means, factors, offsets = measure
-        compiled.best(X, means, factors, offsets, origin, kept, costs, n_threads)
+        means, factors, offsets, dof = measure
+        compiled.best(X, means, factors, offsets, dof, origin, kept, costs, n_threads)
 
 
 def keep(X: Any, measure: Any, lists: Any, previous: Any, kept: Any, costs: Any, n_threads: int) -> None:
     if len(measure) == 1:
         compiled.keep(X, measure[0], lists, previous, kept, costs, n_threads)
     else:
-        means, factors, offsets = measure
-        compiled.keep_best(X, means, factors, offsets, lists, previous, kept, costs, n_threads)
+        means, factors, offsets, dof = measure
+        compiled.keep_best(X, means, factors, offsets, dof, lists, previous, kept, costs, n_threads)
 
 
 def among(
@@ -35,7 +35,7 @@ def among(
     sample_weight: Any,
     n_threads: int,
 ) -> Any:
-    centers, factors, offsets = measure if len(measure) == 3 else (measure[0], None, None)
+    centers, factors, offsets, dof = measure if len(measure) == 4 else (measure[0], None, None, None)
     return compiled.nearest_among(
         X,
         centers,
@@ -49,6 +49,7 @@ def among(
         sample_weight,
         factors,
         offsets,
+        dof,
         None,
         n_threads,
     )

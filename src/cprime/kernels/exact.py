@@ -142,6 +142,8 @@ class Responses(NamedTuple):
     counts: NDArray[np.float64]
     first: NDArray[np.float64]
     second: NDArray[np.float64]
+    shares: NDArray[np.float64] = np.empty(0)
+    logs: NDArray[np.float64] = np.empty(0)
 
 
 def respond(
@@ -152,29 +154,32 @@ def respond(
     moments: bool = True,
     n_threads: int | None = None,
 ) -> Responses:
-    """One exact E-step of Gaussians over all C components, in blocks that do not grow with N.
+    """One exact E-step of Gaussians, or t distributions, over all C components, in blocks that do not grow with N.
 
     With r_nc ∝ exp(−cost_nc/2), of every row: the label of least cost (n,), log Σ_c exp(−cost_nc/2) (n,), the mean cost
     Σ_c r_nc cost_nc (n,); of every component, if `moments` are wanted (else of no entries), all of weight w_n r_nc:
     counts (C,), first = Σ (x − μ_c) (C, D), second = Σ (x − μ_c)² (C, D), or Σ (x − μ_c)(x − μ_c)ᵀ (C, D, D) for
-    factors of that shape.
+    factors of that shape. Of t distributions these are of weight w_n r_nc u_nc, u = (ν + D)/(ν + δ), and besides there
+    are shares = Σ w_n r_nc (C,) and logs = Σ w_n r_nc log u_nc (C,), which have no entries else.
     """
     given = check.gaussians(components, X)
     weights, unit = check.scaled_weights(sample_weight, len(X))
     C, D = given.means.shape
     units = small_units(X, given.means) if moments and given.factors.ndim == 2 else None
     if units is not None:
-        X, given = X.times(units), Gaussians(given.means * units, given.factors / units, given.offsets)
+        X, given = X.times(units), given._replace(means=given.means * units, factors=given.factors / units)
     labels, (log_sum, mean) = np.empty(len(X), dtype=np.int32), np.empty((2, len(X)))
     sums = (np.zeros(C), np.zeros((C, D)), np.zeros(given.factors.shape)) if moments else (None, None, None)
+    tails = None if sums[0] is None or given.dof is None else np.zeros((2, C))
     origin, threads = median_origin(given.means), resolve_threads(n_threads)
-    X.kernels.respond(X.core, *given, origin, weights, labels, log_sum, mean, *sums, None, threads)
+    X.kernels.respond(X.core, *given, origin, weights, labels, log_sum, mean, *sums, None, tails, threads)
     counts, first, second = (np.empty(0), np.empty((0, D)), np.empty((0, D))) if sums[0] is None else sums
-    for found in (counts, first, second):
+    shares, logs = np.empty((2, 0)) if tails is None else tails
+    for found in (counts, first, second, shares, logs):
         found *= unit
     if units is not None:
         first, second = first / units, second / np.square(units, dtype=np.float64)
-    return Responses(labels, log_sum, mean, counts, first, symmetric(second))
+    return Responses(labels, log_sum, mean, counts, first, symmetric(second), shares, logs)
 
 
 def responsibilities(X: CoreRows, components: Gaussians, *, n_threads: int | None = None) -> NDArray[np.float64]:
@@ -183,7 +188,7 @@ def responsibilities(X: CoreRows, components: Gaussians, *, n_threads: int | Non
     labels, (log_sum, mean) = np.empty(len(X), dtype=np.int32), np.empty((2, len(X)))
     out = np.empty((len(X), len(given.means)))
     origin, threads = median_origin(given.means), resolve_threads(n_threads)
-    X.kernels.respond(X.core, *given, origin, None, labels, log_sum, mean, None, None, None, out, threads)
+    X.kernels.respond(X.core, *given, origin, None, labels, log_sum, mean, None, None, None, out, None, threads)
     out /= out.sum(axis=1, keepdims=True)  # what single precision has left of the sum of 1
     return out
 
@@ -193,6 +198,7 @@ def respond_twin(
     means: Floats,
     factors: Floats,
     offsets: Floats,
+    dof: Floats | None,
     origin: Floats,
     sample_weight: NDArray | None,
     labels: NDArray,
@@ -202,10 +208,11 @@ def respond_twin(
     first: NDArray | None,
     second: NDArray | None,
     responsibilities: NDArray | None,
+    tails: NDArray | None,
     n_threads: int,
 ) -> None:
     """By a table of rows and components."""
-    cost = costs_of(X, means, factors, offsets)
+    cost = costs_of(X, means, factors, offsets, dof)
     least = cost.min(axis=1, keepdims=True)
     r = np.exp((least - cost) / 2)
     total = r.sum(axis=1, keepdims=True)
@@ -216,4 +223,10 @@ def respond_twin(
     if responsibilities is not None:
         responsibilities[:] = r
     if counts is not None and first is not None and second is not None:
-        table_moments(X, means, r if sample_weight is None else sample_weight[:, None] * r, counts, first, second)
+        w = r if sample_weight is None else sample_weight[:, None] * r
+        if tails is not None and dof is not None:
+            nu, D = dof.astype(np.float64), X.shape[1]
+            log_u = np.log1p(D / nu) - (cost - offsets) / (nu + D)
+            tails += w.sum(axis=0), (w * log_u).sum(axis=0)
+            w = w * np.exp(log_u)
+        table_moments(X, means, w, counts, first, second)

@@ -1,4 +1,4 @@
-"""What points are compared with: centers, by squared distances, or Gaussians, by costs; and both in plain NumPy."""
+"""What points are compared with: centers, by squared distances, or densities, by costs; and both in plain NumPy."""
 
 from typing import NamedTuple
 
@@ -11,24 +11,30 @@ Floats = NDArray[np.floating]
 class Gaussians(NamedTuple):
     """Components whose cost for a point x is offset_c + ‖A_c (x − μ_c)‖², −2 log p(c, x) in (31) of Lücke & Forster.
 
-    means (C, D)    factors: A_c, its diagonal (C, D) or a lower triangle with zeros above (C, D, D)    offsets (C,);
+    means (C, D)    factors: A_c, its diagonal (C, D) or a lower triangle with zeros above (C, D, D)    offsets (C,)
+    dof (C,): degrees of freedom ν of t distributions, whose cost is offset_c + (ν_c + D) log(1 + ‖A_c (x − μ_c)‖²/ν_c)
     all of the dtype of the data.
     """
 
     means: Floats
     factors: Floats
     offsets: Floats
+    dof: Floats | None = None
 
 
 Measure = Floats | Gaussians  # an array are centers (C, D), compared by squared distances
 
 
 def costs_of(
-    X: NDArray, centers: NDArray, factors: NDArray | None = None, offsets: NDArray | None = None
+    X: NDArray,
+    centers: NDArray,
+    factors: NDArray | None = None,
+    offsets: NDArray | None = None,
+    dof: NDArray | None = None,
 ) -> NDArray[np.float64]:
     """What every component costs every row, in float64 and from differences: (n, C).
 
-    ‖x_n − μ_c‖², or offset_c + ‖A_c (x_n − μ_c)‖², A_c a diagonal (D,) or a matrix (D, D)
+    ‖x_n − μ_c‖², or what `Gaussians` cost, A_c a diagonal (D,) or a matrix (D, D)
     """
     rows, costs = np.ascontiguousarray(X, dtype=np.float64), np.empty((len(X), len(centers)))
     for c, center in enumerate(centers.astype(np.float64)):
@@ -36,5 +42,8 @@ def costs_of(
         if factors is not None and offsets is not None:
             A, offset = factors[c].astype(np.float64), float(offsets[c])
             differences = differences * A if A.ndim == 1 else differences @ A.T
-        costs[:, c] = offset + np.square(differences).sum(axis=1)
+        squares = np.square(differences).sum(axis=1)
+        if dof is not None:
+            squares = (float(dof[c]) + X.shape[1]) * np.log1p(squares / float(dof[c]))
+        costs[:, c] = offset + squares
     return costs

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from cprime._threads import resolve_threads
 from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
-from cprime.kernels.measures import Floats, Gaussians, Measure, costs_of
+from cprime.kernels.measures import Floats, Measure, costs_of
 
 
 def nearest(
@@ -44,18 +44,6 @@ def nearest_twin(
     every = costs_of(X, *measure).astype(X.dtype)
     kept[:] = np.argsort(every, axis=1, kind="stable")[:, : kept.shape[1]]
     costs[:] = np.take_along_axis(every, kept, axis=1)
-
-
-def table(X: CoreRows, components: Gaussians, *, n_threads: int | None = None) -> Floats:
-    """What every component costs every row: (C, n) of X's dtype, a line for each component, from differences."""
-    means, factors, offsets = check.gaussians(components, X)
-    out, threads = np.empty((len(means), len(X)), dtype=X.dtype), resolve_threads(n_threads)
-    first = np.empty((len(X), 1), dtype=np.int32)
-    for c, line in enumerate(out):
-        one = slice(c, c + 1)
-        measure = means[one], factors[one], offsets[one]
-        X.kernels.nearest(X.core, measure, means[c], None, first, line[:, np.newaxis], threads)
-    return out
 
 
 def median_origin(centers: Floats) -> Floats:

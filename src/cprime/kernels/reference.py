@@ -24,6 +24,7 @@ from cprime.kernels.partial import keep_twin, reassign_twin
 from cprime.kernels.rows import Dense
 from cprime.kernels.sampling import potentials_twin, spread_out_twin
 from cprime.kernels.sums import accumulate_twin, along_twin, means_twin, moments_twin
+from cprime.kernels.tails import pull_twin
 from cprime.kernels.walks import CenterCells, CenterCellsTwin, thin_twin, walk_twin
 
 TWINS = SimpleNamespace(
@@ -49,6 +50,7 @@ TWINS = SimpleNamespace(
     posterior=posterior_twin,
     potentials=potentials_twin,
     products=products_twin,
+    pull=pull_twin,
     reassign=reassign_twin,
     respond=respond_twin,
     spread_out=spread_out_twin,

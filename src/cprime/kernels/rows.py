@@ -19,7 +19,7 @@ from cprime.kernels.distances import distances, extent, products
 from cprime.kernels.exact import Expectation, Responses, expect_all, log_sum_exp, respond, responsibilities
 from cprime.kernels.jumps import core_jump, jumped
 from cprime.kernels.measures import Floats, Gaussians, Measure
-from cprime.kernels.nearest import nearest, table
+from cprime.kernels.nearest import nearest
 from cprime.kernels.order import gather
 from cprime.kernels.partial import keep, own_distances, reassign
 from cprime.kernels.sampling import spread_out
@@ -85,7 +85,6 @@ class Rows(CoreRows, Protocol):
     def nearest(
         self, components: Measure, n_kept: int = 1, *, hint: Ids | None = None, n_threads: int | None = None
     ) -> tuple[Ids, Floats]: ...
-    def table(self, components: Gaussians, *, n_threads: int | None = None) -> Floats: ...
     def nearest_bounded(
         self, centers: Floats, bounds: Bounds, moves: Moves, *, n_threads: int | None = None
     ) -> tuple[Floats, int]: ...
@@ -193,7 +192,6 @@ class CoreTable:
     """The verbs of rows that kernels serve; a subclass says what these take and which they are."""
 
     nearest = nearest
-    table = table
     nearest_bounded = nearest_bounded
     reassign = reassign
     own_distances = own_distances

@@ -112,11 +112,11 @@ class OwnCovariance(_Shape):
         return GaussianCosts(self.gaussians, self.spread)
 
     def expect_all(self, block: Block) -> Expected:
-        def moments(found: Responses, error: float) -> OwnMoments:
-            sums = found.first + found.counts[:, np.newaxis] * self.centers
-            return OwnMoments(found.counts, sums, np.asarray(found.second), error)
+        return expect_gaussians(block, block.X, self.gaussians, self.centers, self._moments)
 
-        return expect_gaussians(block, block.X, self.gaussians, self.centers, moments)
+    def _moments(self, found: Responses, error: float) -> OwnMoments:
+        sums = found.first + found.counts[:, np.newaxis] * self.centers
+        return OwnMoments(found.counts, sums, np.asarray(found.second), error)
 
     def summarise(self, block: Block, kept: Kept, shares: Shares) -> OwnMoments:
         components = self.centers if shares.cost is None else self.gaussians  # whose covariances come with this M-step

@@ -18,26 +18,21 @@ from numpy.typing import NDArray
 from scipy.special import gammainccinv, gammaincinv, ndtr
 
 from cprime._storable import storable
-from cprime._threads import by_pieces, limited, resolve_threads
 from cprime._values import replace
 from cprime.block import Block, Kept
-from cprime.components import Components, GaussianCosts, Ids
-from cprime.kernels import Floats, Rows, posterior
-from cprime.model.base import Expected, Shares
+from cprime.kernels import Floats, Gaussians, Responses, Rows, posterior, pull
+from cprime.model.base import Expected, Shares, expect_gaussians
 from cprime.model.covariance import scaled_along
 from cprime.model.degrees_of_freedom import LEAST, MOST, gap, log_normalizer, solved
 from cprime.model.diag import Diag
 from cprime.model.full import Full
 from cprime.model.own_covariance import OwnCovariance, OwnMoments
 from cprime.model.spherical import Spherical
-from cprime.model.student_t_costs import AT_ONCE, StudentTCosts
 from cprime.model.weights import Weights, new_weights
-from cprime.statistics import Sums, merge
+from cprime.statistics import Sums
 
 _FIRST_DOF = 4.0  # of an estimate: outliers in the start count less from the first iteration on
-_MOST_LOG = 1e4  # of 1 + δ/ν
-_NEGLIGIBLE = 1e-18  # of a share: it adds nothing to sums in double precision
-_RUNS, _NUMBERS = 16, 2**25  # of an exact E-step, whose moments are together in memory
+_COMPUTED = 1e-30, 1e30  # least and greatest ν that costs are made of: beyond, nothing changes
 _NORMAL = 1e6  # ν from which on u is drawn as the normal number that it nearly is
 
 STUDENT_T: dict[str, Any] = {}  # by the covariance_type of the Gaussians that they are made of
@@ -61,15 +56,6 @@ class StudentTMoments(Sums):
 
     def scaled(self, factor: float) -> Self:
         return type(self)(self.counts * factor, self.weighted.scaled(factor), self.logs * factor)
-
-
-@dataclass(frozen=True)
-class _Part(Sums):
-    """Of an exact E-step: moments, Σ w log Σ_c p(c, x) less log_scale, Σ w Σ_c q_c cost_c."""
-
-    moments: StudentTMoments
-    log_sum: float
-    cost: float
 
 
 @dataclass(frozen=True)
@@ -105,10 +91,9 @@ class StudentT(OwnCovariance):
         return super()._offsets + log_normalizer(self.dof, self.n_features)
 
     @cached_property
-    def _table(self) -> StudentTCosts:
-        near, offsets = GaussianCosts(self.gaussians, self.spread), self._offsets - self._offsets.min()
-        squares = self.gaussians._replace(offsets=np.zeros_like(self.gaussians.offsets))
-        return StudentTCosts(squares, near, self.dof, offsets)
+    def gaussians(self) -> Gaussians:
+        """With ν: t distributions, whose costs are −2 log p(c, x), less what all have in common."""
+        return super().gaussians._replace(dof=np.clip(self.dof, *_COMPUTED).astype(self.centers.dtype))
 
     def conditional(self, columns: NDArray[np.intp]) -> NoReturn:
         raise ValueError("Conditionals need Gaussian components, got t distributions: their extent depends on the row.")
@@ -116,99 +101,21 @@ class StudentT(OwnCovariance):
     def with_gaps(self) -> NoReturn:
         raise ValueError("missing='marginal' needs Gaussian components, got t distributions.")
 
-    def components(self) -> Components:  # type: ignore[override]
-        return self._table
-
-    @cached_property
-    def _most_log_u(self) -> NDArray[np.float64]:
-        """log u where δ is 0: (C,)."""
-        return np.log1p(self.n_features / self.dof)
-
-    def _log_u(self, ids: Ids, costs: Floats) -> NDArray[np.float64]:
-        """log u, u = (ν + D)/(ν + δ), of components ids (n, m) from their costs; of none it means nothing."""
-        logs = (costs - self._table.offsets.take(ids)) / self._table.powers.take(ids)
-        return self._most_log_u.take(ids) - np.clip(logs, 0, _MOST_LOG)
-
     def summarise(self, block: Block, kept: Kept, shares: Shares) -> StudentTMoments:  # type: ignore[override]
         """Shares of unknown costs are those of a start: every u is 1, and ν stays."""
         if shares.costs is None:
             moments = super().summarise(block, kept, shares)
             return StudentTMoments(moments.counts, moments, self._standing(moments.counts))
-        parts = (slice(begin, begin + AT_ONCE) for begin in range(0, max(1, len(block)), AT_ONCE))
-        return merge(self._summed(block, kept, shares, rows) for rows in parts)
-
-    def _summed(self, block: Block, kept: Kept, shares: Shares, rows: slice) -> StudentTMoments:
-        """Of some of the rows, by the costs of their shares."""
-        assert shares.costs is not None
-        ids, q = shares.ids[rows], None if shares.responsibilities is None else shares.responsibilities[rows]
-        weight = None if block.sample_weight is None else block.sample_weight[rows]
-        log_u = self._log_u(ids, shares.costs[rows])
-        u = np.exp(log_u)
-        some, own = Block(block.X[rows], weight), Kept(kept.ids[rows])
-        moments = super().summarise(some, own, Shares(ids, u if q is None else q * u, None))
-        if weight is not None:
-            q = np.broadcast_to(weight[:, np.newaxis], ids.shape) if q is None else q * weight[:, np.newaxis]
-        places, C = ids.reshape(-1), self.n_components
-        counts = np.bincount(places, None if q is None else q.reshape(-1), C).astype(np.float64)
-        logs = np.bincount(places, (log_u if q is None else q * log_u).reshape(-1), C).astype(np.float64)
-        return StudentTMoments(counts, moments, logs)
+        pulled, counts, logs = pull(
+            self.gaussians, shares.ids, shares.costs, shares.responsibilities, block.sample_weight
+        )
+        return StudentTMoments(counts, super().summarise(block, kept, shares._replace(responsibilities=pulled)), logs)
 
     def expect_all(self, block: Block) -> Expected:
-        """By tables of some rows and all components; of these tables a few runs, each summed in order."""
-        blocks = list(self._table.blocks(len(block)))
-        n_runs = min(len(blocks), max(1, min(_RUNS, _NUMBERS // self.spread.size)))
-        found: list[Any] = [None] * n_runs
+        def moments(found: Responses, error: float) -> StudentTMoments:
+            return StudentTMoments(found.shares, self._moments(found, error), found.logs)
 
-        def expect(run: int) -> None:
-            some = blocks[run * len(blocks) // n_runs : (run + 1) * len(blocks) // n_runs]
-            with limited(n_threads):
-                found[run] = merge(self._expected(block, rows) for rows in some)
-
-        n_threads = max(1, resolve_threads(None) // n_runs)
-        if n_runs == 1:
-            expect(0)
-        else:
-            by_pieces(expect, range(n_runs))
-        total = merge(found)
-        return Expected(total.moments, total.log_sum, total.log_sum + 0.5 * total.cost)
-
-    def _expected(self, block: Block, rows: slice) -> _Part:
-        """Tables (C, n). The greatest u of a component, 1 + D/ν, is left out of sums until the end."""
-        weight = None if block.sample_weight is None else block.sample_weight[rows]
-        some, C, table = Block(block.X[rows], weight), self.n_components, self._table
-        ratios = table.ratios(some.X)
-        logs = np.log1p(ratios)
-        q = logs * table.column(self.scale * table.powers)
-        q += table.column(self.scale * table.offsets)
-        most = q.max(axis=0)
-        q -= most
-        labels = np.zeros(len(some), dtype=np.int32)
-        for c in range(C - 1, -1, -1):
-            np.copyto(labels, c, where=q[c] == 0)
-        np.exp(q, out=q)
-        total = q.sum(axis=0)
-        q /= total
-        ratios += 1
-        pulled = np.divide(q, ratios, out=ratios)
-        if self.full:
-            pulled[q < _NEGLIGIBLE] = 0
-        shares = Shares(table.every(len(some)), pulled.T.astype(np.float64, order="C"), None)
-        found = super().summarise(some, Kept(labels[:, np.newaxis]), shares)
-        if weight is not None:
-            q = q * weight
-        np.minimum(logs, _MOST_LOG, out=logs)
-        counts, sum_logs = q.sum(axis=1, dtype=np.float64), np.einsum("cn,cn->c", q, logs, dtype=np.float64)
-        u = 1 + self.n_features / self.dof
-        weighted = replace(
-            found,
-            counts=u * found.counts,
-            sums=u[:, np.newaxis] * found.sums,
-            second=u.reshape(-1, *[1] * (found.second.ndim - 1)) * found.second,
-        )
-        moments = StudentTMoments(counts, weighted, counts * np.log(u) - sum_logs)
-        cost = float((counts * table.offsets + sum_logs * table.powers).sum())
-        log_sum = np.log(total, dtype=np.float64) + most
-        return _Part(moments, some.weighted_sum(log_sum), cost)
+        return expect_gaussians(block, block.X, self.gaussians, self.centers, moments)
 
     def maximise(self, moments: StudentTMoments, prior: None = None) -> Self:  # type: ignore[override]
         """M-step: that of Gaussians with shares q u, but π_c = N_c / N; and ν.
@@ -241,29 +148,11 @@ class StudentT(OwnCovariance):
         """As if the mean of u were 1 for each component, where EM stands still."""
         return StudentTMoments(shares, super().remembered(shares)[0], self._standing(shares)), None
 
-    def log_likelihood(self, X: Rows) -> NDArray[np.float64]:
-        out = np.empty(len(X))
-
-        def some(rows: slice) -> None:
-            out[rows] = posterior(self._table.table(X[rows]), self.scale, n_threads=1).log_sum
-
-        by_pieces(some, self._table.blocks(len(X)))
-        return self.log_scale + out
-
-    def responsibilities(self, X: Rows) -> NDArray[np.float64]:
-        out = np.empty((len(X), self.n_components))
-
-        def some(rows: slice) -> None:
-            out[rows] = posterior(self._table.table(X[rows]), self.scale, n_threads=1).responsibilities
-
-        by_pieces(some, self._table.blocks(len(X)))
-        return out
-
     def pulls(self, X: Rows, n_kept: int) -> NDArray[np.float64]:
         """Σ_c q_nc u_nc over the n_kept best components of each row: (n,)."""
         ids, costs = self.components().best(X, n_kept)
-        u = np.exp(self._log_u(ids, costs))
-        pulls: NDArray[np.float64] = (posterior(costs, self.scale).responsibilities * u).sum(axis=1)
+        q = posterior(costs, self.scale).responsibilities
+        pulls: NDArray[np.float64] = pull(self.gaussians, ids, costs, q).pulled.sum(axis=1)
         return pulls
 
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:

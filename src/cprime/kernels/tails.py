@@ -1,0 +1,83 @@
+"""How much points pull at the t distributions that they keep: less, the farther out they are in their tails."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime._threads import resolve_threads
+from cprime.kernels import arguments as check
+from cprime.kernels.compiled import _core
+from cprime.kernels.measures import Floats, Gaussians
+
+_MOST_LOG = 1e4  # of 1 + δ/ν
+
+
+class Pulled(NamedTuple):
+    """What `pull` gives: of every row and component that it keeps, of every component, and of every component."""
+
+    pulled: NDArray[np.float64]
+    counts: NDArray[np.float64]
+    logs: NDArray[np.float64]
+
+
+def pull(
+    components: Gaussians,
+    kept: NDArray[np.int32],
+    costs: Floats,
+    responsibilities: NDArray[np.float64] | None = None,
+    sample_weight: Floats | None = None,
+    *,
+    n_threads: int | None = None,
+    kernels: Any = _core,
+) -> Pulled:
+    """q_nh u_nh (n, H), u = (ν + D)/(ν + δ) of the t distributions `kept` (n, H), from what they cost, `costs` (n, H).
+
+    responsibilities (n, H): q, or None for ones    ->    besides Σ w q (C,) and Σ w q log u (C,) of every component
+    """
+    given = check.gaussians(components, components.means)
+    if given.dof is None:
+        raise TypeError("components must have degrees of freedom, dof, got None")
+    costs = check.contiguous(costs, given.means.dtype)
+    kept = check.kept(kept, "kept", costs.shape)
+    if responsibilities is not None:
+        responsibilities = check.responsibilities(responsibilities, kept)
+    weights, (C, D) = check.weights(sample_weight, len(kept)), given.means.shape
+    pulled, tails = np.empty(kept.shape), np.zeros((2, C))
+    with check.naming(C, kept=(kept, 0)):
+        kernels.pull(
+            kept,
+            costs,
+            responsibilities,
+            weights,
+            given.offsets,
+            given.dof,
+            D,
+            pulled,
+            tails,
+            resolve_threads(n_threads),
+        )
+    return Pulled(pulled, *tails)
+
+
+def pull_twin(
+    kept: NDArray,
+    costs: Floats,
+    responsibilities: NDArray | None,
+    sample_weight: NDArray | None,
+    offsets: Floats,
+    dof: Floats,
+    n_features: int,
+    pulled: NDArray,
+    tails: NDArray,
+    n_threads: int,
+) -> None:
+    """At once."""
+    check.inside(kept, 0, len(dof))
+    nu, offset = dof.astype(np.float64)[kept], offsets.astype(np.float64)[kept]
+    log_u = np.log1p(n_features / nu) - np.clip((costs.astype(np.float64) - offset) / (nu + n_features), 0, _MOST_LOG)
+    q = np.ones(kept.shape) if responsibilities is None else responsibilities
+    pulled[:] = q * np.exp(log_u)
+    w = q if sample_weight is None else q * sample_weight[:, None]
+    np.add.at(tails[0], kept, w)
+    np.add.at(tails[1], kept, w * log_u)

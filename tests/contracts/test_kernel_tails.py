@@ -1,0 +1,148 @@
+"""Costs of t distributions, their exact E-step, and `pull`: what points far out count for."""
+
+import numpy as np
+import pytest
+from kernel_calls import native, reference
+from kernel_data import (
+    DTYPES,
+    THREADS,
+    assert_kept,
+    clustered,
+    cost_rounding,
+    gaussians,
+    neighbours,
+    random_ids,
+    same_bits,
+    weights,
+    whole_costs,
+)
+
+from cprime.kernels import Gaussians
+
+every_dtype = pytest.mark.parametrize("dtype", DTYPES)
+every_shape = pytest.mark.parametrize("full", [False, True], ids=["diag", "full"])
+SIZES = [(1, 1, 1), (33, 2, 17), (70, 19, 5), (65, 3, 300)]
+
+
+def tailed(C, D, dtype, full, seed=0):
+    """t distributions from wild to nearly normal."""
+    dof = np.exp(np.random.default_rng(seed).uniform(-1, 8, C))
+    return gaussians(C, D, dtype, full, seed)._replace(dof=dof.astype(dtype))
+
+
+def spread(n, D, dtype):
+    """Points, of which some are far out."""
+    rng = np.random.default_rng(3)
+    return (clustered(n, D, np.float64) * np.where(rng.random((n, 1)) < 0.2, 40, 1)).astype(dtype)
+
+
+@every_shape
+@every_dtype
+@pytest.mark.parametrize(("n", "D", "C"), SIZES)
+def test_searches_equal_the_reference(n, D, C, dtype, full):
+    X, given = spread(n, D, dtype), tailed(C, D, dtype, full)
+    n_kept, lists, previous, extra = min(3, C), neighbours(C, 16), random_ids(n, 5, C), random_ids(n, 2, C, seed=9)
+    assert_kept(*native.nearest(X, given, n_kept), X, given, reference.nearest(X, given, n_kept))
+    assert_kept(*native.keep(X, given, lists, previous, 3), X, given, reference.keep(X, given, lists, previous, 3))
+    for of in (lists, lists[:, :0]):
+        for more in (extra, extra[:, :0]):
+            found, expected = (k.among(X, given, of, previous, 4, more) for k in (native, reference))
+            assert_kept(found.kept, found.costs, X, given, expected[:2])
+            np.testing.assert_array_equal(found.counts, expected.counts)
+
+
+@every_shape
+@every_dtype
+@pytest.mark.parametrize(("n", "D", "C"), SIZES)
+def test_exact_steps_equal_the_reference(n, D, C, dtype, full):
+    X, given, w = spread(n, D, dtype), tailed(C, D, dtype, full), weights(n)
+    found, expected = (k.respond(X, given, w) for k in (native, reference))
+    shares = native.responsibilities(X, given)
+    slack = cost_rounding(X, given).max() + 1e-13
+    truth = whole_costs(X, given)
+    least = truth[np.arange(n), found.labels]
+    assert (least <= truth.min(axis=1) + 2 * slack).all()
+    np.testing.assert_allclose(shares, reference.responsibilities(X, given), rtol=0, atol=2 * slack)
+    np.testing.assert_allclose(found.log_sum, expected.log_sum, rtol=1e-6, atol=slack)
+    size = w.sum() * (1 + np.abs(X).max()) ** 2 * (1 + D / float(given.dof.min()))
+    for a, b in zip(found[3:], expected[3:], strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=4 * slack * size)
+
+
+@every_dtype
+@pytest.mark.parametrize("weighted", [False, True])
+def test_pull_equals_the_reference(dtype, weighted, kernels):
+    n, D, C = 301, 4, 30
+    X, given = spread(n, D, dtype), tailed(C, D, dtype, False)
+    kept, costs = native.nearest(X, given, 3)
+    q = np.random.default_rng(0).dirichlet(np.ones(3), n) if weighted else None
+    w = weights(n) if weighted else None
+    found = kernels.pull(given, kept, costs, q, w)
+    off = (X[:, None] - given.means[kept].astype(np.float64)) * given.factors[kept]
+    nu = given.dof.astype(np.float64)[kept]
+    u = (nu + D) / (nu + np.square(off).sum(axis=2))
+    share, mass = (1.0, 1.0) if q is None else (q, q * w[:, None])
+    rtol = 1e-4 if dtype == np.float32 else 1e-11
+    np.testing.assert_allclose(found.pulled, share * u, rtol=rtol)
+    counts, logs = np.zeros((2, C))
+    np.add.at(counts, kept, mass)
+    np.add.at(logs, kept, mass * np.log(u))
+    np.testing.assert_allclose(found.counts, counts, rtol=1e-12)
+    np.testing.assert_allclose(found.logs, logs, rtol=rtol, atol=rtol * n)
+
+
+@every_dtype
+def test_logarithms_are_precise_near_and_far(dtype):
+    ratios = np.concatenate([[0.0], np.logspace(-12, 30, 4000)])
+    X = np.sqrt(ratios)[:, np.newaxis].astype(dtype)
+    one = Gaussians(np.zeros((1, 1), dtype), np.ones((1, 1), dtype), np.zeros(1, dtype), np.ones(1, dtype))
+    costs = native.nearest(X, one)[1][:, 0]
+    expected = 2 * np.log1p(np.square(X[:, 0].astype(np.float64)))
+    np.testing.assert_allclose(costs, expected, rtol=8 * np.finfo(dtype).eps, atol=0)
+
+
+@every_shape
+@every_dtype
+def test_what_is_far_beyond_all_costs_a_finite_number(dtype, full):
+    X, given = spread(40, 3, dtype), tailed(7, 3, dtype, full)
+    X[::5] *= dtype(1e30) if dtype == np.float32 else dtype(1e180)
+    lists, previous = neighbours(7, 4), random_ids(40, 2, 7, holes=0)
+    found = native.respond(X, given)
+    for costs in (
+        native.nearest(X, given, 7)[1],
+        native.keep(X, given, lists, previous, 2)[1],
+        native.among(X, given, lists[:, :0], previous, 1).costs,
+        found.log_sum,
+        found.shares,
+        found.logs,
+    ):
+        assert np.isfinite(costs).all()
+    np.testing.assert_allclose(found.shares.sum(), 40, rtol=1e-5)
+
+
+@every_shape
+def test_many_degrees_of_freedom_are_those_of_gaussians(full, kernels):
+    X, given = clustered(60, 4, np.float64), gaussians(9, 4, np.float64, full)
+    many = given._replace(dof=np.full(9, 1e9))
+    one, other = kernels.respond(X, given), kernels.respond(X, many)
+    for a, b in zip(one[1:6], other[1:6], strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(other.shares, one.counts, rtol=1e-6, atol=1e-6)
+
+
+@every_shape
+@every_dtype
+def test_any_number_of_threads_gives_the_same_bits(dtype, full):
+    X, given, w = spread(3001, 5, dtype), tailed(50, 5, dtype, full), weights(3001)
+    lists, previous = neighbours(50, 33), random_ids(3001, 3, 50)
+    kept, costs = native.nearest(X, given, 3)
+    first, *others = [
+        (
+            native.keep(X, given, lists, previous, 4, n_threads=t),
+            tuple(native.among(X, given, lists, previous, 4, evidence=True, n_threads=t)),
+            tuple(native.respond(X, given, w, n_threads=t)),
+            tuple(native.pull(given, kept, costs, None, w, n_threads=t)),
+        )
+        for t in THREADS
+    ]
+    assert all(same_bits(first, other) for other in others)

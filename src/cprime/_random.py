@@ -4,6 +4,8 @@ A fit has one seed. The numbers for row n of the data are the same however the r
 comes first, and however often one is computed (Salmon et al. 2011, Philox).
 """
 
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from enum import IntEnum
 from functools import lru_cache
 from numbers import Integral
@@ -54,13 +56,43 @@ class Key(NamedTuple):
 
     def random_state(self, purpose: Purpose) -> np.random.RandomState:
         """The same for what takes NumPy's older generator, as functions of scikit-learn do."""
-        generator = np.random.RandomState(np.random.MT19937(_Zeros()))  # type: ignore[arg-type]
-        generator.seed(self._philox(purpose).random_raw(8).astype(np.uint32))
+        generator = _unseeded()
+        generator.seed(self._words(purpose))
         return generator
+
+    def drawing(self, purpose: Purpose) -> AbstractContextManager[np.random.RandomState]:
+        """The same generator while it lasts; see `seeded`."""
+        return seeded(self._words(purpose))
+
+    def _words(self, purpose: Purpose) -> NDArray[np.uint32]:
+        return self._philox(purpose).random_raw(8).astype(np.uint32)
 
     def _philox(self, purpose: Purpose, begin: int = 0, column: int = 0) -> np.random.Philox:
         counter = np.array([begin, column, self.iteration, self.run], dtype=np.uint64)
         return np.random.Philox(counter=counter, key=np.array([self.seed, purpose], dtype=np.uint64))
+
+
+_idle: list[np.random.RandomState] = []  # generators that nobody draws from
+
+
+@contextmanager
+def seeded(seed: int | NDArray[np.uint32]) -> Iterator[np.random.RandomState]:
+    """`RandomState(seed)` while it lasts, for what gives it to nobody: one that is there is seeded in a fiftieth of the
+    time that another one takes to be made.
+    """
+    try:
+        generator = _idle.pop()
+    except IndexError:
+        generator = _unseeded()
+    try:
+        generator.seed(seed)
+        yield generator
+    finally:
+        _idle.append(generator)
+
+
+def _unseeded() -> np.random.RandomState:
+    return np.random.RandomState(np.random.MT19937(_Zeros()))  # type: ignore[arg-type]
 
 
 class _Zeros(ISeedSequence):

@@ -1,5 +1,7 @@
 """Rows drawn by their weights: the same however the data are cut, those without weight last."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from seeding_data import METHODS, clustered
@@ -53,7 +55,7 @@ def test_the_unit_of_weights_does_not_matter(unit):
 @pytest.mark.parametrize("name", ["random", "two-level"])
 def test_starts_of_chunks_are_those_of_the_whole(name, n_heavy):
     X, weight = clustered(N, 3), weights_of(n_heavy)
-    whole = place(local(X, weight), 40, name, np.random.RandomState(0))
-    parts = place(cut(X, weight, 77), 40, name, np.random.RandomState(0))
+    whole = place(local(X, weight), 40, name, partial(np.random.RandomState, 0))
+    parts = place(cut(X, weight, 77), 40, name, partial(np.random.RandomState, 0))
     np.testing.assert_array_equal(parts, whole)
     np.testing.assert_array_equal(METHODS[name](X, 40, sample_weight=weight, random_state=0)[0], whole)

@@ -151,6 +151,20 @@ class HardMoments:
         return None, self.model.summarise(block, labels, Shares(labels.ids, None, None))
 
 
+@dataclass(frozen=True)
+class LogLikelihood:
+    """Σ w_n log p(x_n) over all components, and Σ w_n: a pass over the data."""
+
+    model: Model
+
+    reads: ClassVar[bool] = True
+    keeps: ClassVar[bool] = False
+
+    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, NDArray[np.float64]]:
+        total = block.weighted_sum(self.model.log_likelihood(block.X))
+        return None, np.array([total, block.weight])
+
+
 def moved(kept: Kept, before: Kept | None) -> NDArray[np.bool_]:
     """Which points keep others than before: (n,)."""
     if before is None or kept.ids.shape != before.ids.shape:

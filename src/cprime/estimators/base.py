@@ -4,8 +4,9 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,6 @@ from numpy.typing import NDArray
 from cprime import __version__, checkpoints, em
 from cprime._random import Key, Purpose, seed_of
 from cprime._values import replace
-from cprime.block import Block, Kept
 from cprime.checkpoints import Checkpoint, Runs
 from cprime.estimators.gaps import filled_by_means
 from cprime.estimators.opening import opened
@@ -63,20 +63,6 @@ class Bounds(NamedTuple):
     log_likelihood: float
     kl_gap: float
     entropy: float
-
-
-@dataclass(frozen=True)
-class LogLikelihood:
-    """Σ w_n log p(x_n) over all components, and Σ w_n: a pass over the data."""
-
-    model: Model
-
-    reads: ClassVar[bool] = True
-    keeps: ClassVar[bool] = False
-
-    def __call__(self, block: Block, kept: Kept | None) -> tuple[None, NDArray[np.float64]]:
-        total = block.weighted_sum(self.model.log_likelihood(block.X))
-        return None, np.array([total, block.weight])
 
 
 @dataclass(frozen=True)
@@ -343,7 +329,10 @@ class Clusterer(CallbackSupportMixin, Stored):
 
     def _centers(self, data: Data, init: Any, key: Key) -> NDArray:
         """Where the centers start; points may then keep a near one."""
-        return place(data, self._n_components(), init, key.random_state(Purpose.START))
+        if not isinstance(init, str):  # a function may keep what it is given
+            return place(data, self._n_components(), init, partial(key.random_state, Purpose.START))
+        with key.drawing(Purpose.START) as rng:
+            return place(data, self._n_components(), init, lambda: rng)
 
     def _found(self, data: Data, fit: em.Run, plan: em.Plan) -> tuple[em.Run, dict[str, Any]]:
         """A run that has ended after its final assignment, and what is to be remembered of it beside the parameters."""
@@ -392,7 +381,7 @@ class Clusterer(CallbackSupportMixin, Stored):
         with computing(self.n_threads):
             stage = em.EM(em.MixtureSettings(1, 0.0, self._n_active()))
             tally = data.each(stage.propose(model, Full().look(None, model.components(), _ANY), _ANY)).tally
-            total, weight = data.each(LogLikelihood(model))
+            total, weight = data.each(em.LogLikelihood(model))
             free_energy, log_likelihood = em.free_energy(model, tally), total / weight
             entropy = tally.entropy / tally.weight
             gap = float(log_likelihood - free_energy)

@@ -12,10 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from cprime import checkpoints
+from cprime import checkpoints, em
 from cprime._warnings import warn
 from cprime.estimators.approximate import Approximate, near_best
-from cprime.estimators.base import Clusterer, LogLikelihood
+from cprime.estimators.base import Clusterer
 from cprime.estimators.conditionals import Conditionals
 from cprime.estimators.entries import kept_entries
 from cprime.estimators.validation import check_integer, resolve_n_active
@@ -294,7 +294,7 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
         """
         data = self._opened(X, sample_weight)
         with computing(self.n_threads):
-            total, weight = data.each(LogLikelihood(self._model_of(data)))
+            total, weight = data.each(em.LogLikelihood(self._model_of(data)))
             return float(total / weight)
 
     def bic(self, X: Any) -> float:
@@ -310,7 +310,7 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
         """The sum over all rows [nats], and how many there are."""
         data = self._opened(X)
         with computing(self.n_threads):
-            return float(data.each(LogLikelihood(self._model_of(data)))[0]), data.n_points
+            return float(data.each(em.LogLikelihood(self._model_of(data)))[0]), data.n_points
 
     def sample(self, n_samples: int = 1) -> tuple[NDArray, NDArray[np.int32]]:
         """Draw points from the fitted mixture.

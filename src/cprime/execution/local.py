@@ -296,7 +296,6 @@ class Local:
 def local(X: Any, sample_weight: NDArray[np.float64] | None = None) -> Local:
     """Checked rows, or what they are made of, as one chunk in memory."""
     rows = as_rows(X)
-    if rows.observed is None:
-        return Local(source_of(rows).with_weights(sample_weight), checked=True)
-    data = Local(source_of(Dense(with_nan(rows))).with_weights(sample_weight), checked=True)
-    return data.read_by(ReadGaps(), gaps=True)
+    source = source_of(rows if rows.observed is None else Dense(with_nan(rows)))
+    data = Local(source if sample_weight is None else source.with_weights(sample_weight), checked=True)
+    return data if rows.observed is None else data.read_by(ReadGaps(), gaps=True)

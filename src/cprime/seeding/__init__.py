@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 from cprime.execution import Data, local
 from cprime.kernels import computing
 from cprime.seeding.afk_mc2 import afk_mc2, choose_by_afk_mc2
-from cprime.seeding.given import ACCEPTED, METHODS, given_centers, in_memory, is_given
+from cprime.seeding.given import ACCEPTED, METHODS, Drawn, given_centers, in_memory, is_given
 from cprime.seeding.jumps import start_by_jumps
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus, kmeans_plusplus
 from cprime.seeding.parallel import choose_in_parallel
@@ -26,6 +26,7 @@ from cprime.seeding.random_rows import draw_rows, random_rows
 from cprime.seeding.two_level import choose_by_two_levels, two_level
 
 __all__ = [
+    "Drawn",
     "Start",
     "afk_mc2",
     "is_given",
@@ -117,7 +118,7 @@ def start(
     """As `seed`, with a near center of every point where the method has found one."""
     data = local(X, sample_weight)
     with computing(n_threads):
-        centers = place(data, n_clusters, init, check_random_state(random_state), chain_length)
+        centers = place(data, n_clusters, init, lambda: check_random_state(random_state), chain_length)
     return Start(centers, data.labels())
 
 
@@ -125,15 +126,16 @@ def place(
     data: Data,
     n_clusters: int,
     init: str | ArrayLike | BaseEstimator | Callable[..., ArrayLike],
-    rng: np.random.RandomState,
+    make_rng: Callable[[], np.random.RandomState],
     chain_length: int = 20,
 ) -> NDArray:
     """Starting centers (C, D) of data anywhere; points then keep a near one, where the method finds it on the way."""
     data.begin(keep=False)
     if not isinstance(init, str):
-        return given_centers(data, n_clusters, init, rng)
+        return given_centers(data, n_clusters, init, make_rng)
     if init not in METHODS:
         raise ValueError(f"init should be {ACCEPTED}, got {init!r} instead.")
+    rng = make_rng()
     if init == "jumps" and data.n_weighted >= n_clusters:
         return start_by_jumps(data, n_clusters, rng)
     if init in ("two-level", "jumps"):

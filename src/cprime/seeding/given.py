@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,16 @@ from cprime._range import check_largest
 from cprime.execution import Data
 from cprime.kernels import Dense, Rows
 from cprime.sources import unmasked
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A start of the library's own that has a generator already: makes centers (C, D) of the data's dtype."""
+
+    centers: Callable[[], NDArray]
+
+    def __call__(self, *_: Any, **__: Any) -> NDArray:
+        return self.centers()
 
 
 def is_given(init: Any) -> bool:
@@ -37,20 +48,22 @@ def given_centers(
     data: Data,
     n_clusters: int,
     init: ArrayLike | BaseEstimator | Callable[..., ArrayLike],
-    random_state: np.random.RandomState,
+    make_rng: Callable[[], np.random.RandomState],
 ) -> NDArray:
     """Copy the centers that `init` holds or returns; (C, D), C-contiguous, in the dtype of the data.
 
     Weights play no part here. Raises ValueError for a shape that does not fit or values that are not finite,
     NotFittedError for an estimator without centers, and TypeError for anything else.
     """
+    if isinstance(init, Drawn):
+        return init()
     centers: Any
     if _is_estimator(init):
         centers = _centers_of(init)
     elif _is_arraylike_not_scalar(init):
         centers = init
     elif callable(init):
-        centers = init(in_memory(data, "init as a callable")[0].given(), n_clusters, random_state=random_state)
+        centers = init(in_memory(data, "init as a callable")[0].given(), n_clusters, random_state=make_rng())
     else:
         raise TypeError(f"init should be {ACCEPTED}, got {init!r} of type {type(init).__name__} instead.")
     centers = copied(centers, data, "init")

@@ -12,13 +12,14 @@ import scipy.sparse as sp
 import sklearn.cluster
 from numpy.typing import NDArray
 from sklearn.base import _fit_context
-from sklearn.utils import check_random_state
 from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import check_array
 
 import cprime
 from cprime._threads import resolve_threads
 from cprime.estimators.validation import are_many
+from cprime.seeding import Drawn
+from cprime.sklearn.draws import Draws
 from cprime.sklearn.nearest import Nearest, weighted
 
 # Greedy k-means++ of scikit-learn's own draws, and all centers, up to so many products: some hundredths of a second.
@@ -66,7 +67,7 @@ def start_of(estimator: Any, X: Any, sample_weight: NDArray | None, random_state
             points, x_squared_norms=norms, init=init, random_state=random_state, sample_weight=weights
         )
 
-    return centers_of
+    return Drawn(centers_of) if isinstance(init, str) else centers_of
 
 
 class Printer:
@@ -102,7 +103,7 @@ class Printer:
             sys.stdout.write(f"Converged at iteration {i}: center shift {shift} within tolerance {self.least_shift}.\n")
 
 
-class KMeans(Nearest, sklearn.cluster.KMeans):
+class KMeans(Nearest, Draws, sklearn.cluster.KMeans):
     """k-means with the arguments, attributes and errors of scikit-learn's `KMeans`, fitted by `cprime.KMeans`.
 
     Parameters are scikit-learn's. `tol` is, as there, the squared shift of all centers, relative to the mean variance
@@ -150,7 +151,11 @@ class KMeans(Nearest, sklearn.cluster.KMeans):
         """
         X, sample_weight = self._training_data(X, sample_weight)
         self._check_params_vs_input(X)
-        random_state = check_random_state(self.random_state)
+        with self._drawing() as random_state:
+            return self._fit(X, sample_weight, random_state)
+
+    def _fit(self, X: Any, sample_weight: NDArray | None, random_state: np.random.RandomState) -> Self:
+        """Fit what has been checked."""
         init = start_of(self, X, sample_weight, random_state)
         printer = Printer(self._tol) if self.verbose else None
         core = cprime.KMeans(

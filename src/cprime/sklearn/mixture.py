@@ -28,6 +28,7 @@ from cprime.kernels import as_rows, computing
 from cprime.model import FAMILIES, Model
 from cprime.sklearn.kmeans import KMeans, is_small
 from cprime.sklearn.nearest import hand_over, squared
+from cprime.sklearn.parameters import CheckedOnce
 from cprime.sources import as_matrix, unmasked
 
 # What a fit finds, under scikit-learn's names.
@@ -71,7 +72,7 @@ class _OneStart(cprime.GaussianMixture):
         return mixture
 
 
-class GaussianMixture(Documented, sklearn.mixture.GaussianMixture):
+class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
     """A mixture with the arguments, attributes and errors of scikit-learn's, fitted by `cprime.GaussianMixture`.
 
     Parameters are scikit-learn's. Up to 16 components every iteration is that of exact EM; above, a point keeps its 5

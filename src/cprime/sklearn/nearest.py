@@ -16,6 +16,7 @@ from cprime.estimators.rows import check_numbers, taken
 from cprime.estimators.validation import check_weights
 from cprime.execution import Data, local
 from cprime.kernels import Rows, as_rows, computing
+from cprime.sklearn.parameters import CheckedOnce
 from cprime.sources import as_matrix, unmasked
 
 logger = logging.getLogger("cprime")
@@ -38,7 +39,7 @@ def weighted(X: Any, sample_weight: Any) -> Data:
     return local(X, check_weights(sample_weight, X))
 
 
-class Distances(Documented, TransformerMixin):
+class Distances(Documented, CheckedOnce, TransformerMixin):
     """Mixin before a class of scikit-learn: `transform` and `score` by `cluster_centers_`."""
 
     cluster_centers_: NDArray

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cprime.kernels import Rows, SparseRows
+from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source
 from cprime.sources.kinds import kinds_of
 from cprime.sources.opening import open_data
@@ -69,4 +70,7 @@ class SparseSource(Source):
 
 def source_of(rows: Rows) -> Source:
     """Rows in memory as a source."""
-    return SparseSource(rows) if isinstance(rows, SparseRows) else open_data(rows.given())
+    if isinstance(rows, SparseRows):
+        return SparseSource(rows)
+    given = rows.given()
+    return ArraySource(given) if type(given) is np.ndarray else open_data(given)

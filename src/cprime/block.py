@@ -97,7 +97,7 @@ class Block:
     def weighted_sum(self, values: NDArray) -> float:
         """Σ_n w_n values_n in float64."""
         if self.sample_weight is None:
-            return float(values.sum(dtype=np.float64))
+            return float(np.add.reduce(values, dtype=np.float64))
         return float((self.sample_weight * values).sum())  # not a BLAS product, whose bits depend on its threads
 
     def embedded(self, embed: Callable[[Rows, Rows | None], Rows]) -> Rows:

@@ -98,7 +98,7 @@ class Win:
             counts = np.bincount(winners, weight, C).astype(np.float64, copy=False)
             sums = _movers(block, np.flatnonzero(others), before.winners, winners, C)
         else:
-            counts, sums = block.X.accumulate(kept.ids[:, :1], None, weight, n_components=C)
+            counts, sums = block.X.accumulate(kept.ids, None, weight, n_components=C)
         members = counts.astype(np.int64) if weight is None else np.bincount(winners[weight > 0], minlength=C)
         return kept, Totals(tally_of(block, others, n_distances), Wins(counts, members, error, sums), stats)
 
@@ -231,7 +231,7 @@ class _KMeans:
             counts=counts,
             n_weighted=totals.stats.n_weighted,
             sums=sums,
-            peak=np.maximum(peak, counts),
+            peak=counts if peak is counts else np.maximum(peak, counts),
             few=totals.tally.n_moved <= _FEW * totals.stats.n_weighted,
         )
         return _Step(old, new, unmoved, settled, counts, squares, n_relocated, progress)
@@ -331,7 +331,7 @@ class Lloyd(_KMeans):
         if self.settings.least_shift is None:
             return change <= self.settings.tol
         shift = np.subtract(new.centers, model.centers, dtype=np.float64)
-        return float(np.square(shift).sum()) <= self.settings.least_shift
+        return float(np.add.reduce(np.square(shift), axis=None)) <= self.settings.least_shift
 
 
 def hard_free_energy(model: TiedSpherical, J: float, weight: float) -> float:

@@ -155,7 +155,7 @@ def begin(data: Data, model: Model, plan: Plan, key: Key) -> Run:
 
 def iterate(data: Data, run: Run, plan: Plan) -> Run:
     """One pass: an iteration, an E-step before the first M-step, or the last one, which sees what is returned."""
-    start, key = perf_counter(), run.key._replace(iteration=run.key.iteration + 1)
+    start, key = perf_counter(), Key(run.key.seed, run.key.run, run.key.iteration + 1)
     stage, components = run.stage, run.stage.components(run.model)
     known = plan.search.refresh(run.search, components)
     look = plan.search.look(known, components, key)
@@ -174,14 +174,14 @@ def iterate(data: Data, run: Run, plan: Plan) -> Run:
         step, known = step.then(data, step, plan.search, known, key)
     n_distances, seconds = totals.tally.n_distances + extra, perf_counter() - start
     row = (stage.phase, step.bound, step.error, n_distances, totals.tally.n_moved, seconds)
-    run = replace(_after(run, step, key), search=known, rows=(*run.rows, row))
+    run = _after(run, step, key, search=known, rows=(*run.rows, row))
     if not report(run, plan, step.change) or run.end == End.CONVERGED:
         return run
     last = Final(run.stage.of if isinstance(run.stage, Final) else run.stage, End.STOPPED)
     return replace(run, model=run.standing, stage=last, end=End.STOPPED.value)
 
 
-def _after(run: Run, step: Accept, key: Key) -> Run:
+def _after(run: Run, step: Accept, key: Key, **more: Any) -> Run:
     return replace(
         run,
         key=key,
@@ -193,6 +193,7 @@ def _after(run: Run, step: Accept, key: Key) -> Run:
         n_relocated=run.n_relocated + step.n_relocated,
         end=run.end if step.end is None else End(step.end).value,
         over=step.stage is None,
+        **more,
     )
 
 

@@ -90,9 +90,9 @@ def relocate_empty(
     The point leaves its winner's sums and squares, so J falls. A component is never emptied for another's sake.
     counts (C,), sums (C, D), error: Σ w_n and Σ w_n x_n by winner, and J    members (C,): points of positive weight
     """
-    empty = np.flatnonzero(counts == 0)
-    if not len(empty):
+    if np.count_nonzero(counts) == len(counts):
         return model, counts, sums, error, 0
+    empty = np.flatnonzero(counts == 0)
     resolution = 4 * model.n_features * model.variance_floor  # a mean of equal points may be so far from them
     far = data.each(Farthest(len(empty), resolution, members == 1))
     taken = data.take(far.rows)

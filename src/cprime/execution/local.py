@@ -83,6 +83,12 @@ class Local:
         return self._chunks[0].kept is not None
 
     def each(self, job: Job[P]) -> P:
+        if len(self._blocks) == len(self.sizes) == 1:  # at once: of a small fit, the way there is what takes time
+            (block,), (chunk,) = self._blocks.values(), self._chunks
+            kept, part = job(block, chunk.kept)
+            if job.keeps:
+                self._before, self._chunks = self._chunks, [self._placed(Chunk(kept, chunk.order), chunk)]
+            return part
         after: list[Chunk] = []
 
         def parts() -> Iterator[P]:

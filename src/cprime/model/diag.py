@@ -1,13 +1,12 @@
 """Gaussian components with variances of their own in every direction of the axes [E]."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._values import replace
+from cprime._values import cached, replace
 from cprime.kernels import Rows
 from cprime.model.base import register
 from cprime.model.conditional import Conditional, of_independent
@@ -29,7 +28,7 @@ class Diag(OwnCovariance):
     def n_covariance_parameters(self) -> int:
         return self.covariances.size
 
-    @cached_property
+    @cached
     def factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         factors = 1 / np.sqrt(self.spread)
         return factors, np.log(factors).sum(axis=1)

@@ -4,12 +4,12 @@ Free weights are one more coordinate, in which all points are 0: what it adds to
 scale, less the least of these.
 """
 
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._values import cached
 from cprime.block import Block, Kept
 from cprime.components import Centers
 from cprime.kernels import Gaussians, Rows
@@ -30,7 +30,7 @@ class Embedded(_Places):
 
     steady: ClassVar[bool] = True  # whether points are embedded alike whatever the parameters
 
-    @cached_property
+    @cached
     def _handicap(self) -> NDArray[np.float64] | None:
         """The further coordinate of every center (C,); None where weights are equal."""
         if self.weights is None:

@@ -8,14 +8,13 @@ made.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cprime._threads import by_pieces, plain_products
-from cprime._values import replace
+from cprime._values import cached, replace
 from cprime.block import Block, Kept
 from cprime.kernels import Dense, Floats, Rows, posterior
 from cprime.kernels.tables import Givers, givers, groups, mixed
@@ -87,7 +86,7 @@ class Factors(Gaussian):
     def _n_noise(self) -> int:
         return self.noise_variances.size
 
-    @cached_property
+    @cached
     def _inner(self) -> _Inner:
         H = self.n_factors
         scaled = self.loadings / self.noise_variances[:, :, np.newaxis]
@@ -98,7 +97,7 @@ class Factors(Gaussian):
         directions = np.matmul(inverse, scaled.transpose(0, 2, 1))
         return _Inner(directions, inverse.transpose(0, 2, 1).copy(), log_determinants)
 
-    @cached_property
+    @cached
     def _offsets(self) -> NDArray[np.float64]:
         """log |2πΣ_c| − 2 log π_c: (C,)."""
         constant = self.n_features * math.log(2 * math.pi)
@@ -109,7 +108,7 @@ class Factors(Gaussian):
         """What costs leave out: the least of the offsets, which may be large beside their differences [nats]."""
         return -0.5 * float(self._offsets.min())
 
-    @cached_property
+    @cached
     def _costs_of(self) -> FactorCosts:
         offsets = self._offsets - self._offsets.min()
         return FactorCosts(self.centers, self.loadings, self.noise_variances, *self._inner[:2], offsets)
@@ -117,7 +116,7 @@ class Factors(Gaussian):
     def components(self) -> FactorCosts:
         return self._costs_of
 
-    @cached_property
+    @cached
     def _projections(self) -> NDArray[np.float64]:
         """W (C, H, D) of the moments: E[z | x] = W(x − μ); of loadings that are not known, random directions."""
         C, D, H = self.loadings.shape

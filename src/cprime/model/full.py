@@ -1,13 +1,12 @@
 """Gaussian components with covariance matrices of their own [E; L eq. 28-31]."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._values import replace
+from cprime._values import cached, replace
 from cprime.kernels import Dense, Rows
 from cprime.model.base import register
 from cprime.model.conditional import Conditional, others
@@ -38,11 +37,11 @@ class Full(OwnCovariance):
     def n_covariance_parameters(self) -> int:
         return self.centers.size * (self.n_features + 1) // 2
 
-    @cached_property
+    @cached
     def _lower(self) -> NDArray[np.float64]:
         return repaired(self.covariances)[1]
 
-    @cached_property
+    @cached
     def factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         factors = inverses(self._lower)
         return factors, np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)

@@ -3,13 +3,12 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._values import replace
+from cprime._values import cached, replace
 from cprime.block import Block, Kept
 from cprime.components import GaussianCosts
 from cprime.kernels import Floats, Gaussians, Responses, Rows
@@ -77,7 +76,7 @@ class OwnCovariance(_Shape):
         """
         raise TypeError(f"{type(self).__name__} must say how covariances follow from moments.")
 
-    @cached_property
+    @cached
     def _offsets(self) -> NDArray[np.float64]:
         """log |2πΣ_c| − 2 log π_c: (C,)."""
         constant = self.n_features * math.log(2 * math.pi)
@@ -88,7 +87,7 @@ class OwnCovariance(_Shape):
         """What costs leave out: the least of the offsets, which may be large beside their differences [nats]."""
         return -0.5 * float(self._offsets.min())
 
-    @cached_property
+    @cached
     def gaussians(self) -> Gaussians:
         """Costs −2 log p(c, x), less what all have in common."""
         dtype = self.centers.dtype

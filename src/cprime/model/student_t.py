@@ -10,7 +10,6 @@ Tyler & Vardi 1994; Liu, Rubin & Wu 1998). Components of one Σ have one α = Σ
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import gammainccinv, gammaincinv, ndtr
 
 from cprime._storable import storable
-from cprime._values import replace
+from cprime._values import cached, replace
 from cprime.block import Block, Kept
 from cprime.kernels import Floats, Gaussians, Responses, Rows, posterior, pull
 from cprime.model.base import Expected, Shares, expect_gaussians
@@ -85,12 +84,12 @@ class StudentT(OwnCovariance):
     def n_normals(self) -> int:
         return self.n_features + 1
 
-    @cached_property
+    @cached
     def _offsets(self) -> NDArray[np.float64]:
         """−2 log of the weight and the greatest density of each component: (C,)."""
         return super()._offsets + log_normalizer(self.dof, self.n_features)
 
-    @cached_property
+    @cached
     def gaussians(self) -> Gaussians:
         """With ν: t distributions, whose costs are −2 log p(c, x), less what all have in common."""
         return super().gaussians._replace(dof=np.clip(self.dof, *_COMPUTED).astype(self.centers.dtype))

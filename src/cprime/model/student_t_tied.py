@@ -4,13 +4,13 @@ What points are compared with is made of Σ for each component all the same, C·
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cprime._storable import storable
+from cprime._values import cached
 from cprime.model.covariance import (
     covariances_of_precisions,
     factors_along,
@@ -41,7 +41,7 @@ class StudentTTied(StudentT, Full):
     def n_covariance_parameters(self) -> int:
         return self.n_features * (self.n_features + 1) // 2
 
-    @cached_property
+    @cached
     def _one_lower(self) -> NDArray[np.float64]:
         """(1, D, D)"""
         return repaired(self.covariances[np.newaxis])[1]
@@ -50,7 +50,7 @@ class StudentTTied(StudentT, Full):
     def _lower(self) -> NDArray[np.float64]:
         return self._of_each(self._one_lower)
 
-    @cached_property
+    @cached
     def factors(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         one = inverses(self._one_lower)
         return self._of_each(one), np.full(self.n_components, np.log(np.diagonal(one[0])).sum())

@@ -7,13 +7,12 @@ and every search for squared distances serves.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._values import replace
+from cprime._values import cached, replace
 from cprime.block import Block, Kept
 from cprime.kernels import Dense, Floats, Responses, Rows
 from cprime.model.base import Expected, Shares, expect_gaussians, means_of, register
@@ -73,32 +72,32 @@ class Tied(Embedded):
         """Free parameters: C·D coordinates, one covariance matrix, and C − 1 weights where these are free."""
         return self.centers.size + self.n_features * (self.n_features + 1) // 2 + n_weights(self.weights)
 
-    @cached_property
+    @cached
     def _lower(self) -> NDArray[np.float64]:
         return repaired(self.covariances[np.newaxis])[1][0]
 
-    @cached_property
+    @cached
     def _inverse(self) -> NDArray[np.float64]:
         return inverses(self._lower[np.newaxis])[0]
 
-    @cached_property
+    @cached
     def _whitening(self) -> NDArray[np.float64]:
         """L⁻¹, below it a row of zeros where weights are free."""
         return self._inverse if self.weights is None else np.vstack([self._inverse, np.zeros(self.n_features)])
 
-    @cached_property
+    @cached
     def _origin(self) -> NDArray[np.float64]:
         """Of the dtype of the centers, so that points and centers are moved by the same."""
         return self.centers.mean(axis=0, dtype=np.float64).astype(self.centers.dtype).astype(np.float64)
 
-    @cached_property
+    @cached
     def embedded_centers(self) -> Floats:
         centers = (self.centers - self._origin) @ self._whitening.T
         if self._handicap is not None:
             centers[:, -1] = self._handicap
         return np.ascontiguousarray(centers, dtype=self.centers.dtype)
 
-    @cached_property
+    @cached
     def log_scale(self) -> float:
         """max log π − ½ log |2πΣ|, the same for every component and point [nats]."""
         log_determinant = 2 * float(np.log(np.diagonal(self._lower)).sum())

@@ -8,7 +8,6 @@ With equal weights and C′ = 1 it is k-means (Prop. 2).
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_scalar
 
-from cprime._values import replace
+from cprime._values import cached, replace
 from cprime.block import Block, Kept
 from cprime.kernels import Floats, Responses, Rows, means
 from cprime.model.base import Expected, Shares, expect_gaussians, register
@@ -25,7 +24,7 @@ from cprime.model.covariance import scaled_along
 from cprime.model.embedded import Embedded
 from cprime.model.pooled import PooledSpherical
 from cprime.model.scatter import Scatter, ScatterOf
-from cprime.model.weights import Weights, log_weights, n_weights, new_weights
+from cprime.model.weights import Weights, log_equal, log_weights, n_weights, new_weights
 from cprime.statistics import Sums
 
 Summed = tuple[NDArray[np.float64], NDArray[np.float64]]  # of n clusters: Σ w_n (n,) and Σ w_n x_n (n, D)
@@ -70,11 +69,12 @@ class TiedSpherical(Embedded):
         """Free parameters: C·D coordinates, one variance, and C − 1 weights where these are free."""
         return self.centers.size + 1 + n_weights(self.weights)
 
-    @cached_property
+    @cached
     def log_scale(self) -> float:
         """log p(c, x) + cost/2σ² = max log π − (D/2) log 2πσ², the same for every component and point [nats]."""
-        largest = -np.log(self.n_components) if self.weights is None else log_weights(self.weights, self.centers).max()
-        return float(largest) - self.n_features / 2 * math.log(2 * math.pi * self.variance)
+        equal = self.weights is None
+        largest = log_equal(self.n_components) if equal else float(log_weights(self.weights, self.centers).max())
+        return largest - self.n_features / 2 * math.log(2 * math.pi * self.variance)
 
     @property
     def scale(self) -> float:
@@ -85,7 +85,7 @@ class TiedSpherical(Embedded):
     def covariances(self) -> float:
         return self.variance
 
-    @cached_property
+    @cached
     def embedded_centers(self) -> Floats:
         if self._handicap is None:
             return self.centers
@@ -145,8 +145,8 @@ class TiedSpherical(Embedded):
         if prior is not None and float(prior.squares) < squares:
             origin, squares = prior.mean, float(prior.squares)
         centers, shift = means(counts, sums, self.centers, origin)
-        own, double = (64 * float(np.finfo(dtype).eps) * squares for dtype in (self.centers.dtype, np.float64))
-        rest = squares - float((counts * shift).sum()) + double
+        own, double = rounding(squares, self.centers)
+        rest = squares - float(np.add.reduce(counts * shift)) + double
         return replace(self, centers=centers), max(rest, own)
 
     def centers_of(
@@ -256,6 +256,14 @@ class TiedSpherical(Embedded):
 
     def conditional(self, columns: NDArray[np.intp]) -> Conditional:
         return of_independent(self, columns)
+
+
+_ROUNDING = {np.dtype(kind): 64 * float(np.finfo(kind).eps) for kind in (np.float32, np.float64)}
+
+
+def rounding(squares: float, centers: Floats) -> tuple[float, float]:
+    """What is rounding of a sum of squares about centers, in their type and in double [data unit²]."""
+    return _ROUNDING[centers.dtype] * squares, _ROUNDING[np.dtype(np.float64)] * squares
 
 
 def factors_of(masses: NDArray, weight: float | NDArray, dtype: np.dtype) -> tuple[NDArray, NDArray]:

@@ -14,7 +14,7 @@ from cprime._storable import storable
 from cprime._values import replace
 from cprime.kernels import Floats, Rows
 from cprime.model.scatter import Scatter
-from cprime.model.tied_spherical import Summed, TiedSpherical, factors_of
+from cprime.model.tied_spherical import Summed, TiedSpherical, factors_of, rounding
 
 # Rows shorter than these have squares, or are themselves, of fewer digits than their type has; powers of two.
 _LEAST_LENGTH = {np.dtype(np.float32): 2.0**-100, np.dtype(np.float64): 2.0**-480}
@@ -35,7 +35,7 @@ class UnitCenters(TiedSpherical):
         centers = self.centers_of(counts, sums, self.centers).astype(self.centers.dtype)
         shift = np.square(np.subtract(centers, self.centers, dtype=np.float64)).sum(axis=1)
         gain = float((np.linalg.norm(sums, axis=1) * shift).sum())
-        own, double = (64 * float(np.finfo(dtype).eps) * squares for dtype in (centers.dtype, np.float64))
+        own, double = rounding(squares, centers)
         return replace(self, centers=centers), max(squares - gain + double, own)
 
     def centers_of(

@@ -1,11 +1,19 @@
 """Weights of components: free, or the same for all."""
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
 from cprime.kernels import Floats
 
 Weights = NDArray[np.float64] | None  # π (C,), or None for 1/C each
+
+
+@lru_cache
+def log_equal(n_components: int) -> float:
+    """log 1/C."""
+    return -float(np.log(n_components))
 
 
 def log_weights(weights: Weights, centers: Floats) -> NDArray[np.float64]:

@@ -163,11 +163,10 @@ class Progress:
 class _Step(NamedTuple):
     """An E-step with its sums, and the M-step after it.
 
-    old, new: the parameters of both    unmoved: whether the points are where they were    settled: whether moreover
+    new: the parameters after both    unmoved: whether the points are where they were    settled: whether moreover
     an M-step changes nothing    squares: about the new centers [data unit²]
     """
 
-    old: TiedSpherical
     new: TiedSpherical
     unmoved: bool
     settled: bool
@@ -216,13 +215,14 @@ class _KMeans:
 
     def _step(self, model: TiedSpherical, totals: Totals, data: Data) -> _Step:
         before, wins, weight = self.progress, totals.moments, totals.tally.weight
-        old = model.with_variance(wins.error / weight)
         sums, peak = _all_sums(wins, before, data)
         unmoved = before.stepped and totals.tally.n_moved == 0
         settled = unmoved and bool(wins.counts.all())
-        new, counts, squares, n_relocated = old, wins.counts, wins.error, 0
-        if not settled:
-            new, counts, sums, error, n_relocated = relocate_empty(data, old, counts, sums, wins.error, wins.members)
+        counts, squares, n_relocated = wins.counts, wins.error, 0
+        if settled:
+            new = model.with_variance(wins.error / weight)
+        else:
+            new, counts, sums, error, n_relocated = relocate_empty(data, model, counts, sums, wins.error, wins.members)
             new, squares = new.recentred(counts, sums, error)
         progress = Progress(
             last=wins.error,
@@ -234,7 +234,7 @@ class _KMeans:
             peak=counts if peak is counts else np.maximum(peak, counts),
             few=totals.tally.n_moved <= _FEW * totals.stats.n_weighted,
         )
-        return _Step(old, new, unmoved, settled, counts, squares, n_relocated, progress)
+        return _Step(new, unmoved, settled, counts, squares, n_relocated, progress)
 
 
 @storable
@@ -263,9 +263,10 @@ class Exchange(_KMeans):
         if not step.settled and self.progress.last < J:
             logger.info("the exchange would not lower J; plain steps from here")
             plain = Lloyd(settings, replace(self.progress, n_steps=n_steps))
-            return Undo(step.old, Final(plain, End.MAX_ITER) if over else plain)
+            old = model.with_variance(totals.moments.error / weight)
+            return Undo(old, Final(plain, End.MAX_ITER) if over else plain)
         new = step.new if step.settled else step.new.with_variance(J / weight)
-        bound = hard_free_energy(step.old, J, weight)  # both centres have followed the point
+        bound = hard_free_energy(model, J, weight)  # both centres have followed the point
         change = abs(self.progress.last - J) / (J if J > 0 else 1.0)
         progress = replace(step.progress, last=J)
         small = step.unmoved or change <= _EXCHANGE_TOL * settings.tol
@@ -318,12 +319,12 @@ class Lloyd(_KMeans):
         step = self._step(model, totals, data)
         new = step.new if step.settled else step.new.with_variance(step.squares / weight)
         change = abs(self.progress.last - J) / (J if J > 0 else 1.0)
-        converged = not step.n_relocated and (step.unmoved or self._still(change, step.old, new))
+        converged = not step.n_relocated and (step.unmoved or self._still(change, model, new))
         end = End.CONVERGED if converged else End.MAX_ITER if step.progress.n_steps >= settings.max_iter else None
         after: Any = replace(self, progress=step.progress)
         if end is not None:
             after = None if converged and step.settled and not settings.epsilon else Final(after, end)
-        bound = hard_free_energy(step.old, J, weight)
+        bound = hard_free_energy(model, J, weight)
         return Accept(new, after, bound, J, step.counts, change, end, step.n_relocated)
 
     def _still(self, change: float, model: TiedSpherical, new: TiedSpherical) -> bool:
@@ -336,8 +337,8 @@ class Lloyd(_KMeans):
 
 def hard_free_energy(model: TiedSpherical, J: float, weight: float) -> float:
     """F (15) of a partition of error J, for σ² of (14) [nats per unit of weight]."""
-    model = model.with_variance(J / weight)
-    return model.log_scale + model.scale * J / weight
+    variance = model.variance_of(J / weight)
+    return model.log_scale_of(variance) - 0.5 / variance * J / weight
 
 
 def _compared(model: TiedSpherical, reweighting: tuple[NDArray, NDArray] | None) -> Components:

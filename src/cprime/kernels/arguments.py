@@ -67,8 +67,15 @@ def contiguous(array: NDArray, dtype: DTypeLike | None = None) -> NDArray:
     return np.require(array, dtype, ["C_CONTIGUOUS", "ALIGNED"])
 
 
+_FLOATS = frozenset([np.dtype(np.float32), np.dtype(np.float64)])
+
+
 def matrix(array: Floats, name: str, like: CoreRows | Floats | None = None) -> Floats:
     """The array with contiguous rows, after checking that it is a float matrix (of the columns and dtype of `like`)."""
+    if isinstance(array, np.ndarray) and array.ndim == 2 and array.dtype in _FLOATS and array.size > 0:
+        flags, fits = array.flags, like is None or (array.dtype == like.dtype and array.shape[1] == like.shape[1])
+        if flags.c_contiguous and flags.aligned and fits and array.shape[1] <= MOST_COLUMNS:
+            return array  # at once, as `contiguous`
     if not isinstance(array, np.ndarray) or array.dtype not in (np.float32, np.float64):
         raise TypeError(
             f"{name} must be a NumPy array of float32 or float64, got {getattr(array, 'dtype', type(array))}"
@@ -182,6 +189,8 @@ def positions(rows: NDArray[np.int64], name: str) -> NDArray[np.int64]:
 
 
 def count(value: int, name: str) -> int:
+    if type(value) is int and value >= 1:
+        return value
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise TypeError(f"{name} must be an integer, got {value!r}")
     if value < 1:

@@ -8,6 +8,8 @@ from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.measures import Floats, Measure, costs_of
 
+_FEW = 2**17  # products
+
 
 def nearest(
     X: CoreRows,
@@ -32,7 +34,8 @@ def nearest(
     if hint is not None:
         hint = check.kept(hint, "hint", shape)
     kept, costs = np.empty(shape, dtype=np.int32), np.empty(shape, dtype=X.dtype)
-    origin = median_origin(measure[0])
+    few = len(X) * measure[0].size < _FEW  # so that it makes no difference how many are measured again
+    origin = measure[0][0] if few else median_origin(measure[0])
     X.kernels.nearest(X.core, measure, origin, hint, kept, costs, resolve_threads(n_threads))
     return kept, costs
 

@@ -44,6 +44,10 @@ class Embedded(_Places):
         return Gaussians(self.embedded_centers, factors, np.zeros(self.n_components))
 
     def components(self) -> Centers:
+        return self._components
+
+    @cached
+    def _components(self) -> Centers:
         return Centers(self.embedded_centers, self.steady)
 
     def error_of(self, block: Block, kept: Kept) -> float:

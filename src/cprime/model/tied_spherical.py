@@ -72,9 +72,13 @@ class TiedSpherical(Embedded):
     @cached
     def log_scale(self) -> float:
         """log p(c, x) + cost/2σ² = max log π − (D/2) log 2πσ², the same for every component and point [nats]."""
+        return self.log_scale_of(self.variance)
+
+    def log_scale_of(self, variance: float) -> float:
+        """What it would be of another σ²."""
         equal = self.weights is None
         largest = log_equal(self.n_components) if equal else float(log_weights(self.weights, self.centers).max())
-        return largest - self.n_features / 2 * math.log(2 * math.pi * self.variance)
+        return largest - self.n_features / 2 * math.log(2 * math.pi * variance)
 
     @property
     def scale(self) -> float:
@@ -122,9 +126,13 @@ class TiedSpherical(Embedded):
             squares -= float((counts * np.square(self._handicap)).sum())
         return SphericalMoments(counts, sums, block.weight, squares, error)
 
+    def variance_of(self, mean_square: float) -> float:
+        """σ² of a mean of squared distances (14)."""
+        return max(float(mean_square) / self.n_features, self.variance_floor)
+
     def with_variance(self, mean_square: float) -> Self:
         """The same centres with σ² = mean_square / D, `mean_square` being a mean of squared distances (14)."""
-        variance = max(float(mean_square) / self.n_features, self.variance_floor)
+        variance = self.variance_of(mean_square)
         return self if variance == self.variance else replace(self, variance=variance)
 
     def maximise(self, moments: SphericalMoments, prior: Scatter | None = None) -> Self:

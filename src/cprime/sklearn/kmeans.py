@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_array
 import cprime
 from cprime._threads import resolve_threads
 from cprime.estimators.validation import are_many
+from cprime.kernels import computing
 from cprime.seeding import Drawn
 from cprime.sklearn.draws import Draws
 from cprime.sklearn.nearest import Nearest, weighted
@@ -149,9 +150,9 @@ class KMeans(Nearest, Draws, sklearn.cluster.KMeans):
         -------
         self : KMeans
         """
-        X, sample_weight = self._training_data(X, sample_weight)
-        self._check_params_vs_input(X)
-        with self._drawing() as random_state:
+        with computing(None), self._drawing() as random_state:
+            X, sample_weight = self._training_data(X, sample_weight)
+            self._check_params_vs_input(X)
             return self._fit(X, sample_weight, random_state)
 
     def _fit(self, X: Any, sample_weight: NDArray | None, random_state: np.random.RandomState) -> Self:

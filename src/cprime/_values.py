@@ -47,5 +47,7 @@ class cached(Generic[T]):
         self.name = name
 
     def __get__(self, value: Any, owner: type | None = None) -> T:
+        if value is None:
+            return self  # type: ignore[return-value]
         found = value.__dict__[self.name] = self.function(value)
         return found

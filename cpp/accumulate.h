@@ -1,6 +1,7 @@
 // Sums over the points of a component, in the order of its entries and in double precision.
 #pragma once
 #include "kernels.h"
+#include "points.h"
 #include "tile.h"
 
 namespace cprime::CPRIME_ISA {
@@ -18,7 +19,7 @@ inline void accumulate(const AccumulateTask<T> &task, std::size_t begin, std::si
     double total = 0;
     for (std::size_t e = begin; e < end; ++e) {
         if (e + AHEAD < end)
-            prefetch(task.X[row(e + AHEAD)], D);
+            fetch(task.X, row(e + AHEAD));
         const std::size_t entry = task.entries[e];
         const std::size_t n = row(e);
         const T *__restrict x = task.X[n];

@@ -9,7 +9,7 @@ namespace cprime::CPRIME_ISA {
 
 // out[n] = (x_n - m_c) v_c of the rows [begin, end), c being their labels.
 template <class T>
-inline void along(const Rows<T> &X, const Rows<T> &centers, const Rows<T> &directions, const std::int32_t *labels,
+inline void along(const Points<T> &X, const Rows<T> &centers, const Rows<T> &directions, const std::int32_t *labels,
                   double *out, std::size_t begin, std::size_t end) {
     using V = simd<T>;
     constexpr int W = V::width;

@@ -350,8 +350,7 @@ template <class T> inline void nearest_among(const AmongTask<T> &task, std::size
             continue;
         for (std::size_t n = from; n < to; ++n)
             winners[n - from] = std::max(task.kept[n * task.H], 0);
-        own_distances<T>({task.X[from], task.X.stride, to - from, task.X.D}, task.centers, winners, task.squares + from,
-                         0, to - from);
+        own_distances<T>(task.X.from(from, to - from), task.centers, winners, task.squares + from, 0, to - from);
     }
 }
 

@@ -37,6 +37,52 @@ template <class T> Rows<T> rows(const Matrix<T> &m) {
     return {m.data(), static_cast<std::ptrdiff_t>(m.stride(0)), m.shape(0), static_cast<int>(m.shape(1))};
 }
 
+// Rows stored in fewer bits than T has, which kernels convert where they read them; by their numbers in `order` where
+// they lie in another one, and divided by numbers of their own where `lengths` has some.
+template <class T> class StoredRows {
+  public:
+    using Array = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
+
+    StoredRows(const Array &array, int stored, const std::optional<Vector<std::int64_t>> &order,
+               const std::optional<Vector<T>> &lengths)
+        : array_(array), order_(order), lengths_(lengths) {
+        require(stored >= static_cast<int>(Stored::uint8) && stored <= static_cast<int>(Stored::bhalf), "stored");
+        points_.stored = static_cast<Stored>(stored);
+        const std::size_t size = static_cast<std::size_t>(bytes_of(points_.stored)), n = array_.shape(0);
+        require(array_.shape(1) <= 1 || array_.stride(1) == 1, "rows must be contiguous");
+        require(array_.shape(1) <= MOST_COLUMNS, "more than 2^24 columns");
+        require(array_.itemsize() == size, "numbers are of another size");
+        require(reinterpret_cast<std::uintptr_t>(array_.data()) % size == 0, "numbers lie at odd addresses");
+        points_.data = static_cast<const char *>(array_.data());
+        points_.stride = static_cast<std::ptrdiff_t>(array_.stride(0)) * static_cast<std::ptrdiff_t>(size);
+        points_.n = order ? order->shape(0) : n;
+        points_.D = static_cast<int>(array_.shape(1));
+        require(!lengths || lengths->shape(0) == n, "lengths");
+        points_.order = order ? order->data() : nullptr;
+        points_.lengths = lengths ? lengths->data() : nullptr;
+        bool inside = true;
+        for (std::size_t i = 0; order && i < points_.n; ++i)
+            inside &= points_.order[i] >= 0 && static_cast<std::size_t>(points_.order[i]) < n;
+        require(inside, "order: outside the rows");
+    }
+
+    const Points<T> &points() const { return points_; }
+
+  private:
+    Array array_; // which it keeps alive, as the others
+    std::optional<Vector<std::int64_t>> order_;
+    std::optional<Vector<T>> lengths_;
+    Points<T> points_;
+};
+
+// Rows of T, or stored ones.
+template <class T> struct AnyRows {
+    Matrix<T> array;
+    const StoredRows<T> *stored = nullptr;
+};
+
+template <class T> Points<T> points(const AnyRows<T> &X) { return X.stored ? X.stored->points() : rows(X.array); }
+
 // The centres of components.
 template <class T> Rows<T> components(const Matrix<T> &m) {
     require(m.shape(0) <= MOST_COMPONENTS, "more than 2^29 components");
@@ -107,5 +153,26 @@ void register_gaussians(nb::module_ &m);
 void register_sparse(nb::module_ &m);
 void register_cells(nb::module_ &m);
 void register_jumps(nb::module_ &m);
+void register_stored(nb::module_ &m);
 
 } // namespace cprime
+
+namespace nanobind::detail {
+
+template <class T> struct type_caster<cprime::AnyRows<T>> {
+    NB_TYPE_CASTER(cprime::AnyRows<T>, make_caster<cprime::Matrix<T>>::Name)
+
+    bool from_python(handle src, std::uint8_t flags, cleanup_list *cleanup) noexcept {
+        if (isinstance<cprime::StoredRows<T>>(src)) {
+            value.stored = inst_ptr<cprime::StoredRows<T>>(src);
+            return true;
+        }
+        make_caster<cprime::Matrix<T>> array;
+        if (!array.from_python(src, flags, cleanup))
+            return false;
+        value.array = array.value;
+        return true;
+    }
+};
+
+} // namespace nanobind::detail

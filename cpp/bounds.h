@@ -79,7 +79,7 @@ inline void search_open(const BoundedTask<T> &task, const std::size_t *open, int
         std::copy_n(task.others + open[i] * n_others, n_others, hint + i * H + 1);
     }
     NearestTask<T> few = task.nearest;
-    few.X = {x, D, static_cast<std::size_t>(n), D};
+    few.X = Rows<T>{x, D, static_cast<std::size_t>(n), D};
     few.hint = hint;
     few.kept = kept;
     few.distances = distances;

@@ -84,8 +84,7 @@ inline void round_rows(Row row, int n_rows, Next next, int D, const float *shift
     V::store(steps, fits ? sign * LARGEST / largest : none); // to a unit
     vec sums[COARSE_ROWS];
     for (int i = 0; i < COARSE_ROWS; ++i) {
-        if (const float *ahead = next(i))
-            prefetch(ahead, D);
+        next(i);
         const float step = steps[i], scale = sign * rows.scale[i];
         coarse *out = tiles + i * COARSE_COLUMNS;
         vec lost{}, sum{};

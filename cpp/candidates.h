@@ -7,6 +7,7 @@
 
 #include "coarse.h"
 #include "kernels.h"
+#include "points.h"
 #include "screen.h"
 #include "tile.h"
 
@@ -34,7 +35,7 @@ template <class T> struct ProductPoints {
         const int D = task.X.D;
         n = static_cast<int>(std::min<std::size_t>(TILE_ROWS, end - first));
         for (std::size_t e = first + n; e < std::min(end, first + 2 * TILE_ROWS); ++e)
-            prefetch<2>(task.X[task.entries[e]], D);
+            fetch<2>(task.X, task.entries[e]);
         pack<TILE_ROWS>([&](int i) { return task.X[task.entries[first + i]]; }, n, D, origin, packed.get());
         column_squares(packed.get(), D, square);
         std::copy_n(square, TILE_ROWS, packed + D * TILE_ROWS);
@@ -114,7 +115,8 @@ struct CoarsePoints {
         n = static_cast<int>(std::min<std::size_t>(COARSE_POINTS, end - first));
         const auto row = [&](int i) { return task.X[task.entries[first + i]]; };
         const auto next = [&](int i) {
-            return first + COARSE_POINTS + i < task.X.n ? row(COARSE_POINTS + i) : nullptr;
+            if (first + COARSE_POINTS + i < task.X.n)
+                fetch(task.X, task.entries[first + COARSE_POINTS + i]);
         };
         for (int j = 0; j < n; j += COARSE_ROWS) {
             coarse *tiles = columns + static_cast<std::size_t>(j) * depth;
@@ -144,7 +146,10 @@ class CoarseCandidates {
           low_(static_cast<std::size_t>(n_padded_) * COARSE_POINTS) {
         for (int p = 0; p < n_padded_; p += COARSE_ROWS) {
             const auto row = [&](int i) { return centers[list[p + i]]; };
-            const auto next = [&](int i) { return p + COARSE_ROWS + i < n_ ? row(COARSE_ROWS + i) : nullptr; };
+            const auto next = [&](int i) {
+                if (p + COARSE_ROWS + i < n_)
+                    prefetch(row(COARSE_ROWS + i), D_);
+            };
             CoarseRows &rows = rows_[p / COARSE_ROWS];
             round_rows(row, std::min(COARSE_ROWS, n_ - p), next, D_, origin, 1,
                        left_ + static_cast<std::size_t>(p) * depth_, rows);

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "kernels.h"
+#include "points.h"
 #include "tile.h"
 
 namespace cprime::CPRIME_ISA {
@@ -55,11 +56,12 @@ template <class T, int D> inline void nearest_directly(const NearestTask<T> &tas
     using V = simd<T>;
     constexpr int W = V::width;
     const int C = static_cast<int>(task.centers.n);
+    const Rows<T> X = stored_as_read(task.X);
     typename V::vec columns[D];
     for (std::size_t first = begin; first < end; first += W) {
         const int n = static_cast<int>(std::min<std::size_t>(W, end - first));
         for (int i = 0; i < W; ++i) {
-            const T *row = task.X[first + std::min(i, n - 1)];
+            const T *row = X[first + std::min(i, n - 1)];
             for (int k = 0; k < D; ++k)
                 columns[k][i] = row[k];
         }

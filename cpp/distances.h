@@ -26,7 +26,7 @@ inline void distances_to(const T *x, const Rows<T> &centers, const std::int32_t 
 
 // Of every row to the centre of its label.
 template <class T>
-inline void own_distances(const Rows<T> &X, const Rows<T> &centers, const std::int32_t *labels, T *out,
+inline void own_distances(const Points<T> &X, const Rows<T> &centers, const std::int32_t *labels, T *out,
                           std::size_t begin, std::size_t end) {
     constexpr std::size_t W = simd<T>::width, AHEAD = 4;
     for (std::size_t first = begin; first < end; first += W) {
@@ -44,8 +44,8 @@ inline void own_distances(const Rows<T> &X, const Rows<T> &centers, const std::i
 }
 
 template <class T>
-inline void distances(const Rows<T> &X, const Rows<T> &candidates, const T *packed_candidates, const T *current, T *out,
-                      std::size_t begin, std::size_t end) {
+inline void distances(const Points<T> &X, const Rows<T> &candidates, const T *packed_candidates, const T *current,
+                      T *out, std::size_t begin, std::size_t end) {
     constexpr int L = TILE_LANES<T>;
     const int D = X.D;
     const int n_candidates = static_cast<int>(candidates.n);

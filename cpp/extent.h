@@ -10,21 +10,23 @@ namespace cprime::CPRIME_ISA {
 
 // The greatest |x| of rows [begin, end), which is infinite or NaN where one of them is, and the greatest |x - origin|.
 template <class T>
-inline void extent(const Rows<T> &X, const T *origin, std::size_t begin, std::size_t end, T *largest, T *spread) {
+inline void extent(const Points<T> &X, const T *origin, std::size_t begin, std::size_t end, T *largest, T *spread) {
     using V = simd<T>;
     using ints = typename V::ints;
     const ints magnitude = (ints)V::fill(T(-0.0)) ^ ~ints{}; // all but the sign: as integers, NaN is above infinity
     ints most{};
     typename V::vec farthest{};
-    for (std::size_t n = begin; n < end; ++n)
+    for (std::size_t n = begin; n < end; ++n) {
+        const T *row = X[n];
         for (int k = 0; k < X.D; k += V::width) {
             const int m = std::min(V::width, X.D - k);
             const auto read = [&](const T *p) { return m == V::width ? V::load(p + k) : V::load_first(p + k, m); };
-            const auto x = read(X[n]);
+            const auto x = read(row);
             const ints size = (ints)x & magnitude;
             most = size > most ? size : most;
             farthest = V::max(farthest, (typename V::vec)((ints)(x - read(origin)) & magnitude));
         }
+    }
     T sizes[V::width], distances[V::width];
     std::memcpy(sizes, &most, sizeof sizes);
     V::store(distances, farthest);

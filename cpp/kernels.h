@@ -1,21 +1,12 @@
 // What the instruction-set builds offer to the rest: plain functions over a range of rows or components.
 // Each is called from several threads at once on disjoint ranges; none of them starts a thread.
 #pragma once
-#include "inlined.h"
+#include "rows.h"
 
 #include <cstddef>
 #include <cstdint>
 
 namespace cprime {
-
-// N rows of D numbers, `stride` apart.
-template <class T> struct Rows {
-    const T *data;
-    std::ptrdiff_t stride;
-    std::size_t n;
-    int D;
-    CPRIME_INLINED const T *operator[](std::size_t i) const { return data + static_cast<std::ptrdiff_t>(i) * stride; }
-};
 
 // Components packed for scoring: panels of `lanes` columns, each (D + 1) rows deep, and what bounds their error.
 template <class T> struct Panels {
@@ -40,7 +31,7 @@ CPRIME_INLINED bool is_direct(std::size_t C, int H, int D) {
 }
 
 template <class T> struct NearestTask {
-    Rows<T> X;
+    Points<T> X;
     Rows<T> centers;
     Panels<T> panels;
     const std::int32_t *hint; // (N, H) components believed near, distinct within a row, or null
@@ -68,7 +59,7 @@ template <class T> struct BoundedTask {
 };
 
 template <class T> struct AccumulateTask {
-    Rows<T> X;
+    Points<T> X;
     const std::int64_t *rows;       // (n,) rows of X that the entries mean, or null for all in order
     const std::int64_t *entries;    // positions n * H + h, grouped by component
     const double *responsibilities; // (n, H), or null for ones
@@ -78,7 +69,7 @@ template <class T> struct AccumulateTask {
 
 // Rows, and what each shares among the components that it keeps.
 template <class T> struct TableSumsTask {
-    Rows<T> X;
+    Points<T> X;
     const Rows<T> *means; // what moments are about; or null for plain sums
     const std::int32_t *kept;
     const double *responsibilities; // (N, H), or null for ones
@@ -89,7 +80,7 @@ template <class T> struct TableSumsTask {
 
 // One block of rows of the exact E-step; exponentials are kept panel by panel: (n_panels, n_rows padded, lanes).
 template <class T> struct ExpectTask {
-    Rows<T> X;
+    Points<T> X;
     const T *columns; // (n_panels, D, lanes): the centres' coordinates, zeros where padded
     int n_panels;
     int C;
@@ -111,7 +102,7 @@ struct Part {
 
 // Points grouped by component, each compared with the neighbours of its own.
 template <class T> struct ReassignTask {
-    Rows<T> X;
+    Points<T> X;
     Rows<T> centers;
     const std::int32_t *lists; // (C' <= C, G) neighbours without the component itself, -1 behind the last
     int G;
@@ -125,7 +116,7 @@ template <class T> struct ReassignTask {
 
 // Points grouped by the nearest of what they keep, each compared with the neighbours of that.
 template <class T> struct KeepTask {
-    Rows<T> X;
+    Points<T> X;
     Rows<T> centers;
     const std::int32_t *lists; // (C, G) neighbours without the component itself, -1 behind the last
     int G;
@@ -152,7 +143,7 @@ template <class T> struct Gaussians {
 
 // Rows against all Gaussians.
 template <class T> struct BestTask {
-    Rows<T> X;
+    Points<T> X;
     Gaussians<T> gaussians;
     const T *origin; // (D,) the points are packed relative to it
     const T *starts; // (C, D) gaussian_start for that origin
@@ -163,7 +154,7 @@ template <class T> struct BestTask {
 
 // One block of rows of the exact E-step.
 template <class T> struct RespondTask {
-    Rows<T> X;
+    Points<T> X;
     Gaussians<T> gaussians;
     const T *origin; // as above
     const T *starts;
@@ -192,7 +183,7 @@ template <class T> struct PullTask {
 
 // Points grouped by the best of what they keep, each compared with the neighbours of that.
 template <class T> struct KeepBestTask {
-    Rows<T> X;
+    Points<T> X;
     Gaussians<T> gaussians;
     const std::int32_t *lists; // (C, G) neighbours without the component itself, -1 behind the last
     int G;
@@ -205,7 +196,7 @@ template <class T> struct KeepBestTask {
 };
 
 template <class T> struct MomentsTask {
-    Rows<T> X;
+    Points<T> X;
     Rows<T> means;
     bool full;
     const std::int64_t *entries;    // positions n * H + h, grouped by component
@@ -216,7 +207,7 @@ template <class T> struct MomentsTask {
 
 // Rows with candidates of their own: what they keep, the lists of that, and extra ones.
 template <class T> struct AmongTask {
-    Rows<T> X;
+    Points<T> X;
     Rows<T> centers;
     const Gaussians<T> *gaussians; // whose costs are meant, or null for squared distances to the centres
     const std::int32_t *lists;     // (C, G), -1 where empty
@@ -243,7 +234,7 @@ template <class T> struct AmongTask {
 
 // Rows that walk along lists from where they start.
 template <class T> struct WalkTask {
-    Rows<T> X;
+    Points<T> X;
     Rows<T> centers;
     const std::int32_t *lists; // (C, G), -1 behind the last
     int G;
@@ -267,7 +258,7 @@ template <class T> struct ThinTask {
 
 // Some rows against a few centres.
 template <class T> struct TwoNearestTask {
-    Rows<T> X;
+    Points<T> X;
     Rows<T> centers;
     const std::int64_t *which; // rows of X, or null for all
     std::int32_t *labels;      // of each of these, as the following: its nearest centre
@@ -292,12 +283,12 @@ template <class T> struct Kernels {
     // The nearest of centres [first, end) for n rows, where it is nearer than what is known.
     void (*improve)(const NearestTask<T> &task, const std::int64_t *rows, int n, int first_center, int end_center);
     // out[l * n + i] = min(current[i], |x_i - candidate_l|^2) for rows [begin, end).
-    void (*distances)(const Rows<T> &X, const Rows<T> &candidates, const T *packed_candidates, const T *current, T *out,
-                      std::size_t begin, std::size_t end);
+    void (*distances)(const Points<T> &X, const Rows<T> &candidates, const T *packed_candidates, const T *current,
+                      T *out, std::size_t begin, std::size_t end);
     // Sum of w min(squares, closest) over [begin, end).
     double (*potential)(const T *squares, const T *closest, const double *weights, std::size_t begin, std::size_t end);
     // out[n] = |x_n - m_c|^2 of rows [begin, end), c being their labels.
-    void (*own_distances)(const Rows<T> &X, const Rows<T> &centers, const std::int32_t *labels, T *out,
+    void (*own_distances)(const Points<T> &X, const Rows<T> &centers, const std::int32_t *labels, T *out,
                           std::size_t begin, std::size_t end);
     void (*pack_tiles)(const Rows<T> &rows, T *out); // (ceil(n / tile_rows), D, tile_rows)
     void (*posterior)(const T *values, double scale, int H, double *responsibilities, double *log_sum, double *mean,
@@ -308,7 +299,7 @@ template <class T> struct Kernels {
     void (*sum_table)(const TableSumsTask<T> &task, std::size_t begin, std::size_t end, double *count, double *first,
                       double *second);
     // out[n] = (x_n - m_c) v_c of rows [begin, end), c being their labels.
-    void (*along)(const Rows<T> &X, const Rows<T> &centers, const Rows<T> &directions, const std::int32_t *labels,
+    void (*along)(const Points<T> &X, const Rows<T> &centers, const Rows<T> &directions, const std::int32_t *labels,
                   double *out, std::size_t begin, std::size_t end);
     void (*pack_columns)(const Rows<T> &centers, T *columns);
     void (*expect)(const ExpectTask<T> &task, std::size_t begin, std::size_t end);
@@ -323,10 +314,10 @@ template <class T> struct Kernels {
     void (*walk)(const WalkTask<T> &task, std::size_t begin, std::size_t end);
     void (*thin)(const ThinTask<T> &task, std::size_t begin, std::size_t end);
     // n_chosen of the candidates, by uniform (n_chosen, n_trials).
-    void (*spread_out)(const Rows<T> &candidates, const double *weights, const double *uniform, int n_trials,
+    void (*spread_out)(const Points<T> &candidates, const double *weights, const double *uniform, int n_trials,
                        std::size_t n_chosen, std::int64_t *chosen);
     // out (n, m): products of rows [begin, end), less a shift (D,) or null, with the m columns of pack_columns.
-    void (*products)(const Rows<T> &X, const T *shift, const T *columns, std::size_t m, T *out, std::size_t begin,
+    void (*products)(const Points<T> &X, const T *shift, const T *columns, std::size_t m, T *out, std::size_t begin,
                      std::size_t end);
     void (*gaussian_start)(const Gaussians<T> &gaussians, std::size_t component, const T *origin, T *out);
     void (*best)(const BestTask<T> &task, std::size_t begin, std::size_t end);
@@ -340,14 +331,14 @@ template <class T> struct Kernels {
     void (*moments)(const MomentsTask<T> &task, int component, std::size_t begin, std::size_t end, Part part,
                     double *count, double *first, double *second);
     // Of rows [begin, end): the greatest |x|, infinite or NaN where one is, and the greatest |x - origin|.
-    void (*extent)(const Rows<T> &X, const T *origin, std::size_t begin, std::size_t end, T *largest, T *spread);
+    void (*extent)(const Points<T> &X, const T *origin, std::size_t begin, std::size_t end, T *largest, T *spread);
     // Entries [begin, end) of the task; centres as of pack_tiles.
     void (*two_nearest)(const TwoNearestTask<T> &task, const T *packed, std::size_t begin, std::size_t end);
     // counts (C,) and sums (C, D) are added to, by the labels of entries [begin, end).
     void (*add_rows)(const TwoNearestTask<T> &task, const double *sample_weight, std::size_t begin, std::size_t end,
                      double *counts, double *sums);
     // The means (2, D) of the halves of a cluster; returns by how much J falls.
-    double (*halve)(const Rows<T> &X, const double *sample_weight, const std::int64_t *rows, std::size_t n,
+    double (*halve)(const Points<T> &X, const double *sample_weight, const std::int64_t *rows, std::size_t n,
                     std::int64_t far, const double *mean, double *means);
     const SparseKernels<T> *sparse;
 };

@@ -2,6 +2,7 @@
 #pragma once
 #include <memory>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -16,11 +17,11 @@ namespace cprime {
 // Without entries, which follow from the labels. Of x, which may be without data, the numbers of rows and columns
 // count.
 template <class T>
-ReassignTask<T> reassign_task(const Rows<T> &x, const Rows<T> &m, const Table<std::int32_t> &lists,
-                              const std::optional<Vector<T>> &inside, const std::optional<Vector<T>> &outside,
-                              double share, const std::optional<Vector<std::uint8_t>> &active,
-                              const Vector<std::int32_t> &labels, const OutVector<std::int32_t> &new_labels,
-                              const OutVector<T> &distances) {
+ReassignTask<T> reassign_task(const std::type_identity_t<Points<T>> &x, const Rows<T> &m,
+                              const Table<std::int32_t> &lists, const std::optional<Vector<T>> &inside,
+                              const std::optional<Vector<T>> &outside, double share,
+                              const std::optional<Vector<std::uint8_t>> &active, const Vector<std::int32_t> &labels,
+                              const OutVector<std::int32_t> &new_labels, const OutVector<T> &distances) {
     require(x.D == m.D, "X and centers differ in their columns");
     require(lists.shape(0) <= m.n, "lists"); // those that points may be in
     require(!active || active->shape(0) == m.n, "active");
@@ -32,7 +33,7 @@ ReassignTask<T> reassign_task(const Rows<T> &x, const Rows<T> &m, const Table<st
 
 // What rows look at: what they keep, the lists of that, and extra components.
 template <class T>
-AmongTask<T> among_task(const Rows<T> &x, const Rows<T> &m, const Table<std::int32_t> &lists,
+AmongTask<T> among_task(const std::type_identity_t<Points<T>> &x, const Rows<T> &m, const Table<std::int32_t> &lists,
                         const Table<std::int32_t> &previous, const Table<std::int32_t> &extra,
                         const OutTable<std::int32_t> &kept, const OutTable<T> &distances,
                         const OutVector<std::int32_t> &counts, const std::optional<OutVector<T>> &squares) {
@@ -117,7 +118,7 @@ inline nb::object as_arrays(std::optional<Evidence> &&looked) {
 
 // Without entries, which follow from the starts.
 template <class T>
-WalkTask<T> walk_task(const Rows<T> &x, const Rows<T> &m, const Table<std::int32_t> &lists,
+WalkTask<T> walk_task(const std::type_identity_t<Points<T>> &x, const Rows<T> &m, const Table<std::int32_t> &lists,
                       const Table<std::int32_t> &starts, int width, const OutVector<std::int32_t> &labels,
                       const OutVector<T> &distances, const OutVector<std::int32_t> &counts) {
     require(x.D == m.D, "X and centers differ in their columns");

@@ -65,4 +65,5 @@ NB_MODULE(_core, m) {
     cprime::register_sparse(m);
     cprime::register_cells(m);
     cprime::register_jumps(m);
+    cprime::register_stored(m);
 }

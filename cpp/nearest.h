@@ -25,6 +25,7 @@
 #include "coarse_screen.h"
 #include "direct.h"
 #include "kernels.h"
+#include "points.h"
 #include "screen.h"
 #include "signals.h"
 #include "tile.h"
@@ -169,6 +170,20 @@ template <class T> inline void nearest(const NearestTask<T> &task, std::size_t b
     }
     if (n)
         nearest_by_differences(task, which.get(), n, 0, C);
+}
+
+// The same of rows that may have to be converted: of a piece of them at once.
+template <class T> inline void nearest_of_piece(const NearestTask<T> &task, std::size_t begin, std::size_t end) {
+    if (task.X.stored == Stored::own)
+        return nearest(task, begin, end);
+    const std::size_t n = end - begin;
+    Scratch<T> wide(n * task.X.D);
+    NearestTask<T> piece = task;
+    piece.X = rows_of(task.X, begin, end, wide.get());
+    piece.hint = task.hint ? task.hint + begin * task.H : nullptr;
+    piece.kept += begin * task.H;
+    piece.distances += begin * task.H;
+    nearest(piece, 0, n);
 }
 
 template <class T>

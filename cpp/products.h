@@ -8,7 +8,7 @@
 namespace cprime::CPRIME_ISA {
 
 template <class T>
-inline void products(const Rows<T> &X, const T *shift, const T *columns, std::size_t m, T *out, std::size_t begin,
+inline void products(const Points<T> &X, const T *shift, const T *columns, std::size_t m, T *out, std::size_t begin,
                      std::size_t end) {
     constexpr int L = TILE_LANES<T>;
     const int D = X.D;

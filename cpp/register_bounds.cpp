@@ -11,11 +11,12 @@ namespace {
 constexpr std::size_t BLOCK = 4096; // rows, few enough to be near when some of them are searched anew
 
 template <class T>
-std::int64_t nearest_bounded(Matrix<T> X, Matrix<T> centers, Vector<T> shift, Vector<T> drift, Table<T> reach,
+std::int64_t nearest_bounded(AnyRows<T> X, Matrix<T> centers, Vector<T> shift, Vector<T> drift, Table<T> reach,
                              Table<T> spread, OutVector<T> distances, OutVector<std::int32_t> labels,
                              OutTable<std::int32_t> others, OutTable<T> lows, OutVector<T> rest, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
-    const Rows<T> x = rows(X), m = components(centers);
+    const Points<T> x = points(X);
+    const Rows<T> m = components(centers);
     const std::size_t n_others = others.shape(1);
     require(x.D == m.D && shift.shape(0) == centers.shape(1), "X, centers and shift differ in their columns");
     require(drift.shape(0) == m.n && reach.shape(0) == m.n && spread.shape(0) == m.n, "drift, reach, spread");

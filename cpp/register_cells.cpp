@@ -25,10 +25,11 @@ template <class T> class CenterCells {
 
     // For each row the nearest centers of its cell, where they are nearer than what it keeps; nothing where the cell is
     // -1, or `least` is greater than the last distance so far.
-    void improve(Matrix<T> X, Vector<std::int32_t> cells, Vector<T> least, OutTable<std::int32_t> kept,
+    void improve(AnyRows<T> X, Vector<std::int32_t> cells, Vector<T> least, OutTable<std::int32_t> kept,
                  OutTable<T> squares, int n_threads) const {
         const Kernels<T> &kernel = kernels<T>();
-        const Rows<T> x = rows(X), m = components(centers_);
+        const Points<T> x = points(X);
+        const Rows<T> m = components(centers_);
         const std::size_t n_cells = begins_.size() - 1;
         require(x.D == m.D, "X and centers differ in their columns");
         require(cells.shape(0) == x.n && least.shape(0) == x.n, "cells, least");
@@ -66,7 +67,7 @@ template <class T> void define_cells(nb::module_ &m, const char *name) {
     nb::class_<CenterCells<T>>(m, name)
         .def(nb::init<Matrix<T>, Vector<T>, Vector<std::int64_t>, int>(), argument<Matrix<T>>(), argument<Vector<T>>(),
              argument<Vector<std::int64_t>>(), nb::arg())
-        .def("improve", &CenterCells<T>::improve, argument<Matrix<T>>(), argument<Vector<std::int32_t>>(),
+        .def("improve", &CenterCells<T>::improve, argument<AnyRows<T>>(), argument<Vector<std::int32_t>>(),
              argument<Vector<T>>(), argument<OutTable<std::int32_t>>(), argument<OutTable<T>>(), nb::arg());
 }
 

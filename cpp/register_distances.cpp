@@ -7,9 +7,10 @@ namespace cprime {
 namespace {
 
 template <class T>
-void distances(Matrix<T> X, Matrix<T> candidates, std::optional<Vector<T>> current, OutTable<T> out, int n_threads) {
+void distances(AnyRows<T> X, Matrix<T> candidates, std::optional<Vector<T>> current, OutTable<T> out, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
-    const Rows<T> x = rows(X), m = components(candidates);
+    const Points<T> x = points(X);
+    const Rows<T> m = components(candidates);
     require(x.D == m.D, "X and candidates differ in their columns");
     require(out.shape(0) == m.n && out.shape(1) == x.n, "out");
     require(!current || current->shape(0) == x.n, "current");
@@ -55,10 +56,10 @@ void potentials(Table<T> squares, std::optional<Vector<std::int64_t>> candidates
 }
 
 template <class T>
-void spread_out(Matrix<T> candidates, Vector<std::int64_t> offsets, Vector<double> weights,
+void spread_out(AnyRows<T> candidates, Vector<std::int64_t> offsets, Vector<double> weights,
                 Vector<std::int64_t> n_chosen, Table<double> uniform, OutVector<std::int64_t> chosen, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
-    const Rows<T> x = rows(candidates);
+    const Points<T> x = points(candidates);
     const std::size_t n_groups = n_chosen.shape(0);
     require(offsets.shape(0) == n_groups + 1 && weights.shape(0) == x.n, "offsets, weights");
     std::vector<std::size_t> begin(n_groups + 1, 0);
@@ -69,7 +70,8 @@ void spread_out(Matrix<T> candidates, Vector<std::int64_t> offsets, Vector<doubl
     const int n_trials = columns(uniform);
     parallel_for(n_groups, n_threads, [&](std::size_t g) {
         const std::int64_t first = offsets.data()[g];
-        const Rows<T> group{x[first], x.stride, static_cast<std::size_t>(offsets.data()[g + 1] - first), x.D};
+        const Points<T> group =
+            x.from(static_cast<std::size_t>(first), static_cast<std::size_t>(offsets.data()[g + 1] - first));
         kernel.spread_out(group, weights.data() + first, uniform.data() + begin[g] * n_trials, n_trials,
                           begin[g + 1] - begin[g], chosen.data() + begin[g]);
     });

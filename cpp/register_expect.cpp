@@ -25,17 +25,14 @@ template <class T> struct Packed {
     }
 };
 
-template <class T> Rows<T> slice(const Rows<T> &x, std::size_t begin, std::size_t n) {
-    return {x[begin], x.stride, n, x.D};
-}
-
 // Adds to counts and sums; writes least, excess and log_sum of every row.
 template <class T>
-void expect_all(Matrix<T> X, Matrix<T> centers, double variance, std::optional<Vector<double>> sample_weight,
+void expect_all(AnyRows<T> X, Matrix<T> centers, double variance, std::optional<Vector<double>> sample_weight,
                 OutVector<double> counts, OutTable<double> sums, OutVector<double> least, OutVector<double> excess,
                 OutVector<double> log_sum, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
-    const Rows<T> x = rows(X), m = components(centers);
+    const Points<T> x = points(X);
+    const Rows<T> m = components(centers);
     require(x.D == m.D, "X and centers differ in their columns");
     require(counts.shape(0) == m.n && sums.shape(0) == m.n && sums.shape(1) == centers.shape(1), "counts, sums");
     require(least.shape(0) == x.n && excess.shape(0) == x.n && log_sum.shape(0) == x.n, "least, excess, log_sum");
@@ -58,7 +55,7 @@ void expect_all(Matrix<T> X, Matrix<T> centers, double variance, std::optional<V
     task.n_padded = block;
     n_threads = worth(static_cast<double>(x.n) * m.n * x.D, n_threads);
     for (std::size_t first = 0; first < x.n; first += block) {
-        task.X = slice(x, first, std::min(block, x.n - first));
+        task.X = x.from(first, std::min(block, x.n - first));
         task.sample_weight = sample_weight ? sample_weight->data() + first : nullptr;
         task.excess = excess.data() + first;
         task.least = least.data() + first;
@@ -72,10 +69,11 @@ void expect_all(Matrix<T> X, Matrix<T> centers, double variance, std::optional<V
 }
 
 template <class T>
-void log_sum_exp(Matrix<T> X, Matrix<T> centers, double variance, OutVector<double> least, OutVector<double> log_sum,
+void log_sum_exp(AnyRows<T> X, Matrix<T> centers, double variance, OutVector<double> least, OutVector<double> log_sum,
                  int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
-    const Rows<T> x = rows(X), m = components(centers);
+    const Points<T> x = points(X);
+    const Rows<T> m = components(centers);
     require(x.D == m.D, "X and centers differ in their columns");
     require(least.shape(0) == x.n && log_sum.shape(0) == x.n, "least, log_sum");
 

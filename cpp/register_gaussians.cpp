@@ -22,11 +22,12 @@ std::size_t parts_of(std::size_t D, bool full) { return full && D > 256 ? (D + 9
 template <class T> using OutFactors = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
 
 template <class T>
-void products(Matrix<T> X, Matrix<T> B, std::optional<Vector<T>> shift, OutTable<T> out, int n_threads) {
+void products(AnyRows<T> X, Matrix<T> B, std::optional<Vector<T>> shift, OutTable<T> out, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
-    const Rows<T> x = rows(X), b = rows(B);
+    const Points<T> x = points(X);
+    const Rows<T> b = rows(B);
     require(x.D == b.D, "X and B differ in their columns");
-    require(out.shape(0) == x.n && out.shape(1) == b.n && (!shift || shift->shape(0) == X.shape(1)), "out, shift");
+    require(out.shape(0) == x.n && out.shape(1) == b.n && (!shift || shift->shape(0) == B.shape(1)), "out, shift");
     const KernelCall call;
     const std::size_t panels = (b.n + kernel.lanes - 1) / kernel.lanes;
     std::vector<T> columns(panels * kernel.lanes * b.D);
@@ -39,12 +40,12 @@ void products(Matrix<T> X, Matrix<T> B, std::optional<Vector<T>> shift, OutTable
 }
 
 template <class T>
-void best(Matrix<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets, std::optional<Vector<T>> dof,
+void best(AnyRows<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets, std::optional<Vector<T>> dof,
           Vector<T> origin, OutTable<std::int32_t> kept, OutTable<T> costs, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
-    const Rows<T> x = rows(X);
+    const Points<T> x = points(X);
     const Gaussians<T> gaussians = gaussians_of(means, factors, offsets, dof);
-    require(x.D == gaussians.means.D && origin.shape(0) == X.shape(1), "X, means, origin");
+    require(x.D == gaussians.means.D && origin.shape(0) == means.shape(1), "X, means, origin");
     require(kept.shape(0) == x.n && costs.shape(0) == x.n && costs.shape(1) == kept.shape(1), "kept, costs");
     require(kept.shape(1) >= 1 && kept.shape(1) <= gaussians.means.n, "kept");
     const KernelCall call;
@@ -56,11 +57,11 @@ void best(Matrix<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets, s
 }
 
 template <class T>
-void keep_best(Matrix<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets, std::optional<Vector<T>> dof,
+void keep_best(AnyRows<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets, std::optional<Vector<T>> dof,
                Table<std::int32_t> lists, Table<std::int32_t> previous, OutTable<std::int32_t> kept, OutTable<T> costs,
                int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
-    const Rows<T> x = rows(X);
+    const Points<T> x = points(X);
     const Gaussians<T> gaussians = gaussians_of(means, factors, offsets, dof);
     const std::size_t C = gaussians.means.n;
     require(x.D == gaussians.means.D, "X and means differ in their columns");
@@ -89,13 +90,13 @@ void keep_best(Matrix<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offse
 
 // Sums go to counts, first and second unless these are none; labels, log_sum and mean of every row are written.
 template <class T>
-void respond(Matrix<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets, std::optional<Vector<T>> dof,
+void respond(AnyRows<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets, std::optional<Vector<T>> dof,
              Vector<T> origin, std::optional<Vector<double>> sample_weight, OutVector<std::int32_t> labels,
              OutVector<double> log_sum, OutVector<double> mean, std::optional<OutVector<double>> counts,
              std::optional<OutTable<double>> first, std::optional<OutFactors<double>> second,
              std::optional<OutTable<double>> responsibilities, std::optional<OutTable<double>> tails, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
-    const Rows<T> x = rows(X);
+    const Points<T> x = points(X);
     const Gaussians<T> gaussians = gaussians_of(means, factors, offsets, dof);
     const std::size_t C = gaussians.means.n, D = x.D;
     require(x.D == gaussians.means.D && origin.shape(0) == D, "X, means, origin");
@@ -128,7 +129,7 @@ void respond(Matrix<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets
     const std::size_t piece = (block + (64 + C - 1) / C - 1) / ((64 + C - 1) / C);
     for (std::size_t begin = 0; begin < x.n; begin += block) {
         const std::size_t n = std::min(block, x.n - begin);
-        const RespondTask<T> task{{x[begin], x.stride, n, x.D},
+        const RespondTask<T> task{x.from(begin, n),
                                   gaussians,
                                   origin.data(),
                                   start.data(),
@@ -166,11 +167,12 @@ void respond(Matrix<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets
 }
 
 template <class T>
-void moments(Matrix<T> X, Matrix<T> means, Table<std::int32_t> kept, std::optional<Table<double>> responsibilities,
+void moments(AnyRows<T> X, Matrix<T> means, Table<std::int32_t> kept, std::optional<Table<double>> responsibilities,
              std::optional<Vector<double>> sample_weight, OutVector<double> counts, OutTable<double> first,
              OutFactors<double> second, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
-    const Rows<T> x = rows(X), m = components(means);
+    const Points<T> x = points(X);
+    const Rows<T> m = components(means);
     const std::size_t C = m.n, D = m.D, H = kept.shape(1);
     const bool full = second.ndim() == 3;
     // What a segment adds to is as large as a matrix: long ones where D is large.

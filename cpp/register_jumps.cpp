@@ -29,7 +29,7 @@ struct Budget {
 // Rows, all or some, and where the nearest of some centres is.
 template <class T> class Assignment {
   public:
-    Assignment(const Rows<T> &X, const double *weights, const std::vector<std::int64_t> *which, int n_threads)
+    Assignment(const Points<T> &X, const double *weights, const std::vector<std::int64_t> *which, int n_threads)
         : X_(X), weights_(weights), which_(which), n_(which ? which->size() : X.n), n_threads_(n_threads), labels(n_),
           least(n_), second(which ? 0 : n_) {}
 
@@ -79,7 +79,7 @@ template <class T> class Assignment {
     double weight(std::size_t e) const { return weights_ ? weights_[which_ ? (*which_)[e] : e] : 1.0; }
 
   private:
-    const Rows<T> &X_;
+    const Points<T> &X_;
     const double *weights_;
     const std::vector<std::int64_t> *which_;
     std::size_t n_;
@@ -96,7 +96,7 @@ template <class T> class Assignment {
 
 template <class T> class Jumps {
   public:
-    Jumps(const Rows<T> &X, const double *weights, std::vector<T> start, int n_threads)
+    Jumps(const Points<T> &X, const double *weights, std::vector<T> start, int n_threads)
         : X_(X), weights_(weights), D_(static_cast<std::size_t>(X.D)), C_(start.size() / D_), n_threads_(n_threads),
           centers(std::move(start)), all_(X, weights, nullptr, n_threads), gains_(C_), prices_(C_), partners_(C_),
           halves_(C_ * 2 * D_), apart_(C_ * C_), version_(C_, 0), cut_centers_(C_ * D_), failed_(C_ * C_, 0) {}
@@ -336,7 +336,7 @@ template <class T> class Jumps {
         return false;
     }
 
-    const Rows<T> &X_;
+    const Points<T> &X_;
     const double *weights_;
     std::size_t D_, C_;
     int n_threads_;
@@ -359,10 +359,10 @@ template <class T> class Jumps {
 };
 
 template <class T>
-double jump(Matrix<T> X, std::optional<Vector<double>> sample_weight, OutTable<T> centers, int n_tries,
+double jump(AnyRows<T> X, std::optional<Vector<double>> sample_weight, OutTable<T> centers, int n_tries,
             int n_iterations, int n_threads) {
-    const Rows<T> x = rows(X);
-    require(centers.shape(1) == X.shape(1) && centers.shape(0) >= 2 && X.shape(1) >= 1, "centers");
+    const Points<T> x = points(X);
+    require(centers.shape(1) == static_cast<std::size_t>(x.D) && centers.shape(0) >= 2 && x.D >= 1, "centers");
     require(!sample_weight || sample_weight->shape(0) == x.n, "sample_weight");
     const KernelCall call;
     Jumps<T> jumps(x, data_or_null(sample_weight), std::vector<T>(centers.data(), centers.data() + centers.size()),

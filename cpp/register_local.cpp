@@ -11,11 +11,12 @@ namespace cprime {
 namespace {
 
 template <class T>
-void reassign(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, std::optional<Vector<T>> inside,
+void reassign(AnyRows<T> X, Matrix<T> centers, Table<std::int32_t> lists, std::optional<Vector<T>> inside,
               std::optional<Vector<T>> outside, double share, std::optional<Vector<std::uint8_t>> active,
               Vector<std::int32_t> labels, OutVector<std::int32_t> new_labels, OutVector<T> distances, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
-    const Rows<T> x = rows(X), m = components(centers);
+    const Points<T> x = points(X);
+    const Rows<T> m = components(centers);
     ReassignTask<T> task = reassign_task(x, m, lists, inside, outside, share, active, labels, new_labels, distances);
 
     const KernelCall call;
@@ -38,10 +39,11 @@ void reassign(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, std::op
 }
 
 template <class T>
-void keep(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, Table<std::int32_t> previous,
+void keep(AnyRows<T> X, Matrix<T> centers, Table<std::int32_t> lists, Table<std::int32_t> previous,
           OutTable<std::int32_t> kept, OutTable<T> distances, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
-    const Rows<T> x = rows(X), m = components(centers);
+    const Points<T> x = points(X);
+    const Rows<T> m = components(centers);
     require(x.D == m.D, "X and centers differ in their columns");
     require(lists.shape(0) == m.n && previous.shape(0) == x.n && previous.shape(1) >= 1, "lists, previous");
     require(kept.shape(0) == x.n && distances.shape(0) == x.n && distances.shape(1) == kept.shape(1),
@@ -67,14 +69,14 @@ void keep(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, Table<std::
 }
 
 template <class T>
-nb::object nearest_among(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, Table<std::int32_t> previous,
+nb::object nearest_among(AnyRows<T> X, Matrix<T> centers, Table<std::int32_t> lists, Table<std::int32_t> previous,
                          Table<std::int32_t> extra, OutTable<std::int32_t> kept, OutTable<T> distances,
                          OutVector<std::int32_t> counts, bool evidence, std::optional<Vector<double>> sample_weight,
                          std::optional<Factors<T>> factors, std::optional<Vector<T>> offsets,
                          std::optional<Vector<T>> dof, std::optional<OutVector<T>> squares, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
     AmongTask<T> task =
-        among_task(rows(X), components(centers), lists, previous, extra, kept, distances, counts, squares);
+        among_task(points(X), components(centers), lists, previous, extra, kept, distances, counts, squares);
     require(factors.has_value() == offsets.has_value() && (factors || !dof), "factors, offsets, dof");
     const auto gaussians = factors ? std::optional(gaussians_of(centers, *factors, *offsets, dof)) : std::nullopt;
     task.gaussians = gaussians ? &*gaussians : nullptr;
@@ -90,10 +92,11 @@ nb::object nearest_among(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lis
 }
 
 template <class T>
-void walk(Matrix<T> X, Matrix<T> centers, Table<std::int32_t> lists, Table<std::int32_t> starts, int width,
+void walk(AnyRows<T> X, Matrix<T> centers, Table<std::int32_t> lists, Table<std::int32_t> starts, int width,
           OutVector<std::int32_t> labels, OutVector<T> distances, OutVector<std::int32_t> counts, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
-    const Rows<T> x = rows(X), m = components(centers);
+    const Points<T> x = points(X);
+    const Rows<T> m = components(centers);
     WalkTask<T> task = walk_task(x, m, lists, starts, width, labels, distances, counts);
     const KernelCall call;
     for (const auto &ids : {lists, starts})

@@ -6,10 +6,11 @@ namespace cprime {
 namespace {
 
 template <class T>
-void nearest(Matrix<T> X, Matrix<T> centers, Vector<T> shift, std::optional<Table<std::int32_t>> hint,
+void nearest(AnyRows<T> X, Matrix<T> centers, Vector<T> shift, std::optional<Table<std::int32_t>> hint,
              OutTable<std::int32_t> kept, OutTable<T> distances, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
-    const Rows<T> x = rows(X), m = components(centers);
+    const Points<T> x = points(X);
+    const Rows<T> m = components(centers);
     const int H = columns(kept);
     require(x.D == m.D && shift.shape(0) == centers.shape(1), "X, centers and shift differ in their columns");
     require(kept.shape(0) == x.n && distances.shape(0) == x.n && distances.shape(1) == kept.shape(1),

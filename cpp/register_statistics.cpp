@@ -25,11 +25,11 @@ void posterior(Table<T> values, double scale, OutTable<double> responsibilities,
 
 // A component of many points is summed in segments, merged in their order: the same sums for any number of threads.
 template <class T>
-void accumulate(Matrix<T> X, Table<std::int32_t> kept, std::optional<Table<double>> responsibilities,
+void accumulate(AnyRows<T> X, Table<std::int32_t> kept, std::optional<Table<double>> responsibilities,
                 std::optional<Vector<double>> sample_weight, std::optional<Vector<std::int64_t>> subset,
                 OutVector<double> counts, OutTable<double> sums, bool onto, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
-    const Rows<T> x = rows(X);
+    const Points<T> x = points(X);
     const int H = columns(kept);
     const std::size_t C = counts.shape(0), D = x.D;
     const std::size_t n = subset ? subset->shape(0) : x.n;
@@ -59,10 +59,11 @@ void accumulate(Matrix<T> X, Table<std::int32_t> kept, std::optional<Table<doubl
 }
 
 template <class T>
-void along(Matrix<T> X, Matrix<T> centers, Matrix<T> directions, Vector<std::int32_t> labels, OutVector<double> out,
+void along(AnyRows<T> X, Matrix<T> centers, Matrix<T> directions, Vector<std::int32_t> labels, OutVector<double> out,
            int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
-    const Rows<T> x = rows(X), m = rows(centers), v = rows(directions);
+    const Points<T> x = points(X);
+    const Rows<T> m = rows(centers), v = rows(directions);
     require(m.D == x.D && v.D == x.D && v.n == m.n, "centers, directions");
     require(labels.shape(0) == x.n && out.shape(0) == x.n, "labels, out");
     const KernelCall call;
@@ -101,10 +102,10 @@ void means(Vector<double> counts, Table<double> sums, Table<T> centers, std::opt
 }
 
 // The greatest |x| and the greatest |x - origin|.
-template <class T> nb::tuple extent(Matrix<T> X, Vector<T> origin, int n_threads) {
+template <class T> nb::tuple extent(AnyRows<T> X, Vector<T> origin, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
-    const Rows<T> x = rows(X);
-    require(origin.shape(0) == X.shape(1), "origin");
+    const Points<T> x = points(X);
+    require(origin.shape(0) == static_cast<std::size_t>(x.D), "origin");
     constexpr std::size_t STEP = 16384;
     const std::size_t n_pieces = (x.n + STEP - 1) / STEP;
     std::vector<T> largest(n_pieces), spread(n_pieces);

@@ -52,7 +52,7 @@ inline void spread_among(std::size_t m, From from, const double *weights, const 
 }
 
 template <class T>
-inline void spread_out(const Rows<T> &candidates, const double *weights, const double *uniform, int n_trials,
+inline void spread_out(const Points<T> &candidates, const double *weights, const double *uniform, int n_trials,
                        std::size_t n_chosen, std::int64_t *chosen) {
     const auto from = [&](std::size_t i) {
         return [&candidates, i](std::size_t j) { return squared_distance(candidates[j], candidates[i], candidates.D); };

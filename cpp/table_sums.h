@@ -1,6 +1,7 @@
 // Sums of all components over a piece of the rows, for components so few that all their sums lie near the processor: by
 // blocks of rows that stay near as well; within one, entries go by their component.
 #pragma once
+#include "points.h"
 #include "signals.h"
 #include "weighted_sums.h"
 
@@ -15,6 +16,7 @@ inline void sum_blocks(const TableSumsTask<T> &task, std::size_t begin, std::siz
     Scratch<std::uint32_t> place(C + 1);
     Scratch<const T *> rows(most * H);
     Scratch<double> weights(most * H);
+    Scratch<T> wide(task.X.stored == Stored::own ? 0 : most * D);
     for (std::size_t top = begin; top < end; top += most) {
         answer_signals();
         const std::size_t bottom = std::min(end, top + most);
@@ -23,8 +25,9 @@ inline void sum_blocks(const TableSumsTask<T> &task, std::size_t begin, std::siz
             ++place[task.kept[e] + 1];
         for (std::size_t c = 0; c < C; ++c)
             place[c + 1] += place[c];
+        const Rows<T> X = rows_of(task.X, top, bottom, wide.get());
         for (std::size_t n = top; n < bottom; ++n) {
-            const T *x = task.X[n];
+            const T *x = X[n - top];
             prefetch<2>(x, D);
             const double share = task.sample_weight ? task.sample_weight[n] : 1.0;
             for (std::size_t e = n * H; e < (n + 1) * H; ++e) {

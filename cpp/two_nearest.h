@@ -126,7 +126,7 @@ inline int best_threshold(const double *p, std::size_t n, Weight weight, std::ui
 // power iteration from its row `far` give, and then a few iterations of 2-means. Returns by how much J falls, 0 where
 // there is no cut; means: of the halves, (2, D).
 template <class T>
-inline double halve(const Rows<T> &X, const double *sample_weight, const std::int64_t *rows, std::size_t n,
+inline double halve(const Points<T> &X, const double *sample_weight, const std::int64_t *rows, std::size_t n,
                     std::int64_t far, const double *mean, double *means) {
     constexpr int TURNS = 2, ITERATIONS = 6;
     const int D = X.D;

@@ -283,5 +283,19 @@ class _CenterCells:
         /,
     ) -> None: ...
 
+class _StoredRows:
+    """Narrow numbers as the kernels take them in place of X."""
+
+    def __init__(
+        self,
+        array: NDArray[Any],
+        stored: int,
+        order: NDArray[np.int64] | None,
+        lengths: _Floats | None,
+        /,
+    ) -> None: ...
+
+class StoredRows32(_StoredRows): ...
+class StoredRows64(_StoredRows): ...
 class CenterCells32(_CenterCells): ...
 class CenterCells64(_CenterCells): ...

@@ -21,7 +21,7 @@ def opened(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] 
 
     dtype: what a fitted estimator's data are turned into, None where it is being fitted
     """
-    X = plain(X)
+    X = plain(X, narrow=True)
     gaps = getattr(estimator, "missing", "error") == "marginal"
     make = ReadGaps() if gaps else as_rows
     if dtype is not None:
@@ -31,7 +31,7 @@ def opened(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] 
     if type(X).__module__.partition(".")[0] == "dask":
         return _distributed(estimator, X, sample_weight, dtype).read_by(make, gaps)
     if not is_source_like(X):
-        X = validated(estimator, X, dtype, make)
+        X = validated(estimator, X, dtype, make, narrow=True)
         if dtype is None:
             estimator.__dict__.pop("preparation_", None)
         return local(X, check_weights(sample_weight, X.given()))

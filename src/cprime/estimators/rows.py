@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils import get_tags
 from sklearn.utils.validation import assert_all_finite, check_is_fitted, validate_data
 
+from cprime._narrow import bits_of, is_narrow
 from cprime._range import check_largest, check_spread
 from cprime.kernels import Rows, as_rows
 from cprime.sources.foreign import plain
@@ -15,21 +16,30 @@ from cprime.sources.tables import kinds
 
 
 def validated(
-    estimator: Any, X: Any, dtype: Callable[[], Any] | None = None, make: Callable[[Any], Rows] = as_rows
+    estimator: Any,
+    X: Any,
+    dtype: Callable[[], Any] | None = None,
+    make: Callable[[Any], Rows] = as_rows,
+    narrow: bool = False,
 ) -> Rows:
     """Data as the estimators take them: rows of finite numbers in C order, or sparse ones where the tags say so.
 
     make: makes rows of an array or a CSR one
     dtype: what a fitted estimator's data are turned into; None where it is being fitted: they become float32 then if
     that holds all numbers of their type, else float64
+    narrow: whether rows may stay in a narrow type, to be computed with as that one
     """
-    X = plain(X)
+    X = plain(X, narrow=narrow)
+    kind = _narrow_type(X) if narrow else None
     if dtype is not None:
         check_is_fitted(estimator)
     with np.errstate(over="ignore", invalid="ignore"):  # what the type does not hold is infinite then
         wanted = _precision_of(X) if dtype is None else dtype()
-        X = taken(estimator, X, reset=dtype is None, dtype=wanted, accept_sparse=_formats)
-        rows = make(X.astype(precision([X.dtype]), copy=False) if dtype is None else X)
+        if kind is not None:
+            rows = make(_taken_narrow(estimator, X, kind, reset=dtype is None)).as_type(wanted)
+        else:
+            X = taken(estimator, X, reset=dtype is None, dtype=wanted, accept_sparse=_formats)
+            rows = make(X.astype(precision([X.dtype]), copy=False) if dtype is None else X)
     check_numbers(estimator, rows, spread=dtype is None)
     return rows
 
@@ -41,7 +51,8 @@ def taken(
 
     accept_sparse: gives the format for the estimator    least: rows that there must be
     """
-    if is_plain(X) and len(X) >= least and X.dtype in (dtype if isinstance(dtype, list) else (dtype,)):
+    wanted = dtype if isinstance(dtype, list) else (dtype,)
+    if len(getattr(X, "shape", ())) == 2 and is_plain(X, wanted) and len(X) >= least:
         if reset:
             estimator.n_features_in_ = X.shape[1]
             estimator.__dict__.pop("feature_names_in_", None)  # of a fit before
@@ -52,9 +63,9 @@ def taken(
     return validate_data(estimator, X, reset=reset, dtype=dtype, ensure_all_finite=False, **checks)
 
 
-def is_plain(X: Any) -> bool:
-    """Whether it is an array that all checks leave as it is, if its numbers are finite."""
-    if type(X) is not np.ndarray or X.dtype not in (np.float32, np.float64) or X.ndim != 2:
+def is_plain(X: Any, dtypes: Any = (np.float32, np.float64)) -> bool:
+    """Whether it is an array of one of some types that all checks leave as it is, if its numbers are finite."""
+    if type(X) is not np.ndarray or X.dtype not in dtypes or X.ndim != 2:
         return False
     return bool(X.size) and X.flags.c_contiguous and X.flags.aligned
 
@@ -78,6 +89,23 @@ def _precision_of(X: Any) -> Any:
     else:
         return "numeric"
     return "numeric" if any(isinstance(kind, str) for kind in found) else precision(found)
+
+
+def _narrow_type(X: Any) -> np.dtype | None:
+    """The narrow type of an array, or of all columns of a table of pandas; None of whatever else."""
+    if type(X).__module__.partition(".")[0] == "pandas" and hasattr(X, "dtypes") and hasattr(X, "columns"):
+        found = set(X.dtypes)
+        dtype = found.pop() if len(found) == 1 else None
+    else:
+        dtype = X.dtype if isinstance(X, np.ndarray) else None
+    return dtype if is_narrow(dtype) else None
+
+
+def _taken_narrow(estimator: Any, X: Any, dtype: np.dtype, *, reset: bool) -> np.ndarray:
+    """As `taken`, in the type that it is stored in, which scikit-learn need not know."""
+    bits = bits_of(X) if isinstance(X, np.ndarray) else X
+    wanted = bits.dtype if isinstance(X, np.ndarray) else dtype
+    return taken(estimator, bits, reset=reset, dtype=wanted, accept_sparse=_formats).view(dtype)
 
 
 def _refuse_not_finite(estimator: Any, X: Rows) -> None:

@@ -42,7 +42,7 @@ class Chunk:
         if self.order is None:
             return Block(X, sample_weight, first, None, n_before)
         order = self.order.astype(np.int64)
-        X = X[order] if X.shape[1] else X
+        X = X.ordered(order) if X.shape[1] else X
         return Block(X, None if sample_weight is None else sample_weight[order], first, order, n_before)
 
     def begun(self, n: int, keep: bool) -> Chunk:

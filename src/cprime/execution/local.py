@@ -64,7 +64,13 @@ class Local:
     def read_by(self, rows: MakeRows, gaps: bool) -> "Local":
         """The same data, of whose arrays a function makes rows; gaps: in which numbers may be missing."""
         self._rows, self.gaps, self._blocks = rows, gaps, {}
+        self.source = self.source.widened() if gaps else self.source
         return self
+
+    def _made(self, read: Any) -> Rows:
+        """Rows of what the source has read."""
+        rows = self._rows(read)
+        return rows if rows.dtype == self.dtype else rows.as_type(self.dtype)
 
     @property
     def n_weighted(self) -> int:
@@ -129,7 +135,7 @@ class Local:
                 weights[mine] = self.source.weights(*self._range(i))[inside]  # type: ignore[index]
             if self._chunks[i].kept is not None:
                 kept.append((mine, self._chunks[i].at(inside)))
-        X = self._rows(self.source.take(rows))
+        X = self._made(self.source.take(rows, self.source.stored))
         if not all(self._checked) and len(X) and not X.extent()[0] <= MOST[self.dtype]:
             for _ in self._each_block(True):  # one of them is refused
                 pass
@@ -198,7 +204,7 @@ class Local:
         self.source.verify()
         for i in range(len(self.sizes)):
             for begin, end in cuts(*self._range(i), n_bytes):
-                X = self._rows(self.source.read(begin, end))
+                X = self._made(self.source.read(begin, end, self.source.stored))
                 if not self._checked[i]:
                     self._check(X, begin)
                 yield X if self._prepare is None else self._prepare(X, self.source.name)
@@ -239,7 +245,7 @@ class Local:
         if source.opened_from is None:
             if not source.is_plain:
                 return {}
-            arrays["data"] = source.read(0, source.n_rows)
+            arrays["data"] = source.read(0, source.n_rows, source.stored)
         if source.opened_from is None or source.opened_from["weights"] is None:
             weights = source.weights(0, source.n_rows)
             arrays |= {} if weights is None else {"weights": weights}
@@ -279,7 +285,7 @@ class Local:
 
     def _read(self, i: int, read: Any) -> Rows:
         """Rows as they have arrived, checked once, and prepared."""
-        X = self._rows(read)
+        X = self._made(read)
         if not self._checked[i]:
             self._check(X, self._range(i)[0])
             self._checked[i] = True

@@ -1,7 +1,7 @@
 """The hot loops, compiled, each beside a NumPy twin that a contract suite holds it to; and the rows that they read.
 
-`Rows` are the verbs; `Dense` and `SparseRows` are those of arrays and of rows that are mostly zeros, `Reference` those
-that the twins serve. What needs no rows is a function here.
+`Rows` are the verbs; `Dense`, `StoredRows` and `SparseRows` are those of arrays, of narrower ones, and of rows that are
+mostly zeros, `Reference` those that the twins serve. What needs no rows is a function here.
 """
 
 from cprime.kernels.among import Evidence, Found
@@ -16,6 +16,7 @@ from cprime.kernels.order import changed, grouped_order
 from cprime.kernels.rows import Dense, Rows
 from cprime.kernels.sampling import potentials
 from cprime.kernels.sparse import SparseRows
+from cprime.kernels.stored import StoredRows
 from cprime.kernels.sums import means
 from cprime.kernels.tables import Tabled
 from cprime.kernels.tails import Pulled, pull
@@ -38,6 +39,7 @@ __all__ = [
     "Responses",
     "Rows",
     "SparseRows",
+    "StoredRows",
     "Tabled",
     "Walked",
     "as_rows",

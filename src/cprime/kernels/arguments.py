@@ -54,7 +54,7 @@ class CoreRows(Protocol):
         """What `jumped` does of these rows: centers are changed in place; J."""
         ...
 
-    def times(self, factors: Floats) -> Self:
+    def times(self, factors: Floats) -> "CoreRows":
         """Every column multiplied by its factor (D,), in the same dtype."""
         ...
 
@@ -127,7 +127,7 @@ def measure(components: Measure, X: CoreRows) -> tuple[Any, ...]:
     """Components as the core takes them: (centers,), or (means, factors, offsets, dof)."""
     if not isinstance(components, Gaussians):
         return (centers(components, X),)
-    if not isinstance(X.core, np.ndarray):
+    if isinstance(X.core, tuple):  # of sparse rows
         raise TypeError(f"{X!r} are compared with centers alone, by squared distances, got Gaussians")
     return tuple(gaussians(components, X))
 

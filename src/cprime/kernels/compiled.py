@@ -3,6 +3,8 @@
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from cprime import _core as compiled
 
 
@@ -55,7 +57,14 @@ def among(
     )
 
 
-_BEHIND = ("best", "keep_best", "nearest_among")  # those that the functions above choose
+def stored_rows(array: Any, code: int, dtype: Any, order: Any, lengths: Any) -> Any:
+    """Rows of a narrow type, `code`, as kernels take them that compute in this one."""
+    kind = compiled.StoredRows32 if dtype == np.float32 else compiled.StoredRows64
+    return kind(array, code, order, lengths)
+
+
+# Those that the functions above choose.
+_BEHIND = ("best", "keep_best", "nearest_among", "StoredRows32", "StoredRows64")
 _core: Any = SimpleNamespace(
     **{name: getattr(compiled, name) for name in dir(compiled) if name[0] != "_" and name not in _BEHIND}
     | {"nearest": nearest, "keep": keep, "among": among}

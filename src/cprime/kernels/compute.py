@@ -6,17 +6,21 @@ from typing import Any
 
 from scipy.sparse import issparse
 
+from cprime._narrow import is_narrow
 from cprime._threads import limited
 from cprime.kernels.compiled import _core
 from cprime.kernels.rows import Dense, Rows
 from cprime.kernels.sparse import SparseRows
+from cprime.kernels.stored import StoredRows
 
 
 def as_rows(X: Any) -> Rows:
-    """Rows of an array of float32 or float64, or of a CSR one of SciPy; rows as they are."""
-    if isinstance(X, Dense | SparseRows):
+    """Rows of an array of float32, float64 or a narrower type, or of a CSR one of SciPy; rows as they are."""
+    if isinstance(X, Dense | SparseRows | StoredRows):
         return X
-    return SparseRows.of(X) if issparse(X) else Dense(X)
+    if issparse(X):
+        return SparseRows.of(X)
+    return StoredRows(X) if is_narrow(getattr(X, "dtype", None)) else Dense(X)
 
 
 def instruction_set() -> str:

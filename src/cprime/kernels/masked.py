@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._narrow import is_narrow
 from cprime._threads import by_pieces, limited
 from cprime.kernels import arguments as check
 from cprime.kernels.among import Evidence, Found, among
@@ -21,6 +22,7 @@ from cprime.kernels.offered import among_offered
 from cprime.kernels.order import gather
 from cprime.kernels.partial import keep
 from cprime.kernels.rows import Dense, Rows
+from cprime.kernels.stored import StoredRows
 from cprime.kernels.tables import Givers, givers
 
 Places = NDArray[np.intp]
@@ -43,11 +45,16 @@ class ReadGaps:
         return with_gaps(array, self.fill) if isinstance(array, np.ndarray) else as_rows(array)
 
 
-def with_gaps(array: Floats, fill: NDArray[np.float64] | None = None) -> Dense:
-    """Rows of an array in which NaN is a missing number; plain rows where there is none.
+def with_gaps(array: NDArray, fill: NDArray[np.float64] | None = None) -> Rows:
+    """Rows of an array in which NaN is a missing number; plain rows, as they are stored, where there is none.
 
     fill (D,): what kernels find in its place, None for the first number of its column
     """
+    if is_narrow(array.dtype):
+        rows = StoredRows(array)
+        if rows.not_finite() is None:
+            return rows
+        array = array.astype(np.float32)
     observed = ~np.isnan(array)
     if observed.all():
         return Dense(array)

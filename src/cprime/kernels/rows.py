@@ -7,7 +7,7 @@ the core reads itself is a `CoreTable` with another `core`.
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from scipy.linalg import eigh
 
 from cprime.kernels import arguments as check
@@ -41,6 +41,14 @@ class Rows(CoreRows, Protocol):
 
     def given(self) -> Any:
         """The rows as users know them."""
+        ...
+
+    def ordered(self, order: NDArray[np.int64]) -> Self:
+        """All rows in another order."""
+        ...
+
+    def as_type(self, dtype: DTypeLike) -> Self:
+        """The same numbers as float32 or float64."""
         ...
 
     def alike(self, array: Floats) -> "Rows":
@@ -249,6 +257,12 @@ class Dense(CoreTable):
         if isinstance(rows, slice):
             return type(self)(self.array[rows])
         return type(self)(gather(self, np.flatnonzero(rows) if rows.dtype == bool else rows))
+
+    def ordered(self, order: NDArray[np.int64]) -> Self:
+        return self[order]
+
+    def as_type(self, dtype: DTypeLike) -> Self:
+        return self if self.dtype == dtype else self._with(self.array.astype(dtype))
 
     def dense(self) -> Floats:
         return np.ascontiguousarray(self.array)

@@ -107,6 +107,9 @@ class SparseRows(CoreTable):
         """The row of each of these entries."""
         return np.repeat(np.arange(len(self)), np.diff(self.begins))
 
+    def ordered(self, order: NDArray[np.int64]) -> SparseRows:
+        return self[order]
+
     def as_type(self, dtype: DTypeLike) -> SparseRows:
         """The same rows in float32 or float64."""
         if self.dtype == dtype:

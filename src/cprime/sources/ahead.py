@@ -27,18 +27,18 @@ def ahead(source: Source, ranges: Iterable[tuple[int, int]]) -> Generator[NDArra
     Yields
     ------
     ndarray of shape (end - begin, n_features)
-        What `source.read(begin, end)` returns; an error in reading it is raised here. The thread has ended when the
-        iterator has, is closed or is no longer referred to.
+        Of the type `source.stored`, as `source.read` returns it; an error in reading it is raised here. The thread has
+        ended when the iterator has, is closed or is no longer referred to.
     """
     watch = source._watch or (lambda begin, end: None)
     block: NDArray | None
     if source.in_memory:
         for begin, end in ranges:
-            block = source.read(begin, end)
+            block = source.read(begin, end, source.stored)
             watch(begin, end)
             yield block
         return
-    buffers = [np.empty((0, source.n_features), source.dtype)] * 2
+    buffers = [np.empty((0, source.n_features), source.stored)] * 2
 
     def fetch(block: NDArray, begin: int, end: int) -> NDArray:
         source.read_into(begin, end, block)
@@ -53,7 +53,7 @@ def ahead(source: Source, ranges: Iterable[tuple[int, int]]) -> Generator[NDArra
         """
         nonlocal threaded
         if len(buffers[number % 2]) < end - begin:
-            buffers[number % 2] = np.empty((end - begin, source.n_features), source.dtype)
+            buffers[number % 2] = np.empty((end - begin, source.n_features), source.stored)
         block = buffers[number % 2][: end - begin]
         if threaded:
             try:

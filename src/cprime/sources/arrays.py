@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
+from cprime._narrow import is_narrow
 from cprime.sources.base import Source
 from cprime.sources.kinds import NO_ARRAY, choose_array, kinds_of, matrix_shape
 from cprime.sources.stamps import Stamp
@@ -37,18 +38,23 @@ class ArraySource(Source):
     def n_bytes(self) -> int:
         return super().n_bytes or self._values().nbytes
 
-    def read(self, begin: int, end: int) -> NDArray:
+    @property
+    def stored(self) -> np.dtype:
+        own = self._values().dtype
+        return own if is_narrow(own) else self.dtype
+
+    def read(self, begin: int, end: int, dtype: DTypeLike | None = None) -> NDArray:
         self._check_range(begin, end)
         block = self._pick(self._values()[begin:end])
-        if block.dtype != self.dtype or not block.flags.c_contiguous:
-            return super().read(begin, end)
+        if block.dtype != (dtype or self.dtype) or not block.flags.c_contiguous:
+            return super().read(begin, end, dtype)
         view = block.view()
         view.flags.writeable = False
         return view
 
     @property
     def is_plain(self) -> bool:
-        as_it_is = self._chosen is None and self._array.dtype == self.dtype
+        as_it_is = self._chosen is None and self._array.dtype == self.stored
         return type(self) is ArraySource and as_it_is and self._names is None and not self._files
 
     def _values(self) -> NDArray:

@@ -7,6 +7,7 @@ is decoded and not yet asked for: less than a batch.
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Self
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime.sources.base import CHUNK_BYTES, Source
-from cprime.sources.columns import check_names, kind_of_type, matrix_of, width_of, write
+from cprime.sources.columns import check_names, kind_of_type, matrix_of, put, width_of, write
 from cprime.sources.kinds import Kind
 from cprime.sources.optional import require
 from cprime.sources.stamps import Stamp
@@ -32,6 +33,7 @@ class ArrowSource(Source):
     ends: (pieces,) rows up to the end of each piece
     """
 
+    _keeps_narrow = True
     _format = "table"
     _as_text = False  # whether the chosen column names the rows, and may be of any type
 
@@ -55,10 +57,11 @@ class ArrowSource(Source):
         done = 0
         for batch in self._forward(begin, end):
             rows = out[done : done + batch.num_rows]
+            first = begin + done
             if self._list is None:
-                write(batch, names, rows)
+                write(batch, names, rows, partial(self._where_from, first))
             else:
-                rows[...] = self._matrix(batch.column(names[0]), begin + done)
+                put(rows, self._matrix(batch.column(names[0]), first), partial(self._where_from, first))
             done += batch.num_rows
             del batch  # it keeps its row group in memory
         require("pyarrow", self.name).default_memory_pool().release_unused()
@@ -102,7 +105,10 @@ class ArrowSource(Source):
 
     def _matrix(self, column: Any, begin: int) -> NDArray:
         """The lists of a column as rows; begin: the number of the first."""
-        return matrix_of(column, self.n_features, lambda row: self._where(begin + row))
+        return matrix_of(column, self.n_features, partial(self._where_from, begin))
+
+    def _where_from(self, first: int, row: int) -> str:
+        return self._where(first + row)
 
     def _count(self) -> None:
         """Finds how many rows there are, where a format does not say."""

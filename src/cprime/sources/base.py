@@ -14,8 +14,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from cprime._narrow import is_narrow
 from cprime.sources.choice import Columns
-from cprime.sources.kinds import Kind, precision
+from cprime.sources.kinds import Kind, Lists, precision
 from cprime.sources.stamps import Stamp
 
 CHUNK_BYTES = 128 * 2**20
@@ -47,6 +48,9 @@ class Source(Columns, ABC):
         Rows, and columns that are chosen.
     dtype : np.dtype
         What `read` returns: float32 if that holds every stored value (of 8 and 16 bits, float32), else float64.
+    stored : np.dtype
+        What `read` can return besides, and fits compute with: the type of all that is stored if it is uint8, int8,
+        bool, float16 or bfloat16 and the format is one of numbers; else `dtype`.
     columns : list of str or None
         The names of the chosen columns, in the order asked for; None where they have none, as in a matrix, or in a
         column whose every value is a list, a row.
@@ -63,6 +67,7 @@ class Source(Columns, ABC):
     in_memory = False
     preparation: Any = None  # what has been done to the rows that are read, for a model to do it too
     sparse = False  # whether rows are `kernels.SparseRows`
+    _keeps_narrow = False  # whether `_fill` writes arrays of the narrow type that all columns have
     _open_files: Any = None
     _watch: Callable[[int, int], None] | None = None
 
@@ -85,11 +90,11 @@ class Source(Columns, ABC):
 
     @abstractmethod
     def _fill(self, begin: int, end: int, out: NDArray) -> None:
-        """Write the chosen columns of rows begin to end into out (end - begin, n_features), of either precision."""
+        """Write the chosen columns of rows begin to end into out (end - begin, n_features), of any type of `read`."""
 
     @property
     def is_plain(self) -> bool:
-        """Whether the array that `read` returns for all rows is all there is to them, weights apart."""
+        """Whether the array of type `stored` of all rows is all there is to them, weights apart."""
         return False
 
     @property
@@ -101,6 +106,12 @@ class Source(Columns, ABC):
         if self._dtype is not None:
             return self._dtype
         return precision(self._chosen_kinds)
+
+    @property
+    def stored(self) -> np.dtype:
+        kinds = {kind.dtype if isinstance(kind, Lists) else kind for kind in set(self._chosen_kinds)}
+        (one,) = kinds if len(kinds) == 1 else (None,)
+        return one if self._keeps_narrow and is_narrow(one) else self.dtype  # type: ignore[return-value]
 
     @property
     def chunk_rows(self) -> int:
@@ -126,37 +137,41 @@ class Source(Columns, ABC):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}: {self.n_rows} x {self.n_features}, {self.dtype}>"
 
-    def read(self, begin: int, end: int) -> NDArray:
+    def read(self, begin: int, end: int, dtype: DTypeLike | None = None) -> NDArray:
         """Rows `begin` to `end`, without `end`.
 
         Parameters
         ----------
         begin, end : int
             0 <= begin <= end <= n_rows.
+        dtype : dtype, default=None
+            `stored`, or None for `dtype`.
 
         Returns
         -------
         ndarray of shape (end - begin, n_features)
             Of `dtype` in C order: new, or a read-only view of what is in memory.
         """
-        out = np.empty((end - begin, self.n_features), self.dtype)
+        out = np.empty((end - begin, self.n_features), dtype or self.dtype)
         self.read_into(begin, end, out)
         return out
 
     def read_into(self, begin: int, end: int, out: NDArray) -> None:
-        """As `read`, into an array of the right shape, in C order, float32 or float64."""
+        """As `read`, into an array of the right shape, in C order, of float32, float64 or `stored`."""
         self._check_range(begin, end)
         if begin < end:
             with np.errstate(over="ignore"):  # what float32 does not hold is infinite, and found by check_finite
                 self._fill(begin, end, out)
 
-    def take(self, rows: ArrayLike) -> NDArray:
+    def take(self, rows: ArrayLike, dtype: DTypeLike | None = None) -> NDArray:
         """The rows with the given numbers.
 
         Parameters
         ----------
         rows : array-like of int, of shape (m,)
             In any order; the same row may be asked for more than once.
+        dtype : dtype, default=None
+            `stored`, or None for `dtype`.
 
         Returns
         -------
@@ -165,7 +180,7 @@ class Source(Columns, ABC):
         """
         rows = np.asarray(rows, dtype=np.int64)
         wanted, order = np.unique(rows, return_inverse=True)
-        out = np.empty((len(wanted), self.n_features), self.dtype)
+        out = np.empty((len(wanted), self.n_features), dtype or self.dtype)
         if len(wanted):
             self._check_range(int(wanted[0]), int(wanted[-1]) + 1)
             with np.errstate(over="ignore"):
@@ -220,6 +235,12 @@ class Source(Columns, ABC):
             raise ValueError(f"dtype must be float32 or float64, got {wanted}.")
         new = self._copy()
         new._dtype = wanted
+        return new
+
+    def widened(self) -> Self:
+        """The same rows, `stored` being `dtype` where values may be missing: narrow integers say of none that it is."""
+        new = self._copy()
+        new._keeps_narrow = False
         return new
 
     def with_chunk_rows(self, chunk_rows: int | None) -> Self:

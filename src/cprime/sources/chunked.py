@@ -15,6 +15,8 @@ SLAB_BYTES = 16 * 2**20
 class ChunkedSource(Source):
     """An array that is read by slices. They end where stored chunks do, so that none is unpacked twice for a block."""
 
+    _keeps_narrow = True
+
     @abstractmethod
     def _array(self) -> Any:
         """The array: `array[a:b]` are rows, `array.chunks` is the shape of a stored chunk, or None."""

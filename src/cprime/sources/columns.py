@@ -58,10 +58,23 @@ def matrix_of(column: Any, width: int, where: Callable[[int], str]) -> NDArray:
     return out
 
 
-def write(batch: Any, names: Sequence[str], out: NDArray) -> None:
+def write(batch: Any, names: Sequence[str], out: NDArray, where: Callable[[int], str]) -> None:
     """The named columns of a batch side by side in out (rows, columns)."""
     for j, name in enumerate(names):
-        out[:, j] = values_of(batch.column(name))
+        put(out[:, j : j + 1], values_of(batch.column(name))[:, np.newaxis], where, name)
+
+
+def put(out: NDArray, values: NDArray, where: Callable[[int], str], name: str | None = None) -> None:
+    """The values in `out`; ValueError where one is missing, and `out` is of integers.
+
+    where: says which row that is    name: of the column, if it has one
+    """
+    if out.dtype.kind in "biu" and values.dtype.kind == "f":
+        row, column = np.unravel_index(np.isnan(values).argmax(), values.shape)
+        if np.isnan(values[row, column]):
+            found = f"column {int(column) if name is None else repr(name)}"
+            raise ValueError(f"{where(int(row))}, {found}: a value is missing; values must be finite")
+    out[...] = values
 
 
 def check_names(source: str, names: Sequence[str]) -> None:

@@ -27,6 +27,7 @@ class FolderSource(Source):
         files = [stamp for part in parts for stamp in part._files]
         super().__init__(str(path), 0, kinds, first._names, files)
         self._parts = parts
+        self._keeps_narrow = all(part._keeps_narrow for part in parts)
 
     def close(self) -> None:
         for part in self._parts:

@@ -1,20 +1,23 @@
 """What other libraries hold, as arrays and tables that are read here: by what objects offer, no library is imported."""
 
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
+from cprime._narrow import is_bfloat16
 from cprime.sources.optional import require
 from cprime.sources.tables import has_lists, matrix_of_lists, table_of
 
 
-def plain(data: Any, name: str = "X") -> Any:
+def plain(data: Any, name: str = "X", narrow: bool = False) -> Any:
     """Data of other libraries as a NumPy array, a table or whatever else is known here; what is known, as it is.
 
     Tensors and arrays of the array API or DLPack, in the processor's memory, are not copied if NumPy has their type;
-    bfloat16 and its like become float32; a lazy frame of polars is collected, a table of astropy becomes one of pandas,
-    without units; of an AnnData it is `X`. A table or series of pandas, polars or pyarrow whose values are lists of
-    numbers is the matrix of these lists.
+    bfloat16 and its like become float32, or bfloat16 stays what it is; a lazy frame of polars is collected, a table of
+    astropy becomes one of pandas, without units; of an AnnData it is `X`. A table or series of pandas, polars or
+    pyarrow whose values are lists of numbers is the matrix of these lists.
 
     Parameters
     ----------
@@ -22,6 +25,8 @@ def plain(data: Any, name: str = "X") -> Any:
         What a caller passed.
     name : str, default="X"
         What it is called in messages.
+    narrow : bool, default=False
+        Whether bfloat16 may stay so, of a tensor as the type of ml_dtypes where that is installed.
 
     Raises
     ------
@@ -32,7 +37,7 @@ def plain(data: Any, name: str = "X") -> Any:
     """
     library = type(data).__module__.partition(".")[0]
     if isinstance(data, np.ndarray):
-        return _of_numpy(unmasked(data, name))
+        return _of_numpy(unmasked(data, name), narrow)
     if library in ("dask", "scipy", "builtins"):
         return data
     if library in ("pandas", "polars", "pyarrow"):
@@ -41,23 +46,25 @@ def plain(data: Any, name: str = "X") -> Any:
             return matrix_of_lists(table)
         return table if type(data).__name__ in ("LazyFrame", "RecordBatch") else data
     if library == "torch" and hasattr(data, "detach"):
-        return _of_torch(data, name)
+        return _of_torch(data, name, narrow)
     if library == "astropy" and hasattr(data, "to_pandas"):
         return _of_astropy(data, name)
     if library == "anndata":
-        return plain(data.X, name) if hasattr(data, "X") else data.to_memory()
+        return plain(data.X, name, narrow) if hasattr(data, "X") else data.to_memory()
     if library == "xarray":
         if type(data).__name__ == "Dataset":
             raise TypeError(f"{name} is an xarray.Dataset: give one DataArray of it, or {name}.to_dataframe().")
-        return plain(data.data, name)
+        return plain(data.data, name, narrow)
     if hasattr(data, "__array_namespace__") or (hasattr(data, "__dlpack__") and not hasattr(data, "__array__")):
-        return _of_numpy(_exchanged(data, name))
+        return _of_numpy(_exchanged(data, name), narrow)
     return data
 
 
-def _of_numpy(array: np.ndarray) -> np.ndarray:
-    """Narrow floats that NumPy itself does not have, bfloat16 among them, as float32."""
-    return array.astype(np.float32) if array.dtype.type.__module__ == "ml_dtypes" else array
+def _of_numpy(array: np.ndarray, narrow: bool) -> np.ndarray:
+    """Narrow floats that NumPy itself does not have as float32, or all of these but bfloat16."""
+    if array.dtype.type.__module__ != "ml_dtypes" or (narrow and is_bfloat16(array.dtype)):
+        return array
+    return array.astype(np.float32)
 
 
 def unmasked(array: Any, name: str) -> Any:
@@ -93,14 +100,17 @@ def _of_astropy(table: Any, name: str) -> Any:
     return table.to_pandas(index=False)
 
 
-def _of_torch(tensor: Any, name: str) -> np.ndarray:
+def _of_torch(tensor: Any, name: str, narrow: bool) -> np.ndarray:
     if tensor.device.type != "cpu":
         raise TypeError(f"{name} is a tensor on {tensor.device}: give {name}.cpu().")
     if str(tensor.layout) != "torch.strided":
         raise TypeError(f"{name} is a tensor of layout {tensor.layout}: give {name}.to_dense().")
     tensor = tensor.detach().resolve_conj()
-    narrow = str(tensor.dtype) == "torch.bfloat16" or "float8" in str(tensor.dtype)
-    return (tensor.float() if narrow else tensor).numpy()
+    brain = str(tensor.dtype) == "torch.bfloat16"
+    if brain and narrow and find_spec("ml_dtypes") is not None:
+        bits = tensor.view(import_module("torch").int16).numpy()
+        return bits.view(import_module("ml_dtypes").bfloat16)
+    return (tensor.float() if brain or "float8" in str(tensor.dtype) else tensor).numpy()
 
 
 def _exchanged(data: Any, name: str) -> np.ndarray:

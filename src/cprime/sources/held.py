@@ -10,7 +10,7 @@ class HeldSource(ArraySource):
     """All rows of another source with their weights, one chunk; opened again they are read again."""
 
     def __init__(self, base: Source) -> None:
-        super().__init__(base.read(0, base.n_rows), base.name, base.columns, base._files)
+        super().__init__(base.read(0, base.n_rows, base.stored), base.name, base.columns, base._files)
         self._base = base
         self.preparation = base.preparation
         weights = base.weights(0, base.n_rows)

@@ -9,6 +9,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from cprime._narrow import is_bfloat16
 from cprime._range import MOST_COLUMNS
 
 # What NumPy lets through of a file that is no array: its header is read as Python, its archive by zipfile.
@@ -44,7 +45,7 @@ def precision(kinds: Sequence[Kind]) -> np.dtype:
 
 def kind_of(dtype: np.dtype) -> Kind:
     """A NumPy type as a source keeps it: its name if it is no type of real numbers."""
-    return dtype if dtype.kind in "biuf" else str(dtype)
+    return dtype if dtype.kind in "biuf" or is_bfloat16(dtype) else str(dtype)
 
 
 def kinds_of(name: str, dtype: np.dtype, n_columns: int) -> tuple[Kind, ...]:

@@ -29,6 +29,8 @@ class MappedSource(Source):
     lead: what comes before the values of a row [bytes]
     """
 
+    _keeps_narrow = True
+
     def __init__(
         self,
         stamp: Stamp,

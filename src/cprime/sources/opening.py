@@ -242,7 +242,7 @@ def _open_object(data: Any) -> Source:
     table = table_of(data)
     if table is not None and (len(getattr(data, "shape", (0, 0))) == 2 or has_lists(table)):
         return TableSource(table)
-    data = plain(data)
+    data = plain(data, narrow=True)
     found = _object_opener(data)
     if found is not None:
         return _opener(*found)(data)

@@ -11,7 +11,6 @@ from cprime.kernels import Rows, SparseRows
 from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source
 from cprime.sources.kinds import kinds_of
-from cprime.sources.opening import open_data
 
 
 class SparseSource(Source):
@@ -32,11 +31,11 @@ class SparseSource(Source):
     def n_bytes_read(self) -> int:
         return self._rows.nbytes
 
-    def read(self, begin: int, end: int) -> Any:
+    def read(self, begin: int, end: int, dtype: Any = None) -> Any:
         self._check_range(begin, end)
         return self._rows[begin:end].as_type(self.dtype)
 
-    def take(self, rows: ArrayLike) -> Any:
+    def take(self, rows: ArrayLike, dtype: Any = None) -> Any:
         return self._rows[np.asarray(rows, dtype=np.int64)].as_type(self.dtype)
 
     def subset(self, rows: NDArray[np.int64]) -> Source:
@@ -73,4 +72,5 @@ def source_of(rows: Rows) -> Source:
     if isinstance(rows, SparseRows):
         return SparseSource(rows)
     given = rows.given()
-    return ArraySource(given) if type(given) is np.ndarray else open_data(given)
+    source = ArraySource(given) if type(given) is np.ndarray else open_data(given)
+    return source.as_type(rows.dtype)

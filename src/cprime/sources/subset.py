@@ -13,8 +13,11 @@ _PIECE_BYTES = 16 * 2**20  # read at a time, of which some rows are taken
 class SubsetSource(Source):
     """Rows by their rising numbers in another source, with their weights."""
 
+    _keeps_narrow = True
+
     def __init__(self, base: Source, rows: NDArray[np.int64]) -> None:
-        super().__init__(f"{len(rows)} rows of {base.name}", len(rows), (base.dtype,) * base.n_features, base.columns)
+        super().__init__(f"{len(rows)} rows of {base.name}", len(rows), (base.stored,) * base.n_features, base.columns)
+        self._dtype = base.dtype
         self._base, self._rows = base, rows
         self.in_memory = base.in_memory
         self._chunk_rows = base._chunk_rows
@@ -32,10 +35,13 @@ class SubsetSource(Source):
             last = min(first + step, int(rows[-1]) + 1)
             a, b = np.searchsorted(rows, [first, last])
             if a < b:
-                out[a:b] = self._pick(self._base.read(first, last)[rows[a:b] - first])
+                out[a:b] = self._pick(self._base.read(first, last, self._wanted(out))[rows[a:b] - first])
 
     def _gather(self, rows: NDArray[np.int64], out: NDArray) -> None:
-        out[...] = self._pick(self._base.take(self._rows[rows]))
+        out[...] = self._pick(self._base.take(self._rows[rows], self._wanted(out)))
+
+    def _wanted(self, out: NDArray) -> np.dtype | None:
+        return out.dtype if out.dtype == self._base.stored else None
 
     def _default_chunk_rows(self) -> int:
         return max(1, self.n_rows) if self.in_memory else super()._default_chunk_rows()

@@ -1,0 +1,156 @@
+"""Rows as they are stored: bytes and floats of 16 bits, which kernels convert where they read them.
+
+What kernels find are, bit for bit, the rows of the same numbers in the wider type; that is never made of all of them.
+"""
+
+from collections.abc import Iterator
+from math import gcd
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from cprime._narrow import NAMES, bits_of, code_of
+from cprime.kernels.compiled import _core, stored_rows
+from cprime.kernels.measures import Floats, Gaussians
+from cprime.kernels.rows import CoreTable, Dense, Doubles, Ids
+from cprime.kernels.walks import CenterCells
+
+_PIECE_BYTES = 16 * 2**20  # of rows that NumPy sees widened
+_BUFFER = 8192  # numbers that NumPy's sums convert at a time: pieces end where these do, so sums do not tell them apart
+
+
+class StoredRows(CoreTable):
+    """n rows of D numbers of a narrow type (uint8, int8, bool, float16, bfloat16), computed with as float32 or float64.
+
+    array (m, D)    order (n,) int64: which of its rows each is; None is all as they come
+    lengths (m,): what the array's rows are divided by, or None
+    """
+
+    kernels: ClassVar[Any] = _core
+    Cells: ClassVar[Any] = CenterCells
+    observed: ClassVar[None] = None
+
+    def __init__(
+        self,
+        array: NDArray,
+        dtype: DTypeLike = np.float32,
+        order: NDArray[np.int64] | None = None,
+        lengths: Floats | None = None,
+    ):
+        code = code_of(array.dtype)
+        if code is None:
+            raise TypeError(f"X must be of one of {NAMES}, got {array.dtype}")
+        if array.ndim != 2:
+            raise ValueError(f"X must be two-dimensional, got {array.ndim} dimension(s)")
+        side_by_side = array.shape[1] <= 1 or array.strides[1] == array.itemsize
+        whole = array.strides[0] % array.itemsize == 0 and array.flags.aligned
+        self.array = array if side_by_side and whole and len(array) else np.require(array, None, ["C", "A"])
+        self.dtype = np.dtype(dtype)
+        self.order, self.lengths = order, lengths
+        self._code: int = code
+        self._core: Any = None
+
+    @property
+    def core(self) -> Any:
+        if self._core is None:
+            self._core = stored_rows(bits_of(self.array), self._code, self.dtype, self.order, self.lengths)
+        return self._core
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self), self.array.shape[1]
+
+    @property
+    def nbytes(self) -> int:
+        return self.array.nbytes + (0 if self.lengths is None else self.lengths.nbytes)
+
+    def __len__(self) -> int:
+        return len(self.array if self.order is None else self.order)
+
+    def __repr__(self) -> str:
+        return f"<StoredRows {len(self)} x {self.shape[1]}, {self.array.dtype} as {self.dtype}>"
+
+    def __getitem__(self, rows: slice | NDArray, /) -> Self:
+        if isinstance(rows, slice):
+            if self.order is not None:
+                return self._with(self.array, np.ascontiguousarray(self.order[rows]), self.lengths)
+            lengths = None if self.lengths is None else np.ascontiguousarray(self.lengths[rows])
+            return self._with(self.array[rows], None, lengths)
+        numbers = np.flatnonzero(rows) if rows.dtype == bool else rows
+        numbers = numbers if self.order is None else self.order[numbers]
+        lengths = None if self.lengths is None else self.lengths[numbers]
+        return self._with(np.take(self.array, numbers, axis=0), None, lengths)
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.array, self.dtype, self.order, self.lengths)
+
+    def _with(self, array: NDArray, order: NDArray[np.int64] | None, lengths: Floats | None) -> Self:
+        return type(self)(array, self.dtype, order, lengths)
+
+    def ordered(self, order: NDArray[np.int64]) -> Self:
+        return self._with(self.array, order if self.order is None else self.order[order], self.lengths)
+
+    def as_type(self, dtype: DTypeLike) -> Self:
+        """The same numbers, computed with in another type."""
+        lengths = None if self.lengths is None else self.lengths.astype(dtype)
+        return type(self)(self.array, dtype, self.order, lengths)
+
+    def dense(self) -> Floats:
+        array = self.array if self.order is None else self.array[self.order]
+        wide: Floats = np.ascontiguousarray(array.astype(self.dtype))
+        if self.lengths is not None:
+            wide /= (self.lengths if self.order is None else self.lengths[self.order])[:, np.newaxis]
+        return wide
+
+    def given(self) -> Any:
+        if self.lengths is not None:
+            return self.dense()
+        return self.array if self.order is None else self.array[self.order]
+
+    def alike(self, array: Floats) -> Dense:
+        return Dense(array)
+
+    def _pieces(self) -> Iterator[tuple[slice, Floats]]:
+        """All rows, widened, some at a time."""
+        least = _BUFFER // gcd(_BUFFER, max(1, self.shape[1]))
+        step = least * max(1, _PIECE_BYTES // (least * max(1, self.shape[1]) * self.dtype.itemsize))
+        for begin in range(0, len(self), step):
+            piece = slice(begin, min(begin + step, len(self)))
+            yield piece, self[piece].dense()
+
+    def imputed(self, components: Gaussians, ids: Ids, q: Doubles, normal: Doubles | None = None) -> Doubles:
+        return self.dense().astype(np.float64)
+
+    def not_finite(self) -> tuple[int, int, Any] | None:
+        for piece, rows in self._pieces() if self.array.dtype.kind not in "biu" else ():
+            found = Dense(rows).not_finite()
+            if found is not None:
+                return piece.start + found[0], found[1], found[2]
+        return None
+
+    def divided(self, lengths: Doubles) -> Self:
+        if self.order is not None or self.lengths is not None:
+            raise ValueError("rows in an order of their own, or divided already, are not divided")
+        return self._with(self.array, None, lengths.astype(self.dtype))
+
+    def times(self, factors: Floats) -> Dense:
+        return Dense(self.dense() * factors)
+
+    def widened(self) -> Self:
+        array = self.array if self.order is None else self.array[self.order]
+        lengths = self.lengths if self.lengths is None or self.order is None else self.lengths[self.order]
+        return self._with(np.column_stack([array, np.zeros(len(array), dtype=array.dtype)]), None, lengths)
+
+    def squares(self) -> Doubles:
+        out = np.empty(len(self))
+        for piece, rows in self._pieces():
+            out[piece] = Dense(rows).squares()
+        return out
+
+    def projected(self, direction: Doubles, origin: Doubles | None = None) -> NDArray:
+        found = [Dense(rows).projected(direction, origin) for _, rows in self._pieces()]
+        return np.concatenate(found) if found else Dense(self.dense()).projected(direction, origin)
+
+    def principal(self, weights: Doubles, mean: Doubles) -> tuple[float, Doubles]:
+        return Dense(self.dense()).principal(weights, mean)

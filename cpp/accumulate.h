@@ -6,6 +6,11 @@
 
 namespace cprime::CPRIME_ISA {
 
+template <class T> inline void add_weighted(const T *__restrict x, double weight, int D, double *__restrict sum) {
+    for (int k = 0; k < D; ++k)
+        sum[k] += weight * static_cast<double>(x[k]);
+}
+
 template <class T>
 inline void accumulate(const AccumulateTask<T> &task, std::size_t begin, std::size_t end, double *count,
                        double *__restrict sum) {
@@ -22,12 +27,10 @@ inline void accumulate(const AccumulateTask<T> &task, std::size_t begin, std::si
             fetch(task.X, row(e + AHEAD));
         const std::size_t entry = task.entries[e];
         const std::size_t n = row(e);
-        const T *__restrict x = task.X[n];
         const double weight = (task.responsibilities ? task.responsibilities[entry] : 1.0) *
                               (task.sample_weight ? task.sample_weight[n] : 1.0);
         total += weight;
-        for (int k = 0; k < D; ++k)
-            sum[k] += weight * static_cast<double>(x[k]);
+        add_weighted(task.X[n], weight, D, sum);
     }
     *count += total;
 }

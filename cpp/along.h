@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels.h"
+#include "points.h"
 #include "simd.h"
 
 namespace cprime::CPRIME_ISA {
@@ -14,8 +15,9 @@ inline void along(const Points<T> &X, const Rows<T> &centers, const Rows<T> &dir
     using V = simd<T>;
     constexpr int W = V::width;
     const int D = X.D;
+    const Wide<T> wide(X, 1);
     for (std::size_t n = begin; n < end; ++n) {
-        const T *x = X[n], *m = centers[labels[n]], *v = directions[labels[n]];
+        const T *x = rows_of(X, n, n + 1, wide)[0], *m = centers[labels[n]], *v = directions[labels[n]];
         typename V::vec a{}, b{};
         int k = 0;
         for (; k + 2 * W <= D; k += 2 * W) {

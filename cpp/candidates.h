@@ -114,14 +114,18 @@ struct CoarsePoints {
         const int depth = coarse_depth(task.X.D);
         n = static_cast<int>(std::min<std::size_t>(COARSE_POINTS, end - first));
         const auto row = [&](int i) { return task.X[task.entries[first + i]]; };
-        const auto next = [&](int i) {
+        const auto next = [&](int i) __attribute__((always_inline)) {
             if (first + COARSE_POINTS + i < task.X.n)
                 fetch(task.X, task.entries[first + COARSE_POINTS + i]);
         };
         for (int j = 0; j < n; j += COARSE_ROWS) {
             coarse *tiles = columns + static_cast<std::size_t>(j) * depth;
-            round_rows([&](int i) { return row(j + i); }, std::min(COARSE_ROWS, n - j),
-                       [&](int i) { return next(j + i); }, task.X.D, origin, 1, tiles, rows[j / COARSE_ROWS]);
+            const int some = std::min(COARSE_ROWS, n - j);
+            const float *rows_of_tile[COARSE_ROWS];
+            for (int i = 0; i < some; ++i)
+                rows_of_tile[i] = row(j + i);
+            round_rows([&](int i) { return rows_of_tile[i]; }, some, [&](int i) { return next(j + i); }, task.X.D,
+                       origin, 1, tiles, rows[j / COARSE_ROWS]);
             make_columns(tiles, task.X.D);
         }
     }
@@ -146,7 +150,7 @@ class CoarseCandidates {
           low_(static_cast<std::size_t>(n_padded_) * COARSE_POINTS) {
         for (int p = 0; p < n_padded_; p += COARSE_ROWS) {
             const auto row = [&](int i) { return centers[list[p + i]]; };
-            const auto next = [&](int i) {
+            const auto next = [&](int i) __attribute__((always_inline)) {
                 if (p + COARSE_ROWS + i < n_)
                     prefetch(row(COARSE_ROWS + i), D_);
             };

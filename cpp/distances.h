@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernels.h"
+#include "points.h"
 #include "tile.h"
 
 namespace cprime::CPRIME_ISA {
@@ -29,13 +30,15 @@ template <class T>
 inline void own_distances(const Points<T> &X, const Rows<T> &centers, const std::int32_t *labels, T *out,
                           std::size_t begin, std::size_t end) {
     constexpr std::size_t W = simd<T>::width, AHEAD = 4;
+    const Wide<T> wide(X, W);
     for (std::size_t first = begin; first < end; first += W) {
         const int n = static_cast<int>(std::min(W, end - first));
+        const Rows<T> x = rows_of(X, first, first + n, wide);
         const auto pair = [&](int i) {
             const std::size_t row = first + i;
             if (row + AHEAD < end) // centres lie anywhere
                 __builtin_prefetch(centers[labels[row + AHEAD]]);
-            return std::pair(X[row], centers[labels[row]]);
+            return std::pair(x[i], centers[labels[row]]);
         };
         const auto squares = squared_distances<T>(pair, n, X.D);
         for (int i = 0; i < n; ++i)
@@ -51,10 +54,12 @@ inline void distances(const Points<T> &X, const Rows<T> &candidates, const T *pa
     const int n_candidates = static_cast<int>(candidates.n);
     const std::size_t tile_size = static_cast<std::size_t>(D) * TILE_ROWS;
     Scratch<T> columns(static_cast<std::size_t>(D) * L);
+    const Wide<T> wide(X, L);
     alignas(64) T square[TILE_ROWS][L];
     for (std::size_t first = begin; first < end; first += L) {
         const int n = static_cast<int>(std::min<std::size_t>(L, end - first));
-        pack<L>([&](int i) { return X[first + i]; }, n, D, static_cast<const T *>(nullptr), columns.get());
+        const Rows<T> x = rows_of(X, first, first + n, wide);
+        pack<L>([&](int i) { return x[i]; }, n, D, static_cast<const T *>(nullptr), columns.get());
         for (int c = 0; c < n_candidates; c += TILE_ROWS) {
             tile<T, Form::difference>(packed_candidates + tile_size * (c / TILE_ROWS), columns, D, nullptr, square);
             for (int r = 0; r < std::min(TILE_ROWS, n_candidates - c); ++r) {

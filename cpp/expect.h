@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels.h"
+#include "points.h"
 #include "tile.h"
 
 namespace cprime::CPRIME_ISA {
@@ -33,11 +34,12 @@ template <class T> inline void expect(const ExpectTask<T> &task, std::size_t beg
     const T factor = exponent<T>(task.variance);
     const std::size_t panel_size = static_cast<std::size_t>(D) * L;
     Scratch<T> packed(static_cast<std::size_t>(D) * TILE_ROWS + PACK_SLACK<T>);
+    const Wide<T> wide(task.X, TILE_ROWS);
     const std::size_t stride = task.n_padded * L;
     for (std::size_t first = begin; first < end; first += TILE_ROWS) {
         const int rows = static_cast<int>(std::min<std::size_t>(TILE_ROWS, end - first));
-        pack<TILE_ROWS>([&](int i) { return task.X[first + i]; }, rows, D, static_cast<const T *>(nullptr),
-                        packed.get());
+        const Rows<T> x = rows_of(task.X, first, first + rows, wide);
+        pack<TILE_ROWS>([&](int i) { return x[i]; }, rows, D, static_cast<const T *>(nullptr), packed.get());
         T *squares = task.exponentials + first * L;
         for (int p = 0; p < task.n_panels; ++p)
             tile<T, Form::difference>(packed, task.columns + panel_size * p, D, nullptr,
@@ -91,11 +93,12 @@ template <class T> inline void log_sum_exp(const ExpectTask<T> &task, std::size_
     const int D = task.X.D;
     const T factor = exponent<T>(task.variance);
     Scratch<T> packed(static_cast<std::size_t>(D) * TILE_ROWS + PACK_SLACK<T>);
+    const Wide<T> wide(task.X, TILE_ROWS);
     Scratch<T> squares(static_cast<std::size_t>(PANELS) * TILE_ROWS * L);
     for (std::size_t first = begin; first < end; first += TILE_ROWS) {
         const int rows = static_cast<int>(std::min<std::size_t>(TILE_ROWS, end - first));
-        pack<TILE_ROWS>([&](int i) { return task.X[first + i]; }, rows, D, static_cast<const T *>(nullptr),
-                        packed.get());
+        const Rows<T> x = rows_of(task.X, first, first + rows, wide);
+        pack<TILE_ROWS>([&](int i) { return x[i]; }, rows, D, static_cast<const T *>(nullptr), packed.get());
         T least[TILE_ROWS];
         std::fill_n(least, TILE_ROWS, INFINITE);
         vec total[TILE_ROWS] = {};

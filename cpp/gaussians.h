@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "kernels.h"
+#include "points.h"
 #include "signals.h"
 #include "tile.h"
 
@@ -303,11 +304,13 @@ template <class T> inline void best(const BestTask<T> &task, std::size_t begin, 
     const int D = task.X.D;
     const std::size_t H = task.H;
     LanePoints<T> points(D);
+    const Wide<T> wide(task.X, L);
     LaneBest<T> found(task.H);
     alignas(64) T cost[L];
     for (std::size_t first = begin; first < end; first += L) {
         const int n = static_cast<int>(std::min<std::size_t>(L, end - first));
-        points.read([&](int i) { return task.X[first + i]; }, n, task.origin);
+        const Rows<T> x = rows_of(task.X, first, first + n, wide);
+        points.read([&](int i) { return x[i]; }, n, task.origin);
         found.clear();
         for (std::size_t c = 0; c < task.gaussians.means.n; ++c) {
             points.cost(task.gaussians, c, task.starts + c * D, cost);

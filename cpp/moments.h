@@ -64,9 +64,11 @@ template <class T> inline void respond(const RespondTask<T> &task, std::size_t b
     LanePoints<T> points(D);
     Scratch<T> own(task.tails ? C * L : 0); // costs, from which u follows
     double *tails = task.tails ? task.tails + begin / task.step * 2 * C : nullptr;
+    const Wide<T> wide(task.X, L);
     for (std::size_t first = begin; first < end; first += L) {
         const int n = static_cast<int>(std::min<std::size_t>(L, end - first));
-        points.read([&](int i) { return task.X[first + i]; }, n, task.origin);
+        const Rows<T> x = rows_of(task.X, first, first + n, wide);
+        points.read([&](int i) { return x[i]; }, n, task.origin);
         T *columns = task.table + first;
         alignas(64) T least[L];
         alignas(64) typename integer_of<T>::type label[L] = {};

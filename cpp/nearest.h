@@ -177,9 +177,9 @@ template <class T> inline void nearest_of_piece(const NearestTask<T> &task, std:
     if (task.X.stored == Stored::own)
         return nearest(task, begin, end);
     const std::size_t n = end - begin;
-    Scratch<T> wide(n * task.X.D);
+    const Wide<T> wide(task.X, n);
     NearestTask<T> piece = task;
-    piece.X = rows_of(task.X, begin, end, wide.get());
+    piece.X = rows_of(task.X, begin, end, wide);
     piece.hint = task.hint ? task.hint + begin * task.H : nullptr;
     piece.kept += begin * task.H;
     piece.distances += begin * task.H;

@@ -28,6 +28,17 @@ inline float from_bhalf(std::uint16_t half) {
     return out;
 }
 
+template <class T> inline void widen_halves(const std::uint16_t *__restrict in, T *__restrict out, std::size_t count) {
+    std::size_t k = 0;
+#if defined(__AVX512F__)
+    if constexpr (sizeof(T) == sizeof(float))
+        for (; k + 16 <= count; k += 16)
+            _mm512_storeu_ps(out + k, _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i *>(in + k))));
+#endif
+    for (; k < count; ++k)
+        out[k] = static_cast<T>(from_half(in[k]));
+}
+
 // `count` numbers that lie side by side.
 template <class T> inline void widen(Stored stored, const char *from, T *__restrict out, std::size_t count) {
     const auto each = [&](auto number, auto convert) {
@@ -41,7 +52,7 @@ template <class T> inline void widen(Stored stored, const char *from, T *__restr
     case Stored::int8:
         return each(std::int8_t(), [](std::int8_t x) { return static_cast<float>(x); });
     case Stored::half:
-        return each(std::uint16_t(), from_half);
+        return widen_halves(reinterpret_cast<const std::uint16_t *>(from), out, count);
     case Stored::bhalf:
         return each(std::uint16_t(), from_bhalf);
     case Stored::own:
@@ -72,16 +83,29 @@ template <class T> inline Rows<T> stored_as_read(const Points<T> &X) {
     return {reinterpret_cast<const T *>(X.data), X.stride / static_cast<std::ptrdiff_t>(sizeof(T)), X.n, X.D};
 }
 
-// Rows [begin, end), in `out` where they have to be converted.
-template <class T> inline Rows<T> rows_of(const Points<T> &X, std::size_t begin, std::size_t end, T *out) {
+// Where some rows are that have been converted; nothing where they need not be.
+template <class T> class Wide {
+  public:
+    Wide(const Points<T> &X, std::size_t n)
+        : numbers_(X.stored == Stored::own ? 0 : n * static_cast<std::size_t>(X.D)) {}
+    operator T *() const { return numbers_; }
+
+  private:
+    Scratch<T> numbers_;
+};
+
+// Rows [begin, end), which lie in `wide` where they have to be converted.
+template <class T>
+inline Rows<T> rows_of(const Points<T> &X, std::size_t begin, std::size_t end, const Wide<T> &wide) {
     if (X.stored == Stored::own)
         return stored_as_read(X.from(begin, end - begin));
+    T *out = wide;
     widen_rows(X, begin, end, out);
     return {out, X.D, end - begin, X.D};
 }
 
-// Asks for a row as it is stored.
-template <int locality = 3, class T> inline void fetch(const Points<T> &X, std::size_t i) {
+// Asks for a row as it is stored. Inlined: what asks and returns nothing is for some compilers a call without effect.
+template <int locality = 3, class T> [[gnu::always_inline]] inline void fetch(const Points<T> &X, std::size_t i) {
     const std::size_t size = X.stored == Stored::own ? sizeof(T) : static_cast<std::size_t>(bytes_of(X.stored));
     prefetch<locality>(X.address(i), static_cast<std::size_t>(X.D) * size);
 }

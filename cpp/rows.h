@@ -51,8 +51,9 @@ template <class T> struct Points {
           D(rows.D) {}
 
     CPRIME_INLINED const T *operator[](std::size_t i) const {
-        return slots ? slots->read(*slots, *this, i)
-                     : reinterpret_cast<const T *>(data + static_cast<std::ptrdiff_t>(i) * stride);
+        if (__builtin_expect(slots != nullptr, 0))
+            return slots->read(*slots, *this, i);
+        return reinterpret_cast<const T *>(data + static_cast<std::ptrdiff_t>(i) * stride);
     }
     // As the how manieth row i is stored, and where.
     CPRIME_INLINED std::size_t place(std::size_t i) const { return order ? static_cast<std::size_t>(order[i]) : i; }

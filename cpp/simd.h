@@ -225,7 +225,7 @@ template <class T> inline simd<double>::vec load_wide(const T *p) {
 }
 
 // Asks for n numbers before they are read, since rows may lie anywhere in memory; locality as the builtin has it.
-template <int locality = 3, class T> inline void prefetch(const T *p, std::size_t n) {
+template <int locality = 3, class T> [[gnu::always_inline]] inline void prefetch(const T *p, std::size_t n) {
     for (std::size_t byte = 0; byte < n * sizeof(T); byte += 64)
         __builtin_prefetch(reinterpret_cast<const char *>(p) + byte, 0, locality);
 }

@@ -16,7 +16,7 @@ inline void sum_blocks(const TableSumsTask<T> &task, std::size_t begin, std::siz
     Scratch<std::uint32_t> place(C + 1);
     Scratch<const T *> rows(most * H);
     Scratch<double> weights(most * H);
-    Scratch<T> wide(task.X.stored == Stored::own ? 0 : most * D);
+    const Wide<T> wide(task.X, most);
     for (std::size_t top = begin; top < end; top += most) {
         answer_signals();
         const std::size_t bottom = std::min(end, top + most);
@@ -25,7 +25,7 @@ inline void sum_blocks(const TableSumsTask<T> &task, std::size_t begin, std::siz
             ++place[task.kept[e] + 1];
         for (std::size_t c = 0; c < C; ++c)
             place[c + 1] += place[c];
-        const Rows<T> X = rows_of(task.X, top, bottom, wide.get());
+        const Rows<T> X = rows_of(task.X, top, bottom, wide);
         for (std::size_t n = top; n < bottom; ++n) {
             const T *x = X[n - top];
             prefetch<2>(x, D);

@@ -129,9 +129,9 @@ class StoredRows(CoreTable):
                 return piece.start + found[0], found[1], found[2]
         return None
 
-    def divided(self, lengths: Doubles) -> Self:
+    def divided(self, lengths: Doubles) -> "StoredRows | Dense":
         if self.order is not None or self.lengths is not None:
-            raise ValueError("rows in an order of their own, or divided already, are not divided")
+            return Dense(self.dense()).divided(lengths)
         return self._with(self.array, None, lengths.astype(self.dtype))
 
     def times(self, factors: Floats) -> Dense:

@@ -69,8 +69,4 @@ class SparseSource(Source):
 
 def source_of(rows: Rows) -> Source:
     """Rows in memory as a source."""
-    if isinstance(rows, SparseRows):
-        return SparseSource(rows)
-    given = rows.given()
-    source = ArraySource(given) if type(given) is np.ndarray else open_data(given)
-    return source.as_type(rows.dtype)
+    return SparseSource(rows) if isinstance(rows, SparseRows) else ArraySource(rows.given()).as_type(rows.dtype)

@@ -63,7 +63,7 @@ class Rows(CoreRows, Protocol):
         """The rows with what is missing as components expect it, or drawn: see `Marginals.imputed`."""
         ...
 
-    def divided(self, lengths: Doubles) -> Self:
+    def divided(self, lengths: Doubles) -> "Rows":
         """Every row divided by a number of its own (n,), in the same dtype."""
         ...
 

@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from cprime._narrow import NAMES, bits_of, code_of
 from cprime.kernels.compiled import _core, stored_rows
 from cprime.kernels.measures import Floats, Gaussians
-from cprime.kernels.rows import CoreTable, Dense, Doubles, Ids
+from cprime.kernels.rows import CoreTable, Dense, Doubles, Ids, Rows
 from cprime.kernels.walks import CenterCells
 
 _PIECE_BYTES = 16 * 2**20  # of rows that NumPy sees widened
@@ -129,7 +129,7 @@ class StoredRows(CoreTable):
                 return piece.start + found[0], found[1], found[2]
         return None
 
-    def divided(self, lengths: Doubles) -> "StoredRows | Dense":
+    def divided(self, lengths: Doubles) -> Rows:
         if self.order is not None or self.lengths is not None:
             return Dense(self.dense()).divided(lengths)
         return self._with(self.array, None, lengths.astype(self.dtype))

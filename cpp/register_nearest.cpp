@@ -1,38 +1,59 @@
 #include "arrays.h"
-#include "panels.h"
-#include "thread_pool.h"
+#include "component_sums.h"
+#include "nearest_call.h"
 
 namespace cprime {
 namespace {
 
 template <class T>
-void nearest(AnyRows<T> X, Matrix<T> centers, Vector<T> shift, std::optional<Table<std::int32_t>> hint,
-             OutTable<std::int32_t> kept, OutTable<T> distances, int n_threads) {
-    const Kernels<T> &kernel = kernels<T>();
+void nearest(AnyRows<T> X, Matrix<T> centers, std::optional<Table<std::int32_t>> hint, OutTable<std::int32_t> kept,
+             OutTable<T> distances, int n_threads) {
     const Points<T> x = points(X);
     const Rows<T> m = components(centers);
     const int H = columns(kept);
-    require(x.D == m.D && shift.shape(0) == centers.shape(1), "X, centers and shift differ in their columns");
+    require(x.D == m.D, "X and centers differ in their columns");
     require(kept.shape(0) == x.n && distances.shape(0) == x.n && distances.shape(1) == kept.shape(1),
             "kept, distances");
     require(!hint || (hint->shape(0) == x.n && hint->shape(1) == kept.shape(1)), "hint");
     require(H >= 1 && static_cast<std::size_t>(H) <= m.n, "n_kept");
-
     const KernelCall call;
-    n_threads = worth(static_cast<double>(x.n) * m.n * x.D, n_threads);
-    for (std::size_t i = 0; hint && i < hint->size(); ++i)
-        require(hint->data()[i] >= 0 && static_cast<std::size_t>(hint->data()[i]) < m.n, "hint: outside [0, C)");
-    // Rows, for which equal centres are looked for, and for which centres are packed.
-    constexpr std::size_t WORTH = 256, WORTH_PACKING = 8, DIRECT_ROWS = 4096;
-    std::optional<PackedCenters<T>> packed;
-    const bool direct = is_direct(m.n, H, x.D);
-    if (x.n >= WORTH_PACKING && !direct)
-        packed.emplace(m, shift.data(), x.n < WORTH ? 0 : H, n_threads);
-    const NearestTask<T> task{
-        x, m, packed ? packed->panels() : Panels<T>{}, data_or_null(hint), H, kept.data(), distances.data(), nullptr};
-    const std::size_t step = direct ? DIRECT_ROWS : packed ? kernel.nearest_rows(H, x.D, packed->panels().coarse) : 1;
-    parallel_for((x.n + step - 1) / step, n_threads,
-                 [&](std::size_t i) { kernel.nearest(task, i * step, std::min(x.n, (i + 1) * step)); });
+    nearest_of(x, m, data_or_null(hint), H, kept.data(), distances.data(), n_threads);
+}
+
+// The E-step of a k-means: the nearest centre of every row, and what each centre wins. Returns how many rows of
+// positive weight have another one than before, all if there is none.
+template <class T>
+std::size_t win(AnyRows<T> X, Matrix<T> centers, std::optional<Table<std::int32_t>> before,
+                std::optional<Vector<double>> sample_weight, OutTable<std::int32_t> kept, OutTable<T> distances,
+                OutVector<double> counts, OutTable<double> sums, OutVector<std::int64_t> members, int n_threads) {
+    const Points<T> x = points(X);
+    const Rows<T> m = components(centers);
+    const std::size_t C = m.n;
+    require(x.D == m.D && C >= 1, "X and centers differ in their columns");
+    require(kept.shape(0) == x.n && kept.shape(1) == 1 && distances.shape(0) == x.n && distances.shape(1) == 1,
+            "kept, distances");
+    require(!before || (before->shape(0) == x.n && before->shape(1) == 1), "before");
+    require(!sample_weight || sample_weight->shape(0) == x.n, "sample_weight");
+    require(counts.shape(0) == C && members.shape(0) == C && sums.shape(0) == C && sums.shape(1) == centers.shape(1),
+            "counts, sums, members");
+    const KernelCall call;
+    const std::int32_t *old = data_or_null(before), *ids = kept.data();
+    const double *weight = data_or_null(sample_weight);
+    nearest_of(x, m, old, 1, kept.data(), distances.data(), n_threads);
+    accumulate_of(x, ids, x.n, 1, C, static_cast<const double *>(nullptr), weight, nullptr, false, counts.data(),
+                  sums.data(), n_threads);
+    std::int64_t *n_members = members.data();
+    if (weight) {
+        std::fill_n(n_members, C, std::int64_t(0));
+        for (std::size_t n = 0; n < x.n; ++n)
+            n_members[ids[n]] += weight[n] > 0;
+    } else {
+        std::copy_n(counts.data(), C, n_members);
+    }
+    std::size_t n_moved = 0;
+    for (std::size_t n = 0; n < x.n; ++n)
+        n_moved += (!old || old[n] != ids[n]) && (!weight || weight[n] > 0);
+    return n_moved;
 }
 
 } // namespace
@@ -40,6 +61,8 @@ void nearest(AnyRows<T> X, Matrix<T> centers, Vector<T> shift, std::optional<Tab
 void register_nearest(nb::module_ &m) {
     define(m, "nearest", &nearest<float>);
     define(m, "nearest", &nearest<double>);
+    define(m, "win", &win<float>);
+    define(m, "win", &win<double>);
 }
 
 } // namespace cprime

@@ -72,9 +72,8 @@ template <class T> class SparsePacked {
 };
 
 template <class T>
-void sparse_nearest(const Csr<T> &X, Matrix<T> centers, std::optional<Vector<T>>,
-                    std::optional<Table<std::int32_t>> hint, OutTable<std::int32_t> kept, OutTable<T> distances,
-                    int n_threads) {
+void sparse_nearest(const Csr<T> &X, Matrix<T> centers, std::optional<Table<std::int32_t>> hint,
+                    OutTable<std::int32_t> kept, OutTable<T> distances, int n_threads) {
     const SparseKernels<T> &kernel = *kernels<T>().sparse;
     const SparseRows<T> x = sparse_rows<T>(X);
     const Rows<T> m = components(centers);

@@ -1,7 +1,7 @@
 #include <vector>
 
 #include "arrays.h"
-#include "grouping.h"
+#include "component_sums.h"
 #include "thread_pool.h"
 
 namespace cprime {
@@ -23,12 +23,10 @@ void posterior(Table<T> values, double scale, OutTable<double> responsibilities,
     });
 }
 
-// A component of many points is summed in segments, merged in their order: the same sums for any number of threads.
 template <class T>
 void accumulate(AnyRows<T> X, Table<std::int32_t> kept, std::optional<Table<double>> responsibilities,
                 std::optional<Vector<double>> sample_weight, std::optional<Vector<std::int64_t>> subset,
                 OutVector<double> counts, OutTable<double> sums, bool onto, int n_threads) {
-    const Kernels<T> &kernel = kernels<T>();
     const Points<T> x = points(X);
     const int H = columns(kept);
     const std::size_t C = counts.shape(0), D = x.D;
@@ -43,19 +41,8 @@ void accumulate(AnyRows<T> X, Table<std::int32_t> kept, std::optional<Table<doub
     for (std::size_t i = 0; subset && i < n; ++i)
         require(subset->data()[i] >= 0 && static_cast<std::size_t>(subset->data()[i]) < x.n, "rows: outside X");
     const double *q = data_or_null(responsibilities), *weight = data_or_null(sample_weight);
-    const Sums out{counts.data(), sums.data(), nullptr, D, 0};
-    std::fill_n(counts.data(), C, 0.0);
-    if (!onto)
-        std::fill_n(sums.data(), C * D, 0.0);
-    if (!subset && sum_in_tables(TableSumsTask<T>{x, nullptr, kept.data(), q, weight, H, C}, out, n_threads))
-        return;
-    std::vector<std::int64_t> entries;
-    const std::vector<std::size_t> begin = group(kept.data(), n * H, C, n_threads, entries);
-    const AccumulateTask<T> task{x, data_or_null(subset), entries.data(), q, weight, H};
-    constexpr std::size_t SEGMENT = 8192;
-    sum_segments(segments(begin, SEGMENT), out, 1, n_threads, [&](const Segment &segment, Part, const Sums &to) {
-        kernel.accumulate(task, segment.begin, segment.end, to.count, to.first);
-    });
+    accumulate_of(x, kept.data(), n, H, C, q, weight, data_or_null(subset), onto, counts.data(), sums.data(),
+                  n_threads);
 }
 
 template <class T>

@@ -14,13 +14,25 @@ def extent(X: _Floats, origin: _Floats, n_threads: int, /) -> tuple[float, float
 def nearest(
     X: _Rows,
     centers: _Floats,
-    shift: _Floats | None,
     hint: NDArray[np.int32] | None,
     kept: NDArray[np.int32],
     distances: _Floats,
     n_threads: int,
     /,
 ) -> None: ...
+def win(
+    X: _Rows,
+    centers: _Floats,
+    before: NDArray[np.int32] | None,
+    sample_weight: NDArray[np.float64] | None,
+    kept: NDArray[np.int32],
+    distances: _Floats,
+    counts: NDArray[np.float64],
+    sums: NDArray[np.float64],
+    members: NDArray[np.int64],
+    n_threads: int,
+    /,
+) -> int: ...
 def nearest_bounded(
     X: _Floats,
     centers: _Floats,

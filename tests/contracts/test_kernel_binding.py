@@ -20,7 +20,7 @@ def outputs(dtype=np.float32, layout="C"):
 
 
 def nearest(kept, distances, X=X, centers=CENTERS):
-    _core.nearest(X, centers, centers.mean(axis=0), None, kept, distances, 1)
+    _core.nearest(X, centers, None, kept, distances, 1)
 
 
 def test_outputs_are_filled_in_place():

@@ -23,7 +23,9 @@ from cprime.em.stages import Accept, End, Final, Undo
 from cprime.execution import Data
 from cprime.kernels import Rows
 from cprime.model import Model, TiedSpherical
-from cprime.search import Look, Lookup, Search
+from cprime.search import Look, Lookup, Search, SearchStats
+from cprime.search.full import LookAtAll
+from cprime.statistics import Tally
 
 logger = logging.getLogger("cprime")
 
@@ -31,6 +33,7 @@ _EXCHANGE_TOL = 8  # an exchange goes on while an iteration of it lowers J by mo
 _JUMP_TOL = 100  # there are more jumps while those before have lowered J by more than this many times `tol`
 _FIRST_JUMPS = 3  # exchanges before the first jumps
 _FEW = 0.25  # share of the points that may have moved for sums to be those of before, corrected for them
+_ALL = LookAtAll()
 _HEAVY = 64.0  # by how much a component may have lost weight for its sums to be corrected still
 
 
@@ -87,6 +90,8 @@ class Win:
     keeps: ClassVar[bool] = True
 
     def __call__(self, block: Block, before: Kept | None) -> tuple[Kept, Totals]:
+        if self.look == _ALL and self.reweighting is None and not self.follow:
+            return self._at_once(block, before)
         model, C, weight = self.model, self.model.n_components, block.sample_weight
         components = _compared(model, self.reweighting)
         kept, n_distances, stats = self.look(block, block.embedded(model.embed), before, components, 1)
@@ -101,6 +106,16 @@ class Win:
             counts, sums = block.X.accumulate(kept.ids, None, weight, n_components=C)
         members = counts.astype(np.int64) if weight is None else np.bincount(winners[weight > 0], minlength=C)
         return kept, Totals(tally_of(block, others, n_distances), Wins(counts, members, error, sums), stats)
+
+    def _at_once(self, block: Block, before: Kept | None) -> tuple[Kept, Totals]:
+        """The same by one kernel."""
+        model = self.model
+        known = None if before is None or before.ids.shape[1] != 1 else before.ids
+        won = block.X.win(model.centers, known, block.sample_weight)
+        kept = Kept(won.kept, won.costs)
+        wins = Wins(won.counts, won.members, model.error_of(block, kept), won.sums)
+        tally = Tally(block.weight, 0.0, 0.0, len(block) * model.n_components, won.n_moved)
+        return kept, Totals(tally, wins, SearchStats(block.count()))
 
 
 @dataclass(frozen=True)

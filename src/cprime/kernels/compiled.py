@@ -10,10 +10,35 @@ from cprime import _core as compiled
 
 def nearest(X: Any, measure: Any, origin: Any, hint: Any, kept: Any, costs: Any, n_threads: int) -> None:
     if len(measure) == 1:
-        compiled.nearest(X, measure[0], None if isinstance(X, tuple) else origin, hint, kept, costs, n_threads)
+        compiled.nearest(X, measure[0], hint, kept, costs, n_threads)
     else:
         means, factors, offsets, dof = measure
         compiled.best(X, means, factors, offsets, dof, origin, kept, costs, n_threads)
+
+
+def win(X: Any, *call: Any) -> int:
+    return win_by_parts(_core, X, *call) if isinstance(X, tuple) else compiled.win(X, *call)
+
+
+def win_by_parts(
+    kernels: Any,
+    X: Any,
+    centers: Any,
+    before: Any,
+    sample_weight: Any,
+    kept: Any,
+    costs: Any,
+    counts: Any,
+    sums: Any,
+    members: Any,
+    n_threads: int,
+) -> int:
+    """One kernel after the other."""
+    kernels.nearest(X, (centers,), None, before, kept, costs, n_threads)
+    kernels.accumulate(X, kept, None, sample_weight, None, counts, sums, False, n_threads)
+    heavy = np.ones(len(kept), dtype=bool) if sample_weight is None else sample_weight > 0
+    members[:] = np.bincount(kept[heavy, 0], minlength=len(centers))
+    return int(np.count_nonzero(heavy if before is None else heavy & (kept != before)[:, 0]))
 
 
 def keep(X: Any, measure: Any, lists: Any, previous: Any, kept: Any, costs: Any, n_threads: int) -> None:
@@ -67,5 +92,5 @@ def stored_rows(array: Any, code: int, dtype: Any, order: Any, lengths: Any) -> 
 _BEHIND = ("best", "keep_best", "nearest_among", "StoredRows32", "StoredRows64")
 _core: Any = SimpleNamespace(
     **{name: getattr(compiled, name) for name in dir(compiled) if name[0] != "_" and name not in _BEHIND}
-    | {"nearest": nearest, "keep": keep, "among": among}
+    | {"nearest": nearest, "win": win, "keep": keep, "among": among}
 )

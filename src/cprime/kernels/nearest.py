@@ -8,8 +8,6 @@ from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.measures import Floats, Measure, costs_of
 
-_FEW = 2**17  # products
-
 
 def nearest(
     X: CoreRows,
@@ -34,14 +32,13 @@ def nearest(
     if hint is not None:
         hint = check.kept(hint, "hint", shape)
     kept, costs = np.empty(shape, dtype=np.int32), np.empty(shape, dtype=X.dtype)
-    few = len(X) * measure[0].size < _FEW  # so that it makes no difference how many are measured again
-    origin = measure[0][0] if few else median_origin(measure[0])
+    origin = None if len(measure) == 1 else median_origin(measure[0])  # of centers the core finds it
     X.kernels.nearest(X.core, measure, origin, hint, kept, costs, resolve_threads(n_threads))
     return kept, costs
 
 
 def nearest_twin(
-    X: Floats, measure: tuple, origin: Floats, hint: NDArray | None, kept: NDArray, costs: Floats, n_threads: int
+    X: Floats, measure: tuple, origin: Floats | None, hint: NDArray | None, kept: NDArray, costs: Floats, n_threads: int
 ) -> None:
     """The first of all costs, sorted."""
     every = costs_of(X, *measure).astype(X.dtype)

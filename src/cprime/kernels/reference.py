@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from cprime.kernels.among import among_twin
 from cprime.kernels.bounds import nearest_bounded_twin
+from cprime.kernels.compiled import win_by_parts
 from cprime.kernels.distances import distances_twin, extent_twin, products_twin
 from cprime.kernels.exact import expect_all_twin, log_sum_exp_twin, posterior_twin, respond_twin
 from cprime.kernels.jumps import jump_by_verbs
@@ -27,7 +28,7 @@ from cprime.kernels.sums import accumulate_twin, along_twin, means_twin, moments
 from cprime.kernels.tails import pull_twin
 from cprime.kernels.walks import CenterCells, CenterCellsTwin, thin_twin, walk_twin
 
-TWINS = SimpleNamespace(
+TWINS: Any = SimpleNamespace(
     CenterCells32=CenterCellsTwin,
     CenterCells64=CenterCellsTwin,
     accumulate=accumulate_twin,
@@ -56,6 +57,7 @@ TWINS = SimpleNamespace(
     spread_out=spread_out_twin,
     thin=thin_twin,
     walk=walk_twin,
+    win=lambda *call: win_by_parts(TWINS, *call),
 )
 
 

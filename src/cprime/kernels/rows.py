@@ -25,6 +25,7 @@ from cprime.kernels.partial import keep, own_distances, reassign
 from cprime.kernels.sampling import spread_out
 from cprime.kernels.sums import accumulate, along, moments
 from cprime.kernels.walks import CenterCells, Walked, walk
+from cprime.kernels.wins import Won, win
 
 Ids = NDArray[np.int32]
 Doubles = NDArray[np.float64]
@@ -93,6 +94,14 @@ class Rows(CoreRows, Protocol):
     def nearest(
         self, components: Measure, n_kept: int = 1, *, hint: Ids | None = None, n_threads: int | None = None
     ) -> tuple[Ids, Floats]: ...
+    def win(
+        self,
+        centers: Floats,
+        before: Ids | None = None,
+        sample_weight: Floats | None = None,
+        *,
+        n_threads: int | None = None,
+    ) -> Won: ...
     def nearest_bounded(
         self, centers: Floats, bounds: Bounds, moves: Moves, *, n_threads: int | None = None
     ) -> tuple[Floats, int]: ...
@@ -200,6 +209,7 @@ class CoreTable:
     """The verbs of rows that kernels serve; a subclass says what these take and which they are."""
 
     nearest = nearest
+    win = win
     nearest_bounded = nearest_bounded
     reassign = reassign
     own_distances = own_distances

@@ -1,0 +1,50 @@
+// The nearest centres of all rows, in pieces.
+#pragma once
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "arrays.h"
+#include "panels.h"
+#include "thread_pool.h"
+
+namespace cprime {
+
+// An origin that keeps products small, a function of the centres alone: their median, far ones having no say.
+template <class T> std::vector<T> median_of(const Rows<T> &centers) {
+    const std::size_t step = (centers.n + 255) / 256, n = (centers.n + step - 1) / step;
+    const auto below = [](T a, T b) { return a < b || (a == a && b != b); }; // what is no number comes last
+    std::vector<T> median(centers.D), column(n);
+    for (int k = 0; k < centers.D; ++k) {
+        for (std::size_t i = 0; i < n; ++i)
+            column[i] = centers[i * step][k];
+        std::nth_element(column.begin(), column.begin() + n / 2, column.end(), below);
+        median[k] = column[n / 2];
+    }
+    return median;
+}
+
+// hint (N, H) or null    kept, distances (N, H)
+template <class T>
+void nearest_of(const Points<T> &x, const Rows<T> &m, const std::int32_t *hint, int H, std::int32_t *kept, T *distances,
+                int n_threads) {
+    const Kernels<T> &kernel = kernels<T>();
+    n_threads = worth(static_cast<double>(x.n) * m.n * x.D, n_threads);
+    for (std::size_t i = 0; hint && i < x.n * H; ++i)
+        require(hint[i] >= 0 && static_cast<std::size_t>(hint[i]) < m.n, "hint: outside [0, C)");
+    // Rows, for which equal centres are looked for, and for which centres are packed.
+    constexpr std::size_t WORTH = 256, WORTH_PACKING = 8, DIRECT_ROWS = 4096;
+    std::optional<PackedCenters<T>> packed;
+    std::vector<T> shift;
+    const bool direct = is_direct(m.n, H, x.D);
+    if (x.n >= WORTH_PACKING && !direct) {
+        shift = median_of(m);
+        packed.emplace(m, shift.data(), x.n < WORTH ? 0 : H, n_threads);
+    }
+    const NearestTask<T> task{x, m, packed ? packed->panels() : Panels<T>{}, hint, H, kept, distances, nullptr};
+    const std::size_t step = direct ? DIRECT_ROWS : packed ? kernel.nearest_rows(H, x.D, packed->panels().coarse) : 1;
+    parallel_for((x.n + step - 1) / step, n_threads,
+                 [&](std::size_t i) { kernel.nearest(task, i * step, std::min(x.n, (i + 1) * step)); });
+}
+
+} // namespace cprime

@@ -50,10 +50,19 @@ class Draws:
         return X[greedy_draws(X, C, x_squared_norms, sample_weight, random_state)]
 
     def _drawing(self) -> AbstractContextManager[np.random.RandomState]:
-        """The generator that `random_state` means, while it is drawn from."""
-        if isinstance(self.random_state, Integral) and isinstance(self.init, str):  # a function may keep its generator
-            return seeded(int(self.random_state))
-        return nullcontext(check_random_state(self.random_state))
+        """The generator that `random_state` means, while it is drawn from; a function may keep it."""
+        return (
+            drawing(self.random_state)
+            if isinstance(self.init, str)
+            else nullcontext(check_random_state(self.random_state))
+        )
+
+
+def drawing(random_state: Any) -> AbstractContextManager[np.random.RandomState]:
+    """The generator that is meant, for who gives it to nobody."""
+    if isinstance(random_state, Integral):
+        return seeded(int(random_state))
+    return nullcontext(check_random_state(random_state))
 
 
 def greedy_draws(

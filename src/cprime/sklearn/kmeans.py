@@ -167,21 +167,26 @@ class KMeans(Nearest, Draws, sklearn.cluster.KMeans):
             tol=self.tol,
             search="bounded" if self._algorithm == "elkan" else "full" if is_small(X, self.n_clusters) else "auto",
             exchange="auto" if are_many(self.n_clusters, X.shape[0]) else False,
-            random_state=self._own_random_state(init, random_state),
+            random_state=self._own_random_state(X, init, random_state),
             callbacks=printer,
         )
         core._least_shift = self._tol
         core.n_features_in_ = X.shape[1]
         core._fit_to(weighted(X, sample_weight), (X, None, sample_weight))
-        core.init, core.callbacks = self.init, None  # what can be stored
+        core.init, core.callbacks, core.random_state = self.init, None, self.random_state  # what can be stored
         self.cluster_centers_, self.labels_ = core.cluster_centers_, core.labels_
         self.inertia_, self.n_iter_ = core.inertia_, core.n_iter_
         self._n_features_out, self._n_threads = self.n_clusters, resolve_threads(None)
         self.cprime_ = core
         return self
 
-    def _own_random_state(self, init: Any, random_state: np.random.RandomState) -> Any:
-        """What cprime's estimator draws from: a copy where the start draws itself, as there, from the generator."""
+    def _own_random_state(self, X: Any, init: Any, random_state: np.random.RandomState) -> Any:
+        """What cprime's estimator draws from: a copy where the start draws itself, as there, from the generator.
+
+        Where all centers are looked at nothing is drawn.
+        """
+        if is_small(X, self.n_clusters):
+            return 0
         if isinstance(self.random_state, Integral):
             return self.random_state
         return random_state if isinstance(init, str) else deepcopy(random_state)

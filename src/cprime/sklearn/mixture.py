@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils._array_api import get_namespace
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -26,6 +25,7 @@ from cprime.estimators.rows import check_numbers, taken
 from cprime.execution import Data, local
 from cprime.kernels import as_rows, computing
 from cprime.model import FAMILIES, Model
+from cprime.sklearn.draws import drawing
 from cprime.sklearn.kmeans import KMeans, is_small
 from cprime.sklearn.nearest import hand_over, squared
 from cprime.sklearn.parameters import CheckedOnce
@@ -65,10 +65,11 @@ class _OneStart(cprime.GaussianMixture):
     def _warn_not_converged(self) -> None:
         pass
 
-    def by_its_name(self) -> cprime.GaussianMixture:
-        """The fitted mixture, without what it has started from."""
-        mixture = cprime.GaussianMixture(**self.get_params(deep=False))
+    def by_its_name(self, random_state: Any) -> cprime.GaussianMixture:
+        """The fitted mixture, without what it has started and drawn from; random_state: what that was made of."""
+        mixture = cprime.GaussianMixture.__new__(cprime.GaussianMixture)
         mixture.__dict__.update({name: value for name, value in vars(self).items() if name not in ("_from", "_before")})
+        mixture.random_state = random_state
         return mixture
 
 
@@ -143,8 +144,22 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
                 f"Expected n_samples >= n_components but got n_components = {self.n_components}, n_samples = {len(X)}"
             )
         _with_namespace(self._check_parameters, X)
-        goes_on = self.warm_start and hasattr(self, "converged_")
-        random_state, best = check_random_state(self.random_state), None
+        with computing(None), drawing(self.random_state) as random_state:
+            best = self._best(X, random_state)
+        if not best.converged_:
+            warn(
+                "Best performing initialization did not converge. Try different init parameters, or increase max_iter, "
+                "tol, or check for degenerate data.",
+                ConvergenceWarning,
+            )
+        for name in _FOUND:
+            setattr(self, name, getattr(best, name))
+        self.cprime_ = best.by_its_name(self.random_state)
+        return None
+
+    def _best(self, X: NDArray, random_state: np.random.RandomState) -> _OneStart:
+        """The best of `n_init` runs, which it says as scikit-learn does."""
+        goes_on, best = self.warm_start and hasattr(self, "converged_"), None
         for run in range(1 if goes_on else self.n_init):
             self._print_verbose_msg_init_beg(run)
             core = self._started(X, goes_on, random_state)
@@ -154,7 +169,7 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
                 self._print_verbose_msg_iter_end(row["iteration"], row["lower_bound"] - bounds[-1])
                 bounds.append(row["lower_bound"])
 
-            core.callbacks = show
+            core.callbacks = show if self.verbose else None
             core.n_features_in_ = X.shape[1]
             core._fit_to(local(X), (X, None, None))
             core.callbacks = None
@@ -162,16 +177,7 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
             if best is None or core.lower_bound_ > best.lower_bound_:
                 best = core
         assert best is not None
-        if not best.converged_:
-            warn(
-                "Best performing initialization did not converge. Try different init parameters, or increase max_iter, "
-                "tol, or check for degenerate data.",
-                ConvergenceWarning,
-            )
-        for name in _FOUND:
-            setattr(self, name, getattr(best, name))
-        self.cprime_ = best.by_its_name()
-        return None
+        return best
 
     def _started(self, X: NDArray, goes_on: bool, random_state: np.random.RandomState) -> _OneStart:
         """An estimator of ours that starts where scikit-learn's would."""
@@ -202,7 +208,9 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
         if self.init_params != "kmeans" or all(value is not None for value in given):
             _with_namespace(self._initialize_parameters, X, random_state)
             return
-        labels = KMeans(self.n_components, n_init=1, random_state=random_state).fit(X).labels_
+        k_means = KMeans(self.n_components, n_init=1, random_state=random_state)
+        k_means._check_params_vs_input(X)
+        labels = k_means._fit(X, None, random_state).labels_
         responsibilities = np.zeros((len(X), self.n_components), dtype=X.dtype)
         responsibilities[np.arange(len(X)), labels] = 1
         self._initialize(X, responsibilities)

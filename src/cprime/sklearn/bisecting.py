@@ -6,16 +6,19 @@ import numpy as np
 import sklearn.cluster
 from numpy.typing import NDArray
 
-import cprime
 from cprime import em
 from cprime._random import Key
 from cprime.estimators.nearest_center import nearest_labels
 from cprime.kernels import as_rows, computing
+from cprime.model import TiedSpherical
+from cprime.model.tied_spherical import variance_floor
+from cprime.search import Full
+from cprime.sklearn.draws import Draws
 from cprime.sklearn.nearest import Distances, squared, weighted
 from cprime.sources import as_matrix, unmasked
 
 
-class BisectingKMeans(Distances, sklearn.cluster.BisectingKMeans):
+class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
     """Bisecting k-means with the arguments, attributes and errors of scikit-learn's `BisectingKMeans`.
 
     Which cluster is cut next and the draws of its starts are scikit-learn's; the k-means of each cut and the way down
@@ -50,7 +53,8 @@ class BisectingKMeans(Distances, sklearn.cluster.BisectingKMeans):
         self : BisectingKMeans
         """
         self.__dict__.pop("_X_mean", None)  # of dense data that were fitted before
-        return super().fit(as_matrix(X), y, unmasked(sample_weight, "sample_weight"))
+        with computing(None):
+            return super().fit(as_matrix(X), y, unmasked(sample_weight, "sample_weight"))
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """The cluster of each row, (n_samples,): down the tree, always to the nearer center."""
@@ -66,26 +70,25 @@ class BisectingKMeans(Distances, sklearn.cluster.BisectingKMeans):
         rows = cluster_to_bisect.indices
         X, norms, weights = X[rows], x_squared_norms[rows], sample_weight[rows]
         data = weighted(X, None if (weights == 1).all() else weights)  # what fit has made of none
-        core = cprime.KMeans(2, max_iter=self.max_iter, tol=self.tol, search="full")
-        core._least_shift = self.tol
-        plan = core._plan(data)
+        settings = em.Settings(self.max_iter, self.tol, least_shift=self.tol)
+        plan = em.Plan(1, Full(), lambda model, data: em.Lloyd(settings))
         best: tuple[float, NDArray, NDArray] | None = None
-        with computing(None):
-            for _ in range(self.n_init):
-                start = self._init_centroids(
-                    X,
-                    x_squared_norms=norms,
-                    init=self.init,
-                    random_state=self._random_state,
-                    n_centroids=2,
-                    sample_weight=weights,
-                )
-                data.begin(keep=False)
-                fit = em.run(data, core._first_model(data, np.ascontiguousarray(start), True), plan, Key(0))
-                if best is None or fit.error < best[0] * (1 - 1e-6):
-                    labels = data.labels()
-                    assert labels is not None
-                    best = fit.error, labels, fit.model.centers
+        for _ in range(self.n_init):
+            start = self._init_centroids(
+                X,
+                x_squared_norms=norms,
+                init=self.init,
+                random_state=self._random_state,
+                n_centroids=2,
+                sample_weight=weights,
+            )
+            start = np.ascontiguousarray(start)
+            data.begin(keep=False)
+            fit = em.run(data, TiedSpherical(start, 1.0, variance_floor(start)), plan, Key(0))
+            if best is None or fit.error < best[0] * (1 - 1e-6):
+                labels = data.labels()
+                assert labels is not None
+                best = fit.error, labels, fit.model.centers
         assert best is not None
         _, labels, centers = best
         if self.bisecting_strategy == "biggest_inertia":

@@ -20,11 +20,12 @@ from cprime.estimators.validation import check_weights
 from cprime.kernels import as_rows, computing
 from cprime.model import TiedSpherical
 from cprime.model.tied_spherical import variance_floor
+from cprime.sklearn.draws import Draws
 from cprime.sklearn.kmeans import are_centers, given_centers
 from cprime.sklearn.nearest import Nearest, weighted
 
 
-class MiniBatchKMeans(Nearest, sklearn.cluster.MiniBatchKMeans):
+class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
     """k-means by batches with the arguments, attributes and errors of scikit-learn's `MiniBatchKMeans`.
 
     Batches, starts and reassigned centers are drawn as scikit-learn 1.9 draws them: the same `random_state` gives the
@@ -63,11 +64,11 @@ class MiniBatchKMeans(Nearest, sklearn.cluster.MiniBatchKMeans):
         -------
         self : MiniBatchKMeans
         """
-        X, sample_weight = self._training_data(X, sample_weight)
-        self._check_params_vs_input(X)
-        random_state, n, batch = check_random_state(self.random_state), X.shape[0], self._batch_size
-        weights = np.ones(n, dtype=X.dtype) if check_weights(sample_weight, X) is None else sample_weight
-        with computing(None):
+        with computing(None), self._drawing() as random_state:
+            X, sample_weight = self._training_data(X, sample_weight)
+            self._check_params_vs_input(X)
+            n, batch = X.shape[0], self._batch_size
+            weights = np.ones(n, dtype=X.dtype) if check_weights(sample_weight, X) is None else sample_weight
             model = self._first_model(self._best_start(X, weights, random_state))
             self._ewa_inertia = self._ewa_inertia_min = None
             self._no_improvement = 0

@@ -34,7 +34,7 @@ template <class T> class LaneList {
     explicit LaneList(const AmongTask<T> &task)
         : task_(task), D_(task.X.D), width_(width(task)), means_(static_cast<std::size_t>(D_) * width_ + PACK_SLACK<T>),
           factors_(task.gaussians ? static_cast<std::size_t>(D_) * width_ + PACK_SLACK<T> : 0), offsets_(width_),
-          dof_(width_) {}
+          inverses_(width_), powers_(width_) {}
 
     // Numbers that the costs of a point take: whole vectors of G + 1.
     static int width(const AmongTask<T> &task) { return (task.G + W) / W * W; }
@@ -50,7 +50,9 @@ template <class T> class LaneList {
             for (int i = 0; i < W; ++i) {
                 const bool there = task_.gaussians && i < n;
                 offsets_[v + i] = there ? task_.gaussians->offsets[component(v + i)] : T(0);
-                dof_[v + i] = there && task_.gaussians->dof ? task_.gaussians->dof[component(v + i)] : T(1);
+                const T dof = there && task_.gaussians->dof ? task_.gaussians->dof[component(v + i)] : T(1);
+                inverses_[v + i] = 1 / dof;
+                powers_[v + i] = dof + D_;
             }
         }
     }
@@ -88,8 +90,9 @@ template <class T> class LaneList {
                 add(D_ - 1, even);
             for (int p = 0; p < POINTS; ++p) {
                 const auto square = even[p] + odd[p], offset = V::load(offsets_ + v);
-                const auto sum =
-                    scaled && task_.gaussians->dof ? t_cost<T>(square, offset, V::load(dof_ + v), D_) : square + offset;
+                const auto sum = scaled && task_.gaussians->dof
+                                     ? t_cost<T>(square, offset, {V::load(inverses_ + v), V::load(powers_ + v)})
+                                     : square + offset;
                 V::store(out[p] + v, sum == sum ? sum : V::fill(std::numeric_limits<T>::infinity()));
             }
         }
@@ -97,7 +100,7 @@ template <class T> class LaneList {
 
     const AmongTask<T> &task_;
     int D_, width_;
-    Scratch<T> means_, factors_, offsets_, dof_;
+    Scratch<T> means_, factors_, offsets_, inverses_, powers_;
 };
 
 // Costs that are measured before they are asked for: for entries [begin, end), where several keep the same component,

@@ -38,23 +38,38 @@ template <class T> inline void gaussian_start(const Gaussians<T> &gaussians, std
         out[j] = dot(A + static_cast<std::size_t>(j) * D, shift.get(), j + 1);
 }
 
-// What components of these offsets and degrees of freedom, one a lane, cost points at squared distances
-// |A (x - m)|^2, which may be beyond what the type holds.
+// Degrees of freedom nu as a cost takes them, one a lane: 1 / nu, and nu + D.
+template <class T> struct Tails {
+    typename simd<T>::vec inverse, power;
+};
+
+// What t distributions cost at squared distances |A (x - m)|^2, which may be beyond what the type holds.
 template <class T>
-inline typename simd<T>::vec t_cost(typename simd<T>::vec square, typename simd<T>::vec offset,
-                                    typename simd<T>::vec dof, int D) {
+inline typename simd<T>::vec t_cost(typename simd<T>::vec square, typename simd<T>::vec offset, const Tails<T> &tails) {
     using V = simd<T>;
-    const auto most = V::fill(std::numeric_limits<T>::max() / 4), ratio = square / dof;
-    return (dof + T(D)) * V::log1p(ratio < most ? ratio : most) + offset;
+    const auto most = V::fill(std::numeric_limits<T>::max() / 4), ratio = square * tails.inverse;
+    return tails.power * V::log1p(ratio < most ? ratio : most) + offset;
+}
+
+// Whether one of the lanes may cost as little as its bar.
+template <class T>
+inline bool may_cost(const Gaussians<T> &gaussians, std::size_t c, typename simd<T>::vec square, const T *bar) {
+    using V = simd<T>;
+    const T dof = gaussians.dof[c];
+    const auto most = V::fill(std::numeric_limits<T>::max() / 4), ratio = square * (1 / dof);
+    const auto least =
+        V::below_log1p(ratio < most ? ratio : most) * (dof + gaussians.means.D) + V::fill(gaussians.offsets[c]);
+    return V::mask_not_above(least, V::load(bar));
 }
 
 // What component c costs points at squared distances, one a lane.
 template <class T>
 inline typename simd<T>::vec cost_at(const Gaussians<T> &gaussians, std::size_t c, typename simd<T>::vec square) {
     using V = simd<T>;
-    if (gaussians.dof)
-        return t_cost<T>(square, V::fill(gaussians.offsets[c]), V::fill(gaussians.dof[c]), gaussians.means.D);
-    return square + gaussians.offsets[c];
+    if (!gaussians.dof)
+        return square + gaussians.offsets[c];
+    const T dof = gaussians.dof[c];
+    return t_cost<T>(square, V::fill(gaussians.offsets[c]), {V::fill(1 / dof), V::fill(dof + gaussians.means.D)});
 }
 
 // The same of a component for each of n lanes, at(i); of -1 it means nothing.
@@ -63,13 +78,15 @@ inline typename simd<T>::vec costs_at(const Gaussians<T> &gaussians, At at, int 
     using V = simd<T>;
     alignas(64) T offsets[V::width] = {}, dof[V::width];
     std::fill_n(dof, V::width, T(1));
-    for (int i = 0; i < n; ++i)
-        if (const std::int32_t c = at(i); c >= 0) {
-            offsets[i] = gaussians.offsets[c];
-            dof[i] = gaussians.dof ? gaussians.dof[c] : T(1);
-        }
-    return gaussians.dof ? t_cost<T>(square, V::load(offsets), V::load(dof), gaussians.means.D)
-                         : square + V::load(offsets);
+    for (int i = 0; i < n; ++i) {
+        const std::int32_t c = std::max(at(i), 0);
+        offsets[i] = gaussians.offsets[c];
+        if (gaussians.dof)
+            dof[i] = gaussians.dof[c];
+    }
+    if (!gaussians.dof)
+        return square + V::load(offsets);
+    return t_cost<T>(square, V::load(offsets), {T(1) / V::load(dof), V::load(dof) + T(gaussians.means.D)});
 }
 
 // Some points relative to an origin, packed one coordinate after the other, and what a component costs each of them.
@@ -83,8 +100,8 @@ template <class T> class LanePoints {
     template <class Row> void read(Row row, int n, const T *origin) { pack<L>(row, n, D_, origin, packed_.get()); }
 
     // The cost of component c for every lane, `start` being its gaussian_start for the points' origin; in lanes
-    // without a point it means nothing.
-    void cost(const Gaussians<T> &gaussians, std::size_t c, const T *start, T *out) const {
+    // without a point it means nothing. Where all of a vector are above the bar of their lane they may be infinite.
+    void cost(const Gaussians<T> &gaussians, std::size_t c, const T *start, T *out, const T *bar = nullptr) const {
         const T *A = gaussians.factor(c);
         vec sum[TILE_VECTORS];
         if (gaussians.full)
@@ -92,7 +109,9 @@ template <class T> class LanePoints {
         else
             diagonal(A, start, sum);
         for (int v = 0; v < TILE_VECTORS; ++v)
-            V::store(out + v * W, cost_at(gaussians, c, sum[v]));
+            V::store(out + v * W, bar && gaussians.dof && !may_cost(gaussians, c, sum[v], bar + v * W)
+                                      ? V::fill(std::numeric_limits<T>::infinity())
+                                      : cost_at(gaussians, c, sum[v]));
     }
 
   private:
@@ -214,6 +233,9 @@ template <class T> class LaneBest {
         std::fill_n(ids_.get(), L * H_, NONE);
     }
 
+    // What another one has to cost at most, of every lane.
+    const T *bar() const { return at(costs_, H_ - 1); }
+
     // Component c, once, at a cost for every lane.
     void offer(std::int32_t c, const T *cost) {
         const ints id = static_cast<Id>(c) - ints{};
@@ -313,7 +335,7 @@ template <class T> inline void best(const BestTask<T> &task, std::size_t begin, 
         points.read([&](int i) { return x[i]; }, n, task.origin);
         found.clear();
         for (std::size_t c = 0; c < task.gaussians.means.n; ++c) {
-            points.cost(task.gaussians, c, task.starts + c * D, cost);
+            points.cost(task.gaussians, c, task.starts + c * D, cost, found.bar());
             found.offer(static_cast<std::int32_t>(c), cost);
         }
         for (int i = 0; i < n; ++i)
@@ -367,7 +389,7 @@ template <class T> inline void keep_best(const KeepBestTask<T> &task, int c, std
         points.read([&](int i) { return task.X[entries[i]]; }, n, origin);
         found.clear();
         for (int g = 0; g <= G; ++g) {
-            points.cost(task.gaussians, candidate(g), starts + static_cast<std::size_t>(g) * D, cost);
+            points.cost(task.gaussians, candidate(g), starts + static_cast<std::size_t>(g) * D, cost, found.bar());
             found.offer(candidate(g), cost);
         }
         for (int i = 0; i < n; ++i) {

@@ -21,7 +21,7 @@ inline void pull_columns(const Gaussians<T> &gaussians, const T *own, const T *s
     const std::size_t C = gaussians.means.n;
     const int D = gaussians.means.D;
     for (std::size_t c = 0; c < C; ++c) {
-        const T power = gaussians.dof[c] + T(D), ratio = T(D) / gaussians.dof[c];
+        const T inverse = 1 / (gaussians.dof[c] + D), ratio = T(D) / gaussians.dof[c];
         const T most = 1 + ratio, log_most = std::log1p(ratio);
         alignas(64) T share[L], logs[L];
         bool counts = false;
@@ -36,8 +36,7 @@ inline void pull_columns(const Gaussians<T> &gaussians, const T *own, const T *s
             }
             counts = true;
             const auto q = e * V::load(scale + v);
-            const auto log =
-                V::max((V::load(own + c * L + v) - gaussians.offsets[c]) / V::fill(power), typename V::vec{});
+            const auto log = V::max((V::load(own + c * L + v) - gaussians.offsets[c]) * inverse, typename V::vec{});
             V::store(place, q * V::exp(-log) * most);
             V::store(share + v, q);
             V::store(logs + v, q * (log_most - log));

@@ -190,6 +190,18 @@ template <class T> struct simd {
         return x < lowest ? vec{} : result;
     }
 
+    // Less than log(1 + x) for 0 <= x <= max / 4, by 9 % at most where x > 1: the logarithm between powers of two lies
+    // above its chord, and an exponent with the mantissa behind it is that chord.
+    static vec below_log1p(vec x) {
+        constexpr bool single = sizeof(T) == 4;
+        constexpr int dropped =
+            single ? 8 : 32; // digits, so that the rest is a number to which 2^mantissa adds exactly
+        constexpr T unit = single ? T(1.0 / (1 << 15)) : T(1.0 / (1 << 20));
+        const ints magic = (ints)fill(single ? T(8388608.0) : T(4503599627370496.0)); // 2^mantissa
+        const ints bits = ((ints)(x + T(1)) - (ints)fill(T(1))) >> dropped;
+        return ((vec)(bits | magic) - (vec)magic) * (unit * T(0.693)); // rounding takes less than this from ln 2
+    }
+
     // log(1 + x) for 0 <= x <= max / 4 to a few ulp: 1 + x = 2^k (1 + f), 1 + f between root 1/2 and root 2, and log(1
     // + f) as the series of 2 atanh(f / (2 + f)).
     static vec log1p(vec x) {

@@ -130,8 +130,11 @@ def _log_densities(
     with np.errstate(all="ignore"):
         for c in range(C):
             difference, Q, stiffness = np.where(there, X - means[c], 0), P[c], 0.0
+            if hasattr(mixture, "factors_"):  # by a matrix whose entries are as much larger than its least eigenvalue
+                stiffness = float((np.square(mixture.factors_[c]).sum(axis=1) / mixture.noise_variances_[c]).max())
             if spread and (k < D or hasattr(mixture, "factors_")):
-                Q, stiffness = _marginal(*spread[c], there)
+                Q, condition = _marginal(*spread[c], there)
+                stiffness = max(stiffness, condition)
             y = difference @ Q
             scale = np.log(weights[c]) + np.log(np.diagonal(Q)[there]).sum()
             cost = np.einsum("nd,nd->n", y, y)

@@ -58,7 +58,8 @@ def bounded(X, g):
 
 CALLS = {
     "nearest": lambda X, g: [X.nearest(g["m"], 1), X.nearest(g["m"], 2), X.nearest(g["diag"], 2), X.nearest(g["full"])],
-    "table": lambda X, g: X.table(g["diag"]),
+    "win": lambda X, g: [X.win(g["m"]), X.win(g["m"], g["labels"][:, None], g["w"])],
+    "first": lambda X, g: X.first(),
     "nearest_bounded": bounded,
     "reassign": lambda X, g: X.reassign(g["m"], g["lists"], g["labels"], np.full(len(g["m"]), 1.5, X.dtype)),
     "own_distances": lambda X, g: X.own_distances(g["m"], g["labels"]),

@@ -27,7 +27,8 @@ def train_ivf(index: Any, X: Any, weights: Any = None, **kmeans: Any) -> KMeans:
     random, so that lists are about equally long: starts that spread centers out leave long lists where vectors are
     dense, which costs a query more than a lower J gains. The encoder of the lists is trained on as many vectors as
     the index asks for, drawn at random, less their centers where the index encodes residuals: codebooks of
-    `IndexIVFPQ` and `IndexIVFPQFastScan` by `cprime.KMeans`, any other by FAISS.
+    `IndexIVFPQ` and `IndexIVFPQFastScan` by `cprime.KMeans`, any other by FAISS. Where the index has
+    `do_polysemous_training` FAISS numbers the codes afterwards, which may take longer than all else.
 
     Parameters
     ----------

@@ -1,6 +1,8 @@
 """Codebooks of product quantizers: a k-means for each part of the vectors."""
 
+import logging
 from collections.abc import Iterator
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,8 @@ from cprime.faiss.installed import faiss
 from cprime.faiss.parameters import check_empty, fitted
 from cprime.faiss.vectors import Vectors, checked
 from cprime.sources import Source
+
+logger = logging.getLogger("cprime")
 
 
 def train_pq(index: Any, X: Any, **kmeans: Any) -> list[KMeans]:
@@ -77,8 +81,12 @@ def trained(pq: Any, X: Vectors, kmeans: dict[str, Any]) -> list[KMeans]:
 
 def polysemous(index: Any, X: np.ndarray) -> None:
     """Number the centers of each part so that near ones have near codes, as the index asks for; by FAISS."""
-    training = index.polysemous_training or faiss.PolysemousTraining()
+    training, begin = index.polysemous_training or faiss.PolysemousTraining(), perf_counter()
     training.optimize_pq_for_hamming(index.pq, len(X), faiss.swig_ptr(X))
+    logger.info(
+        "FAISS numbered the codes for polysemous search, %.3g s; index.do_polysemous_training = False leaves that out",
+        perf_counter() - begin,
+    )
 
 
 def _parts(pq: Any, X: Vectors) -> Iterator[Vectors]:

@@ -1,8 +1,9 @@
 """Factor analysers and rows of which some numbers are missing: what they cost, and what is expected in the gaps.
 
 With o what is observed of x, M_o = I + Λ_oᵀΨ_o⁻¹Λ_o and b = Λ_oᵀΨ_o⁻¹(x_o − μ_o), given x_o the factors z have the mean
-M_o⁻¹b and the covariance M_o⁻¹; ‖x_o − μ_o‖² under Σ_oo is Σ_o (x − μ)²/ψ − bᵀM_o⁻¹b, and log |Σ_oo| is log |M_o| +
-Σ_o log ψ. What is missing is Λ_m z and noise (Ghahramani & Hinton 1996). Matrices are H × H, one a row and component.
+M_o⁻¹b and the covariance M_o⁻¹; with that mean ‖x_o − μ_o‖² under Σ_oo is Σ_o (x − μ − Λz)²/ψ + ‖z‖², where nothing
+cancels, and log |Σ_oo| is log |M_o| + Σ_o log ψ. What is missing is Λ_m z and noise (Ghahramani & Hinton 1996).
+Matrices are H × H, one a row and component.
 """
 
 import math
@@ -52,9 +53,9 @@ def factored(X: Floats, observed: Mask, of: Component) -> Iterator[tuple[slice, 
         inverse = np.linalg.inv(np.linalg.cholesky(inner))
         half = np.einsum("nij,nj->ni", inverse, y @ scaled)
         logs = o @ (np.log(of.noise) + _LOG_2PI) - 2 * np.log(np.diagonal(inverse, axis1=1, axis2=2)).sum(axis=1)
-        squares = np.square(y) @ (1 / of.noise) - np.square(half).sum(axis=1)
         means = np.einsum("nji,nj->ni", inverse, half)
-        yield rows, y, Factored(np.maximum(squares, 0), logs, means, np.matmul(inverse.transpose(0, 2, 1), inverse))
+        squares = np.square((y - means @ of.loadings.T) * o) @ (1 / of.noise) + np.square(means).sum(axis=1)
+        yield rows, y, Factored(squares, logs, means, np.matmul(inverse.transpose(0, 2, 1), inverse))
 
 
 class GapMoments(NamedTuple):

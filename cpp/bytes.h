@@ -84,7 +84,8 @@ inline void round_rows(Row row, int n_rows, Next next, int D, const float *shift
     V::store(steps, fits ? sign * LARGEST / largest : none); // to a unit
     vec sums[COARSE_ROWS];
     for (int i = 0; i < COARSE_ROWS; ++i) {
-        next(i);
+        const Ahead ahead = next(i);
+        prefetch(ahead.at, ahead.bytes);
         const float step = steps[i], scale = sign * rows.scale[i];
         coarse *out = tiles + i * COARSE_COLUMNS;
         vec lost{}, sum{};

@@ -36,7 +36,9 @@ template <class T> struct ProductPoints {
         n = static_cast<int>(std::min<std::size_t>(TILE_ROWS, end - first));
         for (std::size_t e = first + n; e < std::min(end, first + 2 * TILE_ROWS); ++e)
             fetch<2>(task.X, task.entries[e]);
-        pack<TILE_ROWS>([&](int i) { return task.X[task.entries[first + i]]; }, n, D, origin, packed.get());
+        const T *rows[TILE_ROWS];
+        addresses(task.X, [&](int i) { return task.entries[first + i]; }, n, rows);
+        pack<TILE_ROWS>([&](int i) { return rows[i]; }, n, D, origin, packed.get());
         column_squares(packed.get(), D, square);
         std::copy_n(square, TILE_ROWS, packed + D * TILE_ROWS);
     }
@@ -113,19 +115,17 @@ struct CoarsePoints {
     template <class Task> void read(const Task &task, const float *origin, std::size_t first, std::size_t end) {
         const int depth = coarse_depth(task.X.D);
         n = static_cast<int>(std::min<std::size_t>(COARSE_POINTS, end - first));
-        const auto row = [&](int i) { return task.X[task.entries[first + i]]; };
-        const auto next = [&](int i) __attribute__((always_inline)) {
-            if (first + COARSE_POINTS + i < task.X.n)
-                fetch(task.X, task.entries[first + COARSE_POINTS + i]);
+        const auto next = [&](int i) {
+            return first + COARSE_POINTS + i < task.X.n ? stored_row(task.X, task.entries[first + COARSE_POINTS + i])
+                                                        : Ahead{};
         };
         for (int j = 0; j < n; j += COARSE_ROWS) {
             coarse *tiles = columns + static_cast<std::size_t>(j) * depth;
             const int some = std::min(COARSE_ROWS, n - j);
-            const float *rows_of_tile[COARSE_ROWS];
-            for (int i = 0; i < some; ++i)
-                rows_of_tile[i] = row(j + i);
-            round_rows([&](int i) { return rows_of_tile[i]; }, some, [&](int i) { return next(j + i); }, task.X.D,
-                       origin, 1, tiles, rows[j / COARSE_ROWS]);
+            const float *row[COARSE_ROWS];
+            addresses(task.X, [&](int i) { return task.entries[first + j + i]; }, some, row);
+            round_rows([&](int i) { return row[i]; }, some, [&](int i) { return next(j + i); }, task.X.D, origin, 1,
+                       tiles, rows[j / COARSE_ROWS]);
             make_columns(tiles, task.X.D);
         }
     }
@@ -150,9 +150,9 @@ class CoarseCandidates {
           low_(static_cast<std::size_t>(n_padded_) * COARSE_POINTS) {
         for (int p = 0; p < n_padded_; p += COARSE_ROWS) {
             const auto row = [&](int i) { return centers[list[p + i]]; };
-            const auto next = [&](int i) __attribute__((always_inline)) {
-                if (p + COARSE_ROWS + i < n_)
-                    prefetch(row(COARSE_ROWS + i), D_);
+            const auto next = [&](int i) {
+                return p + COARSE_ROWS + i < n_ ? stored_row(Points<float>(centers), list[p + COARSE_ROWS + i])
+                                                : Ahead{};
             };
             CoarseRows &rows = rows_[p / COARSE_ROWS];
             round_rows(row, std::min(COARSE_ROWS, n_ - p), next, D_, origin, 1,

@@ -41,7 +41,7 @@ struct CoarseRows {
     std::int32_t start[COARSE_ROWS];       // of its products, as a left factor
 };
 
-constexpr auto FETCH_NOTHING = [](int) {};
+constexpr auto FETCH_NOTHING = [](int) { return Ahead{}; };
 
 // The rows of four-byte words of a tile become columns; `flip` is added to each without a carry.
 template <std::uint32_t flip = 0> inline void transpose_words(coarse *tile) {

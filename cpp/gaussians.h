@@ -362,7 +362,9 @@ template <class T> inline void keep_best(const KeepBestTask<T> &task, int c, std
     for (std::size_t first = begin; first < end; first += L) {
         const int n = static_cast<int>(std::min<std::size_t>(L, end - first));
         const std::int64_t *entries = task.entries + first;
-        points.read([&](int i) { return task.X[entries[i]]; }, n, origin);
+        const T *rows[L];
+        addresses(task.X, [&](int i) { return entries[i]; }, n, rows);
+        points.read([&](int i) { return rows[i]; }, n, origin);
         found.clear();
         for (int g = 0; g <= G; ++g) {
             points.cost(task.gaussians, candidate(g), starts + static_cast<std::size_t>(g) * D, cost, found.bar());

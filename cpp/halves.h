@@ -69,7 +69,8 @@ inline void round_rows(Row row, int n_rows, Next next, int D, const float *shift
             _mm256_storeu_si256(reinterpret_cast<__m256i *>(out + side * V::width), bits);
         };
         const float *x = i < n_rows ? row(i) : nullptr;
-        next(i);
+        const Ahead ahead = next(i);
+        prefetch(ahead.at, ahead.bytes);
         int k = 0;
         for (; x && k + COARSE_COLUMNS <= D; k += COARSE_COLUMNS, out += COARSE_TILE)
             for (int side = 0; side < 2; ++side)

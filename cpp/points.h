@@ -104,10 +104,15 @@ inline Rows<T> rows_of(const Points<T> &X, std::size_t begin, std::size_t end, c
     return {out, X.D, end - begin, X.D};
 }
 
-// Asks for a row as it is stored. Inlined: what asks and returns nothing is for some compilers a call without effect.
-template <int locality = 3, class T> [[gnu::always_inline]] inline void fetch(const Points<T> &X, std::size_t i) {
+// A row as it is stored.
+template <class T> inline Ahead stored_row(const Points<T> &X, std::size_t i) {
     const std::size_t size = X.stored == Stored::own ? sizeof(T) : static_cast<std::size_t>(bytes_of(X.stored));
-    prefetch<locality>(X.address(i), static_cast<std::size_t>(X.D) * size);
+    return {X.address(i), static_cast<std::size_t>(X.D) * size};
+}
+
+template <int locality = 3, class T> [[gnu::always_inline]] inline void fetch(const Points<T> &X, std::size_t i) {
+    const Ahead row = stored_row(X, i);
+    prefetch<locality>(row.at, row.bytes);
 }
 
 template <class T> inline const T *read_into_slot(Slots<T> &slots, const Points<T> &X, std::size_t i) {
@@ -117,6 +122,16 @@ template <class T> inline const T *read_into_slot(Slots<T> &slots, const Points<
         widen_row(X, i, slots.numbers + static_cast<std::size_t>(slots.turn) * slots.step);
     }
     return slots.numbers + static_cast<std::size_t>(slots.turn) * slots.step;
+}
+
+// The addresses of n rows, number(i) being the i-th, in `out`.
+template <class T, class Number> inline void addresses(const Points<T> &X, Number number, int n, const T **out) {
+    if (X.slots)
+        for (int i = 0; i < n; ++i)
+            out[i] = X.slots->read(*X.slots, X, number(i));
+    else
+        for (int i = 0; i < n; ++i)
+            out[i] = reinterpret_cast<const T *>(X.data + static_cast<std::ptrdiff_t>(number(i)) * X.stride);
 }
 
 // Most rows whose addresses a kernel holds at the same time, with some to spare.

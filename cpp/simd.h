@@ -242,6 +242,13 @@ template <int locality = 3, class T> [[gnu::always_inline]] inline void prefetch
         __builtin_prefetch(reinterpret_cast<const char *>(p) + byte, 0, locality);
 }
 
+// Some memory that is to be asked for, perhaps none. Values, not calls: a call that asks and returns nothing is for
+// some compilers one without effect.
+struct Ahead {
+    const char *at = nullptr;
+    std::size_t bytes = 0;
+};
+
 // Where what is measured is no number, it is the farthest: comparisons stay an order.
 template <class T> inline T comparable(T square) {
     return square == square ? square : std::numeric_limits<T>::infinity();

@@ -6,6 +6,7 @@
 
 #include "best_two.h"
 #include "kernels.h"
+#include "points.h"
 #include "tile.h"
 
 namespace cprime::CPRIME_ISA {
@@ -20,7 +21,9 @@ inline void two_nearest(const TwoNearestTask<T> &task, const T *packed, std::siz
     BestTwo<T> best;
     for (std::size_t first = begin; first < end; first += L) {
         const int n = static_cast<int>(std::min<std::size_t>(L, end - first));
-        pack<L>([&](int i) { return task.X[task.row(first + i)]; }, n, D, static_cast<const T *>(nullptr), rows.get());
+        const T *own[L];
+        addresses(task.X, [&](int i) { return task.row(first + i); }, n, own);
+        pack<L>([&](int i) { return own[i]; }, n, D, static_cast<const T *>(nullptr), rows.get());
         best.clear();
         for (int c = 0; c < C; c += TILE_ROWS) {
             tile<T, Form::difference>(packed + static_cast<std::size_t>(c) * D, rows.get(), D, nullptr, squares);

@@ -19,7 +19,7 @@ template <class T, class Squared> class Moves {
     T inside() const { return inside_; }
 
     // `stay`: the squared distance of point n to its own centre; the candidates are measured from differences.
-    void settle(std::size_t n, T stay, const std::int32_t *candidates, int n_candidates) {
+    [[gnu::always_inline]] void settle(std::size_t n, T stay, const std::int32_t *candidates, int n_candidates) {
         T best = inside_ * stay, distance = stay;
         std::int32_t winner = c_;
         for (int i = 0; i < n_candidates; ++i) {

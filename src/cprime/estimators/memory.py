@@ -40,6 +40,7 @@ _MARGINALS = 100 * 10**6  # bytes at most, of tables of marginal densities
 _FIXED = 3 * 2**20  # bytes for tiles of kernels, samples and what the interpreter makes
 _SMALL = 32  # features up to which a small model has as many as the data
 _ID = 4  # bytes of the number of a component
+_ORDER, _LENGTH = 12, 20  # bytes of a narrow row's place in another order, and of its length and what that is made of
 _ANY = {  # arguments of a small model that its sizes do not depend on
     "means_init": None,
     "weights_init": None,
@@ -80,24 +81,29 @@ class Rows:
         if is_source_like(X):
             source = open_data(X)
             resident = isinstance(source, ArraySource)
-            return cls(Local(source), source.n_bytes_read if resident and source is not X else 0, resident)
+            return cls(Local(source), _n_bytes_stored(source) if resident and source is not X else 0, resident)
         if hasattr(X, "tocsr"):
             sparse = as_rows(X.tocsr())
             return cls(Local(source_of(sparse), checked=True), 0 if X.format == "csr" else _size(sparse))
         source = open_data(X if hasattr(X, "shape") else np.asarray(X))
-        as_it_is = is_plain(X) and X.dtype == source.dtype
-        return cls(Local(source), 0 if as_it_is else source.n_bytes_read)
+        as_it_is = is_plain(X, (source.stored,))
+        return cls(Local(source), 0 if as_it_is else _n_bytes_stored(source))
 
     @classmethod
     def of_shape(cls, shape: tuple[int, int], dtype: DTypeLike) -> Self:
         """An array of a shape, that is still to come into memory."""
         source = ShapeSource(shape, dtype, resident=True)
-        return cls(Local(source), source.n_bytes_read)
+        return cls(Local(source), _n_bytes_stored(source))
 
     @property
     def source(self) -> Source:
         assert isinstance(self.data, Local)
         return self.data.source
+
+    @property
+    def stored(self) -> np.dtype:
+        """The type that rows are in memory as."""
+        return self.source.stored if isinstance(self.data, Local) else self.data.dtype
 
     @property
     def is_cut(self) -> bool:
@@ -111,12 +117,16 @@ class Rows:
     def in_a_file(self) -> Self:
         """Such rows, were they in a file."""
         data = self.data
-        source = ShapeSource((data.n_points, data.n_features), data.dtype, resident=False)
+        source = ShapeSource((data.n_points, data.n_features), self.stored, resident=False)
         return replace(self, data=Local(source), loaded=0, resident=False)
 
     def as_float32(self) -> Self:
         """The same in single precision."""
         return replace(self, data=Local(self.source.as_type(np.float32)), loaded=self.loaded // 2)
+
+
+def _n_bytes_stored(source: Source) -> int:
+    return source.n_rows * source.n_features * source.stored.itemsize
 
 
 class Sizes(NamedTuple):
@@ -144,7 +154,9 @@ def needed(estimator: Any, rows: Rows, sizes: Sizes | None = None, regroup: bool
     plan: em.Plan = estimator._plan(data)
     regroup = plan.regroup if regroup is None else regroup
     N, D, C, s = data.n_points, data.n_features, estimator._n_components(), data.dtype.itemsize
-    chunk, width = max(data.sizes), (D * s if not data.sparse else data.n_bytes // max(1, N))
+    narrow = rows.stored.itemsize < s and not data.gaps
+    chunk, width = max(data.sizes), D * (rows.stored.itemsize if narrow else s)
+    width = data.n_bytes // max(1, N) if data.sparse else width
     sizes = sizes or sizes_of(estimator, D, data.dtype)
     exact = 1 < plan.n_kept == C
     graph = hasattr(plan.search, "regroup")
@@ -153,12 +165,13 @@ def needed(estimator: Any, rows: Rows, sizes: Sizes | None = None, regroup: bool
     found = dict.fromkeys(("rows", "kept", "parameters", "sums", "lists", "labels", "temporary"), 0)
     if rows.here:
         found["rows"] = rows.loaded + (0 if rows.resident else sum(sorted(data.sizes)[-2:]) * width)
-        found["rows"] += chunk * (width + 4) if regroup else 0
+        found["rows"] += chunk * (_ORDER if narrow else width + _ID) if regroup else 0
         found["rows"] += int(chunk * 2 * sizes.embedded)
         if getattr(estimator, "missing", "error") == "marginal":
             found["rows"] += chunk * (width + D)
             found["temporary"] = min(_MARGINALS, chunk * 32 * D)
-        found["rows"] += chunk * width if getattr(estimator, "metric", "euclidean") == "cosine" else 0
+        if getattr(estimator, "metric", "euclidean") == "cosine":
+            found["rows"] += chunk * (_LENGTH if narrow else width)
         kept = (_ID + s) if exact else 2 * plan.n_kept * (_ID + s) + _bounds(plan.search, s)
         found["kept"] = (min(N, 2 * chunk) if spilled else N) * kept
         init = _start(estimator, data, plan)

@@ -55,9 +55,10 @@ class Mixture(FittedMixture):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Finite numbers. Types of up to 16 bits and float32 become float32, wider ones float64; a C-contiguous array
-            is not copied, but for "tied" and for "tied_spherical" with free weights; a memory map is read in chunks of
-            128 MiB.
+            Finite numbers. Arrays of uint8, int8, bool, float16 and bfloat16 stay as they are stored and are computed
+            with as float32; other types of up to 16 bits and float32 become float32, wider ones float64. A C-contiguous
+            array is not copied, but for "tied" and for "tied_spherical" with free weights; "factors" and "ppca" widen
+            narrow rows chunk by chunk; a memory map is read in chunks (of 128 MiB in float32).
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
             A weight of 2 is the point twice; None is 1 for each.

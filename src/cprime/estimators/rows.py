@@ -97,7 +97,7 @@ def _narrow_type(X: Any) -> np.dtype | None:
         found = set(X.dtypes)
         dtype = found.pop() if len(found) == 1 else None
     else:
-        dtype = X.dtype if isinstance(X, np.ndarray) else None
+        dtype = X.dtype if isinstance(X, np.ndarray) and X.ndim == 2 else None
     return dtype if is_narrow(dtype) else None
 
 

@@ -9,12 +9,15 @@ from cprime.sources import Source
 class ShapeSource(Source):
     """So many rows of a type, in memory as one chunk or as if in a file."""
 
+    _keeps_narrow = True
+
     def __init__(self, shape: tuple[int, int], dtype: DTypeLike, resident: bool) -> None:
         super().__init__("X", shape[0], (np.dtype(dtype),) * shape[1])
         self.in_memory = resident
 
     def _fill(self, begin: int, end: int, out: NDArray) -> None:
-        out[...] = np.random.default_rng(begin).standard_normal(out.shape)
+        drawn = np.random.default_rng(begin).standard_normal(out.shape)
+        out[...] = (40 * np.abs(drawn)).clip(max=127) if out.dtype.kind in "biu" else drawn
 
     def _default_chunk_rows(self) -> int:
         return max(1, self.n_rows) if self.in_memory else super()._default_chunk_rows()

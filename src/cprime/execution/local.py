@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._range import MOST, check_largest, check_spread
+from cprime._values import replace
 from cprime.block import Block
 from cprime.execution.base import Job, P, Taken
 from cprime.execution.chunk import Chunk, by_chunk, taken
@@ -22,7 +23,8 @@ from cprime.sources import Source, ahead, source_of
 from cprime.statistics import merge
 
 MakeRows = Callable[[Any], Rows]
-Prepare = Callable[[Rows, str], Rows]  # rows as the model has them, of rows as they come and of what these are called
+# Rows as the model has them, of rows as they come, of what these are called, and of whether their memory may be taken.
+Prepare = Callable[..., Rows]
 
 
 class Local:
@@ -277,6 +279,9 @@ class Local:
                     X = self._read(i, next(arriving)) if reads else Dense(np.empty((end - begin, 0), dtype=self.dtype))
                     n_before = int(self._heavy_by_chunk()[:i].sum()) if self.weighted else None
                     block = self._chunks[i].block(X, self.source.weights(begin, end), begin, n_before)
+                    if reads and self._prepare is not None:  # of rows in another order there is a copy already
+                        X = self._prepare(block.X, self.source.name, self._chunks[i].order is not None)
+                        block = replace(block, X=X)
                     if reads and (self.source.in_memory or len(ranges) == 1):
                         self._blocks[i] = block
                 yield block
@@ -284,14 +289,14 @@ class Local:
             self.source.verify()
 
     def _read(self, i: int, read: Any) -> Rows:
-        """Rows as they have arrived, checked once, and prepared."""
+        """Rows as they have arrived, checked once."""
         X = self._made(read)
         if not self._checked[i]:
             self._check(X, self._range(i)[0])
             self._checked[i] = True
             if all(self._checked):
                 check_spread(self._spread, self.dtype, self.source.name)
-        return X if self._prepare is None else self._prepare(X, self.source.name)
+        return X
 
     def _check(self, X: Rows, begin: int) -> None:
         """Raise unless the rows from `begin` on are finite, and of numbers whose squares their type holds."""

@@ -133,7 +133,7 @@ class SparseRows(CoreTable):
         first = int(bad.argmax())
         return int(self.owners[first]), int(self.entries[1][first]), self.entries[0][first]
 
-    def divided(self, lengths: NDArray[np.float64]) -> SparseRows:
+    def divided(self, lengths: NDArray[np.float64], reuse: bool = False) -> SparseRows:
         values, columns = self.entries
         values = (values * np.repeat(1 / lengths, np.diff(self.begins))).astype(self.dtype)
         return SparseRows(values, columns, self.begins - self.begins[0], self.shape[1])

@@ -129,10 +129,13 @@ class StoredRows(CoreTable):
                 return piece.start + found[0], found[1], found[2]
         return None
 
-    def divided(self, lengths: Doubles) -> Rows:
-        if self.order is not None or self.lengths is not None:
-            return Dense(self.dense()).divided(lengths)
-        return self._with(self.array, None, lengths.astype(self.dtype))
+    def divided(self, lengths: Doubles, reuse: bool = False) -> Rows:
+        """Without a copy of the rows, which are divided where kernels read them; reuse changes nothing."""
+        if self.lengths is not None:
+            return Dense(self.dense()).divided(lengths, reuse=True)
+        every = np.ones(len(self.array), dtype=self.dtype)
+        every[slice(None) if self.order is None else self.order] = lengths
+        return self._with(self.array, self.order, every)
 
     def times(self, factors: Floats) -> Dense:
         return Dense(self.dense() * factors)

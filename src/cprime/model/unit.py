@@ -47,10 +47,14 @@ class UnitCenters(TiedSpherical):
         return np.where(held[:, np.newaxis], sums / np.where(held, lengths, 1)[:, np.newaxis], otherwise)
 
     def union_costs(self, a: Summed, b: Summed) -> NDArray[np.float64]:
-        """2 (‖S_a‖ + ‖S_b‖ − ‖S_a + S_b‖), since J = 2 Σ_c (N_c − ‖S_c‖); by the angle, so nothing cancels."""
-        one, two, both = (np.linalg.norm(sums, axis=1) for sums in (a[1], b[1], a[1] + b[1]))
+        """2 (‖S_a‖ + ‖S_b‖ − ‖S_a + S_b‖), since J = 2 Σ_c (N_c − ‖S_c‖); by the angle, so nothing cancels.
+
+        With d² = 2 − 2 cos of the two directions ‖S_a + S_b‖² is (‖S_a‖ + ‖S_b‖)² − ‖S_a‖ ‖S_b‖ d².
+        """
+        one, two = (np.linalg.norm(sums, axis=1) for sums in (a[1], b[1]))
         with np.errstate(divide="ignore", invalid="ignore"):
             between = np.square(a[1] / one[:, np.newaxis] - b[1] / two[:, np.newaxis]).sum(axis=1)
+            both = np.sqrt(np.maximum(np.square(one + two) - one * two * between, 0))
             return np.where((one > 0) & (two > 0), 2 * one * two * between / (one + two + both), 0.0)
 
     def tangent(self, directions: NDArray[np.float64], ids: slice) -> NDArray[np.float64]:
@@ -71,8 +75,8 @@ class UnitCenters(TiedSpherical):
         return factors_of(lengths, weight * (1 + cosines) / 2, self.centers.dtype)
 
 
-def unit_rows(X: Rows, name: str) -> Rows:
-    """The rows scaled to length 1, in their dtype; ValueError where one has no direction."""
+def unit_rows(X: Rows, name: str, reuse: bool = False) -> Rows:
+    """The rows scaled to length 1, in their dtype, on request in their memory; ValueError if one has no direction."""
     lengths = np.sqrt(X.squares())
     least = _LEAST_LENGTH[X.dtype]
     if (lengths < least).any():  # longer first, which is exact
@@ -81,4 +85,4 @@ def unit_rows(X: Rows, name: str) -> Rows:
     if not lengths.all():
         raise ValueError(f"{name} must have no rows of zeros with metric='cosine', got {int((lengths == 0).sum())}.")
     with np.errstate(invalid="ignore"):  # of numbers that are not finite, which whoever reads all rows refuses
-        return X.divided(lengths)
+        return X.divided(lengths, reuse)

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -44,7 +44,30 @@ def given_centers(estimator: Any, X: Any) -> NDArray:
     return centers
 
 
-def start_of(estimator: Any, X: Any, sample_weight: NDArray | None, random_state: np.random.RandomState) -> Any:
+class Centered(NamedTuple):
+    """Rows less their mean (D,): what scikit-learn starts from."""
+
+    mean: NDArray
+    rows: NDArray
+
+    @classmethod
+    def of(cls, X: NDArray) -> "Centered":
+        mean = X.mean(axis=0)
+        return cls(mean, X - mean)
+
+    @property
+    def variances(self) -> NDArray:
+        """Of the columns, to the bit what `numpy.var` makes of them in two more passes: (D,)."""
+        return np.add.reduce(self.rows * self.rows, axis=0) / len(self.rows)
+
+
+def start_of(
+    estimator: Any,
+    X: Any,
+    sample_weight: NDArray | None,
+    random_state: np.random.RandomState,
+    centered: Centered | None,
+) -> Any:
     """`init` for cprime's estimator: centers, scikit-learn's own draws, or the name of a method of ours.
 
     A function of scikit-learn's `init`, and its draws by distances, see data of mean 0, or sparse data as they are.
@@ -59,8 +82,7 @@ def start_of(estimator: Any, X: Any, sample_weight: NDArray | None, random_state
     points, norms = X, None
     if not (isinstance(init, str) and init == "random"):
         if not sp.issparse(X):
-            mean = X.mean(axis=0)
-            points = X - mean
+            mean, points = centered or Centered.of(X)
         norms = row_norms(points, squared=True)
 
     def centers_of(*_: Any, **__: Any) -> NDArray:
@@ -152,12 +174,18 @@ class KMeans(Nearest, Draws, sklearn.cluster.KMeans):
         """
         with computing(None), self._drawing() as random_state:
             X, sample_weight = self._training_data(X, sample_weight)
-            self._check_params_vs_input(X)
             return self._fit(X, sample_weight, random_state)
 
     def _fit(self, X: Any, sample_weight: NDArray | None, random_state: np.random.RandomState) -> Self:
-        """Fit what has been checked."""
-        init = start_of(self, X, sample_weight, random_state)
+        """Fit rows that have been checked."""
+        centered = None
+        if self.tol == 0 or sp.issparse(X) or not is_small(X, self.n_clusters):
+            self._check_params_vs_input(X)
+        else:  # of which the variance is all that is asked for beside their number
+            self._check_params_vs_input(X[:, :1])
+            centered = Centered.of(X)
+            self._tol = np.mean(centered.variances) * self.tol
+        init = start_of(self, X, sample_weight, random_state, centered)
         printer = Printer(self._tol) if self.verbose else None
         core = cprime.KMeans(
             self.n_clusters,

@@ -209,7 +209,6 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
             _with_namespace(self._initialize_parameters, X, random_state)
             return
         k_means = KMeans(self.n_components, n_init=1, random_state=random_state)
-        k_means._check_params_vs_input(X)
         labels = k_means._fit(X, None, random_state).labels_
         responsibilities = np.zeros((len(X), self.n_components), dtype=X.dtype)
         responsibilities[np.arange(len(X)), labels] = 1

@@ -35,8 +35,10 @@ def data_variance(
     shares = counts / counts.sum()
     between = np.square(means - shares @ means)
     unit = max(float((shares @ (variances + between)).mean()), 0.0)  # rounding may leave it below
+    if unit:
+        return unit
     resolution = float(np.finfo(dtype).eps) * float(np.abs(means).max())
-    return unit or resolution**2 / _JITTER or 1.0
+    return resolution**2 / _JITTER or 1.0
 
 
 def repaired(
@@ -179,7 +181,7 @@ def positive(variances: NDArray[np.float64], dtype: DTypeLike, unit: float | Non
 def within(values: NDArray[np.float64], dtype: DTypeLike) -> NDArray:
     """The values in a dtype, those that it does not hold being the nearest that it does."""
     most = np.finfo(dtype).max
-    return np.clip(values, -most, most).astype(dtype)
+    return np.maximum(np.minimum(values, most), -most).astype(dtype, copy=False)
 
 
 def of_empty(shares: NDArray[np.float64], covariances: NDArray[np.float64]) -> NDArray[np.float64]:

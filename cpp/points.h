@@ -2,6 +2,7 @@
 // the processor, or a piece of them at once.
 #pragma once
 #include <cstring>
+#include <type_traits>
 
 #include "kernels.h"
 #include "simd.h"
@@ -28,40 +29,42 @@ inline float from_bhalf(std::uint16_t half) {
     return out;
 }
 
-template <class T> inline void widen_halves(const std::uint16_t *__restrict in, T *__restrict out, std::size_t count) {
+// `count` numbers that lie side by side.
+template <Stored stored, class T> inline void widen_as(const char *from, T *__restrict out, std::size_t count) {
+    using Number = std::conditional_t<stored == Stored::uint8, std::uint8_t,
+                                      std::conditional_t<stored == Stored::int8, std::int8_t, std::uint16_t>>;
+    const auto *__restrict in = reinterpret_cast<const Number *>(from);
     std::size_t k = 0;
 #if defined(__AVX512F__)
-    if constexpr (sizeof(T) == sizeof(float))
+    if constexpr (stored == Stored::half && sizeof(T) == sizeof(float))
         for (; k + 16 <= count; k += 16)
             _mm512_storeu_ps(out + k, _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i *>(in + k))));
 #endif
     for (; k < count; ++k)
-        out[k] = static_cast<T>(from_half(in[k]));
+        if constexpr (stored == Stored::half)
+            out[k] = static_cast<T>(from_half(in[k]));
+        else if constexpr (stored == Stored::bhalf)
+            out[k] = static_cast<T>(from_bhalf(in[k]));
+        else
+            out[k] = static_cast<T>(in[k]);
 }
 
-// `count` numbers that lie side by side.
-template <class T> inline void widen(Stored stored, const char *from, T *__restrict out, std::size_t count) {
-    const auto each = [&](auto number, auto convert) {
-        const auto *__restrict in = reinterpret_cast<const decltype(number) *>(from);
-        for (std::size_t k = 0; k < count; ++k)
-            out[k] = static_cast<T>(convert(in[k]));
-    };
+// use(type) with a type that knows how numbers are stored.
+template <class Use> inline auto of_type(Stored stored, Use use) {
     switch (stored) {
     case Stored::uint8:
-        return each(std::uint8_t(), [](std::uint8_t x) { return static_cast<float>(x); });
+        return use(std::integral_constant<Stored, Stored::uint8>());
     case Stored::int8:
-        return each(std::int8_t(), [](std::int8_t x) { return static_cast<float>(x); });
+        return use(std::integral_constant<Stored, Stored::int8>());
     case Stored::half:
-        return widen_halves(reinterpret_cast<const std::uint16_t *>(from), out, count);
-    case Stored::bhalf:
-        return each(std::uint16_t(), from_bhalf);
-    case Stored::own:
-        std::memcpy(out, from, count * sizeof(T));
+        return use(std::integral_constant<Stored, Stored::half>());
+    default:
+        return use(std::integral_constant<Stored, Stored::bhalf>());
     }
 }
 
-template <class T> inline void widen_row(const Points<T> &X, std::size_t i, T *__restrict out) {
-    widen(X.stored, X.address(i), out, static_cast<std::size_t>(X.D));
+template <Stored stored, class T> inline void widen_row(const Points<T> &X, std::size_t i, T *__restrict out) {
+    widen_as<stored>(X.address(i), out, static_cast<std::size_t>(X.D));
     if (!X.lengths)
         return;
     const T length = X.lengths[X.place(i)];
@@ -72,10 +75,13 @@ template <class T> inline void widen_row(const Points<T> &X, std::size_t i, T *_
 // Rows [begin, end), one behind the other in `out`.
 template <class T> inline void widen_rows(const Points<T> &X, std::size_t begin, std::size_t end, T *out) {
     const auto D = static_cast<std::size_t>(X.D);
-    if (!X.order && !X.lengths && X.stride == static_cast<std::ptrdiff_t>(D) * bytes_of(X.stored))
-        return widen(X.stored, X.address(begin), out, (end - begin) * D);
-    for (std::size_t i = begin; i < end; ++i, out += D)
-        widen_row(X, i, out);
+    const bool dense = !X.order && !X.lengths && X.stride == static_cast<std::ptrdiff_t>(D) * bytes_of(X.stored);
+    of_type(X.stored, [&](auto stored) {
+        if (dense)
+            return widen_as<stored>(X.address(begin), out, (end - begin) * D);
+        for (std::size_t i = begin; i < end; ++i)
+            widen_row<stored>(X, i, out + (i - begin) * D);
+    });
 }
 
 // Rows that are stored as the arithmetic has them.
@@ -115,11 +121,12 @@ template <int locality = 3, class T> [[gnu::always_inline]] inline void fetch(co
     prefetch<locality>(row.at, row.bytes);
 }
 
-template <class T> inline const T *read_into_slot(Slots<T> &slots, const Points<T> &X, std::size_t i) {
+template <Stored stored, class T>
+inline const T *read_into_slot(Slots<T> &slots, const Points<T> &X, std::size_t i) {
     if (slots.last != i) {
         slots.last = i;
         slots.turn = slots.turn + 1 == slots.n ? 0 : slots.turn + 1;
-        widen_row(X, i, slots.numbers + static_cast<std::size_t>(slots.turn) * slots.step);
+        widen_row<stored>(X, i, slots.numbers + static_cast<std::size_t>(slots.turn) * slots.step);
     }
     return slots.numbers + static_cast<std::size_t>(slots.turn) * slots.step;
 }
@@ -161,7 +168,8 @@ struct Slotted<kernel, n> {
         using T = decltype(number(X));
         const std::size_t step = (static_cast<std::size_t>(X.D) + 15) / 16 * 16;
         Scratch<T> numbers(step * n);
-        Slots<T> slots{read_into_slot<T>, numbers, step, X.n, n, 0}; // X.n is no row
+        const auto read = of_type(X.stored, [](auto stored) { return read_into_slot<stored, T>; });
+        Slots<T> slots{read, numbers, step, X.n, n, 0}; // X.n is no row
         X.slots = &slots;
         return kernel(own, more...);
     }

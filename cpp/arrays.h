@@ -150,6 +150,7 @@ void register_expect(nb::module_ &m);
 void register_local(nb::module_ &m);
 void register_line(nb::module_ &m);
 void register_gaussians(nb::module_ &m);
+void register_factors(nb::module_ &m);
 void register_sparse(nb::module_ &m);
 void register_cells(nb::module_ &m);
 void register_jumps(nb::module_ &m);

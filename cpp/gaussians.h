@@ -5,6 +5,7 @@
 
 #include "id_set.h"
 #include "kernels.h"
+#include "law.h"
 #include "points.h"
 #include "signals.h"
 #include "tile.h"
@@ -36,57 +37,6 @@ template <class T> inline void gaussian_start(const Gaussians<T> &gaussians, std
         shift[k] = origin[k] - m[k];
     for (int j = 0; j < D; ++j)
         out[j] = dot(A + static_cast<std::size_t>(j) * D, shift.get(), j + 1);
-}
-
-// Degrees of freedom nu as a cost takes them, one a lane: 1 / nu, and nu + D.
-template <class T> struct Tails {
-    typename simd<T>::vec inverse, power;
-};
-
-// What t distributions cost at squared distances |A (x - m)|^2, which may be beyond what the type holds.
-template <class T>
-inline typename simd<T>::vec t_cost(typename simd<T>::vec square, typename simd<T>::vec offset, const Tails<T> &tails) {
-    using V = simd<T>;
-    const auto most = V::fill(std::numeric_limits<T>::max() / 4), ratio = square * tails.inverse;
-    return tails.power * V::log1p(ratio < most ? ratio : most) + offset;
-}
-
-// Whether one of the lanes may cost as little as its bar.
-template <class T>
-inline bool may_cost(const Gaussians<T> &gaussians, std::size_t c, typename simd<T>::vec square, const T *bar) {
-    using V = simd<T>;
-    const T dof = gaussians.dof[c];
-    const auto most = V::fill(std::numeric_limits<T>::max() / 4), ratio = square * (1 / dof);
-    const auto least =
-        V::below_log1p(ratio < most ? ratio : most) * (dof + gaussians.means.D) + V::fill(gaussians.offsets[c]);
-    return V::mask_not_above(least, V::load(bar));
-}
-
-// What component c costs points at squared distances, one a lane.
-template <class T>
-inline typename simd<T>::vec cost_at(const Gaussians<T> &gaussians, std::size_t c, typename simd<T>::vec square) {
-    using V = simd<T>;
-    if (!gaussians.dof)
-        return square + gaussians.offsets[c];
-    const T dof = gaussians.dof[c];
-    return t_cost<T>(square, V::fill(gaussians.offsets[c]), {V::fill(1 / dof), V::fill(dof + gaussians.means.D)});
-}
-
-// The same of a component for each of n lanes, at(i); of -1 it means nothing.
-template <class T, class At>
-inline typename simd<T>::vec costs_at(const Gaussians<T> &gaussians, At at, int n, typename simd<T>::vec square) {
-    using V = simd<T>;
-    alignas(64) T offsets[V::width] = {}, dof[V::width];
-    std::fill_n(dof, V::width, T(1));
-    for (int i = 0; i < n; ++i) {
-        const std::int32_t c = std::max(at(i), 0);
-        offsets[i] = gaussians.offsets[c];
-        if (gaussians.dof)
-            dof[i] = gaussians.dof[c];
-    }
-    if (!gaussians.dof)
-        return square + V::load(offsets);
-    return t_cost<T>(square, V::load(offsets), {T(1) / V::load(dof), V::load(dof) + T(gaussians.means.D)});
 }
 
 // Some points relative to an origin, packed one coordinate after the other, and what a component costs each of them.

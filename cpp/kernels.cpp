@@ -8,6 +8,7 @@
 #include "distances.h"
 #include "expect.h"
 #include "extent.h"
+#include "factors.h"
 #include "gaussians.h"
 #include "keep.h"
 #include "moments.h"
@@ -62,6 +63,9 @@ template <class T> const Kernels<T> &table() {
                                        Slotted<column_moments<T>, 2 * RUN + 2>::run,
                                        pull<T>,
                                        Slotted<moments<T>, 2 * RUN + 2>::run,
+                                       Slotted<factor_costs<T>, RUN + 2>::run,
+                                       Slotted<keep_factors<T>, RUN + 2>::run,
+                                       Slotted<factor_moments<T>, 2 * RUN + 2>::run,
                                        extent<T>,
                                        Slotted<two_nearest<T>>::run,
                                        Slotted<add_rows<T>, 2>::run,

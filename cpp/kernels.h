@@ -1,6 +1,8 @@
 // What the instruction-set builds offer to the rest: plain functions over a range of rows or components.
 // Each is called from several threads at once on disjoint ranges; none of them starts a thread.
 #pragma once
+#include "factor_tasks.h"
+#include "inlined.h"
 #include "rows.h"
 
 #include <cstddef>
@@ -330,6 +332,12 @@ template <class T> struct Kernels {
     void (*pull)(const PullTask<T> &task, std::size_t begin, std::size_t end, double *tails);
     void (*moments)(const MomentsTask<T> &task, int component, std::size_t begin, std::size_t end, Part part,
                     double *count, double *first, double *second);
+    // Entries [begin, end), all of one component, as the following.
+    void (*factor_costs)(const FactorCostsTask<T> &task, int component, std::size_t begin, std::size_t end);
+    void (*keep_factors)(const KeepFactorsTask<T> &task, int component, std::size_t begin, std::size_t end);
+    // count, first (2, D) and second (H D + H + H^2) are added to.
+    void (*factor_moments)(const FactorMomentsTask<T> &task, int component, std::size_t begin, std::size_t end,
+                           double *count, double *first, double *second);
     // Of rows [begin, end): the greatest |x|, infinite or NaN where one is, and the greatest |x - origin|.
     void (*extent)(const Points<T> &X, const T *origin, std::size_t begin, std::size_t end, T *largest, T *spread);
     // Entries [begin, end) of the task; centres as of pack_tiles.

@@ -62,6 +62,7 @@ NB_MODULE(_core, m) {
     cprime::register_local(m);
     cprime::register_line(m);
     cprime::register_gaussians(m);
+    cprime::register_factors(m);
     cprime::register_sparse(m);
     cprime::register_cells(m);
     cprime::register_jumps(m);

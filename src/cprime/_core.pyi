@@ -278,6 +278,48 @@ def moments(
     n_threads: int,
     /,
 ) -> None: ...
+def factor_costs(
+    X: _Floats,
+    means: _Floats,
+    precisions: NDArray[np.float64],
+    directions: NDArray[np.float64],
+    loadings: NDArray[np.float64],
+    roots: NDArray[np.float64],
+    offsets: NDArray[np.float64],
+    ids: NDArray[np.int32],
+    costs: _Floats,
+    n_threads: int,
+    /,
+) -> None: ...
+def keep_factors(
+    X: _Floats,
+    means: _Floats,
+    precisions: NDArray[np.float64],
+    directions: NDArray[np.float64],
+    loadings: NDArray[np.float64],
+    roots: NDArray[np.float64],
+    offsets: NDArray[np.float64],
+    lists: NDArray[np.int32],
+    previous: NDArray[np.int32],
+    kept: NDArray[np.int32],
+    costs: _Floats,
+    n_threads: int,
+    /,
+) -> None: ...
+def factor_moments(
+    X: _Floats,
+    means: _Floats,
+    directions: NDArray[np.float64],
+    roots: NDArray[np.float64] | None,
+    kept: NDArray[np.int32],
+    responsibilities: NDArray[np.float64] | None,
+    sample_weight: NDArray[np.float64] | None,
+    counts: NDArray[np.float64],
+    first: NDArray[np.float64],
+    second: NDArray[np.float64],
+    n_threads: int,
+    /,
+) -> None: ...
 def cut_line(
     values: NDArray[np.float64], weights: NDArray[np.float64], starts: NDArray[np.int64], n_threads: int, /
 ) -> None: ...

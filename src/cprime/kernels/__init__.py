@@ -8,6 +8,7 @@ from cprime.kernels.among import Evidence, Found
 from cprime.kernels.bounds import Bounds, Moves
 from cprime.kernels.compute import as_rows, computing, instruction_set
 from cprime.kernels.exact import Posterior, Responses, posterior
+from cprime.kernels.factors import FactorAnalysers
 from cprime.kernels.line import cut_line
 from cprime.kernels.masked import ReadGaps, with_nan
 from cprime.kernels.measures import Floats, Gaussians, Measure
@@ -27,6 +28,7 @@ __all__ = [
     "CenterCells",
     "Dense",
     "Evidence",
+    "FactorAnalysers",
     "Floats",
     "Found",
     "Gaussians",

@@ -17,6 +17,7 @@ from cprime.kernels.bounds import nearest_bounded_twin
 from cprime.kernels.compiled import win_by_parts
 from cprime.kernels.distances import distances_twin, extent_twin, products_twin
 from cprime.kernels.exact import expect_all_twin, log_sum_exp_twin, posterior_twin, respond_twin
+from cprime.kernels.factors import factor_costs_twin, factor_moments_twin, keep_factors_twin
 from cprime.kernels.jumps import jump_by_verbs
 from cprime.kernels.line import cut_line_twin
 from cprime.kernels.nearest import nearest_twin
@@ -39,10 +40,13 @@ TWINS: Any = SimpleNamespace(
     distances=distances_twin,
     expect_all=expect_all_twin,
     extent=extent_twin,
+    factor_costs=factor_costs_twin,
+    factor_moments=factor_moments_twin,
     gather=gather_twin,
     grouped_order=grouped_order_twin,
     jump=lambda X, *rest: jump_by_verbs(Reference(X), *rest),
     keep=keep_twin,
+    keep_factors=keep_factors_twin,
     log_sum_exp=log_sum_exp_twin,
     means=means_twin,
     moments=moments_twin,

@@ -19,6 +19,7 @@ from cprime.kernels.bounds import Bounds, Moves, nearest_bounded
 from cprime.kernels.compiled import _core
 from cprime.kernels.distances import distances, extent, products
 from cprime.kernels.exact import Expectation, Responses, expect_all, log_sum_exp, respond, responsibilities
+from cprime.kernels.factors import FactorAnalysers, factor_costs, factor_moments, keep_factors
 from cprime.kernels.jumps import core_jump, jumped
 from cprime.kernels.measures import Floats, Gaussians, Measure
 from cprime.kernels.nearest import nearest
@@ -209,6 +210,21 @@ class Rows(CoreRows, Protocol):
         n_threads: int | None = None,
     ) -> Responses: ...
     def responsibilities(self, components: Gaussians, *, n_threads: int | None = None) -> Doubles: ...
+    def factor_costs(self, factors: FactorAnalysers, ids: Ids, *, n_threads: int | None = None) -> Floats: ...
+    def keep_factors(
+        self, factors: FactorAnalysers, lists: Ids, previous: Ids, n_kept: int, *, n_threads: int | None = None
+    ) -> tuple[Ids, Floats]: ...
+    def factor_moments(
+        self,
+        means: Floats,
+        directions: Doubles,
+        roots: Doubles | None,
+        kept: Ids,
+        responsibilities: Doubles | None = None,
+        sample_weight: Floats | None = None,
+        *,
+        n_threads: int | None = None,
+    ) -> tuple[Doubles, Doubles, Doubles, Doubles, Doubles, Doubles]: ...
 
 
 class CoreTable:
@@ -235,6 +251,9 @@ class CoreTable:
     log_sum_exp = log_sum_exp
     respond = respond
     responsibilities = responsibilities
+    factor_costs = factor_costs
+    keep_factors = keep_factors
+    factor_moments = factor_moments
 
     def first(self: Rows) -> Floats:
         return self[:1].dense()[0].copy()

@@ -1,15 +1,18 @@
 """What a search compares points with where components are factor analysers: matrices of low rank, O(D·H) a cost.
 
 With M = I + ΛᵀΨ⁻¹Λ = LLᵀ and U = L⁻¹ΛᵀΨ⁻¹ (H, D), a squared distance is Σ_d (x_d − μ_d)²/ψ_d − ‖U(x − μ)‖². All is
-products of matrices in double precision, of points relative to an origin near them.
+in double precision: a few components by kernels, from differences; all of them by products of matrices, of points
+relative to an origin near them.
 """
+
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cprime._threads import plain_products
 from cprime.components import Components, Ids
-from cprime.kernels import Floats, Tabled
+from cprime.kernels import FactorAnalysers, Floats, Rows, Tabled
 from cprime.kernels.arguments import CoreRows
 from cprime.model.factor_gaps import Component, factored
 from cprime.neighbors import EXACT_LISTS, exact_lists, least_lists, refined_lists
@@ -36,6 +39,19 @@ class FactorCosts(Tabled, Components):
     ):
         self.centers, self.loadings, self.noise = centers, loadings, noise
         self.directions, self.roots, self.offsets = directions, roots, offsets
+
+    @cached_property
+    def factors(self) -> FactorAnalysers:
+        """As kernels take them."""
+        return FactorAnalysers(self.centers, 1 / self.noise, self.directions, self.loadings, self.roots, self.offsets)
+
+    def keep(self, points: Rows, lists: Ids, previous: Ids, n_kept: int) -> tuple[Ids, Floats]:  # type: ignore[override]
+        if points.observed is not None:
+            return super().keep(points, lists, previous, n_kept)
+        return points.keep_factors(self.factors, lists, previous, n_kept)
+
+    def costs(self, points: Rows, ids: Ids) -> Floats:  # type: ignore[override]
+        return super().costs(points, ids) if points.observed is not None else points.factor_costs(self.factors, ids)
 
     def table(self, points: CoreRows, ids: Ids | slice, origin: NDArray) -> NDArray[np.float64]:
         if points.observed is None:

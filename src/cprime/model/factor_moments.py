@@ -24,6 +24,11 @@ class FactorMoments(Sums):
     second: NDArray[np.float64]
     error: float
 
+    def of(self, some: slice) -> Self:
+        """Those of some components; J is of all."""
+        first = self.counts[some], self.sums[some], self.squares[some]
+        return type(self)(*first, self.cross[some], self.means[some], self.second[some], self.error)
+
     @classmethod
     def none(cls, C: int, H: int, D: int) -> Self:
         """Those of no points; H may be the number of any directions that z is along."""

@@ -6,7 +6,7 @@ made.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -32,14 +32,13 @@ from cprime.model.covariance import (
 from cprime.model.factor_costs import FactorCosts
 from cprime.model.factor_gaps import completed, gap_moments
 from cprime.model.factor_moments import FactorMoments
+from cprime.model.factor_steps import leading, regressed
 from cprime.model.full import Full
 from cprime.model.weights import Weights, log_weights, n_weights, new_weights
 
 _MORE = 4  # directions in which a start looks beyond H
-_LEAST_NOISE = 0.01  # of a coordinate's variance, at a start
 _FAR = 2.0**24  # squared distance of means, in units of noise, beyond which moments about one origin are none
-_ROUNDED = 16 * np.finfo(np.float64).eps
-_RIDGE = 1e-12  # of the variance of z: of a component of one point nothing else may be left
+_TOGETHER = 64  # components
 
 
 class _Inner(NamedTuple):
@@ -88,14 +87,25 @@ class Factors(Gaussian):
 
     @cached
     def _inner(self) -> _Inner:
-        H = self.n_factors
-        scaled = self.loadings / self.noise_variances[:, :, np.newaxis]
-        lower = np.linalg.cholesky(np.eye(H) + np.matmul(self.loadings.transpose(0, 2, 1), scaled))
-        inverse = np.linalg.inv(lower)
-        log_determinants = 2 * np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
-        log_determinants += np.log(self.noise_variances).sum(axis=1)
-        directions = np.matmul(inverse, scaled.transpose(0, 2, 1))
-        return _Inner(directions, inverse.transpose(0, 2, 1).copy(), log_determinants)
+        C, D, H = self.loadings.shape
+        found = _Inner(np.empty((C, H, D)), np.empty((C, H, H)), np.empty(C))
+
+        def some(part: slice) -> None:
+            loadings, noise = self.loadings[part], self.noise_variances[part]
+            scaled = loadings / noise[:, :, np.newaxis]
+            lower = np.linalg.cholesky(np.eye(H) + np.matmul(loadings.transpose(0, 2, 1), scaled))
+            inverse = np.linalg.inv(lower)
+            np.matmul(inverse, scaled.transpose(0, 2, 1), out=found.directions[part])
+            found.roots[part] = inverse.transpose(0, 2, 1)
+            found.log_determinants[part] = 2 * np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
+            found.log_determinants[part] += np.log(noise).sum(axis=1)
+
+        by_pieces(some, self._parts())
+        return found
+
+    def _parts(self) -> Iterator[slice]:
+        """Components that are worked on together, so that what that takes is little beside the parameters."""
+        return (slice(begin, begin + _TOGETHER) for begin in range(0, self.n_components, _TOGETHER))
 
     @cached
     def _offsets(self) -> NDArray[np.float64]:
@@ -119,14 +129,31 @@ class Factors(Gaussian):
     @cached
     def _projections(self) -> NDArray[np.float64]:
         """W (C, H, D) of the moments: E[z | x] = W(x − μ); of loadings that are not known, random directions."""
-        C, D, H = self.loadings.shape
         if self.known:
             return np.matmul(self._inner.roots, self._inner.directions)
-        random = np.random.default_rng(0).standard_normal((min(H + _MORE, D), D))
-        return np.broadcast_to(random, (C, *random.shape))
+        random = self._random_directions()
+        return np.broadcast_to(random, (self.n_components, *random.shape))
+
+    def _random_directions(self) -> NDArray[np.float64]:
+        """(min(H + 4, D), D)"""
+        D, H = self.n_features, self.n_factors
+        return np.random.default_rng(0).standard_normal((min(H + _MORE, D), D))
 
     def summarise(self, block: Block, kept: Kept, shares: Shares) -> FactorMoments:
+        error = winner_error(block, self.centers, kept.winners.copy())
+        if block.X.observed is not None:
+            return self._of_observed(block, shares, error)
+        roots = self._inner.roots if self.known else None
+        directions = self._inner.directions if self.known else self._random_directions()[np.newaxis]
+        counts, sums, squares, cross, means, second = block.X.factor_moments(
+            self.centers, directions, roots, shares.ids, shares.responsibilities, block.sample_weight
+        )
+        return FactorMoments(counts, sums, squares, cross.transpose(0, 2, 1), means, second, error)
+
+    def _of_observed(self, block: Block, shares: Shares, error: float) -> FactorMoments:
+        """Moments of rows with gaps."""
         X, W, observed = block.X.dense(), self._projections, block.X.observed
+        assert observed is not None
         found = FactorMoments.none(*self._projections.shape)
         q = np.ones(shares.ids.shape) if shares.responsibilities is None else shares.responsibilities
         q = q if block.sample_weight is None else q * block.sample_weight[:, np.newaxis]
@@ -134,19 +161,17 @@ class Factors(Gaussian):
         def add(given: Givers) -> None:
             c, rows, share = given
             found.counts[c] = share.sum()
-            if observed is not None and self.known and shares.cost is not None:  # else noise comes with this M-step
+            if self.known and shares.cost is not None:  # else noise comes with this M-step
                 self._add_gaps(found, c, X[rows], observed[rows], share)
                 return
-            y = np.subtract(X[rows], self.centers[c], dtype=np.float64)
-            if observed is not None:
-                y *= observed[rows]
+            y = np.subtract(X[rows], self.centers[c], dtype=np.float64) * observed[rows]
             z = y @ W[c].T
             weighted = share[:, np.newaxis] * z
             found.sums[c], found.squares[c] = share @ y, share @ np.square(y)
             found.cross[c], found.means[c], found.second[c] = y.T @ weighted, weighted.sum(axis=0), z.T @ weighted
 
         by_pieces(add, givers(shares.ids, q, self.n_components))
-        return replace(found, error=winner_error(block, self.centers, kept.winners.copy()))
+        return replace(found, error=error)
 
     def _add_gaps(self, found: FactorMoments, c: int, X: Floats, observed: NDArray[np.bool_], share: NDArray) -> None:
         """Moments of rows with gaps; `maximise` adds M⁻¹ of complete rows to each, which they are less by here."""
@@ -222,13 +247,26 @@ class Factors(Gaussian):
 
         A component without points keeps its mean and loadings. `reg_covar` is added to Ψ, as to variances elsewhere.
         """
-        counts = np.maximum(moments.counts, np.finfo(np.float64).tiny)
-        there = moments.counts > 0
-        shift, loadings, noise = self._regressed(moments, counts) if self.known else self._leading(moments, counts)
-        means = self.centers.astype(np.float64) + np.where(there[:, np.newaxis], shift, 0.0)
-        loadings = np.where(there[:, np.newaxis, np.newaxis], loadings, self.loadings)
+        shift, loadings, noise = (
+            np.empty(self.centers.shape),
+            np.empty(self.loadings.shape),
+            np.empty(self.centers.shape),
+        )
+
+        def some(part: slice) -> None:
+            of = moments.of(part)
+            if self.known:
+                shift[part], loadings[part], noise[part] = regressed(of, self._inner.roots[part])
+            else:
+                shift[part], loadings[part], noise[part] = leading(of, self._random_directions(), self.n_factors)
+
+        by_pieces(some, self._parts())
+        empty = moments.counts <= 0
+        shift[empty], loadings[empty] = 0.0, self.loadings[empty]
+        means = self.centers + shift
         noise = self._pooled(np.maximum(noise, 0)) + self.reg_covar
-        unit = data_variance(moments.counts, means, noise + np.square(loadings).sum(axis=2), self.centers.dtype)
+        spread = noise + np.einsum("cdh,cdh->cd", loadings, loadings)
+        unit = data_variance(moments.counts, means, spread, self.centers.dtype)
         return replace(
             self,
             centers=means.astype(self.centers.dtype),
@@ -237,42 +275,6 @@ class Factors(Gaussian):
             weights=new_weights(self.weights, moments.counts),
             known=True,
         )
-
-    def _regressed(self, moments: FactorMoments, counts: NDArray[np.float64]) -> tuple[NDArray, NDArray, NDArray]:
-        """How far means move, loadings, and variances of the noise."""
-        C, H = self.n_components, self.n_factors
-        rest = np.matmul(self._inner.roots, self._inner.roots.transpose(0, 2, 1))  # M⁻¹, the variance of z given x
-        outer = np.empty((C, H + 1, H + 1))
-        outer[:, :H, :H] = moments.second + counts[:, np.newaxis, np.newaxis] * (rest + _RIDGE * np.eye(H))
-        i = np.arange(H)
-        outer[:, i, i] *= 1 + _ROUNDED  # of z far from 0 no more may be left once the mean is known
-        outer[:, :H, H] = outer[:, H, :H] = moments.means
-        outer[:, H, H] = counts
-        inner = np.concatenate([moments.cross, moments.sums[:, :, np.newaxis]], axis=2)
-        scale = counts[:, np.newaxis, np.newaxis]
-        found = np.linalg.solve(outer / scale, (inner / scale).transpose(0, 2, 1)).transpose(0, 2, 1)
-        left = moments.squares / counts[:, np.newaxis] - (found * inner / scale).sum(axis=2)
-        return found[:, :, H], found[:, :, :H], left
-
-    def _leading(self, moments: FactorMoments, counts: NDArray[np.float64]) -> tuple[NDArray, NDArray, NDArray]:
-        """The same from the products of covariances S with random directions R: S ≈ SR (RᵀSR)⁻¹ RᵀS (Nyström)."""
-        D, H = self.n_features, self.n_factors
-        shift = moments.sums / counts[:, np.newaxis]
-        along = np.matmul(self._projections, shift[:, :, np.newaxis])
-        seen = moments.cross / counts[:, np.newaxis, np.newaxis] - shift[:, :, np.newaxis] * along.transpose(0, 2, 1)
-        core = np.matmul(self._projections, seen)
-        value, vector = np.linalg.eigh((core + core.transpose(0, 2, 1)) / 2)
-        least = np.maximum(value[:, -1:] * 1e-12, np.finfo(np.float64).tiny)
-        root = np.matmul(seen, vector / np.sqrt(np.maximum(value, least))[:, np.newaxis])
-        axes, lengths, _ = np.linalg.svd(root, full_matrices=False)
-        total = np.maximum(moments.squares / counts[:, np.newaxis] - np.square(shift), 0)
-        extent = np.square(lengths[:, :H])
-        left = np.maximum(total.sum(axis=1) - extent.sum(axis=1), 0) / max(1, D - H)
-        extent = np.maximum(extent - left[:, np.newaxis], _LEAST_NOISE * extent)
-        loadings = axes[:, :, :H] * np.sqrt(extent)[:, np.newaxis]
-        largest = np.take_along_axis(loadings, np.abs(loadings).argmax(axis=1)[:, np.newaxis], axis=1)
-        loadings = np.where(largest < 0, -loadings, loadings)  # else LAPACK's rounding says which
-        return shift, loadings, np.maximum(total - np.square(loadings).sum(axis=2), _LEAST_NOISE * total)
 
     def _pooled(self, noise: NDArray[np.float64]) -> NDArray[np.float64]:
         return noise

@@ -1,0 +1,140 @@
+#include <algorithm>
+#include <vector>
+
+#include "arrays.h"
+#include "grouping.h"
+#include "thread_pool.h"
+
+namespace cprime {
+namespace {
+
+using Cube = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+
+// Without what costs alone take.
+template <class T>
+FactorAnalysers<T> directions_of(const Matrix<T> &means, const Cube &directions, const std::optional<Cube> &roots) {
+    const Rows<T> m = components(means);
+    const std::size_t C = m.n, D = m.D, H = directions.shape(1), own = directions.shape(0);
+    require(C > 0 && (own == C || own == 1) && directions.shape(2) == D && H <= MOST_COLUMNS, "means, directions");
+    require(!roots || (roots->shape(0) == C && roots->shape(1) == H && roots->shape(2) == H), "roots");
+    return {m,
+            nullptr,
+            directions.data(),
+            own == C ? H * D : 0,
+            nullptr,
+            data_or_null(roots),
+            nullptr,
+            static_cast<int>(H)};
+}
+
+template <class T>
+FactorAnalysers<T> factors_of(const Matrix<T> &means, const Table<double> &precisions, const Cube &directions,
+                              const Cube &loadings, const Cube &roots, const Vector<double> &offsets) {
+    FactorAnalysers<T> out = directions_of(means, directions, std::optional(roots));
+    const std::size_t C = out.means.n, D = out.means.D, H = out.H;
+    require(directions.shape(0) == C && precisions.shape(0) == C && precisions.shape(1) == D, "directions, precisions");
+    require(loadings.shape(0) == C && loadings.shape(1) == D && loadings.shape(2) == H, "loadings");
+    require(offsets.shape(0) == C, "offsets");
+    out.precisions = precisions.data();
+    out.loadings = loadings.data();
+    out.offsets = offsets.data();
+    return out;
+}
+
+// What components ids (n, m) cost each row, infinite for -1.
+template <class T>
+void factor_costs(AnyRows<T> X, Matrix<T> means, Table<double> precisions, Cube directions, Cube loadings, Cube roots,
+                  Vector<double> offsets, Table<std::int32_t> ids, OutTable<T> costs, int n_threads) {
+    const Points<T> x = points(X);
+    const FactorAnalysers<T> factors = factors_of(means, precisions, directions, loadings, roots, offsets);
+    const std::size_t C = factors.means.n, n = ids.size();
+    require(x.D == factors.means.D, "X and means differ in their columns");
+    require(ids.shape(0) == x.n && costs.shape(0) == x.n && costs.shape(1) == ids.shape(1), "ids, costs");
+    const KernelCall call;
+    require_components(ids, C, -1, "ids");
+    std::vector<std::int32_t> component(n); // none comes last
+    for (std::size_t i = 0; i < n; ++i)
+        component[i] = ids.data()[i] < 0 ? static_cast<std::int32_t>(C) : ids.data()[i];
+    std::vector<std::int64_t> entries;
+    std::vector<std::size_t> begin = group(component.data(), n, C + 1, n_threads, entries);
+    for (std::size_t e = begin[C]; e < n; ++e)
+        costs.data()[entries[e]] = std::numeric_limits<T>::infinity();
+    begin.resize(C + 1);
+    const FactorCostsTask<T> task{x, factors, entries.data(), std::max<std::size_t>(ids.shape(1), 1), costs.data()};
+    for_each(segments(begin, SHARED), n_threads,
+             [&](int c, std::size_t b, std::size_t e) { kernels<T>().factor_costs(task, c, b, e); });
+}
+
+template <class T>
+void keep_factors(AnyRows<T> X, Matrix<T> means, Table<double> precisions, Cube directions, Cube loadings, Cube roots,
+                  Vector<double> offsets, Table<std::int32_t> lists, Table<std::int32_t> previous,
+                  OutTable<std::int32_t> kept, OutTable<T> costs, int n_threads) {
+    const Points<T> x = points(X);
+    const FactorAnalysers<T> factors = factors_of(means, precisions, directions, loadings, roots, offsets);
+    const std::size_t C = factors.means.n;
+    require(x.D == factors.means.D, "X and means differ in their columns");
+    require(lists.shape(0) == C && previous.shape(0) == x.n && previous.shape(1) >= 1, "lists, previous");
+    require(kept.shape(0) == x.n && costs.shape(0) == x.n && costs.shape(1) == kept.shape(1), "kept, costs");
+    const KernelCall call;
+    for (const auto &ids : {lists, previous})
+        require_components(ids, C, -1, "lists or previous");
+    std::vector<std::int64_t> entries;
+    const std::vector<std::size_t> begin =
+        group_by_first(previous.data(), x.n, previous.shape(1), C, n_threads, entries);
+    const KeepFactorsTask<T> task{x,
+                                  factors,
+                                  lists.data(),
+                                  columns(lists),
+                                  previous.data(),
+                                  columns(previous),
+                                  entries.data(),
+                                  columns(kept),
+                                  kept.data(),
+                                  costs.data()};
+    constexpr std::size_t STEP = 256; // points, whose candidates are many
+    for_each(segments(begin, STEP), n_threads,
+             [&](int c, std::size_t b, std::size_t e) { kernels<T>().keep_factors(task, c, b, e); });
+}
+
+// Sums of weights w are added to: counts (C,), first (C, 2 D), second (C, H D + H + H^2).
+template <class T>
+void factor_moments(AnyRows<T> X, Matrix<T> means, Cube directions, std::optional<Cube> roots, Table<std::int32_t> kept,
+                    std::optional<Table<double>> responsibilities, std::optional<Vector<double>> sample_weight,
+                    OutVector<double> counts, OutTable<double> first, OutTable<double> second, int n_threads) {
+    const Points<T> x = points(X);
+    const FactorAnalysers<T> factors = directions_of(means, directions, roots);
+    const std::size_t C = factors.means.n, D = x.D, H = factors.H, width = kept.shape(1);
+    require(x.D == factors.means.D, "X and means differ in their columns");
+    require(kept.shape(0) == x.n, "kept");
+    require(!responsibilities || (responsibilities->shape(0) == x.n && responsibilities->shape(1) == width),
+            "responsibilities");
+    require(!sample_weight || sample_weight->shape(0) == x.n, "sample_weight");
+    require(counts.shape(0) == C && first.shape(0) == C && first.shape(1) == 2 * D, "counts, first");
+    require(second.shape(0) == C && second.shape(1) == H * D + H + H * H, "second");
+    const KernelCall call;
+    std::vector<std::int64_t> entries;
+    const std::vector<std::size_t> begin = group(kept.data(), x.n * width, C, n_threads, entries);
+    const FactorMomentsTask<T> task{x,
+                                    factors,
+                                    entries.data(),
+                                    data_or_null(responsibilities),
+                                    data_or_null(sample_weight),
+                                    std::max<std::size_t>(width, 1)};
+    sum_segments(segments(begin, SHARED), {counts.data(), first.data(), second.data(), 2 * D, second.shape(1)}, 1,
+                 n_threads, [&](const Segment &s, Part, const Sums &to) {
+                     kernels<T>().factor_moments(task, s.component, s.begin, s.end, to.count, to.first, to.second);
+                 });
+}
+
+} // namespace
+
+void register_factors(nb::module_ &m) {
+    define(m, "factor_costs", &factor_costs<float>);
+    define(m, "factor_costs", &factor_costs<double>);
+    define(m, "keep_factors", &keep_factors<float>);
+    define(m, "keep_factors", &keep_factors<double>);
+    define(m, "factor_moments", &factor_moments<float>);
+    define(m, "factor_moments", &factor_moments<double>);
+}
+
+} // namespace cprime

@@ -1,0 +1,183 @@
+"""Costs, searches and moments of factor analysers, O(D·H) for a row and a component."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime._threads import resolve_threads
+from cprime.kernels import arguments as check
+from cprime.kernels.arguments import CoreRows
+from cprime.kernels.measures import Floats
+from cprime.kernels.tables import least_of
+
+Doubles = NDArray[np.float64]
+Ids = NDArray[np.int32]
+
+
+class FactorAnalysers(NamedTuple):
+    """Components whose cost for a point x is offset_c + Σ_d y_d²/ψ_cd − ‖U_c y‖², y = x − μ_c; E[z | x] = R_c U_c y.
+
+    means (C, D) of the data's dtype; in float64 precisions (C, D): 1/ψ    directions (C, H, D): U = L⁻¹ΛᵀΨ⁻¹
+    loadings (C, D, H): Λ    roots (C, H, H): R = L⁻ᵀ, LLᵀ = I + ΛᵀΨ⁻¹Λ    offsets (C,)
+    """
+
+    means: Floats
+    precisions: Doubles
+    directions: Doubles
+    loadings: Doubles
+    roots: Doubles
+    offsets: Doubles
+
+
+def factor_costs(X: CoreRows, factors: FactorAnalysers, ids: Ids, *, n_threads: int | None = None) -> Floats:
+    """What components ids (n, m) cost each row, infinite for −1: (n, m) of X's dtype, its largest number at most."""
+    given = _checked(factors, X)
+    ids = check.kept(ids, "ids", (len(X), check.width(ids, "ids")))
+    out = np.empty(ids.shape, dtype=X.dtype)
+    with check.naming(len(given.means), ids=(ids, -1)):
+        X.kernels.factor_costs(X.core, *given, ids, out, resolve_threads(n_threads))
+    return out
+
+
+def factor_costs_twin(
+    X: Floats,
+    means: Floats,
+    precisions: Doubles,
+    directions: Doubles,
+    loadings: Doubles,
+    roots: Doubles,
+    offsets: Doubles,
+    ids: Ids,
+    costs: Floats,
+    n_threads: int,
+) -> None:
+    """From residuals: ‖Ψ^−½(y − Λz)‖² + ‖z‖², z = E[z | x]."""
+    check.inside(ids, -1, len(means))
+    most = float(np.finfo(X.dtype).max)
+    for h in range(ids.shape[1]):
+        c = np.maximum(ids[:, h], 0)
+        y = X.astype(np.float64) - means[c].astype(np.float64)
+        z = np.einsum("nij,njd,nd->ni", roots[c], directions[c], y)
+        rest = y - np.einsum("ndi,ni->nd", loadings[c], z)
+        found = (np.square(rest) * precisions[c]).sum(axis=1) + np.square(z).sum(axis=1) + offsets[c]
+        costs[:, h] = np.where(ids[:, h] < 0, np.inf, np.minimum(found, most))
+
+
+def keep_factors(
+    X: CoreRows, factors: FactorAnalysers, lists: Ids, previous: Ids, n_kept: int, *, n_threads: int | None = None
+) -> tuple[Ids, Floats]:
+    """The `n_kept` of least cost in K(n) and the list of the first in K(n), as `partial.keep` has them."""
+    given, n_kept = _checked(factors, X), check.count(n_kept, "n_kept")
+    C = len(given.means)
+    lists = check.kept(lists, "lists", (C, check.width(lists, "lists")))
+    previous = check.kept(previous, "previous", (len(X), max(1, check.width(previous, "previous"))))
+    kept, costs = np.empty((len(X), n_kept), dtype=np.int32), np.empty((len(X), n_kept), dtype=X.dtype)
+    with check.naming(C, lists=(lists, -1), previous=(previous, -1)), check.naming(C, previous=(previous[:, :1], 0)):
+        X.kernels.keep_factors(X.core, *given, lists, previous, kept, costs, resolve_threads(n_threads))
+    return kept, costs
+
+
+def keep_factors_twin(
+    X: Floats,
+    means: Floats,
+    precisions: Doubles,
+    directions: Doubles,
+    loadings: Doubles,
+    roots: Doubles,
+    offsets: Doubles,
+    lists: Ids,
+    previous: Ids,
+    kept: Ids,
+    costs: Floats,
+    n_threads: int,
+) -> None:
+    """By the costs of all that is offered."""
+    check.inside(lists, -1, len(lists))
+    check.inside(previous[:, 0], 0, len(lists))
+    listed = np.where(np.minimum.accumulate(lists >= 0, axis=1), lists, np.int32(-1))[previous[:, 0]]
+    offered = np.sort(np.column_stack([previous, listed]), axis=1)
+    offered[:, 1:][offered[:, 1:] == offered[:, :-1]] = -1
+    every, factors = np.empty(offered.shape, dtype=X.dtype), (precisions, directions, loadings, roots, offsets)
+    factor_costs_twin(X, means, *factors, offered, every, n_threads)
+    kept[:], costs[:] = least_of(offered, every, kept.shape[1])
+
+
+def factor_moments(
+    X: CoreRows,
+    means: Floats,
+    directions: Doubles,
+    roots: Doubles | None,
+    kept: Ids,
+    responsibilities: Doubles | None = None,
+    sample_weight: Floats | None = None,
+    *,
+    n_threads: int | None = None,
+) -> tuple[Doubles, Doubles, Doubles, Doubles, Doubles, Doubles]:
+    """Sums over the kept components (n, m) with w q, for y = x − μ_c and z = R_c U_c y: of 1 (C,), y and y² (C, D),
+    z yᵀ (C, H, D), z (C, H) and z zᵀ (C, H, H).
+
+    means (C, D)    directions: U (C, H, D), or (1, H, D) that all have    roots: R (C, H, H), or None for ones
+    """
+    means = check.centers(means, X)
+    C, D = means.shape
+    directions = check.contiguous(directions, np.float64)
+    roots = None if roots is None else check.contiguous(roots, np.float64)
+    H = directions.shape[1]
+    kept = check.kept(kept, "kept", (len(X), check.width(kept, "kept")))
+    if responsibilities is not None:
+        responsibilities = check.responsibilities(responsibilities, kept)
+    weights = check.weights(sample_weight, len(X))
+    counts, first, second = np.zeros(C), np.zeros((C, 2 * D)), np.zeros((C, H * D + H + H * H))
+    with check.naming(C, kept=(kept, 0)):
+        X.kernels.factor_moments(
+            X.core,
+            means,
+            directions,
+            roots,
+            kept,
+            responsibilities,
+            weights,
+            counts,
+            first,
+            second,
+            resolve_threads(n_threads),
+        )
+    cross, latent, outer = np.split(second, [H * D, H * D + H], axis=1)
+    return counts, first[:, :D], first[:, D:], cross.reshape(C, H, D), latent, outer.reshape(C, H, H)
+
+
+def factor_moments_twin(
+    X: Floats,
+    means: Floats,
+    directions: Doubles,
+    roots: Doubles | None,
+    kept: Ids,
+    responsibilities: Doubles | None,
+    sample_weight: Doubles | None,
+    counts: Doubles,
+    first: Doubles,
+    second: Doubles,
+    n_threads: int,
+) -> None:
+    """Component by component."""
+    C, H, D = len(means), directions.shape[1], X.shape[1]
+    check.inside(kept, 0, C)
+    w = np.ones(kept.shape) if responsibilities is None else responsibilities
+    w = w if sample_weight is None else w * sample_weight[:, None]
+    for c in range(C):
+        n, h = np.nonzero(kept == c)
+        share = w[n, h]
+        y = X[n].astype(np.float64) - means[c].astype(np.float64)
+        z = y @ directions[c if len(directions) == C else 0].T
+        z = z if roots is None else z @ roots[c].T
+        counts[c] += share.sum()
+        first[c] += np.concatenate([share @ y, share @ np.square(y)])
+        weighted = share[:, None] * z
+        second[c] += np.concatenate([(weighted.T @ y).ravel(), weighted.sum(axis=0), (weighted.T @ z).ravel()])
+    assert second.shape[1] == H * D + H + H * H
+
+
+def _checked(factors: FactorAnalysers, X: CoreRows) -> FactorAnalysers:
+    means, others = check.centers(factors.means, X), (check.contiguous(array, np.float64) for array in factors[1:])
+    return FactorAnalysers(means, *others)

@@ -1,0 +1,56 @@
+"""M-steps of factor analysers: loadings as a regression on E[z | x], and the first ones from random directions."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.model.factor_moments import FactorMoments
+
+_LEAST_NOISE = 0.01  # of a coordinate's variance, at a start
+_ROUNDED = 16 * np.finfo(np.float64).eps
+_RIDGE = 1e-12  # of the variance of z: of a component of one point nothing else may be left
+
+Doubles = NDArray[np.float64]
+
+
+def regressed(moments: FactorMoments, roots: Doubles) -> tuple[NDArray, NDArray, NDArray]:
+    """How far means move (C, D), loadings (C, D, H), and variances of the noise (C, D); roots (C, H, H): L⁻ᵀ."""
+    H, counts = roots.shape[1], _masses(moments)
+    rest = np.matmul(roots, roots.transpose(0, 2, 1))  # M⁻¹, the variance of z given x
+    outer = np.empty((len(roots), H + 1, H + 1))
+    outer[:, :H, :H] = moments.second + counts[:, np.newaxis, np.newaxis] * (rest + _RIDGE * np.eye(H))
+    i = np.arange(H)
+    outer[:, i, i] *= 1 + _ROUNDED  # of z far from 0 no more may be left once the mean is known
+    outer[:, :H, H] = outer[:, H, :H] = moments.means
+    outer[:, H, H] = counts
+    inner = np.concatenate([moments.cross, moments.sums[:, :, np.newaxis]], axis=2)
+    scale = counts[:, np.newaxis, np.newaxis]
+    found = np.linalg.solve(outer / scale, (inner / scale).transpose(0, 2, 1)).transpose(0, 2, 1)
+    left: Doubles = moments.squares / counts[:, np.newaxis] - (found * inner / scale).sum(axis=2)
+    return found[:, :, H], found[:, :, :H], left
+
+
+def leading(moments: FactorMoments, random: Doubles, H: int) -> tuple[Doubles, Doubles, Doubles]:
+    """The same from the products of covariances S with random directions R: S ≈ SR (RᵀSR)⁻¹ RᵀS (Nyström)."""
+    D, counts = random.shape[1], _masses(moments)
+    shift = moments.sums / counts[:, np.newaxis]
+    projections = np.broadcast_to(random, (len(counts), *random.shape))
+    along = np.matmul(projections, shift[:, :, np.newaxis])
+    seen = moments.cross / counts[:, np.newaxis, np.newaxis] - shift[:, :, np.newaxis] * along.transpose(0, 2, 1)
+    core = np.matmul(projections, seen)
+    value, vector = np.linalg.eigh((core + core.transpose(0, 2, 1)) / 2)
+    least = np.maximum(value[:, -1:] * 1e-12, np.finfo(np.float64).tiny)
+    root = np.matmul(seen, vector / np.sqrt(np.maximum(value, least))[:, np.newaxis])
+    axes, lengths, _ = np.linalg.svd(root, full_matrices=False)
+    total = np.maximum(moments.squares / counts[:, np.newaxis] - np.square(shift), 0)
+    extent = np.square(lengths[:, :H])
+    left = np.maximum(total.sum(axis=1) - extent.sum(axis=1), 0) / max(1, D - H)
+    extent = np.maximum(extent - left[:, np.newaxis], _LEAST_NOISE * extent)
+    loadings = axes[:, :, :H] * np.sqrt(extent)[:, np.newaxis]
+    largest = np.take_along_axis(loadings, np.abs(loadings).argmax(axis=1)[:, np.newaxis], axis=1)
+    loadings = np.where(largest < 0, -loadings, loadings)  # else LAPACK's rounding says which
+    return shift, loadings, np.maximum(total - np.square(loadings).sum(axis=2), _LEAST_NOISE * total)
+
+
+def _masses(moments: FactorMoments) -> Doubles:
+    """Σ w q (C,), above 0."""
+    return np.maximum(moments.counts, np.finfo(np.float64).tiny)

@@ -261,6 +261,8 @@ class Factors(Gaussian):
                 shift[part], loadings[part], noise[part] = leading(of, self._random_directions(), self.n_factors)
 
         by_pieces(some, self._parts())
+        for made in ("_inner", "_costs_of"):  # in a fit nobody asks for them again, and they are as large as parameters
+            vars(self).pop(made, None)
         empty = moments.counts <= 0
         shift[empty], loadings[empty] = 0.0, self.loadings[empty]
         means = self.centers + shift

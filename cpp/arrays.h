@@ -49,7 +49,7 @@ template <class T> class StoredRows {
         require(stored >= static_cast<int>(Stored::uint8) && stored <= static_cast<int>(Stored::bhalf), "stored");
         points_.stored = static_cast<Stored>(stored);
         const std::size_t size = static_cast<std::size_t>(bytes_of(points_.stored)), n = array_.shape(0);
-        require(array_.shape(1) <= 1 || array_.stride(1) == 1, "rows must be contiguous");
+        require(!n || array_.shape(1) <= 1 || array_.stride(1) == 1, "rows must be contiguous");
         require(array_.shape(1) <= MOST_COLUMNS, "more than 2^24 columns");
         require(array_.itemsize() == size, "numbers are of another size");
         require(reinterpret_cast<std::uintptr_t>(array_.data()) % size == 0, "numbers lie at odd addresses");

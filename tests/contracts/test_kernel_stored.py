@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from kernel_calls import VERBS
 
-from cprime.kernels import Bounds, Dense, Gaussians, Moves, SparseRows, StoredRows, as_rows
+from cprime.kernels import Bounds, Dense, FactorAnalysers, Gaussians, Moves, SparseRows, StoredRows, as_rows
 
 TYPES = {"uint8": np.uint8, "int8": np.int8, "bool": bool, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
 LAYOUTS = {
@@ -56,6 +56,13 @@ def bounded(X, g):
     return X.nearest_bounded(g["m"], bounds, moves), bounds
 
 
+def analysers(X, g):
+    (C, D), rng = g["m"].shape, np.random.default_rng(3)
+    directions, loadings = 0.1 * rng.random((C, 2, D)), rng.random((C, D, 2))
+    roots = np.tile(np.eye(2), (C, 1, 1))
+    return FactorAnalysers(g["m"], 1 + rng.random((C, D)), directions, loadings, roots, rng.random(C))
+
+
 CALLS = {
     "nearest": lambda X, g: [X.nearest(g["m"], 1), X.nearest(g["m"], 2), X.nearest(g["diag"], 2), X.nearest(g["full"])],
     "win": lambda X, g: [X.win(g["m"]), X.win(g["m"], g["labels"][:, None], g["w"])],
@@ -91,6 +98,12 @@ CALLS = {
     "log_sum_exp": lambda X, g: X.log_sum_exp(g["m"], 500.0),
     "respond": lambda X, g: [X.respond(g["diag"], g["w"]), X.respond(g["full"])],
     "responsibilities": lambda X, g: X.responsibilities(g["diag"]),
+    "factor_costs": lambda X, g: X.factor_costs(analysers(X, g), g["kept"]),
+    "keep_factors": lambda X, g: X.keep_factors(analysers(X, g), g["lists"], g["kept"], 2),
+    "factor_moments": lambda X, g: [
+        X.factor_moments(g["m"], analysers(X, g).directions, None, g["kept"], g["q"], g["w"]),
+        X.factor_moments(g["m"], *analysers(X, g)[2:5:2], g["labels"][:, None]),
+    ],
     "squares": lambda X, g: X.squares(),
     "projected": lambda X, g: [X.projected(g["m"][0].astype(np.float64)), X.projected(*g["m"][:2].astype(np.float64))],
     "principal": lambda X, g: X.principal(g["w"], np.zeros(X.shape[1])),
@@ -185,3 +198,11 @@ def test_rows_are_chosen_as_those_of_arrays():
     with pytest.raises(ValueError, match="order"):
         _ = rows.ordered(np.array([50])).core
     assert not isinstance(as_rows(X.astype(np.float32)), StoredRows | SparseRows)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float16])
+def test_no_rows(dtype):
+    X, centers = StoredRows(np.ones((5, 3), dtype)), np.zeros((2, 3), np.float32)
+    none = X[np.zeros(5, dtype=bool)]
+    assert none.own_distances(centers, np.empty(0, dtype=np.int32)).shape == (0,)
+    assert none.nearest(centers)[0].shape == X[:0].nearest(centers)[0].shape == (0, 1)

@@ -16,7 +16,7 @@ NOT_HERE = {
     "cprime.callbacks": {"resolve", "shown"},
     "cprime.search": {"Look", "Lookup", "Sample", "Search", "SearchStats"},
     "cprime.selection": {"GMeans", "XMeans"},
-    "cprime.seeding": {"Drawn", "Start", "is_given", "place", "seed", "start"},
+    "cprime.seeding": {"OwnStart", "Start", "is_given", "place", "seed", "start"},
     "cprime.sources": {
         *("SparseSource", "ahead", "as_matrix", "is_source_like", "open_data", "reopened", "source_of", "unmasked"),
     },

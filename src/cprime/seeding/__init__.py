@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 from cprime.execution import Data, local
 from cprime.kernels import computing
 from cprime.seeding.afk_mc2 import afk_mc2, choose_by_afk_mc2
-from cprime.seeding.given import ACCEPTED, METHODS, Drawn, given_centers, in_memory, is_given
+from cprime.seeding.given import ACCEPTED, METHODS, OwnStart, given_centers, in_memory, is_given
 from cprime.seeding.jumps import start_by_jumps
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus, kmeans_plusplus
 from cprime.seeding.parallel import choose_in_parallel
@@ -26,7 +26,7 @@ from cprime.seeding.random_rows import draw_rows, random_rows
 from cprime.seeding.two_level import choose_by_two_levels, two_level
 
 __all__ = [
-    "Drawn",
+    "OwnStart",
     "Start",
     "afk_mc2",
     "is_given",

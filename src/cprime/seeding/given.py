@@ -19,7 +19,7 @@ from cprime.sources import unmasked
 
 
 @dataclass(frozen=True)
-class Drawn:
+class OwnStart:
     """A start of the library's own that has a generator already: makes centers (C, D) of the data's dtype."""
 
     centers: Callable[[], NDArray]
@@ -55,7 +55,7 @@ def given_centers(
     Weights play no part here. Raises ValueError for a shape that does not fit or values that are not finite,
     NotFittedError for an estimator without centers, and TypeError for anything else.
     """
-    if isinstance(init, Drawn):
+    if isinstance(init, OwnStart):
         return init()
     centers: Any
     if _is_estimator(init):

@@ -19,7 +19,7 @@ import cprime
 from cprime._threads import resolve_threads
 from cprime.estimators.validation import are_many
 from cprime.kernels import computing
-from cprime.seeding import Drawn
+from cprime.seeding import OwnStart
 from cprime.sklearn.draws import Draws
 from cprime.sklearn.nearest import Nearest, weighted
 
@@ -90,7 +90,7 @@ def start_of(
             points, x_squared_norms=norms, init=init, random_state=random_state, sample_weight=weights
         )
 
-    return Drawn(centers_of) if isinstance(init, str) else centers_of
+    return OwnStart(centers_of) if isinstance(init, str) else centers_of
 
 
 class Printer:

@@ -95,7 +95,8 @@ def log_densities(mixture: Any, X: Floats, dtype: Any) -> tuple[Floats, Floats]:
     """log π_c p(x | c) of a fitted mixture (n, C), and bounds of what rounding in `dtype` may do to each."""
     logs, errors = np.empty((len(X), len(mixture.means_))), np.empty((len(X), len(mixture.means_)))
     P, means = factors(mixture), mixture.means_.astype(np.float64)
-    spread = [_spread(factor) for factor in P] if np.isnan(X).any() else []
+    matrices = hasattr(mixture, "factors_") or mixture.covariance_type_ in ("full", "tied")
+    spread = [_spread(factor) for factor in P] if matrices or np.isnan(X).any() else []
     with np.errstate(all="ignore"):
         least, most = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
         extent = np.nan_to_num(np.abs([most - least, most - means.min(axis=0), means.max(axis=0) - least])).sum(axis=0)
@@ -130,6 +131,8 @@ def _log_densities(
     with np.errstate(all="ignore"):
         for c in range(C):
             difference, Q, stiffness = np.where(there, X - means[c], 0), P[c], 0.0
+            if spread:  # a model is made of covariances, and their factors of these
+                stiffness = spread[c][1] * float(np.finfo(np.float64).eps / np.finfo(dtype).eps)
             if hasattr(mixture, "factors_"):  # by a matrix whose entries are as much larger than its least eigenvalue
                 stiffness = float((np.square(mixture.factors_[c]).sum(axis=1) / mixture.noise_variances_[c]).max())
             if spread and (k < D or hasattr(mixture, "factors_")):

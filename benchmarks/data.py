@@ -142,5 +142,6 @@ def load(name: str) -> Data:
 
 
 def random_start(X: NDArray, n_clusters: int, seed: int) -> NDArray:
-    """Distinct random rows, the start of every peer that takes one."""
-    return X[np.random.default_rng(seed).choice(len(X), n_clusters, replace=False)].copy()
+    """Distinct random rows, the start of every peer that takes one; at least in single precision."""
+    rows = X[np.random.default_rng(seed).choice(len(X), n_clusters, replace=False)]
+    return rows.astype(np.result_type(X, np.float32), copy=False)

@@ -1,6 +1,7 @@
 """What a result is worth, computed here and exactly: J or the log-likelihood over all centers, never a peer's own."""
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,12 +10,33 @@ from scipy.special import logsumexp
 from benchmarks.peers import Fitted
 from cprime.kernels import Dense
 
-_BLOCK = 1 << 24  # numbers of a block of distances
+_BLOCK = 1 << 24  # numbers of a block of rows or distances
 
 
-def inertia(X: NDArray[np.float32], centers: NDArray) -> float:
-    """J = Σ_n min_c ‖x_n − μ_c‖², from differences in the data's precision, summed in double."""
+def inertia(X: NDArray, centers: NDArray) -> float:
+    """J = Σ_n min_c ‖x_n − μ_c‖², from differences in the data's precision, at least single, summed in double."""
+    return sum(_squares(rows, centers) for rows in _pieces(X))
+
+
+def mean_cosine(X: NDArray, centers: NDArray) -> float:
+    """1/N Σ_n max_c cos(x_n, μ_c); neither rows nor centers need be of length 1, but none may be 0."""
+    directions = _unit(centers.astype(np.float64)).astype(np.float32)
+    return 1 - sum(_squares(_unit(rows), directions) for rows in _pieces(X)) / (2 * len(X))
+
+
+def _squares(X: NDArray, centers: NDArray) -> float:
     return float(Dense(X).nearest(centers)[1].sum(dtype=np.float64))
+
+
+def _pieces(X: NDArray) -> Iterator[NDArray]:
+    """The rows in turn, as float32 where they are stored in a narrower type."""
+    step = max(1, _BLOCK // X.shape[1])
+    for begin in range(0, len(X), step):
+        yield X[begin : begin + step].astype(np.result_type(X, np.float32), copy=False)
+
+
+def _unit(X: NDArray) -> NDArray:
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
 
 
 def log_likelihood(X: NDArray, weights: NDArray, means: NDArray, covariances: NDArray) -> float:
@@ -48,7 +70,7 @@ def log_likelihood(X: NDArray, weights: NDArray, means: NDArray, covariances: ND
     return total / len(X)
 
 
-def judge(X: NDArray[np.float32], n_clusters: int, fitted: Fitted) -> float:
+def judge(X: NDArray, n_clusters: int, fitted: Fitted) -> float:
     """The figure of merit of a fit: J, or the mean log-likelihood of a mixture.
 
     Raises AssertionError where what came back is not what was asked for.

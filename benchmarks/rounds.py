@@ -57,12 +57,14 @@ def repeat(
     limit: float,
     scored: NDArray | None = None,
     further: Callable[[Fitted], dict[str, Any]] = lambda _: {},
+    afresh: bool = False,
 ) -> list[Record]:
     """Every run once a round, round r with seed r and the same start for all; one record a run.
 
     A run that fails or takes longer than `limit` seconds is left out from then on, and with it those of the same peer
     that come later, which are costlier.
     scored: rows that a result is judged by, all of X by default    further: what else is to be told of a result
+    afresh: whether every fit has a process of its own, so that no memory is left from one before
     """
     records: list[Record] = [
         {
@@ -91,6 +93,8 @@ def repeat(
                     record["left_out"] = str(error)
                     ended[name] = f"{shown(settings)}: {error}"
                     continue
+                if afresh:
+                    processes[name].stop()
                 value = judge(X if scored is None else scored, C, outcome.fitted)
                 _add(record, outcome, value, further(outcome.fitted))
                 print(f"  {seed + 1}/{repetitions} {name} ({shown(settings)}): {outcome.seconds:.3g} s", flush=True)
@@ -98,7 +102,12 @@ def repeat(
 
 
 def compare(
-    runs: Iterable[Run], X: NDArray, C: int, options: Any, further: Callable[[Fitted], dict[str, Any]]
+    runs: Iterable[Run],
+    X: NDArray,
+    C: int,
+    options: Any,
+    further: Callable[[Fitted], dict[str, Any]],
+    afresh: bool = False,
 ) -> list[Record]:
     """Those of the runs whose peers the options ask for and that can be run; of the others why they are left out."""
     wanted = [run for run in runs if not options.peers or run[0] in options.peers]
@@ -111,6 +120,7 @@ def compare(
         n_threads=options.threads,
         limit=options.limit,
         further=further,
+        afresh=afresh,
     )
     return [*found, *unable]
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from benchmarks.records import Record
-from benchmarks.rounds import label
+from benchmarks.rounds import label, spread
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -24,6 +24,12 @@ def left_out(records: Iterable[Record]) -> str:
 def case(record: Record) -> str:
     """Data, sizes and clusters in one line."""
     return f"{record['data']}, {record['N']:,} × {record['D']}, C = {record['C']:,}"
+
+
+def megabytes(peaks: Iterable[int | None]) -> str:
+    """Peaks of memory in one cell."""
+    known = [peak / 1e6 for peak in peaks if peak is not None]
+    return spread(known, ",.0f") if known else "not known on this system"
 
 
 def grouped(records: Iterable[Record], *keys: str) -> list[list[Record]]:

@@ -18,6 +18,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.data import random_start
 from benchmarks.peers import PEERS, Fitted, Settings, Task
 
 _CONTEXT = multiprocessing.get_context("spawn")
@@ -145,8 +146,8 @@ def serve(connection: Connection, name: str, data: Path, log: Path, n_threads: i
         X = np.load(data)
         if warm:
             n, C = _WARM_UP
-            points = np.random.default_rng(0).standard_normal((n, X.shape[1]), dtype=np.float32)
-            _timed(name, Task(points, C, points[:C].copy(), 0, n_threads), (peer.ladder((2,)) or [{}])[0])
+            points = np.random.default_rng(0).integers(0, 100, (n, X.shape[1]), np.uint8).astype(X.dtype)
+            _timed(name, Task(points, C, random_start(points, C, 0), 0, n_threads), (peer.ladder((2,)) or [{}])[0])
         connection.send(None)
         while True:
             n_clusters, start, seed, settings = connection.recv()

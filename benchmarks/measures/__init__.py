@@ -10,6 +10,7 @@ from types import ModuleType
 
 from benchmarks.measures import (
     cosine,
+    embeddings,
     growth,
     inverted_files,
     iteration,
@@ -33,6 +34,7 @@ MEASURES: dict[str, ModuleType] = {
     "optima": optima,
     "small": small,
     "cosine": cosine,
+    "embeddings": embeddings,
     "million": million,
     "scale": scale,
     "larger": larger,

@@ -7,17 +7,15 @@ they are judged. Rounds are interleaved.
 import argparse
 from collections.abc import Iterator
 
-import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from benchmarks import blas
+from benchmarks.directions import directions
 from benchmarks.measures import options as given
-from benchmarks.peers import Fitted
+from benchmarks.quality import mean_cosine
 from benchmarks.records import Record
 from benchmarks.rounds import Run, compare, label, median, ratios, spread
 from benchmarks.tables import case, left_out, table
-from cprime.kernels import Dense
 
 TITLE = "Directions"
 _BASE = "cprime (default)"
@@ -38,31 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def measure(options: argparse.Namespace) -> Iterator[list[Record]]:
     X, C = directions(options.points, options.dimensions, options.clusters), options.clusters
-    found = compare(_RUNS, X, C, options, lambda fitted: {"cosine": mean_cosine(X, fitted)})
+    found = compare(_RUNS, X, C, options, lambda fitted: {"cosine": mean_cosine(X, fitted.centers)})
     N, D = X.shape
     common = {"measure": "cosine", "data": "directions", "N": N, "D": D, "C": C, "threads": options.threads}
     yield [{**common, **record} for record in found]
-
-
-def directions(n: int, D: int, C: int) -> NDArray[np.float32]:
-    """Unit vectors in groups of unlike sizes and widths, about centers that lie in groups themselves."""
-    rng = np.random.default_rng(0)
-    topics = rng.standard_normal((C // 20 + 1, D), dtype=np.float32)
-    centers = topics[rng.integers(len(topics), size=C)] + rng.standard_normal((C, D), dtype=np.float32)
-    group = rng.choice(C, size=n, p=rng.dirichlet(np.full(C, 2.0)))
-    X = rng.standard_normal((n, D), dtype=np.float32)
-    X *= rng.uniform(0.3, 1.0, C).astype(np.float32)[group, np.newaxis]
-    X += centers[group]
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    return X
-
-
-def mean_cosine(X: NDArray[np.float32], fitted: Fitted) -> float:
-    """Of every row with the center, scaled to length 1, that it has the greatest one with."""
-    centers = np.asarray(fitted.centers, dtype=np.float64)
-    centers /= np.linalg.norm(centers, axis=1, keepdims=True)
-    squares = Dense(X).nearest(centers.astype(np.float32))[1]
-    return 1 - float(squares.mean(dtype=np.float64)) / 2
 
 
 def report(records: list[Record]) -> str:

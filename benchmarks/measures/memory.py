@@ -10,7 +10,7 @@ from benchmarks.measures.options import MIXTURES
 from benchmarks.peers import PEERS, shown
 from benchmarks.records import Record
 from benchmarks.rounds import plan, repeat, spread
-from benchmarks.tables import case, grouped, left_out, table
+from benchmarks.tables import case, grouped, left_out, megabytes, table
 
 TITLE = "Peak memory"
 
@@ -30,11 +30,8 @@ def measure(options: argparse.Namespace) -> Iterator[list[Record]]:
             continue
         able, unable = plan(names, data.X, C)
         print(case(common), flush=True)
-        found = []
-        for name in able:
-            settings = PEERS[name].ladder((options.iterations,))[0]
-            run = [(name, settings)]
-            found += repeat(run, data.X, C, repetitions=1, n_threads=options.threads, limit=options.limit)
+        runs = [(name, PEERS[name].ladder((options.iterations,))[0]) for name in able]
+        found = repeat(runs, data.X, C, repetitions=1, n_threads=options.threads, limit=options.limit, afresh=True)
         bytes_of_data = {"data_bytes": data.X.nbytes}
         yield [{**common, **bytes_of_data, **record} for record in [*found, *unable]]
 
@@ -50,7 +47,7 @@ def report(records: list[Record]) -> str:
             [
                 record["peer"],
                 shown(record["settings"]),
-                _megabytes(record["memory"]),
+                megabytes(record["memory"]),
                 spread(record["seconds"]),
                 f"{record['value'][0]:.6g}",
             ]
@@ -65,11 +62,6 @@ def report(records: list[Record]) -> str:
         if missing:
             parts.append(missing)
     return "\n\n".join(parts)
-
-
-def _megabytes(peaks: list[int | None]) -> str:
-    known = [peak / 1e6 for peak in peaks if peak is not None]
-    return spread(known, ",.0f") if known else "not known on this system"
 
 
 def figures(records: list[Record]) -> dict[str, Figure]:

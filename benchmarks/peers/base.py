@@ -17,13 +17,22 @@ Floats = NDArray[np.floating]
 
 @dataclass(frozen=True)
 class Task:
-    """What every peer is given: X (n, D) float32, C, a start (C, D) for those that take one, a seed, and threads."""
+    """What every peer is given.
 
-    X: Floats
+    X (n, D): rows as they are stored, of float32 but where types are what is compared      n_clusters: C
+    start (C, D): for those that take one, of float32      seed, n_threads
+    """
+
+    X: NDArray
     n_clusters: int
     start: Floats
     seed: int
     n_threads: int
+
+    @property
+    def single(self) -> Floats:
+        """X, or a copy where it is not of float32, for libraries that compute with nothing narrower."""
+        return self.X.astype(np.float32, copy=False)
 
 
 @dataclass(frozen=True)

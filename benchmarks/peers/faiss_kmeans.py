@@ -23,7 +23,7 @@ def fit(task: Task, niter: int = 25, max_points_per_centroid: int | None = None,
         seed=1 + task.seed,
         spherical=spherical,
     )
-    kmeans.train(task.X, init_centroids=task.start)
+    kmeans.train(task.single, init_centroids=task.start)
     return Fitted(kmeans.centroids, len(kmeans.obj))
 
 
@@ -35,7 +35,7 @@ def fit_super(task: Task, niter: int = 25) -> Fitted:
     kmeans = faiss.SuperKmeans(
         task.X.shape[1], task.n_clusters, niter=niter, max_points_per_centroid=most, seed=1 + task.seed
     )
-    kmeans.train(task.X)
+    kmeans.train(task.single)
     return Fitted(kmeans.centroids, len(kmeans.obj))
 
 

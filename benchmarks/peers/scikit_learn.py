@@ -21,7 +21,8 @@ def minibatch(task: Task, init: str | None = None, **settings: Any) -> Fitted:
     from sklearn.cluster import MiniBatchKMeans
 
     start = task.start if init is None else init
-    model = MiniBatchKMeans(task.n_clusters, init=start, n_init=1, random_state=task.seed, **settings).fit(task.X)
+    model = MiniBatchKMeans(task.n_clusters, init=start, n_init=1, random_state=task.seed, **settings)
+    model.fit(task.single)
     return Fitted(model.cluster_centers_, model.n_iter_, float(model.inertia_))
 
 

@@ -17,7 +17,7 @@ def fit(task: Task, hierarchical: bool, **settings: Any) -> Fitted:
         seed=1 + task.seed,
         **settings,
     )
-    return Fitted(kmeans.train(task.X), settings.get("iters"))
+    return Fitted(kmeans.train(task.single), settings.get("iters"))
 
 
 def _iterations(n: int) -> Settings:

@@ -1,5 +1,6 @@
 """Small data in a file, and the folder from which `benchmarks` is imported."""
 
+import multiprocessing
 import sys
 from functools import partial
 from pathlib import Path
@@ -30,6 +31,17 @@ def own_choice_of_kernels(monkeypatch):
     from benchmarks import blas
 
     monkeypatch.setattr(blas, "fastest", lambda *_: blas.OWN_CHOICE)
+
+
+@pytest.fixture
+def loaded_once(monkeypatch):
+    """Processes of peers are forked from one that has loaded the package: how long that takes is measured elsewhere."""
+    from benchmarks import worker
+
+    if "forkserver" in multiprocessing.get_all_start_methods():
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["benchmarks.worker", "cprime.estimators"])
+        monkeypatch.setattr(worker, "_CONTEXT", context)
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Commands from end to end on small data: records, tables, figures, the page, and what they say to bad arguments."""
 
 import json
-import multiprocessing
 from pathlib import Path
 
 import numpy as np
@@ -14,22 +13,11 @@ from benchmarks.quality import inertia
 from benchmarks.records import read
 from benchmarks.rounds import ratios, spread
 
-from benchmarks import worker
-
-pytestmark = pytest.mark.usefixtures("own_choice_of_kernels")
+pytestmark = pytest.mark.usefixtures("own_choice_of_kernels", "loaded_once")
 
 pytest.importorskip("matplotlib")
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(autouse=True)
-def _loaded_once(monkeypatch):
-    """Processes of peers are forked from one that has loaded the package: how long that takes is measured elsewhere."""
-    if "forkserver" in multiprocessing.get_all_start_methods():
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["benchmarks.worker", "cprime.estimators"])
-        monkeypatch.setattr(worker, "_CONTEXT", context)
 
 
 @pytest.fixture
@@ -130,6 +118,8 @@ def test_million_in_small_tells_how_good_it_is(output, capsys):
         ("growth --along C --data iris --values 5,151", "--values must be at most the 150 points of iris, got 151", 1),
         ("growth --along N --data iris --values 2,100", "--values must be at least the 3 clusters, got 2", 1),
         ("million --points 5 -C 10", "--points must be at least the 10 clusters, got 5", 1),
+        ("embeddings --points 5 -C 10", "--points must be at least the 10 clusters, got 5", 1),
+        ("embeddings --types float8", "must be among float32, float16, int8, uint8, got float8", 2),
         ("page nothing.jsonl", "nothing.jsonl", 1),
         ("nothing", "invalid choice", 2),
     ],

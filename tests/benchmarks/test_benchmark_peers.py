@@ -71,6 +71,17 @@ def test_peers_that_do_lloyd_from_the_given_start_agree(name, points, elsewhere)
     np.testing.assert_allclose(fitted.centers, centers, atol=1e-4)
 
 
+@pytest.mark.parametrize("name", ["cprime", "faiss", "faiss-super", "sklearn-minibatch", "superkmeans"])
+def test_narrow_rows_are_the_same_numbers_to_every_peer(name, points, elsewhere):
+    peer = installed(name)
+    narrow = points.astype(np.float16)
+    found = [
+        elsewhere(name, Task(X, C, random_start(X, C, 0), 0, 1), peer.ladder((2,))[0]).centers
+        for X in (narrow, narrow.astype(np.float32))
+    ]
+    np.testing.assert_array_equal(*found)
+
+
 @pytest.mark.parametrize("name", ["cprime-em", "sklearn-mixture"])
 def test_mixtures_report_the_likelihood_that_is_recomputed(name, points, elsewhere):
     fitted = elsewhere(name, Task(points, 5, random_start(points, 5, 0), 0, 1), PEERS[name].fixed(60))

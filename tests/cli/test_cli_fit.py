@@ -302,6 +302,21 @@ def test_a_column_of_lists_is_the_data(cprime, write, tmp_path):
     assert np.array_equal(found[:, 1], load(model).predict(rows))
 
 
+def test_a_data_set_of_lance_is_data_with_names(cprime, tmp_path):
+    pa, lance = pytest.importorskip("pyarrow"), pytest.importorskip("lance")
+    rows = np.random.default_rng(0).normal(size=(60, 5)).astype(np.float32)
+    names = [f"doc {n}" for n in range(60)]
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(rows.reshape(-1)), 5)
+    path, model, labels = tmp_path / "x.lance", tmp_path / "m.safetensors", tmp_path / "l.parquet"
+    lance.write_dataset(pa.table({"name": names, "embedding": lists}), path, max_rows_per_file=25)
+    options = ("--column", "embedding", "--id", "name", "--chunk-rows", 32)
+    assert cprime("fit", path, *options, *OPTIONS[:2], "-o", model, "--json").json["n_features"] == 5
+    cprime("predict", model, path, *options, "-o", labels)
+    found = pytest.importorskip("pyarrow.parquet").read_table(labels).to_pydict()
+    assert found["name"] == names
+    assert np.array_equal(found["label"], load(model).predict(rows))
+
+
 @pytest.fixture
 def terminal(monkeypatch):
     """What a progress bar writes to a terminal."""

@@ -110,6 +110,15 @@ def _zarr_array(folder: Path, X: NDArray) -> Any:
     return pytest.importorskip("zarr").open(str(_zarr(folder, X)), mode="r")
 
 
+def _lance(folder: Path, X: NDArray) -> Path:
+    """Fragments of 29 rows; some were deleted, those that are left are X."""
+    lance = pytest.importorskip("lance")
+    path = folder / "x.lance"
+    table = _table(np.insert(X, 31, -7.5, axis=0))
+    lance.write_dataset(table, path, mode="overwrite", max_rows_per_file=29).delete("a = -7.5")
+    return path
+
+
 def _hdf5(folder: Path, X: NDArray) -> Path:
     h5py = pytest.importorskip("h5py")
     with h5py.File(folder / "x.h5", "w") as file:
@@ -172,12 +181,15 @@ STORED: dict[str, Writer] = {
     "zstandard": _zstandard,
     "zarr": _zarr,
     "zarr array": _zarr_array,
+    "lance": _lance,
+    "lance data set": lambda folder, X: pytest.importorskip("lance").dataset(_lance(folder, X)),
     "hdf5": _hdf5,
     "hdf5 contiguous": _hdf5_contiguous,
     "fvecs": _fvecs,
     "fbin": _fbin,
 }
 ALL = {**IN_MEMORY, **STORED}
+LANCE = ("lance", "lance data set")
 TEXT = ("csv", "tsv", "json lines", "zstandard")
 ONE_PRECISION = (*TEXT, "list", "fvecs", "fbin")  # these store float64, or float32, whatever X is
 

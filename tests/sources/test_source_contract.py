@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from source_formats import ALL, NAMES, STORED, TEXT, dtype_of
+from source_formats import ALL, LANCE, NAMES, STORED, TEXT, dtype_of
 
 from cprime.sources import Source, ahead, is_source_like, open_data
 
@@ -162,6 +162,9 @@ def test_what_is_no_plain_array_or_table(name, data, source):
 
 
 def test_fingerprints_tell_data_apart(name, X, tmp_path):
+    if name in LANCE:
+        pytest.skip("two data sets that are written alike differ by names and times: test_source_lance.py moves one")
+
     def opened(folder, values, seconds):
         (tmp_path / folder).mkdir()
         data = ALL[name](tmp_path / folder, values)
@@ -225,7 +228,7 @@ def test_files_that_change_or_vanish_are_seen(stored, tmp_path, rng):
         source.verify()
 
 
-@pytest.mark.parametrize("stored", [name for name in STORED if name not in ("zarr", "zarr array", *TEXT[:3])])
+@pytest.mark.parametrize("stored", [name for name in STORED if name not in ("zarr", "zarr array", *LANCE, *TEXT[:3])])
 def test_files_that_are_cut_short_are_named(stored, tmp_path, rng):
     source = open_data(STORED[stored](tmp_path, rng.normal(size=(N, 3))))
     path = Path(source._files[-1].path)

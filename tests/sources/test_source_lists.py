@@ -62,6 +62,11 @@ def dataset(folder, X, kind, dtype=None):
     return pytest.importorskip("pyarrow.dataset").dataset(parts(folder, X, kind, dtype), format="parquet")
 
 
+def lance(folder, X, kind, dtype=None):
+    written = pytest.importorskip("lance").write_dataset
+    return written(table(X, kind, dtype), folder / "x.lance", max_rows_per_file=90).uri
+
+
 def in_memory(folder, X, kind, dtype=None):
     return table(X, kind, dtype)
 
@@ -80,7 +85,7 @@ def pandas(folder, X, kind, dtype=None):
     return frame
 
 
-STORES = [parquet, ipc, parts, pattern, dataset, in_memory, batch, polars, pandas]
+STORES = [parquet, ipc, parts, pattern, dataset, lance, in_memory, batch, polars, pandas]
 
 
 @pytest.mark.parametrize("store", STORES, ids=lambda store: store.__name__)
@@ -103,7 +108,7 @@ def test_lists_are_rows(tmp_path, X, store, kind):
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "u1", "i1"])
-@pytest.mark.parametrize("store", [parquet, ipc, in_memory, polars, pandas], ids=lambda store: store.__name__)
+@pytest.mark.parametrize("store", [parquet, ipc, lance, in_memory, polars, pandas], ids=lambda store: store.__name__)
 def test_numbers_of_every_width(tmp_path, X, store, dtype):
     stored = (X * 20 + 60).astype(dtype)
     source = open_data(store(tmp_path, stored, "fixed", dtype))

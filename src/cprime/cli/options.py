@@ -24,9 +24,9 @@ STARTS = {
 COVARIANCES = ("full", "tied", "diag", "spherical", "tied_spherical", "factors", "ppca")
 PATH = click.Path(path_type=Path)
 DATA_HELP = (
-    "A row per point: .npy, .npz, .csv, .tsv, .jsonl, .parquet, .feather, .arrow, .zarr, .h5, .fvecs, .bvecs, .fbin, "
-    "these with .gz or .zst behind; a folder of such files; or - for standard input. Larger data are read chunk by "
-    "chunk."
+    "A row per point: .npy, .npz, .csv, .tsv, .jsonl, .parquet, .feather, .arrow, .zarr, .lance, .h5, .fvecs, .bvecs, "
+    ".fbin, these with .gz or .zst behind; a folder of such files; or - for standard input. Larger data are read chunk "
+    "by chunk."
 )
 
 Decorator = Callable[[Any], Any]

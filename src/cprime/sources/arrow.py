@@ -5,7 +5,7 @@ is decoded and not yet asked for: less than a batch.
 """
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
@@ -53,18 +53,22 @@ class ArrowSource(Source):
         """The chosen columns of one piece, batch by batch."""
 
     def _fill(self, begin: int, end: int, out: NDArray) -> None:
+        self._write(self._forward(begin, end), range(begin, end), out)
+        require("pyarrow", self.name).default_memory_pool().release_unused()
+
+    def _write(self, batches: Iterable[Any], rows: Sequence[int] | NDArray[np.int64], out: NDArray) -> None:
+        """The chosen columns of batches, which have the rows of these numbers, in out."""
         names = self._stored_columns or []
         done = 0
-        for batch in self._forward(begin, end):
-            rows = out[done : done + batch.num_rows]
-            first = begin + done
+        for batch in batches:
+            some = out[done : done + batch.num_rows]
+            where = partial(self._where_among, rows[done : done + batch.num_rows])
             if self._list is None:
-                write(batch, names, rows, partial(self._where_from, first))
+                write(batch, names, some, where)
             else:
-                put(rows, self._matrix(batch.column(names[0]), first), partial(self._where_from, first))
+                put(some, matrix_of(batch.column(names[0]), self.n_features, where), where)
             done += batch.num_rows
             del batch  # it keeps its row group in memory
-        require("pyarrow", self.name).default_memory_pool().release_unused()
 
     def naming(self, column: str) -> Self:
         """The same rows with one column that names them, of any type, for `values`."""
@@ -103,12 +107,8 @@ class ArrowSource(Source):
             self._know_width(next((width for width in found if width is not None), 0))
             self.close()
 
-    def _matrix(self, column: Any, begin: int) -> NDArray:
-        """The lists of a column as rows; begin: the number of the first."""
-        return matrix_of(column, self.n_features, partial(self._where_from, begin))
-
-    def _where_from(self, first: int, row: int) -> str:
-        return self._where(first + row)
+    def _where_among(self, rows: Sequence[int] | NDArray[np.int64], row: int) -> str:
+        return self._where(int(rows[row]))
 
     def _count(self) -> None:
         """Finds how many rows there are, where a format does not say."""

@@ -33,6 +33,7 @@ _OPENERS = {
     ".jsonl": ("json_lines", "JsonSource", False),
     ".ndjson": ("json_lines", "JsonSource", False),
     ".zarr": ("zarr_arrays", "open_zarr", True),
+    ".lance": ("lance_dataset", "open_lance", False),
     ".h5": ("hdf5", "open_hdf5", True),
     ".hdf5": ("hdf5", "open_hdf5", True),
     ".fvecs": ("vectors", "open_vecs", False),
@@ -44,8 +45,10 @@ _OPENERS = {
 }
 SUFFIXES = (*_OPENERS, *COMPRESSED)
 _SEPARATED = (".csv", ".tsv")
+_FOLDERS = (".zarr", ".lance")  # endings of folders that are one thing
 # Open things that are no table in memory: the library, the class, the file of this room that reads it, its opener.
 _OBJECTS = (
+    ("lance", "LanceDataset", "lance_dataset", "open_dataset"),  # before pyarrow's, which it is too
     ("pyarrow", "Dataset", "arrow_dataset", "open_dataset"),
     ("zarr", "Array", "zarr_arrays", "open_array"),
     ("h5py", "Dataset", "hdf5", "open_dataset"),
@@ -159,14 +162,14 @@ def _open_path(path: Path, vector: bool, options: dict[str, Any]) -> Source:
         return _opened_together(path, [Path(name) for name in matching], vector, options)
     if not path.is_file() and not path.is_dir():
         raise ValueError(f"{path} must be a file or a folder, it is a device or a pipe")
-    if path.is_dir() and path.suffix.lower() != ".zarr":
+    if path.is_dir() and path.suffix.lower() not in _FOLDERS:
         return _opened_together(path, files_of(path), vector, options)
     return _open_file(path, vector, options)
 
 
 def _opened_together(path: Path, files: list[Path], vector: bool, options: dict[str, Any]) -> Source:
     """The rows of files of one format, one file after the other."""
-    check_format(path, files, tuple(suffix for suffix in SUFFIXES if suffix not in (".npz", ".zarr")))
+    check_format(path, files, tuple(suffix for suffix in SUFFIXES if suffix not in (".npz", *_FOLDERS)))
     return FolderSource(path, [_open_file(file, vector, options) for file in files])
 
 
@@ -189,7 +192,7 @@ def _open_file(path: Path, vector: bool, options: dict[str, Any]) -> Source:
 def _open_compressed(path: Path, vector: bool, options: dict[str, Any]) -> Source:
     """A compressed file, by the ending before that of its compression; it lies unpacked in the temporary folder."""
     inner = Path(path.stem).suffix.lower()
-    if inner not in _OPENERS or inner == ".zarr":
+    if inner not in _OPENERS or inner in _FOLDERS:
         raise ValueError(
             f"{path} has an unknown ending {inner + path.suffix!r}: expected .csv{path.suffix} or the like"
         )
@@ -225,7 +228,7 @@ def is_source_like(data: Any) -> bool:
     Returns
     -------
     bool
-        True for paths, memory maps, sources, and the arrays and data sets of Zarr, h5py and pyarrow.
+        True for paths, memory maps, sources, and the arrays and data sets of Zarr, h5py, pyarrow and Lance.
     """
     return isinstance(data, str | os.PathLike | np.memmap | Source) or _object_opener(data) is not None
 

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-_EXTRAS = {"pyarrow": "tables", "zarr": "zarr", "h5py": "hdf5", "faiss": "faiss", "pandas": "tables"}
+_EXTRAS = {"pyarrow": "tables", "zarr": "zarr", "h5py": "hdf5", "lance": "lance", "faiss": "faiss", "pandas": "tables"}
 
 
 def require(module: str, name: str) -> Any:

@@ -1,0 +1,72 @@
+"""Data sets of Lance: versioned columns in folders or stores, whose rows are found by number without those before."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime.sources.arrow import ArrowSource, reading
+from cprime.sources.columns import kind_of_type
+from cprime.sources.optional import require
+from cprime.sources.stamps import Stamp
+
+_PIECE_ROWS = 2**14
+
+
+class LanceSource(ArrowSource):
+    """The rows of one version, without deleted ones, in the order of its fragments; its pieces are equal ranges."""
+
+    _format = "Lance data set"
+
+    def __init__(self, dataset: Any, name: str) -> None:
+        with reading(name, self._format):
+            n_rows = dataset.count_rows()
+        counts = np.diff([*range(0, n_rows, _PIECE_ROWS), n_rows]).tolist()
+        files = (Stamp.of(dataset.uri),) if os.path.isdir(dataset.uri) else ()
+        super().__init__(
+            name, [kind_of_type(field.type) for field in dataset.schema], dataset.schema.names, counts, files
+        )
+        self._dataset = dataset
+
+    def _open(self) -> Any:
+        return self._dataset
+
+    def _batches(self, file: Any, piece: int) -> Iterator[Any]:
+        begin = self._begin(piece)
+        return file.to_batches(
+            columns=self._stored_columns,
+            offset=begin,
+            limit=int(self._ends[piece]) - begin,
+            batch_size=self._batch_rows(),
+            batch_readahead=1,
+            fragment_readahead=1,
+            scan_in_order=True,
+        )
+
+    def _gather(self, rows: NDArray[np.int64], out: NDArray) -> None:
+        for begin in range(0, len(rows), _PIECE_ROWS):
+            wanted = rows[begin : begin + _PIECE_ROWS]
+            with reading(self.name, self._format):
+                table = self._dataset.take(wanted.tolist(), columns=self._stored_columns)
+            self._write(table.to_batches(), wanted, out[begin : begin + len(wanted)])
+
+    def _identity(self) -> bytes:
+        return f"{self._dataset.version}".encode()
+
+
+def open_lance(path: str | Path, vector: bool = False) -> LanceSource:
+    """The rows of the newest version of a data set in a folder."""
+    lance = require("lance", str(path))
+    try:
+        dataset = lance.dataset(os.path.abspath(path))
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path} cannot be read as a Lance data set: {error}") from error
+    return LanceSource(dataset, str(path))
+
+
+def open_dataset(dataset: Any) -> LanceSource:
+    """The rows of an open lance.LanceDataset, of the version that it is."""
+    return LanceSource(dataset, dataset.uri)

@@ -222,3 +222,14 @@ def test_files_are_looked_at_again_after_predictions(rows, tmp_path, monkeypatch
     monkeypatch.setattr(source, "verify", lambda: looked.append(1))
     Local(source).map(lambda X: X.squares(), None, np.float64)
     assert len(looked) == 2
+
+
+@make_any
+def test_a_file_of_one_chunk_is_as_the_array(make, tmp_path):
+    """Starts and jumps, too, see all of it at once."""
+    X = np.random.default_rng(0).standard_normal((500, 6))
+    np.savetxt(tmp_path / "x.csv", X, delimiter=",", fmt="%.17g")
+    there, here = make("auto").fit(tmp_path / "x.csv"), make("auto").fit(X)
+    assert here.n_iter_ > 1
+    assert there.n_iter_ == here.n_iter_
+    assert centers_of(there).tobytes() == centers_of(here).tobytes()

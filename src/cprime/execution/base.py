@@ -73,7 +73,7 @@ class Data(Protocol):
 
     @property
     def in_memory(self) -> bool:
-        """Whether all are one chunk in memory."""
+        """Whether all are one chunk, which is in memory once it has been read."""
         ...
 
     @property

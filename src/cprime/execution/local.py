@@ -84,7 +84,7 @@ class Local:
 
     @property
     def in_memory(self) -> bool:
-        return len(self.sizes) == 1 and self.source.in_memory
+        return len(self.sizes) == 1  # of a file too, which is then read once
 
     @property
     def placed(self) -> bool:

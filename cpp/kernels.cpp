@@ -13,6 +13,7 @@
 #include "keep.h"
 #include "moments.h"
 #include "nearest.h"
+#include "normalized.h"
 #include "points.h"
 #include "posterior.h"
 #include "products.h"
@@ -67,6 +68,7 @@ template <class T> const Kernels<T> &table() {
                                        Slotted<keep_factors<T>, RUN + 2>::run,
                                        Slotted<factor_moments<T>, 2 * RUN + 2>::run,
                                        extent<T>,
+                                       normalized<T>,
                                        Slotted<two_nearest<T>>::run,
                                        Slotted<add_rows<T>, 2>::run,
                                        Slotted<halve<T>, 2>::run,

@@ -340,6 +340,9 @@ template <class T> struct Kernels {
                            double *count, double *first, double *second);
     // Of rows [begin, end): the greatest |x|, infinite or NaN where one is, and the greatest |x - origin|.
     void (*extent)(const Points<T> &X, const T *origin, std::size_t begin, std::size_t end, T *largest, T *spread);
+    // Rows [begin, end) of an order, or as they come for null, divided by their lengths.
+    void (*normalized)(const Rows<T> &X, const std::int64_t *order, T least, T *out, double *lengths, std::size_t begin,
+                       std::size_t end);
     // Entries [begin, end) of the task; centres as of pack_tiles.
     void (*two_nearest)(const TwoNearestTask<T> &task, const T *packed, std::size_t begin, std::size_t end);
     // counts (C,) and sums (C, D) are added to, by the labels of entries [begin, end).

@@ -159,6 +159,22 @@ template <class T> void gather(Matrix<T> X, Vector<std::int64_t> order, OutTable
     });
 }
 
+template <class T>
+void normalized(Matrix<T> X, std::optional<Vector<std::int64_t>> order, T least, OutTable<T> out,
+                OutVector<double> lengths, int n_threads) {
+    const Kernels<T> &kernel = kernels<T>();
+    const Rows<T> x = rows(X);
+    const std::size_t n = order ? order->shape(0) : x.n, step = 256;
+    require(out.shape(0) == n && out.shape(1) == X.shape(1) && lengths.shape(0) == n, "out, lengths");
+    const KernelCall call;
+    for (std::size_t i = 0; order && i < n; ++i)
+        require(order->data()[i] >= 0 && static_cast<std::size_t>(order->data()[i]) < x.n, "order: outside X");
+    parallel_for((n + step - 1) / step, n_threads, [&](std::size_t task) {
+        kernel.normalized(x, data_or_null(order), least, out.data(), lengths.data(), task * step,
+                          std::min(n, (task + 1) * step));
+    });
+}
+
 } // namespace
 
 void register_local(nb::module_ &m) {
@@ -170,6 +186,8 @@ void register_local(nb::module_ &m) {
     define(m, "changed", &changed);
     define(m, "gather", &gather<float>);
     define(m, "gather", &gather<double>);
+    define(m, "normalized", &normalized<float>);
+    define(m, "normalized", &normalized<double>);
     define(m, "nearest_among", &nearest_among<float>);
     define(m, "nearest_among", &nearest_among<double>);
     define(m, "walk", &walk<float>);

@@ -208,6 +208,15 @@ def changed(
     /,
 ) -> None: ...
 def gather(X: _Floats, order: NDArray[np.int64], out: _Floats, n_threads: int, /) -> None: ...
+def normalized(
+    X: _Floats,
+    order: NDArray[np.int64] | None,
+    least: float,
+    out: _Floats,
+    lengths: NDArray[np.float64],
+    n_threads: int,
+    /,
+) -> None: ...
 def products(X: _Floats, B: _Floats, shift: _Floats | None, out: _Floats, n_threads: int, /) -> None: ...
 def best(
     X: _Floats,

@@ -30,13 +30,16 @@ def calls(kind, table):
     def gather(X, order_, n_threads=None):
         return order.gather(kind(X), order_, n_threads=n_threads)
 
-    module.gather = gather
+    def normalized(X, order_=None, n_threads=None):
+        return order.normalized(kind(X), order_, n_threads=n_threads)
+
+    module.gather, module.normalized = gather, normalized
     module.CenterCells = cells
     module.__getattr__ = lambda name: getattr(kernels, name)
     return module
 
 
 VERBS = tuple(name for name, value in vars(kernels.rows.CoreTable).items() if callable(value) and name[0] != "_")
-VERBS += ("squares", "projected", "principal")
+VERBS += ("projected", "principal")
 native = calls(Dense, Dense.kernels)
 reference = calls(Reference, TWINS)

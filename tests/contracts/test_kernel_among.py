@@ -205,3 +205,23 @@ def test_gather(dtype, layout, tmp_path, kernels):
         assert same_bits(rows, X[order])
         assert rows.flags.c_contiguous
         assert rows.flags.writeable
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_normalized(dtype, layout, tmp_path, kernels):
+    X = clustered(3001, 21, dtype)
+    X[:5] *= np.array([0, 1e-30, 1e-43, 1e9, 1e15], dtype)[:, np.newaxis]
+    X[5, 1:] = 0
+    arranged, order = arrange(X, layout, tmp_path), np.random.default_rng(0).integers(3001, size=3500)
+    exact = np.sqrt(np.square(X.astype(np.longdouble)).sum(axis=1))
+    exact_rows = X / np.where(exact > 0, exact, 1)[:, np.newaxis]
+    digits = {"rtol": 4 * np.finfo(dtype).eps}
+    for n_threads in THREADS:
+        rows, lengths = kernels.normalized(arranged, n_threads=n_threads)
+        np.testing.assert_allclose(lengths, exact.astype(float), rtol=1e-14)
+        np.testing.assert_allclose(rows, exact_rows.astype(dtype), **digits)
+        assert rows.dtype == dtype
+        in_order = kernels.normalized(arranged, order, n_threads=n_threads)
+        assert same_bits(in_order[0], rows[order])
+        assert same_bits(in_order[1], lengths[order])

@@ -83,6 +83,8 @@ def results(dtype, n, D, C, place):
         "walk": tuple(kernels.walk(X, centers, lists, kept, 3)),
         "thin": kernels.thin(centers, lists, 1.0),
         "gather": kernels.gather(X, place(np.arange(0, n, 3))),
+        "normalized": kernels.normalized(X),
+        "normalized in order": kernels.normalized(X, place(np.arange(0, n, 3))),
         "expect_all": kernels.expect_all(X, centers, 2.0, w),
         "log_sum_exp": kernels.log_sum_exp(X, centers, 2.0),
         "products": kernels.products(X, centers, place(centers[0])),

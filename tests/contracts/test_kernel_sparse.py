@@ -9,7 +9,7 @@ from scipy.sparse import csr_array, csr_matrix
 from test_kernel_bounds import moves_between, nothing
 from test_kernel_guard_pages import at_page_end
 
-from cprime.kernels import SparseRows
+from cprime.kernels import Dense, SparseRows
 from cprime.kernels.measures import costs_of
 
 # (n, D, C): one of each, fewer entries than a vector, around panels, and lists of several panels.
@@ -76,10 +76,15 @@ def results(k, X, Y, centers, n_threads=None, place=np.ascontiguousarray):
         "log_sum_exp": k.log_sum_exp(X, centers, 2.0, n_threads=n_threads),
         "extent": k.extent(X, n_threads=n_threads),
         "extent from": k.extent(X, centers[0], n_threads=n_threads),
-        "squares": k.squares(X),
         "projected": k.projected(X, np.linspace(-1, 1, Y.shape[1])),
         "gather": (X[some].dense() if isinstance(X, SparseRows) else k.gather(X, some)),
+        "normalized": _normalized(X) if isinstance(X, SparseRows) else k.normalized(X),
     }
+
+
+def _normalized(X):
+    units, lengths = X.normalized()
+    return units.dense(), lengths
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -194,7 +199,11 @@ def test_rows_by_slice_number_and_mask():
     for rows in (slice(3, 9), slice(None, None, 7), np.array([4, 0, 4, 49]), Y[:, 0] > 0, slice(9, 3), np.array([-1])):
         part = X[rows]
         np.testing.assert_array_equal(part.dense(), Y[rows])
-        np.testing.assert_array_equal(part.divided(np.full(len(part), 2.0)).dense(), Y[rows] / 2)
+        for order in (None, np.arange(len(part))[::-1]):
+            units, lengths = part.normalized(order)
+            expected = Dense(Y[rows] if order is None else Y[rows][order]).normalized()
+            np.testing.assert_allclose(lengths, expected[1], rtol=1e-15)
+            np.testing.assert_allclose(units.dense(), expected[0].dense(), rtol=1e-15)
     assert np.shares_memory(X[3:9].values, X.values)
     assert (abs(X[3:9].given() - csr_array(Y[3:9])) > 0).nnz == 0
 

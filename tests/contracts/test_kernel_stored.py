@@ -104,7 +104,9 @@ CALLS = {
         X.factor_moments(g["m"], analysers(X, g).directions, None, g["kept"], g["q"], g["w"]),
         X.factor_moments(g["m"], *analysers(X, g)[2:5:2], g["labels"][:, None]),
     ],
-    "squares": lambda X, g: X.squares(),
+    "normalized": lambda X, g: [
+        (units.dense(), lengths) for units, lengths in (X.normalized(), X.normalized(np.arange(len(X))[::-1].copy()))
+    ],
     "projected": lambda X, g: [X.projected(g["m"][0].astype(np.float64)), X.projected(*g["m"][:2].astype(np.float64))],
     "principal": lambda X, g: X.principal(g["w"], np.zeros(X.shape[1])),
     "widened": lambda X, g: X.widened().distances(np.pad(g["m"], ((0, 0), (0, 1)))),
@@ -157,8 +159,7 @@ def test_layouts_threads_and_the_wider_type(layout, divided):
     X, g = numbers(np.float16, n, D), given(n, D, C, np.float64)
     ours, theirs = layout(X).as_type(np.float64), Dense(X.astype(np.float64))
     if divided:
-        lengths = np.sqrt(theirs.squares())
-        theirs = theirs.divided(lengths)
+        theirs, lengths = theirs.normalized()
         ours = StoredRows(ours.array, np.float64, ours.order, lengths if ours.order is None else lengths[::-1].copy())
     np.testing.assert_array_equal(ours.dense(), theirs.dense())
     for name, call in CALLS.items():

@@ -41,6 +41,7 @@ def all_kernels(dtype, n_threads, n=20_011, D=7, n_centers=50):
         "changed": kernels.changed(kept, kept[::-1], n_threads=n_threads),
         "grouped_order": kernels.grouped_order(labels, n_centers, n_threads=n_threads),
         "gather": kernels.gather(X, np.arange(0, n, 3), n_threads=n_threads),
+        "normalized": kernels.normalized(X, np.arange(0, n, 3), n_threads=n_threads),
         "expect_all": kernels.expect_all(X, centers, 2.0, w, n_threads=n_threads),
         "log_sum_exp": kernels.log_sum_exp(X, centers, 2.0, n_threads=n_threads),
         "best": kernels.nearest(X, given, 3, n_threads=n_threads),

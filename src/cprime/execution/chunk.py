@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,17 +34,25 @@ class Chunk:
         return cls(Kept.of(arrays) if "ids" in arrays else None, arrays.get("order"))
 
     def block(
-        self, X: Rows, sample_weight: NDArray[np.float64] | None, first: int, n_before: int | None = None
+        self,
+        X: Rows,
+        sample_weight: NDArray[np.float64] | None,
+        first: int,
+        n_before: int | None = None,
+        prepare: Callable[[Rows, NDArray[np.int64] | None], Rows] | None = None,
     ) -> Block:
         """The rows of the chunk, given as they come, in its order.
 
         first: the number of the first among all    n_before: points of positive weight before it, None for all
+        prepare: what makes of the rows those of the block, in an order; None where they are that but for the order
         """
-        if self.order is None:
-            return Block(X, sample_weight, first, None, n_before)
-        order = self.order.astype(np.int64)
-        X = X.ordered(order) if X.shape[1] else X
-        return Block(X, None if sample_weight is None else sample_weight[order], first, order, n_before)
+        order = None if self.order is None else self.order.astype(np.int64)
+        if prepare is not None:
+            X = prepare(X, order)
+        elif order is not None and X.shape[1]:
+            X = X.ordered(order)
+        w = sample_weight if sample_weight is None or order is None else sample_weight[order]
+        return Block(X, w, first, order, n_before)
 
     def begun(self, n: int, keep: bool) -> Chunk:
         """As it came, with nothing kept, or with the winners of its n points alone."""

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._range import MOST, check_largest, check_spread
-from cprime._values import replace
 from cprime.block import Block
 from cprime.execution.base import Job, P, Taken
 from cprime.execution.chunk import Chunk, by_chunk, taken
@@ -23,7 +22,7 @@ from cprime.sources import Source, ahead, source_of
 from cprime.statistics import merge
 
 MakeRows = Callable[[Any], Rows]
-# Rows as the model has them, of rows as they come, of what these are called, and of whether their memory may be taken.
+# Rows as the model has them, of rows as they come, of what these are called, and of the order they are wanted in.
 Prepare = Callable[..., Rows]
 
 
@@ -73,6 +72,12 @@ class Local:
         """Rows of what the source has read."""
         rows = self._rows(read)
         return rows if rows.dtype == self.dtype else rows.as_type(self.dtype)
+
+    def _prepared(self, X: Rows, order: NDArray[np.int64] | None = None) -> Rows:
+        """Rows as the model has them, as they come or in another order."""
+        if self._prepare is not None:
+            return self._prepare(X, self.source.name, order)
+        return X if order is None else X.ordered(order)
 
     @property
     def n_weighted(self) -> int:
@@ -141,9 +146,7 @@ class Local:
         if not all(self._checked) and len(X) and not X.extent()[0] <= MOST[self.dtype]:
             for _ in self._each_block(True):  # one of them is refused
                 pass
-        return Taken(
-            X if self._prepare is None else self._prepare(X, self.source.name), weights, taken(kept, len(rows))
-        )
+        return Taken(self._prepared(X), weights, taken(kept, len(rows)))
 
     def edit(self, rows: NDArray[np.int64], components: NDArray[np.int32]) -> None:
         for i, mine, inside in by_chunk(self.sizes, rows):
@@ -209,7 +212,7 @@ class Local:
                 X = self._made(self.source.read(begin, end, self.source.stored))
                 if not self._checked[i]:
                     self._check(X, begin)
-                yield X if self._prepare is None else self._prepare(X, self.source.name)
+                yield self._prepared(X)
         check_spread(self._spread, self.dtype, self.source.name)
         self.source.verify()
 
@@ -278,10 +281,8 @@ class Local:
                 if block is None:
                     X = self._read(i, next(arriving)) if reads else Dense(np.empty((end - begin, 0), dtype=self.dtype))
                     n_before = int(self._heavy_by_chunk()[:i].sum()) if self.weighted else None
-                    block = self._chunks[i].block(X, self.source.weights(begin, end), begin, n_before)
-                    if reads and self._prepare is not None:  # of rows in another order there is a copy already
-                        X = self._prepare(block.X, self.source.name, self._chunks[i].order is not None)
-                        block = replace(block, X=X)
+                    prepare = self._prepared if reads else None
+                    block = self._chunks[i].block(X, self.source.weights(begin, end), begin, n_before, prepare)
                     if reads and (self.source.in_memory or len(ranges) == 1):
                         self._blocks[i] = block
                 yield block

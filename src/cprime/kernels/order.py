@@ -11,6 +11,9 @@ from cprime.kernels.arguments import CoreRows
 from cprime.kernels.compiled import _core
 from cprime.kernels.measures import Floats
 
+# Rows shorter than these have squares, or are themselves, of fewer digits than their type has; powers of two.
+LEAST_LENGTH = {np.dtype(np.float32): 2.0**-100, np.dtype(np.float64): 2.0**-480}
+
 
 def grouped_order(
     labels: NDArray[np.int32], n_components: int, *, n_threads: int | None = None, kernels: Any = _core
@@ -71,3 +74,33 @@ def gather_twin(X: Floats, order: NDArray, out: Floats, n_threads: int) -> None:
     if order.size and not (order.min() >= 0 and order.max() < len(X)):
         raise ValueError("order has a row outside X")
     out[:] = X[order]
+
+
+def normalized(
+    X: CoreRows, order: NDArray[np.int64] | None = None, *, n_threads: int | None = None
+) -> tuple[Floats, NDArray[np.float64]]:
+    """The rows of an array divided by their lengths, as they come or in another order, (n, D), and the lengths (n,).
+
+    A row of zeros stays, and its length is 0.
+    """
+    order = None if order is None else check.positions(order, "order")
+    n = len(X) if order is None else len(order)
+    out, lengths = np.empty((n, X.shape[1]), dtype=X.dtype), np.empty(n)
+    X.kernels.normalized(X.core, order, LEAST_LENGTH[X.dtype], out, lengths, resolve_threads(n_threads))
+    return out, lengths
+
+
+def normalized_twin(
+    X: Floats, order: NDArray | None, least: float, out: Floats, lengths: NDArray, n_threads: int
+) -> None:
+    """Of all rows at once, divided by their greatest number first."""
+    if order is None:
+        out[:] = X
+    else:
+        gather_twin(X, order, out, n_threads)
+    most = np.abs(out).max(axis=1, initial=0)
+    most = np.where(most > 0, most, 1).astype(np.float64)
+    scaled = out / most[:, np.newaxis]
+    of_scaled = np.sqrt(np.square(scaled).sum(axis=1))
+    lengths[:] = most * of_scaled
+    out[:] = scaled / np.where(of_scaled > 0, of_scaled, 1)[:, np.newaxis]

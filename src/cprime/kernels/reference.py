@@ -21,7 +21,7 @@ from cprime.kernels.factors import factor_costs_twin, factor_moments_twin, keep_
 from cprime.kernels.jumps import jump_by_verbs
 from cprime.kernels.line import cut_line_twin
 from cprime.kernels.nearest import nearest_twin
-from cprime.kernels.order import changed_twin, gather_twin, grouped_order_twin
+from cprime.kernels.order import changed_twin, gather_twin, grouped_order_twin, normalized_twin
 from cprime.kernels.partial import keep_twin, reassign_twin
 from cprime.kernels.rows import Dense
 from cprime.kernels.sampling import potentials_twin, spread_out_twin
@@ -52,6 +52,7 @@ TWINS: Any = SimpleNamespace(
     moments=moments_twin,
     nearest=nearest_twin,
     nearest_bounded=nearest_bounded_twin,
+    normalized=normalized_twin,
     posterior=posterior_twin,
     potentials=potentials_twin,
     products=products_twin,

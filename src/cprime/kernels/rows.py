@@ -4,14 +4,12 @@ Whoever has rows asks them, and never what they are made of. A further kind is o
 the core reads itself is a `CoreTable` with another `core`.
 """
 
-from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy.linalg import eigh
 
-from cprime._threads import by_pieces
 from cprime.kernels import arguments as check
 from cprime.kernels.among import Found, among
 from cprime.kernels.arguments import CoreRows
@@ -23,14 +21,12 @@ from cprime.kernels.factors import FactorAnalysers, factor_costs, factor_moments
 from cprime.kernels.jumps import core_jump, jumped
 from cprime.kernels.measures import Floats, Gaussians, Measure
 from cprime.kernels.nearest import nearest
-from cprime.kernels.order import gather
+from cprime.kernels.order import gather, normalized
 from cprime.kernels.partial import keep, own_distances, reassign
 from cprime.kernels.sampling import spread_out
 from cprime.kernels.sums import accumulate, along, moments
 from cprime.kernels.walks import CenterCells, Walked, walk
 from cprime.kernels.wins import Won, win
-
-_PIECE = 2**20  # numbers that are worth a thread
 
 Ids = NDArray[np.int32]
 Doubles = NDArray[np.float64]
@@ -69,18 +65,12 @@ class Rows(CoreRows, Protocol):
         """The rows with what is missing as components expect it, or drawn: see `Marginals.imputed`."""
         ...
 
-    def divided(self, lengths: Doubles, reuse: bool = False) -> "Rows":
-        """Every row divided by a number of its own (n,), in the same dtype; reuse: whether in the memory of these rows,
-        which are nobody else's.
-        """
+    def normalized(self, order: NDArray[np.int64] | None = None) -> tuple["Rows", Doubles]:
+        """All rows divided by their lengths, as they come or in another order, and the lengths: see `normalized`."""
         ...
 
     def widened(self) -> Self:
         """The rows with one more column, of zeros."""
-        ...
-
-    def squares(self) -> Doubles:
-        """‖x_n‖² of every row: (n,)."""
         ...
 
     def first(self) -> Floats:
@@ -322,38 +312,15 @@ class Dense(CoreTable):
         row, column = (int(i) for i in np.unravel_index(bad.argmax(), bad.shape))
         return row, column, self.array[row, column]
 
-    def divided(self, lengths: Doubles, reuse: bool = False) -> Self:
-        X, out = self.array, self.array if reuse else np.empty(self.shape, dtype=self.dtype)
-
-        def divide(rows: slice) -> None:
-            np.divide(X[rows], lengths[rows, np.newaxis], out=out[rows], dtype=self.dtype, casting="same_kind")
-
-        self._by_pieces(divide)
-        return self._with(out)
-
-    def _by_pieces(self, function: Callable[[slice], None]) -> None:
-        """Calls it with ranges of rows that together are all, of many rows by the threads."""
-        step = max(1, _PIECE // max(1, self.shape[1]))
-        pieces = [slice(begin, begin + step) for begin in range(0, len(self), step)]
-        if len(pieces) > 1:
-            by_pieces(function, pieces)
-        else:
-            function(slice(None))
+    def normalized(self, order: NDArray[np.int64] | None = None) -> tuple[Self, Doubles]:
+        array, lengths = normalized(self, order)
+        return self._with(array), lengths
 
     def times(self, factors: Floats) -> Self:
         return self._with(self.array * factors)
 
     def widened(self) -> Self:
         return self._with(np.column_stack([self.array, np.zeros(len(self), dtype=self.dtype)]))
-
-    def squares(self) -> Doubles:
-        X, out = self.array, np.empty(len(self))
-
-        def square(rows: slice) -> None:
-            np.einsum("ij,ij->i", X[rows], X[rows], dtype=np.float64, out=out[rows])
-
-        self._by_pieces(square)
-        return out
 
     def projected(self, direction: Doubles, origin: Doubles | None = None) -> NDArray:
         return np.einsum("nd,d->n", self.array if origin is None else self.array - origin, direction)

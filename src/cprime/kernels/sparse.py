@@ -20,6 +20,7 @@ from cprime.kernels.exact import posterior
 from cprime.kernels.jumps import jump_by_verbs
 from cprime.kernels.measures import Floats
 from cprime.kernels.offers import OfferedCells
+from cprime.kernels.order import LEAST_LENGTH
 from cprime.kernels.rows import CoreTable, Dense
 
 _VALUES = 2**22  # numbers of a table at a time
@@ -30,6 +31,11 @@ def _not_of_sparse(name: str) -> Any:
         raise TypeError(f"{name} needs rows of an array, got {self!r}: sparse ones are compared by squared distances.")
 
     return refuse
+
+
+def _lengths(values: Floats, owners: NDArray[np.int64], n: int) -> NDArray[np.float64]:
+    """Of n rows, by their entries and whose these are."""
+    return np.sqrt(np.bincount(owners, np.square(values, dtype=np.float64), n))
 
 
 class SparseRows(CoreTable):
@@ -133,20 +139,24 @@ class SparseRows(CoreTable):
         first = int(bad.argmax())
         return int(self.owners[first]), int(self.entries[1][first]), self.entries[0][first]
 
-    def divided(self, lengths: NDArray[np.float64], reuse: bool = False) -> SparseRows:
-        values, columns = self.entries
-        values = (values * np.repeat(1 / lengths, np.diff(self.begins))).astype(self.dtype)
-        return SparseRows(values, columns, self.begins - self.begins[0], self.shape[1])
+    def normalized(self, order: NDArray[np.int64] | None = None) -> tuple[SparseRows, NDArray[np.float64]]:
+        rows = self if order is None else self[order]
+        (values, columns), owners = rows.entries, rows.owners
+        scales, lengths = np.ones(len(rows)), _lengths(values, owners, len(rows))
+        short = lengths < LEAST_LENGTH[self.dtype]
+        if short.any():  # longer first, which is exact
+            scales[short] = LEAST_LENGTH[self.dtype]
+            values = values / scales[owners].astype(self.dtype)
+            lengths = _lengths(values, owners, len(rows))
+        with np.errstate(invalid="ignore"):  # of numbers that are not finite, which whoever reads all rows refuses
+            values = (values * (1 / np.where(lengths > 0, lengths, 1))[owners]).astype(self.dtype)
+        return SparseRows(values, columns, rows.begins - rows.begins[0], self.shape[1]), lengths * scales
 
     def times(self, factors: Floats) -> SparseRows:
         return SparseRows(self.values * factors[self.columns], self.columns, self.begins, self.shape[1])
 
     def widened(self) -> SparseRows:
         return SparseRows(self.values, self.columns, self.begins, self.shape[1] + 1)
-
-    def squares(self) -> NDArray[np.float64]:
-        squared = np.square(self.entries[0], dtype=np.float64)
-        return np.bincount(self.owners, squared, len(self)).astype(np.float64, copy=False)
 
     def projected(self, direction: NDArray[np.float64], origin: NDArray[np.float64] | None = None) -> NDArray:
         values, columns = self.entries

@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from cprime._narrow import NAMES, bits_of, code_of
 from cprime.kernels.compiled import _core, stored_rows
 from cprime.kernels.measures import Floats, Gaussians
+from cprime.kernels.order import LEAST_LENGTH
 from cprime.kernels.rows import CoreTable, Dense, Doubles, Ids, Rows
 from cprime.kernels.walks import CenterCells
 
@@ -129,13 +130,17 @@ class StoredRows(CoreTable):
                 return piece.start + found[0], found[1], found[2]
         return None
 
-    def divided(self, lengths: Doubles, reuse: bool = False) -> Rows:
-        """Without a copy of the rows, which are divided where kernels read them; reuse changes nothing."""
-        if self.lengths is not None:
-            return Dense(self.dense()).divided(lengths, reuse=True)
+    def normalized(self, order: NDArray[np.int64] | None = None) -> tuple[Rows, Doubles]:
+        """Without a copy of the rows, unless some are too short: they are divided where kernels read them."""
+        rows, lengths = self if order is None else self.ordered(order), np.empty(len(self))
+        if rows.lengths is None:
+            for piece, wide in rows._pieces():
+                lengths[piece] = Dense(wide).normalized()[1]
+        if rows.lengths is not None or (lengths < LEAST_LENGTH[self.dtype]).any():
+            return Dense(rows.dense()).normalized()
         every = np.ones(len(self.array), dtype=self.dtype)
-        every[slice(None) if self.order is None else self.order] = lengths
-        return self._with(self.array, self.order, every)
+        every[slice(None) if rows.order is None else rows.order] = lengths
+        return self._with(self.array, rows.order, every), lengths
 
     def times(self, factors: Floats) -> Dense:
         return Dense(self.dense() * factors)
@@ -144,12 +149,6 @@ class StoredRows(CoreTable):
         array = self.array if self.order is None else self.array[self.order]
         lengths = self.lengths if self.lengths is None or self.order is None else self.lengths[self.order]
         return self._with(np.column_stack([array, np.zeros(len(array), dtype=array.dtype)]), None, lengths)
-
-    def squares(self) -> Doubles:
-        out = np.empty(len(self))
-        for piece, rows in self._pieces():
-            out[piece] = Dense(rows).squares()
-        return out
 
     def projected(self, direction: Doubles, origin: Doubles | None = None) -> NDArray:
         found = [Dense(rows).projected(direction, origin) for _, rows in self._pieces()]

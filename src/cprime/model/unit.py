@@ -12,12 +12,9 @@ from numpy.typing import NDArray
 
 from cprime._storable import storable
 from cprime._values import replace
-from cprime.kernels import Floats, Rows
+from cprime.kernels import Dense, Floats, Rows
 from cprime.model.scatter import Scatter
 from cprime.model.tied_spherical import Summed, TiedSpherical, factors_of, rounding
-
-# Rows shorter than these have squares, or are themselves, of fewer digits than their type has; powers of two.
-_LEAST_LENGTH = {np.dtype(np.float32): 2.0**-100, np.dtype(np.float64): 2.0**-480}
 
 
 @storable
@@ -32,9 +29,10 @@ class UnitCenters(TiedSpherical):
 
         J = 2 Σ_c (N_c − S_c·μ_c) falls by Σ_c ‖S_c‖ ‖μ_c^new − μ_c‖², where nothing cancels.
         """
-        centers = self.centers_of(counts, sums, self.centers).astype(self.centers.dtype)
-        shift = np.square(np.subtract(centers, self.centers, dtype=np.float64)).sum(axis=1)
-        gain = float((np.linalg.norm(sums, axis=1) * shift).sum())
+        found, lengths = _directions(counts, sums, self.centers)
+        centers = found.astype(self.centers.dtype)
+        shift = np.subtract(centers, self.centers, dtype=np.float64)
+        gain = float(np.add.reduce(lengths * _products(shift, shift)))
         own, double = rounding(squares, centers)
         return replace(self, centers=centers), max(squares - gain + double, own)
 
@@ -42,25 +40,24 @@ class UnitCenters(TiedSpherical):
         self, counts: NDArray[np.float64], sums: NDArray[np.float64], otherwise: Floats
     ) -> NDArray[np.float64]:
         """S_c / ‖S_c‖."""
-        lengths = np.linalg.norm(sums, axis=1)
-        held = lengths > np.finfo(np.float64).eps * counts
-        return np.where(held[:, np.newaxis], sums / np.where(held, lengths, 1)[:, np.newaxis], otherwise)
+        return _directions(counts, sums, otherwise)[0]
 
     def union_costs(self, a: Summed, b: Summed) -> NDArray[np.float64]:
         """2 (‖S_a‖ + ‖S_b‖ − ‖S_a + S_b‖), since J = 2 Σ_c (N_c − ‖S_c‖); by the angle, so nothing cancels.
 
         With d² = 2 − 2 cos of the two directions ‖S_a + S_b‖² is (‖S_a‖ + ‖S_b‖)² − ‖S_a‖ ‖S_b‖ d².
         """
-        one, two = (np.linalg.norm(sums, axis=1) for sums in (a[1], b[1]))
+        one, two = (np.sqrt(_products(sums, sums)) for sums in (a[1], b[1]))
         with np.errstate(divide="ignore", invalid="ignore"):
-            between = np.square(a[1] / one[:, np.newaxis] - b[1] / two[:, np.newaxis]).sum(axis=1)
+            apart = a[1] / one[:, np.newaxis] - b[1] / two[:, np.newaxis]
+            between = _products(apart, apart)
             both = np.sqrt(np.maximum(np.square(one + two) - one * two * between, 0))
             return np.where((one > 0) & (two > 0), 2 * one * two * between / (one + two + both), 0.0)
 
     def tangent(self, directions: NDArray[np.float64], ids: slice) -> NDArray[np.float64]:
         """Without what lies along the center."""
         centers = self.centers[ids].astype(np.float64)
-        return directions - (directions * centers).sum(axis=1, keepdims=True) * centers
+        return directions - _products(directions, centers)[:, np.newaxis] * centers
 
     def exchange_factors(self, counts: NDArray, sums: NDArray | None, weight: float) -> tuple[NDArray, NDArray] | None:
         """A point that arrives lengthens S_b by √(R² + 2 w R cos + w²) − R = w cos + w² (1 − cos²)/2R + …, R = ‖S_b‖.
@@ -70,19 +67,30 @@ class UnitCenters(TiedSpherical):
         """
         if sums is None:
             return None
-        lengths = np.linalg.norm(sums, axis=1)
+        lengths = np.sqrt(_products(sums, sums))
         cosines = lengths / np.maximum(counts, weight)
         return factors_of(lengths, weight * (1 + cosines) / 2, self.centers.dtype)
 
 
-def unit_rows(X: Rows, name: str, reuse: bool = False) -> Rows:
-    """The rows scaled to length 1, in their dtype, on request in their memory; ValueError if one has no direction."""
-    lengths = np.sqrt(X.squares())
-    least = _LEAST_LENGTH[X.dtype]
-    if (lengths < least).any():  # longer first, which is exact
-        X = X.divided(np.where(lengths < least, least, 1))
-        lengths = np.sqrt(X.squares())
+def _products(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """a_n·b_n: (n,)."""
+    return np.einsum("nd,nd->n", a, b)
+
+
+def _directions(
+    counts: NDArray[np.float64], sums: NDArray[np.float64], otherwise: Floats
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """S_c / ‖S_c‖ (C, D), or what it is otherwise where that is rounding, and ‖S_c‖ (C,)."""
+    units, lengths = Dense(sums).normalized()
+    held = lengths > np.finfo(np.float64).eps * counts
+    if not held.all():
+        return np.where(held[:, np.newaxis], units.array, otherwise), lengths
+    return units.array.astype(np.float64, copy=False), lengths
+
+
+def unit_rows(X: Rows, name: str, order: NDArray[np.int64] | None = None) -> Rows:
+    """The rows scaled to length 1, as they come or in another order; ValueError if one has no direction."""
+    rows, lengths = X.normalized(order)
     if not lengths.all():
         raise ValueError(f"{name} must have no rows of zeros with metric='cosine', got {int((lengths == 0).sum())}.")
-    with np.errstate(invalid="ignore"):  # of numbers that are not finite, which whoever reads all rows refuses
-        return X.divided(lengths, reuse)
+    return rows

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cprime._random import Key, Purpose
 from cprime._storable import storable
-from cprime._values import replace
+from cprime._values import cached, replace
 from cprime.kernels import Bounds, Floats, Rows
 
 _WITHOUT_WEIGHT = 2**32  # beyond the columns of any draw
@@ -82,17 +82,19 @@ class Block:
     def __len__(self) -> int:
         return len(self.X)
 
-    @property
+    @cached
     def weight(self) -> float:
         """Σ w_n."""
         return float(len(self.X)) if self.sample_weight is None else float(self.sample_weight.sum())
 
-    def count(self, mask: NDArray[np.bool_] | None = None) -> int:
-        """How many of the points, or of those of a mask (n,), have a positive weight."""
-        if self.sample_weight is None:
-            return len(self.X) if mask is None else int(np.count_nonzero(mask))
-        heavy = self.sample_weight > 0
-        return int(np.count_nonzero(heavy if mask is None else heavy & mask))
+    @cached
+    def n_weighted(self) -> int:
+        """How many of the points have a positive weight."""
+        return len(self.X) if self.sample_weight is None else int(np.count_nonzero(self.sample_weight > 0))
+
+    def count(self, mask: NDArray[np.bool_]) -> int:
+        """How many of those of a mask (n,) have a positive weight."""
+        return int(np.count_nonzero(mask if self.sample_weight is None else mask & (self.sample_weight > 0)))
 
     def weighted_sum(self, values: NDArray) -> float:
         """Σ_n w_n values_n in float64."""

@@ -20,14 +20,14 @@ def test_greedy_draws_are_those_of_scikit_learn(n, D, C, weighted):
     squares = row_norms(X, squared=True)
     for seed in range(20):
         theirs, ours = np.random.RandomState(seed), np.random.RandomState(seed)
-        expected = _kmeans_plusplus(X, C, squares, w, theirs)[1]
-        assert (draws.greedy_draws(X, C, squares, w, ours) == expected).all()
+        expected = _kmeans_plusplus(X, C, squares, w, theirs)[0]
+        assert (draws.Greedy(X, squares, w).centers(C, ours) == expected).all()
         assert theirs.random_sample() == ours.random_sample()
 
 
 def test_a_later_scikit_learn_draws_for_itself(monkeypatch):
     monkeypatch.setattr(draws, "_AS_HERE", False)
-    monkeypatch.setattr(draws, "greedy_draws", None)
+    monkeypatch.setattr(draws, "Greedy", None)
     X = np.random.default_rng(0).standard_normal((60, 3))
     ours = cprime.sklearn.KMeans(4, random_state=1).fit(X)
     assert (ours.labels_ == sklearn.cluster.KMeans(4, random_state=1).fit(X).labels_).all()

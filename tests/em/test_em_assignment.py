@@ -129,7 +129,7 @@ def win(b, after, before=None, follow=False):
     """An E-step of a k-means whose search has found what is given."""
 
     def look(block, points, kept, components, n_kept):
-        return Lookup(after, 0, SearchStats(block.count()))
+        return Lookup(after, 0, SearchStats(block.n_weighted))
 
     return Win(model(), look, follow=follow)(b, before)[1]
 

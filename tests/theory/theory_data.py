@@ -107,7 +107,7 @@ class Given:
         order = np.argsort(distances, axis=1, kind="stable")
         ids = np.take_along_axis(self.ids, order, axis=1).astype(np.int32)
         found = Kept(ids, np.take_along_axis(distances, order, axis=1).astype(points.dtype))
-        return Lookup(found, ids.size, SearchStats(block.count()))
+        return Lookup(found, ids.size, SearchStats(block.n_weighted))
 
 
 def model_of(centers, variance):

@@ -182,4 +182,4 @@ def tally_of(
 def _of_all(block: Block, model: Model, moments: Any, log_sum: float, entropy: float) -> Totals:
     n = len(block)
     tally = Tally(block.weight, log_sum, entropy, n * model.n_components, n)
-    return Totals(tally, moments, SearchStats(block.count()))
+    return Totals(tally, moments, SearchStats(block.n_weighted))

@@ -115,7 +115,7 @@ class Win:
         kept = Kept(won.kept, won.costs)
         wins = Wins(won.counts, won.members, model.error_of(block, kept), won.sums)
         tally = Tally(block.weight, 0.0, 0.0, len(block) * model.n_components, won.n_moved)
-        return kept, Totals(tally, wins, SearchStats(block.count()))
+        return kept, Totals(tally, wins, SearchStats(block.n_weighted))
 
 
 @dataclass(frozen=True)

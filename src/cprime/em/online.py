@@ -50,7 +50,7 @@ class Batch:
         weight, places = block.sample_weight, place[kept.ids[:, :1]]
         counts, sums = block.X.accumulate(places, None, weight, n_components=len(ids))
         J = model.error_of(block, kept)
-        return kept, BatchWins(ids, counts, sums, block.weight, J, n_distances, block.count())
+        return kept, BatchWins(ids, counts, sums, block.weight, J, n_distances, block.n_weighted)
 
 
 @dataclass(frozen=True)

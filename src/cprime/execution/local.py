@@ -59,7 +59,7 @@ class Local:
 
     def prepared(self, prepare: Prepare) -> "Local":
         """The same data with all rows as a function makes them."""
-        self._prepare = prepare
+        self._prepare, self._blocks = prepare, {}
         return self
 
     def read_by(self, rows: MakeRows, gaps: bool) -> "Local":
@@ -316,4 +316,7 @@ def local(X: Any, sample_weight: NDArray[np.float64] | None = None) -> Local:
     rows = as_rows(X)
     source = source_of(rows if rows.observed is None else Dense(with_nan(rows)))
     data = Local(source if sample_weight is None else source.with_weights(sample_weight), checked=True)
-    return data if rows.observed is None else data.read_by(ReadGaps(), gaps=True)
+    if rows.observed is not None:
+        return data.read_by(ReadGaps(), gaps=True)
+    data._blocks[0] = Block(rows, data.source.weights(0, len(rows)), n_before=0 if data.weighted else None)
+    return data

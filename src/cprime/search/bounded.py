@@ -36,7 +36,7 @@ class LookAndCompare:
 
     def __call__(self, block: Block, points: Rows, kept: Kept | None, components: Components, n_kept: int) -> Lookup:
         found = LookAtAll()(block, points, kept, components, n_kept)
-        weighted = block.count()
+        weighted = block.n_weighted
         moved = weighted if kept is None else block.count(found.kept.winners != kept.winners)
         return found._replace(stats=SearchStats(weighted, moved))
 
@@ -59,7 +59,7 @@ class LookWithinBounds:
             bounds = kept.bounds  # renewed in place, so that after a pass that does not count there are none
         distances, n_distances = points.nearest_bounded(components.centers, bounds, self.moves)
         after = Kept(bounds.labels[:, np.newaxis].copy(), distances[:, np.newaxis], bounds)
-        return Lookup(after, n_distances, SearchStats(block.count()))
+        return Lookup(after, n_distances, SearchStats(block.n_weighted))
 
 
 @storable

@@ -18,7 +18,7 @@ class LookAtAll:
     def __call__(self, block: Block, points: Rows, kept: Kept | None, components: Components, n_kept: int) -> Lookup:
         hint = None if kept is None or kept.ids.shape[1] != n_kept else kept.ids
         found = components.best(points, n_kept, hint=hint)
-        return Lookup(Kept(*found), len(points) * len(components.centers), SearchStats(block.count()))
+        return Lookup(Kept(*found), len(points) * len(components.centers), SearchStats(block.n_weighted))
 
 
 @storable

@@ -58,7 +58,7 @@ class LookInCells:
             kept = Kept(self.cells.find(points)[0][:, np.newaxis])
         if n_kept > 1:
             kept = Kept(components.keep(points, self.lists, kept.ids, n_kept)[0])
-        return Lookup(kept, 0, SearchStats(block.count()))
+        return Lookup(kept, 0, SearchStats(block.n_weighted))
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class LookAround:
         touched[before[moved]] = touched[after.winners[moved]] = True
         evaluations += int(np.bincount(before, minlength=C) @ looked_at)
         ids = np.flatnonzero(touched).astype(np.int32)
-        stats = SearchStats(block.count(), block.count(moved), ids, explored=explores)
+        stats = SearchStats(block.n_weighted, block.count(moved), ids, explored=explores)
         return Lookup(after, evaluations, stats)
 
     def _led(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:

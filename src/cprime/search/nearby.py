@@ -78,4 +78,4 @@ class LookAlong:
 
     def __call__(self, block: Block, points: Rows, kept: Kept | None, components: Components, n_kept: int) -> Lookup:
         labels, costs, n_distances = self.walks.find(points)
-        return Lookup(Kept(labels[:, np.newaxis], costs[:, np.newaxis]), n_distances, SearchStats(block.count()))
+        return Lookup(Kept(labels[:, np.newaxis], costs[:, np.newaxis]), n_distances, SearchStats(block.n_weighted))

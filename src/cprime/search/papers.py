@@ -35,7 +35,7 @@ class LookInSets:
     def __call__(self, block: Block, points: Rows, kept: Kept | None, components: Components, n_kept: int) -> Lookup:
         C = len(components.centers)
         ids = random_sets(len(points), C, n_kept, lambda i: block.uniform(self.key, Purpose.SETS, i))
-        return Lookup(Kept(ids), 0, SearchStats(block.count()))
+        return Lookup(Kept(ids), 0, SearchStats(block.n_weighted))
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class LookInCells:
             short = np.flatnonzero(ids[:, -1] < 0)  # where there are fewer than n_kept in the cells around
             if len(short):
                 ids[short] = components.best(points[short], n_kept)[0]
-        return Lookup(Kept(ids), 0, SearchStats(block.count()))
+        return Lookup(Kept(ids), 0, SearchStats(block.n_weighted))
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class LookAmong:
         found = components.among(points, self.lists, kept.ids, n_kept, extra, self.evidence, block.sample_weight)
         evidence = None if found.evidence is None else _matrix(found.evidence)
         after = Kept(found.kept, found.costs)
-        return Lookup(after, int(found.counts.sum(dtype=np.int64)), SearchStats(block.count(), evidence=evidence))
+        return Lookup(after, int(found.counts.sum(dtype=np.int64)), SearchStats(block.n_weighted, evidence=evidence))
 
 
 def _matrix(evidence: Evidence) -> csr_array:

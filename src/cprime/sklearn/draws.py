@@ -4,6 +4,7 @@ A start of few rows is many calls of few numbers, most of whose time are checks 
 arrays of float64, which all versions of scikit-learn treat alike, the same products and draws are made here at once.
 """
 
+import math
 from contextlib import AbstractContextManager, nullcontext
 from numbers import Integral
 from typing import Any
@@ -38,16 +39,14 @@ class Draws:
         n_centroids: int | None = None,
     ) -> NDArray:
         """As scikit-learn's, the same centers from the same generator."""
-        named = isinstance(init, str) and init == "k-means++"
-        doubles = type(X) is np.ndarray and X.dtype == sample_weight.dtype == np.float64
-        if not (named and _AS_HERE and doubles and sample_weight.min() >= 0 and sample_weight.any()):
+        if not draws_here(X, init, sample_weight):
             more = {"init_size": init_size, "n_centroids": n_centroids}
             return super()._init_centroids(X, x_squared_norms, init, random_state, sample_weight, **more)  # type: ignore[misc]
         if init_size is not None and init_size < len(X):
             some = random_state.randint(0, len(X), init_size)
             X, x_squared_norms, sample_weight = X[some], x_squared_norms[some], sample_weight[some]
         C = self.n_clusters if n_centroids is None else n_centroids
-        return X[greedy_draws(X, C, x_squared_norms, sample_weight, random_state)]
+        return Greedy(X, x_squared_norms, sample_weight).centers(C, random_state)
 
     def _drawing(self) -> AbstractContextManager[np.random.RandomState]:
         """The generator that `random_state` means, while it is drawn from; a function may keep it."""
@@ -58,6 +57,13 @@ class Draws:
         )
 
 
+def draws_here(X: Any, init: Any, weights: NDArray) -> bool:
+    """Whether `Greedy` makes the draws of such a start."""
+    named = isinstance(init, str) and init == "k-means++"
+    doubles = type(X) is np.ndarray and X.dtype == weights.dtype == np.float64
+    return named and _AS_HERE and doubles and bool(weights.min() >= 0) and bool(weights.any())
+
+
 def drawing(random_state: Any) -> AbstractContextManager[np.random.RandomState]:
     """The generator that is meant, for who gives it to nobody."""
     if isinstance(random_state, Integral):
@@ -65,40 +71,42 @@ def drawing(random_state: Any) -> AbstractContextManager[np.random.RandomState]:
     return nullcontext(check_random_state(random_state))
 
 
-def greedy_draws(
-    X: NDArray[np.float64],
-    n_clusters: int,
-    squares: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    random_state: np.random.RandomState,
-) -> NDArray[np.intp]:
-    """Rows (C,) that scikit-learn's greedy k-means++ chooses, each the best of 2 + ⌊ln C⌋ draws by w_n d²_n.
+class Greedy:
+    """scikit-learn's greedy k-means++ of some rows, for any number of starts: each center the best of 2 + ⌊ln C⌋ draws
+    by w_n d²_n.
 
     X (n, D)    squares (n,): ‖x_n‖²    weights (n,)
     """
-    n, columns, n_trials = len(X), X.T, 2 + int(np.log(n_clusters))
-    chosen = np.empty(n_clusters, dtype=np.intp)
 
-    def distances(rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        places = X[rows]
-        found = places @ columns
+    def __init__(self, X: NDArray[np.float64], squares: NDArray[np.float64], weights: NDArray[np.float64]):
+        self.X, self.squares, self.weights = X, squares, weights
+        self._columns, self._column = X.T, weights[:, np.newaxis]
+        self._shares = (weights / weights.sum()).cumsum()  # what RandomState.choice makes of probabilities
+        self._shares /= self._shares[-1]
+
+    def centers(self, n_clusters: int, random_state: np.random.RandomState) -> NDArray[np.float64]:
+        """Rows, drawn once more: (C, D)."""
+        weights, last, n_trials = self.weights, len(self.X) - 1, 2 + int(math.log(n_clusters))
+        chosen = [int(self._shares.searchsorted(random_state.random_sample(), side="right"))]
+        nearest = self._distances(chosen)
+        potential = nearest @ weights
+        for _ in range(1, n_clusters):
+            bars = random_state.random_sample(n_trials) * potential
+            tried = (weights * nearest).cumsum().searchsorted(bars)
+            np.minimum(tried, last, out=tried)
+            left = self._distances(tried)
+            np.minimum(nearest, left, out=left)
+            potentials = left @ self._column
+            best = potentials.argmin()
+            chosen.append(int(tried[best]))
+            nearest, potential = left[best], potentials[best]
+        return self.X[chosen]
+
+    def _distances(self, rows: Any) -> NDArray[np.float64]:
+        """Squared, from some of the rows to all: (m, n)."""
+        places = self.X[rows]
+        found: NDArray[np.float64] = places @ self._columns
         found *= -2
         found += np.einsum("ij,ij->i", places, places)[:, np.newaxis]
-        found += squares
+        found += self.squares
         return np.maximum(found, 0, out=found)
-
-    shares = (weights / weights.sum()).cumsum()  # what RandomState.choice makes of probabilities
-    shares /= shares[-1]
-    chosen[0] = shares.searchsorted(random_state.random_sample(), side="right")
-    nearest = distances(chosen[:1])
-    potential = nearest @ weights
-    for c in range(1, n_clusters):
-        bars = random_state.random_sample(n_trials) * potential
-        tried = (weights * nearest).cumsum().searchsorted(bars)
-        np.minimum(tried, n - 1, out=tried)
-        left = distances(tried)
-        np.minimum(nearest, left, out=left)
-        potentials = left @ weights[:, np.newaxis]
-        best = potentials.argmin()
-        chosen[c], nearest, potential = tried[best], left[best], potentials[best]
-    return chosen

@@ -20,7 +20,7 @@ from cprime._threads import resolve_threads
 from cprime.estimators.validation import are_many
 from cprime.kernels import computing
 from cprime.seeding import OwnStart
-from cprime.sklearn.draws import Draws
+from cprime.sklearn.draws import Draws, Greedy, draws_here
 from cprime.sklearn.nearest import Nearest, weighted
 
 # Greedy k-means++ of scikit-learn's own draws, and all centers, up to so many products: some hundredths of a second.
@@ -79,11 +79,15 @@ def start_of(
         return "auto"
     weights = np.ones(X.shape[0], dtype=X.dtype) if sample_weight is None else sample_weight
     mean: Any = 0
-    points, norms = X, None
+    norms: Any = None
+    points = X
     if not (isinstance(init, str) and init == "random"):
         if not sp.issparse(X):
             mean, points = centered or Centered.of(X)
         norms = row_norms(points, squared=True)
+    if draws_here(points, init, weights):
+        greedy = Greedy(points, norms, weights)
+        return OwnStart(lambda: mean + greedy.centers(estimator.n_clusters, random_state))
 
     def centers_of(*_: Any, **__: Any) -> NDArray:
         return mean + estimator._init_centroids(

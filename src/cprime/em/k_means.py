@@ -33,7 +33,6 @@ _EXCHANGE_TOL = 8  # an exchange goes on while an iteration of it lowers J by mo
 _JUMP_TOL = 100  # there are more jumps while those before have lowered J by more than this many times `tol`
 _FIRST_JUMPS = 3  # exchanges before the first jumps
 _FEW = 0.25  # share of the points that may have moved for sums to be those of before, corrected for them
-_ALL = LookAtAll()
 _HEAVY = 64.0  # by how much a component may have lost weight for its sums to be corrected still
 
 
@@ -90,7 +89,7 @@ class Win:
     keeps: ClassVar[bool] = True
 
     def __call__(self, block: Block, before: Kept | None) -> tuple[Kept, Totals]:
-        if self.look == _ALL and self.reweighting is None and not self.follow:
+        if isinstance(self.look, LookAtAll) and self.reweighting is None and not self.follow:
             return self._at_once(block, before)
         model, C, weight = self.model, self.model.n_components, block.sample_weight
         components = _compared(model, self.reweighting)

@@ -168,32 +168,33 @@ def iterate(data: Data, run: Run, plan: Plan) -> Run:
         return replace(run, key=key, model=step.model, stage=step.stage, search=plan.search.undone(known))
     data.commit()
     if stage.phase is None:
-        return _after(run, step, key)
+        return _after(run, step, key, run.search, run.rows)
     known, extra = plan.search.learn(known, look, components, totals.stats, sampler(data, run.model), key)
     if step.then is not None:
         step, known = step.then(data, step, plan.search, known, key)
     n_distances, seconds = totals.tally.n_distances + extra, perf_counter() - start
     row = (stage.phase, step.bound, step.error, n_distances, totals.tally.n_moved, seconds)
-    run = _after(run, step, key, search=known, rows=(*run.rows, row))
+    run = _after(run, step, key, known, (*run.rows, row))
     if not report(run, plan, step.change) or run.end == End.CONVERGED:
         return run
     last = Final(run.stage.of if isinstance(run.stage, Final) else run.stage, End.STOPPED)
     return replace(run, model=run.standing, stage=last, end=End.STOPPED.value)
 
 
-def _after(run: Run, step: Accept, key: Key, **more: Any) -> Run:
-    return replace(
-        run,
-        key=key,
-        model=step.model,
-        stage=step.stage or run.stage,
-        bound=step.bound,
-        error=step.error,
-        counts=step.counts,
-        n_relocated=run.n_relocated + step.n_relocated,
-        end=run.end if step.end is None else End(step.end).value,
-        over=step.stage is None,
-        **more,
+def _after(run: Run, step: Accept, key: Key, search: Any, rows: tuple[tuple, ...]) -> Run:
+    """Where it stands after a pass that counts."""
+    return Run(
+        key,
+        step.model,
+        step.stage or run.stage,
+        search,
+        rows,
+        step.bound,
+        step.error,
+        step.counts,
+        run.n_relocated + step.n_relocated,
+        run.end if step.end is None else End(step.end).value,
+        step.stage is None,
     )
 
 

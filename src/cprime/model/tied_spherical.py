@@ -267,11 +267,12 @@ class TiedSpherical(Embedded):
 
 
 _ROUNDING = {np.dtype(kind): 64 * float(np.finfo(kind).eps) for kind in (np.float32, np.float64)}
+_OF_DOUBLE = _ROUNDING[np.dtype(np.float64)]
 
 
 def rounding(squares: float, centers: Floats) -> tuple[float, float]:
     """What is rounding of a sum of squares about centers, in their type and in double [data unit²]."""
-    return _ROUNDING[centers.dtype] * squares, _ROUNDING[np.dtype(np.float64)] * squares
+    return _ROUNDING[centers.dtype] * squares, _OF_DOUBLE * squares
 
 
 def factors_of(masses: NDArray, weight: float | NDArray, dtype: np.dtype) -> tuple[NDArray, NDArray]:

@@ -3,26 +3,34 @@
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 import sklearn.cluster
 from numpy.typing import NDArray
+from sklearn.base import _fit_context
+from sklearn.cluster._bisect_k_means import _BisectingTree
+from sklearn.utils.extmath import row_norms
 
 from cprime import em
 from cprime._random import Key
+from cprime._threads import resolve_threads
+from cprime.block import Block
 from cprime.estimators.nearest_center import nearest_labels
+from cprime.estimators.validation import check_weights
 from cprime.kernels import as_rows, computing
 from cprime.model import TiedSpherical
 from cprime.model.tied_spherical import variance_floor
 from cprime.search import Full
 from cprime.sklearn.draws import Draws
-from cprime.sklearn.nearest import Distances, squared, weighted
-from cprime.sources import as_matrix, unmasked
+from cprime.sklearn.kmeans import Centered
+from cprime.sklearn.nearest import Distances, weighted
+from cprime.sources import as_matrix
 
 
 class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
     """Bisecting k-means with the arguments, attributes and errors of scikit-learn's `BisectingKMeans`.
 
     Which cluster is cut next and the draws of its starts are scikit-learn's; the k-means of each cut and the way down
-    the tree are cprime's.
+    the tree are cprime's. `copy_x` has no effect: data are neither moved nor copied.
 
     Attributes
     ----------
@@ -38,6 +46,7 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
     6.0
     """
 
+    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Cut clusters until there are as many as wanted.
 
@@ -52,23 +61,44 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
         -------
         self : BisectingKMeans
         """
-        self.__dict__.pop("_X_mean", None)  # of dense data that were fitted before
-        with computing(None):
-            return super().fit(as_matrix(X), y, unmasked(sample_weight, "sample_weight"))
+        with computing(None), self._drawing() as random_state:
+            X, sample_weight = self._training_data(X, sample_weight)
+            self._check_params_vs_input(X[:, :1])  # of which their number is all that is asked for
+            self.__dict__.pop("_X_mean", None)  # of dense data that were fitted before
+            rows = X
+            if not sp.issparse(X):
+                self._X_mean, rows = Centered.of(X)
+            weights = np.ones(X.shape[0], dtype=X.dtype) if sample_weight is None else sample_weight
+            tree = _BisectingTree(indices=np.arange(X.shape[0]), center=rows.mean(axis=0), score=0)
+            norms = row_norms(rows, squared=True)
+            for _ in range(self.n_clusters - 1):
+                self._cut(tree.get_cluster_to_bisect(), rows, norms, weights, random_state)
+            self._set_leaves(tree, X, sample_weight)
+        return self
+
+    def _set_leaves(self, tree: Any, X: Any, sample_weight: NDArray | None) -> None:
+        """The fitted attributes of a tree that is complete; its leaves are the clusters."""
+        leaves = list(tree.iter_leaves())
+        labels, centers = np.empty(X.shape[0], dtype=np.int32), np.empty((len(leaves), X.shape[1]), dtype=X.dtype)
+        for label, leaf in enumerate(leaves):
+            labels[leaf.indices], centers[label] = label, leaf.center
+            leaf.label, leaf.indices = label, None
+        if not sp.issparse(X):
+            centers += self._X_mean
+        points = as_rows(X)
+        squares = points.own_distances(centers, labels)
+        self._bisecting_tree, self._n_features_out, self._n_threads = tree, len(leaves), resolve_threads(None)
+        self.labels_, self.cluster_centers_ = labels, centers
+        self.inertia_ = Block(points, check_weights(sample_weight, X)).weighted_sum(squares)
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """The cluster of each row, (n_samples,): down the tree, always to the nearer center."""
         return super().predict(as_matrix(X))
 
-    def _check_params_vs_input(self, X: Any) -> None:
-        """What every fit asks first, and whether squares can be held."""
-        squared(X)
-        super()._check_params_vs_input(X)
-
-    def _bisect(self, X: Any, x_squared_norms: NDArray, sample_weight: NDArray, cluster_to_bisect: Any) -> None:
-        """Cut one cluster of the tree into the best two of `n_init` starts."""
-        rows = cluster_to_bisect.indices
-        X, norms, weights = X[rows], x_squared_norms[rows], sample_weight[rows]
+    def _cut(self, leaf: Any, X: Any, norms: NDArray, weights: NDArray, random_state: np.random.RandomState) -> None:
+        """Cut a leaf of the tree into the best two of `n_init` starts."""
+        rows = leaf.indices
+        X, norms, weights = X[rows], norms[rows], weights[rows]
         data = weighted(X, None if (weights == 1).all() else weights)  # what fit has made of none
         settings = em.Settings(self.max_iter, self.tol, least_shift=self.tol)
         plan = em.Plan(1, Full(), lambda model, data: em.Lloyd(settings))
@@ -78,7 +108,7 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
                 X,
                 x_squared_norms=norms,
                 init=self.init,
-                random_state=self._random_state,
+                random_state=random_state,
                 n_centroids=2,
                 sample_weight=weights,
             )
@@ -96,7 +126,7 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
             scores = np.bincount(labels, weights * squares, minlength=2)
         else:
             scores = np.bincount(labels, minlength=2)
-        cluster_to_bisect.split(labels, centers, scores)
+        leaf.split(labels, centers, scores)
 
     def _predict_recursive(self, X: Any, sample_weight: NDArray, cluster_node: Any) -> NDArray[np.int32]:
         """The label of every row that has come to a node of the tree."""

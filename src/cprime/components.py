@@ -23,10 +23,12 @@ class Components:
 
     squared_distances: whether costs are the squared distances of points to centers
     steady: whether the points that they are compared with are moreover those of before, whatever an M-step has done
+    scattered: whether what is best for a point may be far, on average, from what it keeps, as subspaces that cross are
     """
 
     squared_distances: ClassVar[bool] = False
     steady: bool = False
+    scattered: ClassVar[bool] = False
     centers: Floats
 
     def costs(self, points: Rows, ids: Ids) -> Floats:

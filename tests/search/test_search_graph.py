@@ -138,3 +138,42 @@ def test_weights_steer_an_exchange():
         assert (np.diff(fit.history_["quantization_error"]) <= 1e-9 * fit.history_["quantization_error"][:-1]).all()
         squared = squared_distances(X, fit.cluster_centers_)
         assert fit.inertia_ == pytest.approx((weight * squared[np.arange(600), fit.labels_]).sum(), rel=1e-9)
+
+
+class _Far(Centers):
+    """Lists that say nothing of where the best centers are."""
+
+    scattered = True
+
+    def lists(self, n_neighbors, previous=None):
+        C = len(self.centers)
+        return ((np.arange(C)[:, np.newaxis] + np.arange(1, n_neighbors)) % C).astype(np.int32)
+
+
+def test_where_components_are_scattered_random_ones_lead_to_the_best():
+    X, centers = clustered(500, 2), clustered(60, 2, seed=1)
+    agreements = []
+    for components in (_Far(centers), Centers(centers)):
+        passes = Passes(Graph(21), X, components, 2)
+        passes.state = replace(passes.state, lists=_Far(centers).lists(21))
+        passes.kept = Kept(np.roll(np.arange(1000, dtype=np.int32) % 60, 30).reshape(500, 2))
+        for _ in range(90):
+            passes.find(components)
+        agreements.append((passes.kept.ids == Dense(X).nearest(centers, 2)[0]).mean())
+    assert agreements[0] > 0.99 > agreements[1]
+
+
+@pytest.mark.parametrize(("C", "G"), [(2, 2), (40, 5), (40, 33)])
+def test_random_lists_have_the_nearest_and_nothing_twice(C, G):
+    lists = exact_lists(clustered(C, 2), G)
+    drawn = [graph._mostly_random(lists, np.random.default_rng(seed)) for seed in range(300)]
+    for found in drawn[:5]:
+        assert found.shape == lists.shape
+        for c, (near, row) in enumerate(zip(lists, found, strict=True)):
+            real = row[: (row >= 0).sum()]
+            assert (real >= 0).all()
+            assert len(np.unique(real)) == len(real)
+            assert c not in real
+            assert np.isin(near[: min(8, G // 2)], real).all()
+    met = {int(c) for found in drawn for c in found[0]} - {-1}
+    assert met == set(range(1, C))

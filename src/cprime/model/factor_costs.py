@@ -6,6 +6,7 @@ relative to an origin near them.
 """
 
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,8 @@ class FactorCosts(Tabled, Components):
     centers (C, D)    loadings (C, D, H)    noise (C, D): ψ    directions (C, H, D): U    roots (C, H, H): L⁻ᵀ
     offsets (C,)
     """
+
+    scattered: ClassVar[bool] = True
 
     def __init__(
         self,

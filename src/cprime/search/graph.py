@@ -3,7 +3,8 @@
 Every point compares the component it is in with that one's neighbours; the points of a component share their
 candidates, which makes the E-step a few dense tiles (`Rows.reassign`, `Rows.keep`). A point that
 keeps several components looks at the neighbours of the best, and every other time at those of another; after a few
-passes most only measure again what it keeps, and every third looks around. Lists come from
+passes most only measure again what it keeps, and every third looks around. Where components are scattered, so that
+lists say little of what is best, it looks at the first few of a list and at random ones for the rest. Lists come from
 all C² pairs while these are few beside N, from neighbours of neighbours beyond. Audits search a sample of points
 exactly, and double the lists where these find too few of the best components.
 """
@@ -35,7 +36,7 @@ _FOUND = 0.94  # share of the points whose best component the first lists must f
 _FOUND_BY_LONGER = 0.96  # and longer ones, where those do not: such data have no clusters, and what is missed misleads
 _MISSED, _LATE = 0.007, 6  # share of J that the first lists may miss, from this iteration on
 _FIRST_NEIGHBORS, _FIRST_OF_MIXTURES = 33, 65  # the component itself, and one or two tiles
-_NEAR = 8  # nearest neighbors that hear at once of a component that has jumped
+_NEAR = 8  # nearest neighbors that hear at once of a component that has jumped, and that random ones are beside
 _MOST_OF_MANY = 65  # neighbors where lists come from lists
 _MOST_SHARE, _MOST_OF_FEW = 4, 129  # lists grow no longer than one in so many of the components, or this
 _EXPLORING, _PERIOD = (
@@ -221,11 +222,15 @@ class Graph(Value):
     def look(self, state: GraphState, components: Components, key: Key) -> LookAround:
         if state.in_cells:
             return LookAround(state.lists, None, state.iteration, Cells(components.centers))
-        turn = state.iteration
-        if state.several and turn >= _EXPLORING and state.n_neighbors < len(components.centers):
+        turn, C = state.iteration, len(components.centers)
+        if not state.several or state.n_neighbors >= C:
+            return LookAround(state.lists, _active(state, components), turn)
+        if turn >= _EXPLORING:
             turn, rest = divmod(turn - _EXPLORING, _PERIOD)
             if rest:
                 return LookAround(state.lists[:, :0], None, 0)
+        if components.scattered:
+            return LookAround(_mostly_random(state.lists, key.generator(Purpose.EXPLORE)), None, turn)
         return LookAround(state.lists, _active(state, components), turn)
 
     def learn(
@@ -297,6 +302,18 @@ def _active(state: GraphState, components: Components) -> NDArray[np.bool_] | No
     if active.all():
         return None
     return active | np.append(active, False)[state.lists].any(axis=1)  # −1 is the one appended
+
+
+def _mostly_random(lists: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.int32]:
+    """The nearest few of each list (C, L), and of all other components so many at random, none twice: (C, L)."""
+    C, L = lists.shape
+    n_near = min(_NEAR, (L + 1) // 2)
+    order, shifts = rng.permutation(C).astype(np.int32), 1 + rng.choice(C - 1, L - n_near, replace=False)
+    others = order[(np.argsort(order)[:, np.newaxis] + shifts) % C]
+    both = np.sort(np.column_stack([lists[:, :n_near], others]), axis=1)
+    twice = both[:, 1:] == both[:, :-1]
+    both[:, 1:][twice] = -1
+    return np.ascontiguousarray(np.sort(both, axis=1)[:, ::-1])
 
 
 def _nearer(components: Components, points: Rows, before: NDArray[np.int32], cells: Cells) -> NDArray[np.int32]:

@@ -27,6 +27,7 @@ from cprime.kernels import Rows
 from cprime.model import Model
 from cprime.neighbors import Cells
 from cprime.search import Full, Sample, Search
+from cprime.search.graph import FEW
 
 logger = logging.getLogger("cprime")
 
@@ -260,10 +261,11 @@ def hard_start(data: Data, model: Model, exact: bool) -> Model:
     """The parameters of the hard assignment to the nearest starting centres: one M-step from there.
 
     model: the starting centres; its other parameters do not count    exact: whether all are looked at for points that
-    have none yet, or what cells offer
+    have none yet, or of many what cells offer
     """
     if not data.placed:
-        data.each(NearestStart(model.centers, None if exact else Cells(model.centers)))
+        every = exact or model.n_components <= FEW
+        data.each(NearestStart(model.centers, None if every else Cells(model.centers)))
         data.commit()
     prior = None if model.prior is None else data.each(model.prior)
     return model.maximise(data.each(HardMoments(model)), prior)

@@ -43,7 +43,7 @@ _EXPLORING, _PERIOD = (
     6,
     3,
 )  # of points that keep several: passes that all look around, and which of those that follow do
-_FEW = 2048  # components that are all looked at where a mixture begins
+FEW = 2048  # components that are all looked at where a mixture begins
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ class Graph(Value):
 
     def begin(self, components: Components, n_kept: int, placed: bool, key: Key) -> tuple[GraphState, Look | None]:
         C = len(components.centers)
-        few = n_kept > 1 and C <= _FEW
+        few = n_kept > 1 and C <= FEW
         cells = Cells(components.centers) if C > EXACT_LISTS or not (placed or few) else None
         first = _FIRST_NEIGHBORS if n_kept == 1 else _FIRST_OF_MIXTURES
         n_neighbors = max(min(self.n_neighbors or first, C), n_kept)

@@ -25,6 +25,17 @@ def test_greedy_draws_are_those_of_scikit_learn(n, D, C, weighted):
         assert theirs.random_sample() == ours.random_sample()
 
 
+@pytest.mark.parametrize("weights", [np.ones(1), np.full(997, 0.3, np.float32), np.ones(1024), np.arange(1.0, 50)])
+def test_rows_are_chosen_as_by_random_state(weights):
+    shares = np.cumsum(weights / weights.sum(), dtype=np.float64)
+    shares /= shares[-1]
+    inner = shares[:-1]
+    edges = np.concatenate([[0.0, np.nextafter(1, 0)], inner, np.nextafter(inner, 0), np.nextafter(inner, 1)])
+    uniform = np.concatenate([edges, np.random.default_rng(0).random(2000)])
+    expected = shares.searchsorted(uniform, side="right")
+    np.testing.assert_array_equal(draws.Choice(weights)(uniform), expected)
+
+
 def test_a_later_scikit_learn_draws_for_itself(monkeypatch):
     monkeypatch.setattr(draws, "_AS_HERE", False)
     monkeypatch.setattr(draws, "Greedy", None)

@@ -19,6 +19,7 @@ from cprime._random import seeded
 # Versions of scikit-learn, up to which its draws are known to be these.
 _KNOWN = (1, 9)
 _AS_HERE = tuple(int(part) for part in sklearn.__version__.split(".")[:2]) <= _KNOWN
+_MOST_EVEN = 2**20  # equal shares, so many that rounding moves the sum of none by half of one
 
 
 class Draws:
@@ -69,6 +70,28 @@ def drawing(random_state: Any) -> AbstractContextManager[np.random.RandomState]:
     if isinstance(random_state, Integral):
         return seeded(int(random_state))
     return nullcontext(check_random_state(random_state))
+
+
+class Choice:
+    """What `RandomState.choice` makes of probabilities, prepared once for many draws: numbers in [0, 1) become rows.
+
+    weights (n,): in proportion to which rows are drawn
+    """
+
+    def __init__(self, weights: NDArray):
+        self._shares = np.cumsum(weights / weights.sum(), dtype=np.float64)
+        self._shares /= self._shares[-1]
+        self._even = len(weights) <= _MOST_EVEN and bool((weights == weights[0]).all())
+
+    def __call__(self, uniform: Any) -> NDArray[np.intp]:
+        shares = self._shares
+        if not self._even:
+            return shares.searchsorted(uniform, side="right")
+        rows = (uniform * len(shares)).astype(np.intp)  # or one beside it, by rounding
+        np.minimum(rows, len(shares) - 1, out=rows)
+        rows += shares[rows] <= uniform
+        rows -= (shares[rows - 1] > uniform) & (rows > 0)
+        return rows
 
 
 class Greedy:

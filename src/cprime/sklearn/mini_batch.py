@@ -20,7 +20,7 @@ from cprime.estimators.validation import check_weights
 from cprime.kernels import as_rows, computing
 from cprime.model import TiedSpherical
 from cprime.model.tied_spherical import variance_floor
-from cprime.sklearn.draws import Draws
+from cprime.sklearn.draws import Choice, Draws
 from cprime.sklearn.kmeans import are_centers, given_centers
 from cprime.sklearn.nearest import Nearest, weighted
 
@@ -72,12 +72,10 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
             model = self._first_model(self._best_start(X, weights, random_state))
             self._ewa_inertia = self._ewa_inertia_min = None
             self._no_improvement = 0
-            # what RandomState.choice does with probabilities, made once for all batches
-            shares = np.cumsum(weights / weights.sum(), dtype=np.float64)
-            shares /= shares[-1]
+            chosen = Choice(weights)
             n_steps = (self.max_iter * n) // batch
             for i in range(n_steps):
-                rows = np.searchsorted(shares, random_state.random_sample(batch), side="right")
+                rows = chosen(random_state.random_sample(batch))
                 before = model.centers
                 model, J = self._step(model, X[rows], None, random_state)
                 moved = float(np.square(model.centers - before).sum()) if self._tol > 0 else 0.0

@@ -318,5 +318,7 @@ def local(X: Any, sample_weight: NDArray[np.float64] | None = None) -> Local:
     data = Local(source if sample_weight is None else source.with_weights(sample_weight), checked=True)
     if rows.observed is not None:
         return data.read_by(ReadGaps(), gaps=True)
-    data._blocks[0] = Block(rows, data.source.weights(0, len(rows)), n_before=0 if data.weighted else None)
+    if data.sizes:  # at once, as `each`
+        X, weights = data._made(source.read(0, len(rows), source.stored)), data.source.weights(0, len(rows))
+        data._blocks[0] = Block(X, weights, n_before=None if weights is None else 0)
     return data

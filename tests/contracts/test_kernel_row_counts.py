@@ -71,7 +71,7 @@ def questions(C, D, dtype, copies, seed):
         "three nearest": lambda X, at: native.nearest(X, centers, min(C, 3)),
         "nearest with a hint": lambda X, at: native.nearest(X, centers, hint=own[at][:, np.newaxis]),
         "own_distances": lambda X, at: (native.own_distances(X, centers, own[at]),),
-        "squares": lambda X, at: (native.squares(X),),
+        "normalized": lambda X, at: (native.normalized(X)[1],),
     }
     within_rounding = {
         "among": lambda X, at: native.among(X, centers, lists, pairs[at], 2).costs,

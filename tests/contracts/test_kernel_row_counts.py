@@ -61,6 +61,7 @@ def questions(C, D, dtype, copies, seed):
         "distances": lambda X, at: (native.distances(X, centers).T,),
         "along": lambda X, at: (native.along(X, centers, centers, own[at]),),
         "products": lambda X, at: (native.products(X, centers),),
+        "normalized": lambda X, at: (native.normalized(X)[1],),
         "log_sum_exp": lambda X, at: (native.log_sum_exp(X, centers, 1.5),),
         "responsibilities": lambda X, at: (native.responsibilities(X, gaussians),),
         "nearest of Gaussians": lambda X, at: native.nearest(X, gaussians, 2),
@@ -71,7 +72,6 @@ def questions(C, D, dtype, copies, seed):
         "three nearest": lambda X, at: native.nearest(X, centers, min(C, 3)),
         "nearest with a hint": lambda X, at: native.nearest(X, centers, hint=own[at][:, np.newaxis]),
         "own_distances": lambda X, at: (native.own_distances(X, centers, own[at]),),
-        "normalized": lambda X, at: (native.normalized(X)[1],),
     }
     within_rounding = {
         "among": lambda X, at: native.among(X, centers, lists, pairs[at], 2).costs,

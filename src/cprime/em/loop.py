@@ -162,7 +162,8 @@ def iterate(data: Data, run: Run, plan: Plan) -> Run:
     look = plan.search.look(known, components, key)
     job = stage.propose(run.model, look, key)
     totals = data.each(job)
-    step = stage.judge(run.model, totals, data)
+    step, tally, stats = stage.judge(run.model, totals, data), totals.tally, totals.stats
+    del totals  # moments are as large as parameters
     if isinstance(step, Undo):
         if job.keeps:
             data.rollback()
@@ -170,11 +171,11 @@ def iterate(data: Data, run: Run, plan: Plan) -> Run:
     data.commit()
     if stage.phase is None:
         return _after(run, step, key, run.search, run.rows)
-    known, extra = plan.search.learn(known, look, components, totals.stats, sampler(data, run.model), key)
+    known, extra = plan.search.learn(known, look, components, stats, sampler(data, run.model), key)
     if step.then is not None:
         step, known = step.then(data, step, plan.search, known, key)
-    n_distances, seconds = totals.tally.n_distances + extra, perf_counter() - start
-    row = (stage.phase, step.bound, step.error, n_distances, totals.tally.n_moved, seconds)
+    n_distances, seconds = tally.n_distances + extra, perf_counter() - start
+    row = (stage.phase, step.bound, step.error, n_distances, tally.n_moved, seconds)
     run = _after(run, step, key, known, (*run.rows, row))
     if not report(run, plan, step.change) or run.end == End.CONVERGED:
         return run

@@ -5,13 +5,14 @@ in double precision: a few components by kernels, from differences; all of them 
 relative to an origin near them.
 """
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._threads import plain_products
+from cprime._threads import by_pieces, plain_products
 from cprime.components import Components, Ids
 from cprime.kernels import FactorAnalysers, Floats, Rows, Tabled
 from cprime.kernels.arguments import CoreRows
@@ -20,13 +21,18 @@ from cprime.neighbors import EXACT_LISTS, exact_lists, least_lists, refined_list
 
 _ROUNDING = 2.0**-27  # of a cost, that is taken
 _CLOSED_FORM = 2**36  # most products for lists by divergences; beyond, distances of means make them
+_TOGETHER = 64  # components
+
+
+def parts(C: int) -> Iterator[slice]:
+    """Components that are worked on together, so that what that takes is little beside the parameters."""
+    return (slice(begin, begin + _TOGETHER) for begin in range(0, C, _TOGETHER))
 
 
 class FactorCosts(Tabled, Components):
     """−2 log p(c, x), less what all components have in common.
 
-    centers (C, D)    loadings (C, D, H)    noise (C, D): ψ    directions (C, H, D): U    roots (C, H, H): L⁻ᵀ
-    offsets (C,)
+    centers (C, D)    loadings (C, D, H)    noise (C, D): ψ    roots (C, H, H): L⁻ᵀ    offsets (C,)
     """
 
     scattered: ClassVar[bool] = True
@@ -36,12 +42,30 @@ class FactorCosts(Tabled, Components):
         centers: Floats,
         loadings: NDArray[np.float64],
         noise: NDArray[np.float64],
-        directions: NDArray[np.float64],
         roots: NDArray[np.float64],
         offsets: NDArray[np.float64],
     ):
         self.centers, self.loadings, self.noise = centers, loadings, noise
-        self.directions, self.roots, self.offsets = directions, roots, offsets
+        self.roots, self.offsets = roots, offsets
+
+    @cached_property
+    def directions(self) -> NDArray[np.float64]:
+        """U: (C, H, D)."""
+        C, D, H = self.loadings.shape
+        found = np.empty((C, H, D))
+
+        def some(part: slice) -> None:
+            scaled = self.loadings[part] / self.noise[part, :, np.newaxis]
+            inverse = np.ascontiguousarray(self.roots[part].transpose(0, 2, 1))
+            np.matmul(inverse, scaled.transpose(0, 2, 1), out=found[part])
+
+        by_pieces(some, parts(C))
+        return found
+
+    def forget(self) -> None:
+        """Let go of what follows from the parameters and is as large; who asks for it again makes it again."""
+        for name in ("directions", "factors"):
+            vars(self).pop(name, None)
 
     @cached_property
     def factors(self) -> FactorAnalysers:

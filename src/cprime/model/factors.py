@@ -6,7 +6,7 @@ made.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -29,7 +29,7 @@ from cprime.model.covariance import (
     scaled_along,
     within,
 )
-from cprime.model.factor_costs import FactorCosts
+from cprime.model.factor_costs import FactorCosts, parts
 from cprime.model.factor_gaps import completed, gap_moments
 from cprime.model.factor_moments import FactorMoments
 from cprime.model.factor_steps import leading, regressed
@@ -38,13 +38,11 @@ from cprime.model.weights import Weights, log_weights, n_weights, new_weights
 
 _MORE = 4  # directions in which a start looks beyond H
 _FAR = 2.0**24  # squared distance of means, in units of noise, beyond which moments about one origin are none
-_TOGETHER = 64  # components
 
 
 class _Inner(NamedTuple):
-    """With M = I + ΛᵀΨ⁻¹Λ = LLᵀ: U = L⁻¹ΛᵀΨ⁻¹ (C, H, D), L⁻ᵀ (C, H, H), log |Σ| (C,)."""
+    """With M = I + ΛᵀΨ⁻¹Λ = LLᵀ: L⁻ᵀ (C, H, H), log |Σ| (C,)."""
 
-    directions: NDArray[np.float64]
     roots: NDArray[np.float64]
     log_determinants: NDArray[np.float64]
 
@@ -87,25 +85,23 @@ class Factors(Gaussian):
 
     @cached
     def _inner(self) -> _Inner:
-        C, D, H = self.loadings.shape
-        found = _Inner(np.empty((C, H, D)), np.empty((C, H, H)), np.empty(C))
+        C, _, H = self.loadings.shape
+        found = _Inner(np.empty((C, H, H)), np.empty(C))
 
         def some(part: slice) -> None:
             loadings, noise = self.loadings[part], self.noise_variances[part]
             scaled = loadings / noise[:, :, np.newaxis]
             lower = np.linalg.cholesky(np.eye(H) + np.matmul(loadings.transpose(0, 2, 1), scaled))
-            inverse = np.linalg.inv(lower)
-            np.matmul(inverse, scaled.transpose(0, 2, 1), out=found.directions[part])
-            found.roots[part] = inverse.transpose(0, 2, 1)
+            found.roots[part] = np.linalg.inv(lower).transpose(0, 2, 1)
             found.log_determinants[part] = 2 * np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
             found.log_determinants[part] += np.log(noise).sum(axis=1)
 
-        by_pieces(some, self._parts())
+        by_pieces(some, parts(C))
         return found
 
-    def _parts(self) -> Iterator[slice]:
-        """Components that are worked on together, so that what that takes is little beside the parameters."""
-        return (slice(begin, begin + _TOGETHER) for begin in range(0, self.n_components, _TOGETHER))
+    @property
+    def _directions(self) -> NDArray[np.float64]:
+        return self._costs_of.directions
 
     @cached
     def _offsets(self) -> NDArray[np.float64]:
@@ -121,7 +117,7 @@ class Factors(Gaussian):
     @cached
     def _costs_of(self) -> FactorCosts:
         offsets = self._offsets - self._offsets.min()
-        return FactorCosts(self.centers, self.loadings, self.noise_variances, *self._inner[:2], offsets)
+        return FactorCosts(self.centers, self.loadings, self.noise_variances, self._inner.roots, offsets)
 
     def components(self) -> FactorCosts:
         return self._costs_of
@@ -130,7 +126,7 @@ class Factors(Gaussian):
     def _projections(self) -> NDArray[np.float64]:
         """W (C, H, D) of the moments: E[z | x] = W(x − μ); of loadings that are not known, random directions."""
         if self.known:
-            return np.matmul(self._inner.roots, self._inner.directions)
+            return np.matmul(self._inner.roots, self._directions)
         random = self._random_directions()
         return np.broadcast_to(random, (self.n_components, *random.shape))
 
@@ -144,7 +140,7 @@ class Factors(Gaussian):
         if block.X.observed is not None:
             return self._of_observed(block, shares, error)
         roots = self._inner.roots if self.known else None
-        directions = self._inner.directions if self.known else self._random_directions()[np.newaxis]
+        directions = self._directions if self.known else self._random_directions()[np.newaxis]
         counts, sums, squares, cross, means, second = block.X.factor_moments(
             self.centers, directions, roots, shares.ids, shares.responsibilities, block.sample_weight
         )
@@ -247,11 +243,9 @@ class Factors(Gaussian):
 
         A component without points keeps its mean and loadings. `reg_covar` is added to Ψ, as to variances elsewhere.
         """
-        shift, loadings, noise = (
-            np.empty(self.centers.shape),
-            np.empty(self.loadings.shape),
-            np.empty(self.centers.shape),
-        )
+        self._costs_of.forget()  # in a fit nobody asks for them again, and they are as large as parameters
+        shift, noise = np.empty(self.centers.shape), np.empty(self.centers.shape)
+        loadings = np.empty(self.loadings.shape)
 
         def some(part: slice) -> None:
             of = moments.of(part)
@@ -260,13 +254,11 @@ class Factors(Gaussian):
             else:
                 shift[part], loadings[part], noise[part] = leading(of, self._random_directions(), self.n_factors)
 
-        by_pieces(some, self._parts())
-        for made in ("_inner", "_costs_of"):  # in a fit nobody asks for them again, and they are as large as parameters
-            vars(self).pop(made, None)
+        by_pieces(some, parts(self.n_components))
         empty = moments.counts <= 0
         shift[empty], loadings[empty] = 0.0, self.loadings[empty]
-        means = self.centers + shift
-        noise = self._pooled(np.maximum(noise, 0)) + self.reg_covar
+        means = np.add(shift, self.centers, out=shift)
+        noise = self._pooled(np.maximum(noise, 0, out=noise)) + self.reg_covar
         spread = noise + np.einsum("cdh,cdh->cd", loadings, loadings)
         unit = data_variance(moments.counts, means, spread, self.centers.dtype)
         return replace(
@@ -283,7 +275,9 @@ class Factors(Gaussian):
 
     def extrapolated(self, before: Self, share: float) -> Self:
         noise = positive(scaled_along(self.noise_variances, before.noise_variances, share), self.centers.dtype)
-        loadings = self.loadings + share * (self.loadings - before.loadings)
+        loadings = self.loadings - before.loadings
+        loadings *= share
+        loadings += self.loadings
         return replace(self, loadings=loadings, noise_variances=noise, **self._means_extrapolated(before, share))
 
     def remembered(self, shares: NDArray[np.float64]) -> tuple[FactorMoments, None]:
@@ -298,7 +292,7 @@ class Factors(Gaussian):
 
     @property
     def least_variances(self) -> NDArray[np.float64]:
-        precisions = 1 / self.noise_variances - np.square(self._inner.directions).sum(axis=1)
+        precisions = 1 / self.noise_variances - np.square(self._directions).sum(axis=1)
         least: NDArray[np.float64] = 1 / precisions.max(axis=1)
         return least
 
@@ -325,7 +319,7 @@ class Factors(Gaussian):
 
     def distances(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
         no_offsets = np.zeros(self.n_components)
-        costs = FactorCosts(self.centers, self.loadings, self.noise_variances, *self._inner[:2], no_offsets)
+        costs = FactorCosts(self.centers, self.loadings, self.noise_variances, self._inner.roots, no_offsets)
         X = X if X.observed is None else Dense(self._moved(X, labels) + self.centers[labels])
         return np.sqrt(costs.costs(X, labels[:, np.newaxis])[:, 0].astype(np.float64))
 
@@ -344,9 +338,8 @@ class Factors(Gaussian):
     def conditional(self, columns: NDArray[np.intp]) -> Conditional:
         """With M = LLᵀ of the known columns Σ_mo Σ_oo⁻¹ = Λ_m M⁻¹ Λ_oᵀ Ψ_o⁻¹, and what is left has loadings Λ_m L⁻ᵀ."""
         known, rest = self._among(columns, self.loadings), others(columns, self.n_features)
-        directions, roots, _ = known._inner
-        left = self._among(rest, np.matmul(self.loadings, roots))
-        return Conditional(known._below_full(), left._below_full(), (left.loadings, directions))
+        left = self._among(rest, np.matmul(self.loadings, known._inner.roots))
+        return Conditional(known._below_full(), left._below_full(), (left.loadings, known._directions))
 
     def _among(self, columns: NDArray[np.intp], loadings: NDArray[np.float64]) -> Self:
         """Some columns of components with such loadings (C, D, H)."""

@@ -249,10 +249,8 @@ class Clusterer(CallbackSupportMixin, Stored):
                             centers = self._centers(data, init, key._replace(run=run))
                             if plan.improved and not (isinstance(init, str) and init == "jumps"):
                                 centers = improved_by_jumps(data, centers, key._replace(run=run))
-                            first = first_model(data, centers, plan.search.exact)
-                            begun = [em.begin(data, first, plan, key._replace(run=run))]
-                            del first, centers  # a fit lets go of its start, which may be large
-                            fit = em.proceed(data, begun.pop(), plan, save)
+                            model = first_model(data, centers, plan.search.exact)
+                            fit = em.run(data, model, plan, key._replace(run=run), save)
                         fit, found = self._found(data, fit, plan)
                     if n_runs == 1 or _is_better(fit, runs.best):
                         runs = Runs(run + 1, None, fit, found)

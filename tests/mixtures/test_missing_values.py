@@ -326,6 +326,12 @@ def test_equal_rows_with_gaps_do_not_differ(tmp_path, path):
         mixture(2, covariance_type="diag").fit(X * 1e-80)
 
 
+def test_no_rows_have_no_extent():
+    rows = read_gaps(np.array([[1.0, np.nan], [2.0, 3.0]]))
+    assert rows.extent() == (3.0, 1.0)
+    assert rows[:0].extent() == (0.0, 0.0)
+
+
 def test_a_precision_that_rounding_makes_indefinite():
     """Of what is missing: its factor is taken of the columns themselves."""
     A = np.array([[1.0, 1.0, 1.0], [0.0, 1e-9, 1e-9], [0.0, 0.0, 1e-9]])

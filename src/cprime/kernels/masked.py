@@ -58,9 +58,14 @@ def with_gaps(array: NDArray, fill: NDArray[np.float64] | None = None) -> Rows:
     observed = ~np.isnan(array)
     if observed.all():
         return Dense(array)
-    if fill is None:
-        fill = np.where(observed.any(axis=0), array[observed.argmax(axis=0), np.arange(array.shape[1])], 0)
-    return Masked(np.where(observed, array, fill).astype(array.dtype, copy=False), observed)
+    filled = np.where(observed, array, _firsts(array, observed, 0) if fill is None else fill)
+    return Masked(filled.astype(array.dtype, copy=False), observed)
+
+
+def _firsts(array: Floats, observed: Mask, otherwise: float) -> Floats:
+    """The first number of each column that is there (D,), or another where there is none."""
+    found = array[observed.argmax(axis=0), np.arange(array.shape[1])]
+    return np.where(observed.any(axis=0), found, array.dtype.type(otherwise))
 
 
 class Masked(Dense):
@@ -88,11 +93,12 @@ class Masked(Dense):
         return type(self)(gather(self, rows), self.observed[rows])
 
     def first(self) -> Floats:
-        found = self.array[self.observed.argmax(axis=0), np.arange(self.shape[1])]
-        return np.where(self.observed.any(axis=0), found, self.dtype.type(np.nan))
+        return _firsts(self.array, self.observed, np.nan)
 
     def extent(self, origin: Floats | None = None, *, n_threads: int | None = None) -> tuple[float, float]:
         """Of what is observed."""
+        if not self.observed.size:
+            return 0.0, 0.0
         start = np.nan_to_num(self.first() if origin is None else origin)
         return Dense(np.where(self.observed, self.array, start)).extent(start, n_threads=n_threads)
 

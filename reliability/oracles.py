@@ -16,6 +16,10 @@ from scipy.special import betaln, gammaln
 
 Floats = NDArray[np.float64]
 
+# Diagonal covariances meet rows with gaps by double precision products of x, x² and the mask about one origin, as long
+# as the squared distance of a mean from it is no more variances than this.
+_FARTHEST = {np.dtype(np.float32): 2.0**36, np.dtype(np.float64): 2.0**24}
+
 
 def squared_distances(X: Floats, centers: Floats) -> Floats:
     """(n, C), from differences."""
@@ -102,7 +106,8 @@ def log_densities(mixture: Any, X: Floats, dtype: Any) -> tuple[Floats, Floats]:
         extent = np.nan_to_num(np.abs([most - least, most - means.min(axis=0), means.max(axis=0) - least])).sum(axis=0)
     for there, rows in patterns(X):
         logs[rows], errors[rows] = _log_densities(mixture, P, spread, X[rows], there, extent, dtype)
-    return logs, np.fmin(np.nan_to_num(errors, nan=1e290), 1e290)
+    errors = np.fmin(np.nan_to_num(errors, nan=1e290), 1e290)
+    return np.where(errors == 1e290, np.fmax(logs, -1e290), logs), errors  # the logarithm of a factor rounded to 0
 
 
 def patterns(X: Floats) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.intp]]]:
@@ -122,7 +127,7 @@ def _log_densities(
     dtype: Any,
 ) -> tuple[Floats, Floats]:
     """Of rows that have the same columns, by factors P of the precisions of all; extent (D,): of data and means."""
-    means = mixture.means_.astype(np.float64)
+    means, farthest = mixture.means_.astype(np.float64), _FARTHEST[mixture.means_.dtype]
     weights = np.maximum(mixture.weights_, np.finfo(mixture.means_.dtype).tiny)  # components without points have that
     C, D = means.shape
     k, dof = int(there.sum()), getattr(mixture, "dof_", None)
@@ -146,6 +151,9 @@ def _log_densities(
             if dof is not None:
                 logs[:, c] = scale + _log_t(cost, float(dof[c]), k)
             loss = np.sqrt(cost) * slip + slip**2 + eps * (np.abs(scale) + cost)
+            if k < D and not P[c][~np.eye(D, dtype=bool)].any():
+                distance = min(np.square(extent @ P[c]).sum(), farthest)
+                loss += 8 * (D + 8) * float(np.finfo(np.float64).eps) * distance
             steep = 1 if dof is None else (dof[c] + k) / dof[c]  # by which −2 log p rises with the squared distance
             errors[:, c] = loss * steep + eps * np.abs(logs[:, c]) + eps * stiffness * (1 + cost)
     return logs, errors

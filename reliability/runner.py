@@ -19,7 +19,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
-LIMIT = 10.0  # seconds that a case may take
+LIMIT = 30.0  # seconds that a case may take, on a busy machine too
 BATCH = 2000  # cases of one process
 
 

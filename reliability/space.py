@@ -48,6 +48,7 @@ COVARIANCES = ("full", "tied", "diag", "spherical", "tied_spherical")
 FACTORED = ("factors", "ppca")
 GAPS = ("anywhere", "anywhere", "columns", "rows", "whole rows", "nearly columns", "blocks")
 ACTS = ("threads", "repeat", "predict", "odd predict", "save", "bounds", "batches", "copy", "weights as repeats")
+NARROW = ("float16", "int8", "uint8", "bool")  # what is stored as it came and computed with as float32
 MERGES = ("merge",)  # of what has components
 ACTS_OF = {
     "KMeans": MERGES,
@@ -105,6 +106,8 @@ def surface_case(draw: Draw, widest: int = 300, estimators: Sequence[str] = ESTI
         params["missing"] = "marginal"
     acts = tuple(act for act in ACTS if rarely(draw, 12))
     acts += tuple(act for act in ACTS_OF.get(estimator, ()) if rarely(draw, 30))
+    if points.dtype in NARROW and points.layout != "list" and rarely(draw, 50):
+        acts += ("widened",)
     return Case(points, estimator, params, weights, acts)
 
 

@@ -194,6 +194,11 @@ class _Trial(Derived):
         same_bits(estimator, deepcopy(estimator), "of a copy")
         same_bits(estimator, clone(estimator).fit(given, sample_weight=self.w), "of a clone's fit")
 
+    def _act_widened(self, estimator: Any, given: Any, X: NDArray) -> None:
+        """Rows of a narrow type have the fit of their copy in the type that is computed with."""
+        other = self._laid_out(self.X.astype(X.dtype), self.layout)
+        same_bits(estimator, self._estimator().fit(other, sample_weight=self.w), f"of rows as {X.dtype}")
+
     def _act_bounds(self, estimator: Any, given: Any, X: NDArray) -> None:
         if not hasattr(estimator, "bounds"):
             return

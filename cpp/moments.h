@@ -230,10 +230,11 @@ inline void column_moments(const RespondTask<T> &task, int c, std::size_t begin,
                            double *count, double *first, double *second) {
     const T *column = task.table + static_cast<std::size_t>(c) * task.n_padded;
     const double *weight = task.sample_weight;
+    const double least = task.tails ? 0 : NEGLIGIBLE; // a row may pull little because it is far: its square is as large
     add_moments<T>(
         [&](std::size_t n) {
             const double w = column[n];
-            return w < NEGLIGIBLE * (weight ? weight[n] : 1.0) ? 0.0 : w;
+            return w < least * (weight ? weight[n] : 1.0) ? 0.0 : w;
         },
         [&](std::size_t n) { return task.X[n]; }, begin, end, task.gaussians.means[c], task.X.D, task.gaussians.full,
         part, count, first, second);

@@ -120,6 +120,13 @@ def test_what_is_far_beyond_all_costs_a_finite_number(dtype, full):
     np.testing.assert_allclose(found.shares.sum(), 40, rtol=1e-5)
 
 
+def test_a_far_point_adds_its_square_though_it_pulls_little(kernels):
+    """u falls as the squared distance grows: their product stays."""
+    X = np.array([[0.0], [1e12], [-1e12]])
+    given = Gaussians(np.zeros((1, 1)), np.ones((1, 1)), np.zeros(1), np.ones(1))
+    np.testing.assert_allclose(kernels.respond(X, given).second.ravel(), 2 * 2, rtol=1e-9)
+
+
 @every_shape
 def test_many_degrees_of_freedom_are_those_of_gaussians(full, kernels):
     X, given = clustered(60, 4, np.float64), gaussians(9, 4, np.float64, full)

@@ -128,7 +128,10 @@ inline int nearest_coarsely(const NearestTask<float> &task, std::size_t *which, 
         CoarseRows &rows = rounded[first / COARSE_ROWS];
         const int n_rows = std::clamp(n - first, 0, COARSE_ROWS);
         const std::size_t *row = which + first;
-        round_rows([&](int i) { return task.X[row[i]]; }, n_rows, FETCH_NOTHING, D, shift, 1, tiles, rows);
+        const auto next = [&](int i) {
+            return first + COARSE_ROWS + i < n ? stored_row(task.X, row[COARSE_ROWS + i]) : Ahead{};
+        };
+        round_rows([&](int i) { return task.X[row[i]]; }, n_rows, next, D, shift, 1, tiles, rows);
         for (int i = 0; i < n_rows; ++i) {
             const float norm = std::sqrt(rows.square[i]) * UP, lost = std::sqrt(rows.lost[i]); // of what underflows too
             const RowBound<float> bound{(lost + error * norm) * UP, norm + lost, rows.square[i] * UP};

@@ -11,7 +11,7 @@ from cprime.kernels import Floats, Rows
 from cprime.neighbors import Near, Walks
 from cprime.search.base import Lookup, SearchStats
 
-_FEW = 16384  # components that are all looked at: as fast, or nearly
+_FEW = 8192  # components that are all looked at: as fast, or nearly
 _NEIGHBORS = 65  # of lists, the component itself among them
 _WIDTH, _LEAST_WIDTH = 2, 4  # a row walks with so many times what it keeps, and begins with as many centers
 _ROUNDS = 4  # lists that it asks for at most

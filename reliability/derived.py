@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import is_valid_linkage
 
 from cprime import open_data
+from cprime._range import LEAST
 from cprime.selection import merge
 from reliability import oracles
 from reliability.properties import Wrong
@@ -117,12 +118,14 @@ class Derived:
                 raise Wrong("impute changes what is observed")
         if drawn[0].tobytes() != drawn[1].tobytes():
             raise Wrong("two draws of a seed differ")
+        if self._stiffness(estimator) >= _STIFF:
+            return
         parts = open_data(rows, chunk_rows=1 + len(rows) // 3)
         largest = np.nanmax(np.abs(rows), initial=0) + np.abs(estimator.means_).max()
         size = float(np.finfo(X.dtype).eps) ** 0.5 * largest
         if not (np.abs(estimator.impute(parts, sample=True, random_state=7) - drawn[0]) <= size).mean() > 0.99:
             raise Wrong("draws depend on chunks")
-        if self._stiffness(estimator) < _STIFF and estimator.n_active_ == len(estimator.means_):
+        if estimator.n_active_ == len(estimator.means_):
             logs, errors = oracles.log_densities(estimator, rows.astype(np.float64), X.dtype)
             expected = oracles.conditional_means(estimator, rows.astype(np.float64), logs)
             sure = errors.max(axis=1) < 1e-5
@@ -149,6 +152,8 @@ class Derived:
         columns = self._columns(X.shape[1])
         part = estimator.marginal(columns)
         alone = np.ascontiguousarray(X[:, columns])
+        if _too_close(alone):
+            return
         found = part.score_samples(alone)
         if not np.isfinite(found).all() or found.dtype != X.dtype:
             raise Wrong(f"a marginal scores {found}")
@@ -183,6 +188,8 @@ class Derived:
         if not len(rows):
             return
         M, known = D - len(columns), np.ascontiguousarray(rows[:, columns])
+        if _too_close(known):
+            return
         given_rows = estimator.condition(columns, known)
         means, deviations = estimator.regress(rows, columns, return_std=True)
         for what, found, shape in (
@@ -211,6 +218,13 @@ class Derived:
             slack = 1e-3 * (np.abs(one.means_).max() + np.abs(means[0]).max()) + 1e-30
             if not (np.abs(mean - means[0]) <= slack).all():
                 raise Wrong(f"the mean of one row is {mean}, among many {means[0]}")
+
+
+def _too_close(X: NDArray) -> bool:
+    """Whether rows differ by too little for their type, or nearly, so that they may be refused as those of a fit."""
+    observed = X[:, ~np.isnan(X).all(axis=0)]
+    spread = (np.nanmax(observed, axis=0) - np.nanmin(observed, axis=0)).max(initial=0)
+    return bool(0 < spread < 4 * LEAST[X.dtype])
 
 
 def _centers(estimator: Any) -> NDArray:

@@ -155,6 +155,9 @@ class TiedSpherical(Embedded):
         centers, shift = means(counts, sums, self.centers, origin)
         own, double = rounding(squares, self.centers)
         rest = squares - float(np.add.reduce(counts * shift)) + double
+        if rest < _CANCELLED * squares:  # means that have moved far are only as good as their numbers are
+            reach = float(np.abs(centers).max()) * math.sqrt(centers.shape[1] * float(counts.sum()) * squares)
+            own = max(own, 4 * float(np.finfo(np.float64).eps) * reach)
         return replace(self, centers=centers), max(rest, own)
 
     def centers_of(
@@ -267,6 +270,7 @@ class TiedSpherical(Embedded):
 
 
 _ROUNDING = {np.dtype(kind): 64 * float(np.finfo(kind).eps) for kind in (np.float32, np.float64)}
+_CANCELLED = 2.0**-20  # share of a sum of squares of which a difference may be rounding of the means
 _OF_DOUBLE = _ROUNDING[np.dtype(np.float64)]
 
 

@@ -179,9 +179,9 @@ def driver_seconds(C: int, D: int, repetitions: int, n_threads: int) -> dict[str
     stage, search = Exchange(Settings(10, 0.0, incremental=True)), Graph(min(G, C), regroup=False)
     lists = rng.integers(0, C, (C, min(G, C) - 1), dtype=np.int32)
     everything, sums = np.arange(C, dtype=np.int32), 4 * centers.astype(np.float64) + 0.1
-    wins = Wins(np.full(C, 4.0), np.full(C, 4), 8.0 * C * D, sums)
+    wins = Wins(np.full(C, 4.0), np.full(C, 4), sums)
     stats = SearchStats(4 * C, C, everything)
-    totals = Totals(Tally(4.0 * C, 0.0, 0.0, C, C), wins, stats)
+    totals = Totals(Tally(4.0 * C, 0.0, 0.0, C, C, 8.0 * C * D), wins, stats)
     state = GraphState(min(G, C), min(G, C), lists, last=LastPass((centers + 0.1,), everything))
 
     def step() -> None:

@@ -30,6 +30,11 @@ def storable(cls: T) -> T:
     return cls
 
 
+def _fields(value: Any) -> tuple[str, ...]:
+    """The names of the fields of a storable value, or of its class."""
+    return tuple(field.name for field in fields(value)) if is_dataclass(value) else value._fields
+
+
 def _name_of(cls: type) -> str:
     """Room and name, since `Full` is a covariance and a search; of a class that is not ours its module and name."""
     package, _, inside = cls.__module__.partition(".")
@@ -85,8 +90,7 @@ def encode(value: Any, name: str, tensors: Tensors) -> Any:
         }
         return {"csr": {**parts, "shape": list(value.shape)}}
     if _classes.get(_name_of(type(value))) is type(value):
-        own = [field.name for field in fields(value)] if is_dataclass(value) else value._fields
-        items = {key: encode(getattr(value, key), f"{name}.{key}", tensors) for key in own}
+        items = {key: encode(getattr(value, key), f"{name}.{key}", tensors) for key in _fields(value)}
         return {"object": {"class": _name_of(type(value)), "fields": items}}
     if isinstance(value, list | tuple):
         each = [encode(item, f"{name}.{i}", tensors) for i, item in enumerate(value)]
@@ -177,7 +181,9 @@ def _object(content: Any, tensors: Tensors, room: str) -> Any:
     name = content["class"]
     if name not in _classes or not name.startswith(f"{room}." if room else ""):
         raise ValueError(f"there is no {name!r} that can be stored here")
-    return _classes[name](**{key: decode(item, tensors, room) for key, item in content["fields"].items()})
+    cls, items = _classes[name], {key: decode(item, tensors, room) for key, item in content["fields"].items()}
+    own = _fields(cls)  # those that a class has had before say nothing where they are None
+    return cls(**{key: item for key, item in items.items() if key in own or item is not None})
 
 
 def _search(content: Any, tensors: Tensors, room: str) -> Any:

@@ -26,13 +26,11 @@ class Kept:
 
     ids (n, H) int32: K(n), best first    costs (n, H): their squared distances, or in general their costs
     bounds: what a search by bounds knows of the points; the one array that a pass may write to, since it stays true
-    squares (n,): the squared distances to the best, where costs are others and a search has measured them on its way
     """
 
     ids: NDArray[np.int32]
     costs: Floats | None = None
     bounds: Bounds | None = None
-    squares: Floats | None = None
 
     @property
     def winners(self) -> NDArray[np.int32]:
@@ -48,7 +46,7 @@ class Kept:
     @property
     def arrays(self) -> dict[str, NDArray]:
         """All of them by name, those of the bounds among them."""
-        found = {"ids": self.ids, "costs": self.costs, "squares": self.squares}
+        found = {"ids": self.ids, "costs": self.costs}
         found |= {} if self.bounds is None else self.bounds._asdict()
         return {name: array for name, array in found.items() if array is not None}
 
@@ -56,7 +54,7 @@ class Kept:
     def of(cls, arrays: dict[str, NDArray]) -> Kept:
         """Made of its `arrays`."""
         bounds = Bounds(*(arrays[name] for name in Bounds._fields)) if Bounds._fields[0] in arrays else None
-        return cls(arrays["ids"], arrays.get("costs"), bounds, arrays.get("squares"))
+        return cls(arrays["ids"], arrays.get("costs"), bounds)
 
     def at(self, places: NDArray) -> Kept:
         """Of some of the points, without bounds."""

@@ -52,6 +52,7 @@ class Tally(Sums):
     weight: Σ w_n    log_sum: Σ w_n log Σ_{c∈K(n)} p(c, x_n) less the model's log_scale [nats]
     entropy: −Σ w_n q_nc log q_nc [nats]    n_distances: evaluations of a point and a component
     n_moved: points of positive weight whose kept set is not what it was
+    error: J of points with the best of what they keep [data unit²]; NaN where that would take a pass of its own
     """
 
     weight: float
@@ -59,3 +60,4 @@ class Tally(Sums):
     entropy: float
     n_distances: int
     n_moved: int
+    error: float

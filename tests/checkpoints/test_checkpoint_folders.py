@@ -11,7 +11,8 @@ import pytest
 from checkpoint_data import assert_same, clustered, content, died, weights_of
 
 import cprime
-from cprime import KMeans, checkpoints, open_data
+from cprime import KMeans, _storable, checkpoints, open_data
+from cprime.checkpoints import folder as folder_of_checkpoints
 
 SOURCES = Path(cprime.__file__).parent
 MAKE = {"n_clusters": 6, "init": "random", "tol": 0, "random_state": 0, "n_threads": 1}
@@ -158,6 +159,22 @@ def test_chunks_of_another_state_are_passed_over(folder, expected):
     before, last = states(folder)
     shutil.copy(before / "000000.safetensors", last / "000000.safetensors")
     assert_same(cprime.resume(folder), expected)
+
+
+def test_a_state_that_holds_what_points_no_longer_keep_is_read(X, tmp_path, expected, monkeypatch):
+    """Of an earlier version, in whose states a field was there and empty."""
+
+    def encode(value, name, tensors):
+        node = _storable.encode(value, name, tensors)
+        if name == "chunk":
+            node["object"]["fields"]["kept"]["object"]["fields"]["squares"] = None
+        return node
+
+    with monkeypatch.context() as patch:
+        patch.setattr(folder_of_checkpoints, "encode", encode)
+        assert died(KMeans(**MAKE, checkpoint=tmp_path / "folder"), 5, X)
+    assert states(tmp_path / "folder")
+    assert_same(cprime.resume(tmp_path / "folder"), expected)
 
 
 @pytest.mark.parametrize("seed", [0, None])

@@ -92,6 +92,14 @@ def test_mixtures_with_every_n_active(text, n_active, cprime, write, X, tmp_path
     assert figures["quantization_error"] == expected.history_["quantization_error"][-1]
 
 
+def test_the_error_of_a_mixture_is_said_where_it_is_known(cprime, write, X, tmp_path):
+    path = tmp_path / "m.safetensors"
+    options = ("-m", "gmm", "--covariance-type", "diag", "-o", path)
+    assert "sum of squared distances" not in cprime("fit", write("x.npy", X), *OPTIONS, *options).out
+    assert "sum of squared distances" not in cprime("info", path).out
+    assert cprime("info", path, "--json").json["quantization_error"] is None
+
+
 @pytest.mark.parametrize("assignment", ["soft", "hard", "posterior"])
 @pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
 def test_mixtures_of_every_shape_and_assignment(covariance_type, assignment, cprime, write, X, tmp_path):

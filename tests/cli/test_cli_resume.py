@@ -112,7 +112,7 @@ def test_a_killed_fit_goes_on_to_the_same_bits(name, cprime, write, points, tmp_
     figures = cprime("info", folder, "--json").json
     assert (figures["ended"], figures["n_samples"], figures["n_iter"]) == (False, 600, PASSES - 1)
     assert figures["n_states"] == 2
-    assert figures["quantization_error"] > 0
+    assert (figures["quantization_error"] is None) == (name == "mixture")
     assert figures["start"] == 1
 
     outcome = cprime("resume", folder, "-o", tmp_path / "m.safetensors", "--json", "--threads", 1, "--spill", tmp_path)

@@ -13,6 +13,7 @@ from cprime.execution import local
 from cprime.execution.local import Local
 from cprime.kernels import as_rows
 from cprime.model import Full as FullCovariances
+from cprime.model import PooledSpherical
 from cprime.neighbors import Cells
 from cprime.search import Full, SearchStats
 from cprime.sources import open_data
@@ -32,7 +33,7 @@ def test_a_first_pass_moves_every_point_of_weight(weighted):
     heavy = int((plain(b) > 0).sum())
     assert (totals.tally.n_distances, totals.tally.n_moved) == (60 * C, heavy)
     assert totals.stats.n_weighted == heavy
-    assert totals.moments.error == pytest.approx(plain(b) @ expected.costs[:, 0])
+    assert totals.tally.error == pytest.approx(plain(b) @ expected.costs[:, 0])
     assert totals.tally.log_sum == pytest.approx(Soft()(b, model(), found).log_sum)
 
 
@@ -47,17 +48,29 @@ def test_moves_of_points_of_weight_are_counted(weighted):
     assert EStep(model(), LOOK, 2, Soft())(b, before)[1].tally.n_moved == 0
 
 
-def test_the_error_is_that_of_the_winners_whatever_costs_mean():
-    """Costs of Gaussians are no distances; those of points with a further coordinate hold more than the distance."""
-    b = block(True)
-    skew = np.array([[2.0, 0.5, 0], [0.5, 1, 0], [0, 0, 0.3]])
-    gaussians = FullCovariances(model().centers, np.repeat(skew[np.newaxis], C, axis=0), 0.0, np.full(C, 1 / C))
-    for parameters in (gaussians, type(model())(model().centers, 0.7, 1e-20, np.arange(1, C + 1) / 15)):
+def test_the_error_is_that_of_the_winners_whatever_costs_hold_beside_the_distance():
+    """Of points with a further coordinate, and of those of which numbers may be missing."""
+    b, weights = block(True), np.arange(1, C + 1) / 15
+    for parameters in (
+        type(model())(model().centers, 0.7, 1e-20, weights),
+        PooledSpherical(model().centers, np.full(C, 0.7), 0.0, weights),
+    ):
         look = Full().look(None, parameters.components(), KEY)
         found, totals = EStep(parameters, look, 1, Hard())(b, None)
         J = plain(b) @ np.square(b.X.given() - model().centers[found.winners]).sum(axis=1)
-        assert totals.moments.error == pytest.approx(J, rel=1e-12)
+        assert totals.tally.error == pytest.approx(J, rel=1e-12)
         assert abs(plain(b) @ found.costs[:, 0] - J) > 1e-3 * J
+        exact = ExactEStep(parameters)(b, None)[1]
+        assert exact.tally.error == pytest.approx(J, rel=1e-12)
+
+
+def test_an_error_that_would_take_a_pass_of_its_own_is_not_known():
+    """Costs of Gaussians are no distances."""
+    skew = np.array([[2.0, 0.5, 0], [0.5, 1, 0], [0, 0, 0.3]])
+    gaussians = FullCovariances(model().centers, np.repeat(skew[np.newaxis], C, axis=0), 0.0, np.full(C, 1 / C))
+    look = Full().look(None, gaussians.components(), KEY)
+    assert np.isnan(EStep(gaussians, look, 1, Hard())(block(True), None)[1].tally.error)
+    assert np.isnan(ExactEStep(gaussians)(block(True), None)[1].tally.error)
 
 
 def test_a_lazy_point_leaves_only_for_what_is_nearer_by_a_factor():
@@ -70,7 +83,7 @@ def test_a_lazy_point_leaves_only_for_what_is_nearer_by_a_factor():
     assert found.winners.tolist() == [0, 0, 0, 0, 1, 1]
     np.testing.assert_allclose(found.costs[:, 0], [*np.square(x[:4]), *np.square(1 - x[4:])])
     assert totals.tally.n_moved == 2
-    assert totals.moments.error == pytest.approx(found.costs.sum())
+    assert totals.tally.error == pytest.approx(found.costs.sum())
     assert Win(line, Lazy(look, 1.0))(b, None)[0].winners.tolist() == [0, 1, 1, 1, 1, 1]
     tie = Block(as_rows(np.array([[0.75, 0.0, 0.0]])))
     stays = Win(line, Lazy(look, 2.0))(tie, Kept(np.zeros((1, 1), np.int32)))[0]
@@ -117,8 +130,8 @@ def test_other_passes_read_their_rows_and_leave_what_points_keep(tmp_path):
 def totals(seed):
     rng = np.random.default_rng(seed)
     movers = Movers(np.array([2 * seed - 1], np.int32), np.ones((1, 2)))
-    moments = Wins(rng.random(C), np.arange(C) * seed, rng.random(), movers)
-    return Totals(Tally(1.0, 0.5, 0.0, 3 + seed, 5 * seed), moments, SearchStats(seed))
+    moments = Wins(rng.random(C), np.arange(C) * seed, movers)
+    return Totals(Tally(1.0, 0.5, 0.0, 3 + seed, 5 * seed, rng.random()), moments, SearchStats(seed))
 
 
 def test_totals_add_up():
@@ -130,7 +143,7 @@ def test_totals_add_up():
     np.testing.assert_allclose(both.moments.counts, a.moments.counts + b.moments.counts)
     np.testing.assert_array_equal(both.moments.members, 3 * np.arange(C))
     np.testing.assert_array_equal(both.moments.sums.ids, [1, 3])
-    assert both.moments.error == a.moments.error + b.moments.error
+    assert both.tally.error == a.tally.error + b.tally.error
 
 
 @weighted
@@ -175,7 +188,7 @@ def test_hard_sums_are_those_of_the_winners(weighted):
     assert nothing is None
     np.testing.assert_allclose(found.counts, np.bincount(ids[:, 0], w, C))
     np.testing.assert_allclose(found.sums, (w[:, np.newaxis] * np.eye(C)[ids[:, 0]]).T @ b.X.given(), atol=1e-12)
-    assert (found.squares, found.error) == (pytest.approx(J), pytest.approx(J))
+    assert found.squares == pytest.approx(J)
     assert found.weight == pytest.approx(w.sum())
 
 

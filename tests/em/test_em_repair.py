@@ -56,10 +56,11 @@ def repaired(centers, x=X, weight=None, floor=1e-20):
     model, data = TiedSpherical(np.array(centers, dtype=float)[:, np.newaxis], 1.0, floor), local(x, weight)
     totals = data.each(Win(model, Full().look(None, model.components(), None)))
     data.commit()
-    wins, members = totals.moments, totals.moments.members.copy()
-    new, counts, sums, squares, n = relocate_empty(data, model, wins.counts, wins.sums, wins.error, wins.members)
+    wins, J, members = totals.moments, totals.tally.error, totals.moments.members.copy()
+    new, counts, sums, squares, n = relocate_empty(data, model, wins.counts, wins.sums, J, wins.members)
     np.testing.assert_array_equal(wins.members, members)
-    return model, wins, new, SimpleNamespace(counts=counts, sums=sums, squares=squares), n, data
+    before = SimpleNamespace(counts=wins.counts, sums=wins.sums, members=wins.members, error=J)
+    return model, before, new, SimpleNamespace(counts=counts, sums=sums, squares=squares), n, data
 
 
 def test_nothing_is_done_where_no_component_is_empty():

@@ -76,18 +76,18 @@ def test_a_pass_before_the_first_step_changes_the_variance_alone(n):
     totals, data = pass_of()
     first = Lloyd(Settings(10, 1e-3))
     step = Warmup(n, first).judge(model(), totals, data)
-    assert step.model.variance == pytest.approx(totals.moments.error / 180)
+    assert step.model.variance == pytest.approx(totals.tally.error / 180)
     np.testing.assert_array_equal(step.model.centers, model().centers)
     assert step.stage == (first if n == 1 else Warmup(1, first))
     assert step.bound == pytest.approx(hard_free_energy(model(), step.error, 60.0))
-    assert totals.moments.error == step.error
+    assert totals.tally.error == step.error
 
 
 @pytest.mark.parametrize(("relative", "converged"), [(0.0009, True), (0.0011, False), (0.5, False)])
 @pytest.mark.parametrize("side", [-1, 1])
 def test_it_ends_where_j_has_changed_by_no_more_than_tol_of_it(relative, converged, side):
     totals, data = pass_of()
-    before = replace(RUNNING, last=totals.moments.error * (1 + side * relative))
+    before = replace(RUNNING, last=totals.tally.error * (1 + side * relative))
     step = Lloyd(Settings(10, 1e-3), before).judge(model(), totals, data)
     assert step.end == (End.CONVERGED if converged else None)
     assert isinstance(step.stage, Final) == converged  # the M-step has changed the centers
@@ -124,7 +124,7 @@ def test_points_on_their_centers_have_no_relative_change():
     X = np.repeat(points(C), 3, axis=0)
     centers = TiedSpherical(points(C), 1.0, 1e-20)
     totals, data = pass_of(centers, X=X)
-    assert totals.moments.error == 0
+    assert totals.tally.error == 0
     for last, tol, converged in ((0.0, 1e-3, True), (0.9, 0.8, False), (0.9, 0.95, True)):
         step = Lloyd(Settings(10, tol), Progress(last=last, stepped=True)).judge(centers, totals, data)
         assert (step.end == End.CONVERGED) == converged
@@ -270,7 +270,7 @@ def test_an_exchange_ends_where_nothing_moves():
 def test_a_cluster_that_begins_anew_keeps_the_run_going():
     far = TiedSpherical(np.vstack([model().centers, np.full((1, D), 1e3)]), 1.0, 1e-20)
     totals, data = pass_of(far)
-    before = Progress(last=totals.moments.error, stepped=True)
+    before = Progress(last=totals.tally.error, stepped=True)
     step = Lloyd(Settings(10, 0.5), before).judge(far, totals, data)
     assert (step.end, step.n_relocated) == (None, 1)
     assert (step.counts > 0).all()
@@ -302,7 +302,7 @@ def test_a_step_of_a_mixture_is_the_m_step():
     np.testing.assert_array_equal(step.model.centers, expected.centers)
     assert step.model.variance == expected.variance
     assert step.bound == pytest.approx(model().log_scale + totals.tally.log_sum / 60)
-    assert totals.moments.error == step.error
+    assert totals.tally.error == step.error
     assert (step.end, step.stage.last, step.stage.n_steps) == (None, step.bound, 1)
     warm = Warmup(1, stage).judge(model(), totals, data)
     assert (warm.stage, warm.bound, warm.error) == (stage, step.bound, step.error)

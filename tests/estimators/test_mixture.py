@@ -8,6 +8,8 @@ from scipy.special import logsumexp, softmax
 from scipy.stats import multivariate_normal
 from sklearn.exceptions import ConvergenceWarning
 
+from cprime import GaussianMixture
+
 N, D, C = 150, 3, 6
 
 
@@ -112,6 +114,16 @@ def test_error_in_the_history_is_that_of_the_nearest_components(X, n_active):
     gm = mixture(C, n_active=n_active, means_init=start, precisions_init=1.0, tol=100.0).fit(X)
     J = np.square(X[:, np.newaxis].astype(float) - start).sum(axis=2).min(axis=1).sum()
     assert gm.history_["quantization_error"][0] == pytest.approx(J, rel=1e-5)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("n_active", [1, None])
+def test_of_other_families_no_error_is_measured(X, n_active, missing):
+    X = np.where(np.arange(X.size).reshape(X.shape) % 7 == 0, np.nan, X) if missing else X
+    for family in ("full", "tied", "diag", "spherical", "factors", "tied_spherical"):
+        gm = GaussianMixture(3, covariance_type=family, n_active=n_active, missing="marginal", max_iter=2, tol=100.0)
+        errors = gm.set_params(random_state=0).fit(X).history_["quantization_error"]
+        assert np.isnan(errors).all() == (family != "tied_spherical")
 
 
 @pytest.mark.parametrize(("C", "expected"), [(1, 1), (16, 16), (17, 5), (40, 5)])

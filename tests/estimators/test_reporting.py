@@ -4,10 +4,11 @@ import logging
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from estimator_data import MAKERS, clustered
 
-from cprime import KMeans
+from cprime import GaussianMixture, KMeans
 
 every_estimator = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
 
@@ -24,6 +25,19 @@ def test_verbose_shows_every_iteration_on_standard_error(make, capsys):
         assert line.startswith(f"[cprime] iteration {i + 1}: F {estimator.lower_bounds_[i]:.6f}, J ")
     end = f"[cprime] converged after {estimator.n_iter_} iterations: F {estimator.lower_bound_:.6f}, J "
     assert lines[-1].startswith(end)
+
+
+@pytest.mark.parametrize("n_active", [2, None])
+def test_what_a_mixture_has_not_measured_is_not_said(n_active, caplog):
+    with caplog.at_level(logging.INFO, logger="cprime"):
+        gm = GaussianMixture(4, n_active=n_active, random_state=0).fit(clustered(200, 2))
+    assert np.isnan(gm.history_["quantization_error"]).all()
+    messages = [record.getMessage() for record in caplog.records]
+    messages = [message for message in messages if not message.startswith("start, k-means: ")]
+    assert [message.partition(": ")[2].partition(",")[0] for message in messages] == [
+        f"F {bound:.6f}" for bound in (*gm.lower_bounds_, gm.lower_bound_)
+    ]
+    assert not any("J " in message or "nan" in message for message in messages)
 
 
 @every_estimator

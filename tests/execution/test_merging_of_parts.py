@@ -75,7 +75,7 @@ def test_sums_of_numbers(values):
 
 def test_statistics_are_sums_of_fields():
     rng = np.random.default_rng(0)
-    parts = [SphericalMoments(rng.random(3), rng.random((3, 2)), *rng.random(3)) for _ in range(5)]
+    parts = [SphericalMoments(rng.random(3), rng.random((3, 2)), *rng.random(2)) for _ in range(5)]
     total = merge(parts)
     for name in SphericalMoments.__dataclass_fields__:
         np.testing.assert_allclose(getattr(total, name), sum(getattr(part, name) for part in parts), rtol=1e-14)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from cprime.block import Block, Kept
+from cprime.block import Block
 from cprime.components import Components
 from cprime.kernels import Floats, Rows
 from cprime.model.base import Family, Shares
@@ -28,13 +28,12 @@ _NEAR = 1e-9  # of a scale: nearer points pull at a mean no more
 
 @dataclass(frozen=True)
 class LaplaceMoments(Sums):
-    """counts (C,), Σ w q/|x − μ| and Σ w q x/|x − μ| (C, D), Σ w q |x − μ| (C, D); there is no J."""
+    """counts (C,), Σ w q/|x − μ| and Σ w q x/|x − μ| (C, D), Σ w q |x − μ| (C, D)."""
 
     counts: NDArray[np.float64]
     pulls: NDArray[np.float64]
     places: NDArray[np.float64]
     extents: NDArray[np.float64]
-    error: float = 0.0
 
 
 class LaplaceCosts(Components):
@@ -71,7 +70,7 @@ class Laplace(Family):
     def components(self) -> LaplaceCosts:
         return LaplaceCosts(self.centers, self.scales, self._offsets)
 
-    def summarise(self, block: Block, kept: Kept, shares: Shares) -> LaplaceMoments:
+    def summarise(self, block: Block, shares: Shares) -> LaplaceMoments:
         X, C, D = block.X.dense().astype(np.float64), self.n_components, self.n_features
         counts, sums = np.zeros(C), np.zeros((3, C, D))
         for h, ids in enumerate(shares.ids.T):

@@ -8,7 +8,7 @@ from sklearn.decomposition import FactorAnalysis
 from threadpoolctl import threadpool_limits
 
 from cprime import GaussianMixture, load, open_data
-from cprime.block import Block, Kept
+from cprime.block import Block
 from cprime.components import Components
 from cprime.kernels import Dense, posterior
 from cprime.model import Factors, PrincipalComponents
@@ -118,7 +118,7 @@ def test_a_step_of_em(model, X, exact):
     else:
         ids, costs = model.components().best(Dense(X), C)
         likely = posterior(costs, model.scale).responsibilities
-        moments = model.summarise(block, Kept(ids, costs), Shares(ids, likely, None))
+        moments = model.summarise(block, Shares(ids, likely, None))
     new = model.maximise(moments)
     means, loadings, noise = em_step(model, X, weight)
     assert_allclose(new.centers, means, rtol=1e-8)

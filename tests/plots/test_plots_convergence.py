@@ -36,6 +36,15 @@ def test_data_add_the_likelihood_of_the_end(X):
     assert display.log_likelihood[-1] == bounds.log_likelihood
     texts = [text.get_text() for text in display.axes_[0].texts]
     assert texts == ["F", f"L − F = {bounds.log_likelihood - gm.lower_bound_:.2g}", "L"]
+    assert np.isnan(display.error).all()
+    assert len(display.axes_) == 1
+    with pytest.raises(ValueError, match=r"panels_shown must be \['bounds'\] where J is not known"):
+        display.plot(panels_shown=["error"])
+
+
+def test_a_mixture_of_one_spherical_variance_knows_j_but_of_the_end(X):
+    gm = GaussianMixture(4, covariance_type="tied_spherical", random_state=0).fit(X)
+    display = ConvergenceDisplay.from_estimator(gm)
     assert np.isnan(display.error[-1])
     assert len(display.axes_[1].lines[0].get_ydata()) == gm.n_iter_
 
@@ -55,7 +64,9 @@ def test_a_trace_is_the_path_of_the_fit_with_its_start(X, estimator):
     display = ConvergenceDisplay.from_estimator(estimator, X, trace=True)
     np.testing.assert_array_equal(display.iterations, range(estimator.n_iter_ + 1))
     np.testing.assert_allclose(display.free_energy[:-1], estimator.lower_bounds_, rtol=1e-12)
-    np.testing.assert_allclose(display.error[:-1], estimator.history_["quantization_error"], rtol=1e-10)
+    if np.isfinite(estimator.history_["quantization_error"]).any():
+        np.testing.assert_allclose(display.error[:-1], estimator.history_["quantization_error"], rtol=1e-10)
+    assert len(display.axes_) == 2
     bounds = estimator.bounds(X)
     assert display.free_energy[-1] == pytest.approx(bounds.free_energy)
     assert display.log_likelihood[-1] == pytest.approx(bounds.log_likelihood)

@@ -40,7 +40,7 @@ def made(rng):
     return {
         "ClustersDisplay": (lambda ax: plots.ClustersDisplay.from_estimator(gm, X, ax=ax), 1),
         "CodebookDisplay": (lambda ax: plots.CodebookDisplay.from_estimator(km, image_shape=(1, 2), ax=ax), 1),
-        "ConvergenceDisplay": (lambda ax: plots.ConvergenceDisplay.from_estimator(gm, X, ax=ax), 2),
+        "ConvergenceDisplay": (lambda ax: plots.ConvergenceDisplay.from_estimator(km, X, ax=ax), 2),
         "DecompositionDisplay": (lambda ax: plots.DecompositionDisplay(parts).plot(ax), 1),
         "MergeTreeDisplay": (lambda ax: plots.MergeTreeDisplay.from_estimator(km, n_clusters=2, ax=ax), 2),
         "ResponsibilitiesDisplay": (lambda ax: plots.ResponsibilitiesDisplay.from_estimator(gm, X[0], ax=ax), 2),

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
-from report_data import NASTY, grid, random_model
+from report_data import NASTY, grid, mixture, random_model
 from scipy.sparse import csr_array
 from sklearn.datasets import load_digits, load_sample_image
 
@@ -89,6 +89,15 @@ def test_online_fits_and_one_dimension_have_reports():
     for estimator in (KMeans(5, random_state=0), GaussianMixture(5, random_state=0)):
         parsed(estimator.partial_fit(X).partial_fit(X + 1).report(X))
     parsed(KMeans1D(4).fit(X[:, :1]).report(X[:, :1]))
+
+
+@pytest.mark.parametrize(("covariance_type", "known"), [("tied_spherical", True), ("diag", False)])
+def test_the_error_of_a_mixture_is_shown_where_it_is_known(covariance_type, known):
+    X = grid()
+    report = mixture(X, covariance_type=covariance_type).report(X)
+    assert ("error" in parsed(report).ids) == known
+    assert ("sum of squared distances" in report.html) == known
+    assert not re.search(r"\bnan\b", report.html)
 
 
 def test_it_asks_the_network_for_nothing():

@@ -103,4 +103,4 @@ def test_e_step_moves_exactly_the_points_of_21_and_raises_the_bound(dtype, epsil
     assert 0 < totals.tally.n_moved < 300
     np.testing.assert_allclose(kept.costs[:, 0], np.square(distances[rows, after]), rtol=1e-5)
     stayed = -0.5 * np.square(distances[rows, before]).sum()
-    assert -totals.moments.error / (2 * new.variance) > stayed
+    assert -totals.tally.error / (2 * new.variance) > stayed

@@ -1,5 +1,6 @@
 """`cprime info`: what is in a model file, in data, or in the folder of a checkpoint."""
 
+import math
 from pathlib import Path
 
 from cprime import checkpoints, load
@@ -84,7 +85,7 @@ def _of_checkpoint(path: Path) -> dict[str, object]:
         "resumes_to": description["output"],
         "start": None if unreadable else 1 if runs is None else min(runs.run + 1, params["n_init"]),
         "n_iter": None if unreadable else 0 if fit is None else len(fit.rows),
-        "quantization_error": None if fit is None else fit.error,
+        "quantization_error": None if fit is None or math.isnan(fit.error) else fit.error,
         "free_energy": None if fit is None else fit.bound,
     }
 

@@ -55,7 +55,7 @@ _ROWS = {
 def summary(estimator: Any) -> dict[str, Any]:
     """The figures of a fitted estimator: sizes, how the fit ended, J, σ² and F, those that it has.
 
-    J of a mixture, which has no `inertia_`, is that of its last iteration.
+    J of a mixture, which has no `inertia_`, is that of its last iteration, if that is known.
     """
 
     def found(name: str) -> Any:
@@ -84,8 +84,9 @@ def summary(estimator: Any) -> dict[str, Any]:
 
 
 def _last_error(history: Any) -> Any:
-    """J of the last iteration; None of a mixture that was derived from another."""
-    return None if history is None else history["quantization_error"][-1]
+    """J of the last iteration; None of a mixture that was derived from another, or whose fit has not measured it."""
+    error = None if history is None else history["quantization_error"][-1]
+    return None if error is None or np.isnan(error) else error
 
 
 def centers(estimator: Any) -> np.ndarray:

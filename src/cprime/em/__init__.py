@@ -3,7 +3,7 @@
 from cprime.em.assignment import Drawn, Hard, Soft, assignment_of
 from cprime.em.expectation import DrawFromAll, EStep, ExactEStep, LogLikelihood, Totals, Visit
 from cprime.em.k_means import Exchange, Lloyd, Settings, Win, hard_free_energy
-from cprime.em.loop import HISTORY, Plan, Run, assigned, begin, hard_start, history, proceed, run, sampler
+from cprime.em.loop import HISTORY, Plan, Run, assigned, begin, hard_start, history, proceed, reached, run, sampler
 from cprime.em.mixture import EM, MixtureSettings, Momentum, free_energy
 from cprime.em.online import ALL, k_means_step, mixture_step
 from cprime.em.stages import Accept, End, Final, Stage, Undo, Warmup
@@ -45,6 +45,7 @@ __all__ = [
     "k_means_step",
     "mixture_step",
     "proceed",
+    "reached",
     "run",
     "sampler",
 ]

@@ -13,7 +13,7 @@ from cprime.block import Block, Kept
 from cprime.em.assignment import Assignment, Drawn
 from cprime.kernels import Floats, changed
 from cprime.model import Model
-from cprime.model.base import Shares
+from cprime.model.base import Expected, Shares
 from cprime.neighbors import Cells
 from cprime.search import Look, SearchStats
 from cprime.statistics import Sums, Tally
@@ -48,8 +48,9 @@ class EStep:
             block, block.embedded(model.embed), before, model.components(), self.n_kept
         )
         shares, log_sum, entropy = self.assignment(block, model, kept)
-        moments = model.summarise(block, kept, shares)
-        return kept, Totals(tally_of(block, moved(kept, before), n_distances, log_sum, entropy), moments, stats)
+        error, moments = model.error_of(block, kept), model.summarise(block, shares)
+        tally = tally_of(block, moved(kept, before), n_distances, error, log_sum, entropy)
+        return kept, Totals(tally, moments, stats)
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,7 @@ class ExactEStep:
     keeps: ClassVar[bool] = False
 
     def __call__(self, block: Block, before: Kept | None) -> tuple[None, Totals]:
-        moments, log_sum, entropy = self.model.expect_all(block)
-        return None, _of_all(block, self.model, moments, log_sum, entropy)
+        return None, _of_all(block, self.model, self.model.expect_all(block))
 
 
 @dataclass(frozen=True)
@@ -88,9 +88,10 @@ class DrawFromAll:
         points, no_lists = block.embedded(model.embed), np.empty((C, 0), dtype=np.int32)
         costs = model.components().among(points, no_lists, labels, 1).costs
         shares = Shares(labels, None, block.weighted_sum(costs[:, 0]), costs)
-        moments = model.summarise(block, Kept(winners[:, np.newaxis]), shares)
         log_sum = block.weighted_sum(model.log_likelihood(block.X) - model.log_scale)
-        return None, _of_all(block, model, moments, log_sum, block.weighted_sum(entropies))
+        error = model.error_of(block, Kept(winners[:, np.newaxis]))
+        found = Expected(model.summarise(block, shares), log_sum, block.weighted_sum(entropies), error)
+        return None, _of_all(block, model, found)
 
 
 @dataclass(frozen=True)
@@ -147,8 +148,7 @@ class HardMoments:
 
     def __call__(self, block: Block, kept: Kept | None) -> tuple[None, Any]:
         assert kept is not None
-        labels = Kept(kept.ids[:, :1].copy())
-        return None, self.model.summarise(block, labels, Shares(labels.ids, None, None))
+        return None, self.model.summarise(block, Shares(kept.ids[:, :1].copy(), None, None))
 
 
 @dataclass(frozen=True)
@@ -173,13 +173,13 @@ def moved(kept: Kept, before: Kept | None) -> NDArray[np.bool_]:
 
 
 def tally_of(
-    block: Block, moved: NDArray[np.bool_], n_distances: int, log_sum: float = 0.0, entropy: float = 0.0
+    block: Block, moved: NDArray[np.bool_], n_distances: int, error: float, log_sum: float = 0.0, entropy: float = 0.0
 ) -> Tally:
     """What the loop sums itself."""
-    return Tally(block.weight, log_sum, entropy, n_distances, block.count(moved))
+    return Tally(block.weight, log_sum, entropy, n_distances, block.count(moved), error)
 
 
-def _of_all(block: Block, model: Model, moments: Any, log_sum: float, entropy: float) -> Totals:
+def _of_all(block: Block, model: Model, found: Expected) -> Totals:
     n = len(block)
-    tally = Tally(block.weight, log_sum, entropy, n * model.n_components, n)
-    return Totals(tally, moments, SearchStats(block.n_weighted))
+    tally = Tally(block.weight, found.log_sum, found.entropy, n * model.n_components, n, found.error)
+    return Totals(tally, found.moments, SearchStats(block.n_weighted))

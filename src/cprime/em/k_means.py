@@ -58,18 +58,17 @@ class Movers:
 class Wins:
     """What an E-step of a k-means sums, by winner; additive.
 
-    counts (C,): Σ w_n    members (C,): points of positive weight    error: J [data unit²]
+    counts (C,): Σ w_n    members (C,): points of positive weight
     sums (C, D): Σ w_n x_n [data units], or `Movers`, what is to be added to those of before
     """
 
     counts: NDArray[np.float64]
     members: NDArray[np.int64]
-    error: float
     sums: NDArray[np.float64] | Movers
 
     def __add__(self, other: "Wins") -> "Wins":
         counts, members = self.counts + other.counts, self.members + other.members
-        return Wins(counts, members, self.error + other.error, self.sums + other.sums)  # type: ignore[operator]
+        return Wins(counts, members, self.sums + other.sums)  # type: ignore[operator]
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ class Win:
         components = _compared(model, self.reweighting)
         kept, n_distances, stats = self.look(block, block.embedded(model.embed), before, components, 1)
         others = moved(kept, before)
-        error, winners = model.error_of(block, kept), kept.winners
+        winners = kept.winners
         sums: NDArray[np.float64] | Movers
         if self.follow:
             assert before is not None
@@ -104,7 +103,8 @@ class Win:
         else:
             counts, sums = block.X.accumulate(kept.ids, None, weight, n_components=C)
         members = counts.astype(np.int64) if weight is None else np.bincount(winners[weight > 0], minlength=C)
-        return kept, Totals(tally_of(block, others, n_distances), Wins(counts, members, error, sums), stats)
+        tally = tally_of(block, others, n_distances, model.error_of(block, kept))
+        return kept, Totals(tally, Wins(counts, members, sums), stats)
 
     def _at_once(self, block: Block, before: Kept | None) -> tuple[Kept, Totals]:
         """The same by one kernel."""
@@ -112,9 +112,9 @@ class Win:
         known = None if before is None or before.ids.shape[1] != 1 else before.ids
         won = block.X.win(model.centers, known, block.sample_weight)
         kept = Kept(won.kept, won.costs)
-        wins = Wins(won.counts, won.members, model.error_of(block, kept), won.sums)
-        tally = Tally(block.weight, 0.0, 0.0, len(block) * model.n_components, won.n_moved)
-        return kept, Totals(tally, wins, SearchStats(block.n_weighted))
+        n_distances, error = len(block) * model.n_components, model.error_of(block, kept)
+        tally = Tally(block.weight, 0.0, 0.0, n_distances, won.n_moved, error)
+        return kept, Totals(tally, Wins(won.counts, won.members, won.sums), SearchStats(block.n_weighted))
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ class _KMeans:
         return replace(self.propose(model, look, key), look=look, reweighting=None)
 
     def measured(self, model: TiedSpherical, totals: Totals) -> Accept:
-        error, weight = totals.moments.error, totals.tally.weight
+        error, weight = totals.tally.error, totals.tally.weight
         model = model.with_variance(error / weight)
         return Accept(model, None, hard_free_energy(model, error, weight), error, totals.moments.counts)
 
@@ -228,18 +228,18 @@ class _KMeans:
         return kept, None
 
     def _step(self, model: TiedSpherical, totals: Totals, data: Data) -> _Step:
-        before, wins, weight = self.progress, totals.moments, totals.tally.weight
+        before, wins, weight, J = self.progress, totals.moments, totals.tally.weight, totals.tally.error
         sums, peak = _all_sums(wins, before, data)
         unmoved = before.stepped and totals.tally.n_moved == 0
         settled = unmoved and bool(wins.counts.all())
-        counts, squares, n_relocated = wins.counts, wins.error, 0
+        counts, squares, n_relocated = wins.counts, J, 0
         if settled:
-            new = model.with_variance(wins.error / weight)
+            new = model.with_variance(J / weight)
         else:
-            new, counts, sums, error, n_relocated = relocate_empty(data, model, counts, sums, wins.error, wins.members)
+            new, counts, sums, error, n_relocated = relocate_empty(data, model, counts, sums, J, wins.members)
             new, squares = new.recentred(counts, sums, error)
         progress = Progress(
-            last=wins.error,
+            last=J,
             n_steps=before.n_steps + 1,
             stepped=before.stepped or not settled,
             counts=counts,
@@ -277,7 +277,7 @@ class Exchange(_KMeans):
         if not step.settled and self.progress.last < J:
             logger.info("the exchange would not lower J; plain steps from here")
             plain = Lloyd(settings, replace(self.progress, n_steps=n_steps))
-            old = model.with_variance(totals.moments.error / weight)
+            old = model.with_variance(totals.tally.error / weight)
             return Undo(old, Final(plain, End.MAX_ITER) if over else plain)
         new = step.new if step.settled else step.new.with_variance(J / weight)
         bound = hard_free_energy(model, J, weight)  # both centres have followed the point
@@ -329,7 +329,7 @@ class Lloyd(_KMeans):
     """Plain steps, which stop on J or on no move."""
 
     def judge(self, model: TiedSpherical, totals: Totals, data: Data) -> Accept:
-        settings, weight, J = self.settings, totals.tally.weight, totals.moments.error
+        settings, weight, J = self.settings, totals.tally.weight, totals.tally.error
         step = self._step(model, totals, data)
         new = step.new if step.settled else step.new.with_variance(step.squares / weight)
         change = abs(self.progress.last - J) / (J if J > 0 else 1.0)

@@ -7,6 +7,7 @@ a point looks at the search's, where the points lie the data's.
 """
 
 import logging
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -218,8 +219,8 @@ def assigned(data: Data, run: Run, plan: Plan) -> tuple[Run, bool]:
     data.commit()
     step = run.stage.measured(run.model, totals)
     logger.info(
-        plan.title + "final assignment by all components: J %.6g, %d moved, %.3f s",
-        step.error,
+        plan.title + "final assignment by all components: %s, %d moved, %.3f s",
+        reached(step.bound, step.error),
         totals.tally.n_moved,
         perf_counter() - start,
     )
@@ -244,10 +245,9 @@ def report(run: Run, plan: Plan, change: float) -> bool:
         return False
     row = dict(zip(HISTORY.names or (), run.rows[-1], strict=True))
     logger.info(
-        plan.title + "iteration %d: F %.6f, J %.6g, %d moved, %.3f s",
+        plan.title + "iteration %d: %s, %d moved, %.3f s",
         n_iter,
-        row["lower_bound"],
-        row["quantization_error"],
+        reached(row["lower_bound"], row["quantization_error"]),
         row["n_moved"],
         row["seconds"],
         extra={"iteration": n_iter},
@@ -256,6 +256,11 @@ def report(run: Run, plan: Plan, change: float) -> bool:
         return False
     more = {"start": run.key.run + 1, "change": change, "agreement": plan.search.agreement(run.search)}
     return plan.callback({"iteration": n_iter, **row, **more}, run)
+
+
+def reached(bound: float, error: float) -> str:
+    """F and, where it is known, J as the log has them."""
+    return f"F {bound:.6f}" if math.isnan(error) else f"F {bound:.6f}, J {error:.6g}"
 
 
 def hard_start(data: Data, model: Model, exact: bool) -> Model:

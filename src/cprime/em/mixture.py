@@ -74,7 +74,7 @@ class EM:
     final = propose
 
     def measured(self, model: Model, totals: Totals) -> Accept:
-        return Accept(model, None, free_energy(model, totals.tally), totals.moments.error, totals.moments.counts)
+        return Accept(model, None, free_energy(model, totals.tally), totals.tally.error, totals.moments.counts)
 
     def judge(self, model: Model, totals: Totals, data: Data) -> Accept:
         found = self.measured(model, totals)

@@ -272,11 +272,10 @@ class Clusterer(CallbackSupportMixin, Stored):
         ended = "ended at max_iter" if fit.end == em.End.MAX_ITER else fit.end
         text = certificate_text(self)
         logger.info(
-            "%s after %d iterations: F %.6f, J %.6g%s",
+            "%s after %d iterations: %s%s",
             ended,
             len(fit.rows),
-            fit.bound,
-            fit.error,
+            em.reached(fit.bound, fit.error),
             "" if text is None else f"; {text}",
         )
 

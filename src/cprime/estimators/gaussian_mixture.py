@@ -163,8 +163,9 @@ class GaussianMixture(Imputing, Mixture):
         F as seen by the E-step of each iteration; with reg_covar=0 it never falls in a `fit`, unless assignment is
         "posterior" or a covariance had to be repaired.
     history_ : structured ndarray of shape (`n_iter_`,)
-        One row an iteration: phase ("warmup", "em" or "online"), lower_bound, quantization_error (J), n_distances,
-        n_moved, seconds.
+        One row an iteration: phase ("warmup", "em" or "online"), lower_bound, quantization_error (J of the points and
+        the means of their best components, of "tied_spherical"; NaN of the others, which compare points by other
+        distances), n_distances, n_moved, seconds.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where the data have names of columns.

@@ -148,7 +148,7 @@ class Mixture(FittedMixture):
             data.begin(keep=False)
             new, counts, totals = em.mixture_step(model, counts, data, stage, decay, key)
             tally, bound = totals.tally, em.free_energy(model, totals.tally)
-        row = ("online", bound, totals.moments.error, tally.n_distances, tally.n_moved, perf_counter() - begin)
+        row = ("online", bound, tally.error, tally.n_distances, tally.n_moved, perf_counter() - begin)
         self._set_parameters(new, counts, np.concatenate([rows, em.history([row])]), n_active)
         self.lower_bound_, self.converged_ = bound, False
         self.neighbors_ = self.certificate_ = None

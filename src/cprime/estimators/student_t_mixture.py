@@ -86,8 +86,10 @@ class StudentTMixture(Mixture):
     labels_ : ndarray of shape (n_samples,), int32
         The most probable component of each training point, or that which the search found.
     neighbors_, certificate_, n_active_, counts_, converged_, final_assignment_, n_iter_, lower_bound_, lower_bounds_, \
-history_, n_features_in_, feature_names_in_
+n_features_in_, feature_names_in_
         As in `GaussianMixture`.
+    history_ : structured ndarray of shape (`n_iter_`,)
+        Likewise; quantization_error is NaN.
 
     See Also
     --------

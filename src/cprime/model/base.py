@@ -6,6 +6,7 @@ above asks for these members only.
 """
 
 import logging
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
@@ -39,19 +40,22 @@ class Shares(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """What an exact E-step finds: moments, Σ w_n log Σ_c p(c, x_n) less log_scale, and −Σ w_n r_nc log r_nc [nats]."""
+    """What an exact E-step finds: moments, Σ w_n log Σ_c p(c, x_n) less log_scale, and −Σ w_n r_nc log r_nc [nats].
+
+    error: as `Model.error_of` has it, of all components
+    """
 
     moments: Any
     log_sum: float
     entropy: float
+    error: float = math.nan
 
 
 class Model(Protocol):
     """Parameters Θ of a mixture; replaced, never changed.
 
     log p(c, x) = log_scale + scale · cost, where the cost is what `components` find for `embed`ded points. M, the type
-    of its moments, is the family's own: additive, with `scaled`, `counts` (C,) = Σ w_n q_nc, and `error`, J of the
-    points with the best of what they keep [data unit²], NaN where the family has none.
+    of its moments, is the family's own: additive, with `scaled` and `counts` (C,) = Σ w_n q_nc.
     """
 
     covariance_type: ClassVar[str]  # the family's name
@@ -121,8 +125,14 @@ class Model(Protocol):
         """What a search looks at."""
         ...
 
-    def summarise(self, block: Block, kept: Kept, shares: Shares) -> Any:
-        """The moments of what points give to components; kept: what they keep, best first, and its costs."""
+    def summarise(self, block: Block, shares: Shares) -> Any:
+        """The moments of what points give to components."""
+        ...
+
+    def error_of(self, block: Block, kept: Kept) -> float:
+        """J = Σ_n w_n ‖x_n − μ‖² of points and the best of what they keep, best first [data unit²]; NaN where squared
+        distances are not what the family compares points by.
+        """
         ...
 
     def expect_all(self, block: Block) -> Expected:
@@ -292,6 +302,9 @@ class Family:
     def embed(self, X: Rows, before: Rows | None = None) -> Rows:
         return X
 
+    def error_of(self, block: Block, kept: Kept) -> float:
+        return math.nan
+
     def with_gaps(self) -> Any:
         raise ValueError(f"missing='marginal' needs components with marginals, which {self.covariance_type!r} has not.")
 
@@ -355,13 +368,14 @@ def expect_gaussians(
     block: Block,
     points: Rows,
     gaussians: Gaussians,
-    centers: Floats,
-    moments: Callable[[Responses, float], Any],
+    moments: Callable[[Responses], Any],
+    error: Callable[[Block, Kept], float],
 ) -> Expected:
-    """The exact E-step by `Rows.respond`; moments: of what that finds, and of J."""
+    """The exact E-step by `Rows.respond`; moments: of what that finds    error: the family's `error_of`."""
     found = points.respond(gaussians, block.sample_weight)
     log_sum, cost = block.weighted_sum(found.log_sum), block.weighted_sum(found.mean)
-    return Expected(moments(found, winner_error(block, centers, found.labels)), log_sum, log_sum + 0.5 * cost)
+    J = error(block, Kept(found.labels[:, np.newaxis]))
+    return Expected(moments(found), log_sum, log_sum + 0.5 * cost, J)
 
 
 def means_of(counts: NDArray[np.float64], sums: NDArray[np.float64], centers: Floats) -> NDArray[np.float64]:

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._values import cached
-from cprime.block import Block, Kept
 from cprime.components import Centers
 from cprime.kernels import Gaussians, Rows
-from cprime.model.base import Gaussian, winner_error
+from cprime.model.base import Gaussian
 from cprime.model.weights import log_weights
 
 
@@ -49,15 +48,6 @@ class Embedded(_Places):
     @cached
     def _components(self) -> Centers:
         return Centers(self.embedded_centers, self.steady)
-
-    def error_of(self, block: Block, kept: Kept) -> float:
-        """J of points with the best of what they keep [data unit²]."""
-        if not self.steady or kept.costs is None:  # costs are of other points
-            return winner_error(block, self.centers, kept.winners.copy())
-        J = block.weighted_sum(kept.costs[:, 0])
-        if self._handicap is not None:
-            J -= block.weighted_sum(np.square(self.embedded_centers[:, -1], dtype=np.float64)[kept.winners])
-        return max(J, 0.0)
 
     def log_likelihood(self, X: Rows) -> NDArray[np.float64]:
         return self.log_scale + self.embed(X).respond(self._gaussians, moments=False).log_sum

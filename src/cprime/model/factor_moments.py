@@ -11,9 +11,10 @@ from cprime.statistics import Sums
 
 @dataclass(frozen=True)
 class FactorMoments(Sums):
-    """Sums with q, for y = x − μ_c and z = W_c y: of 1 (C,), y and y² (C, D), y zᵀ (C, D, H), z (C, H), z zᵀ (C, H, H).
+    """Sums with q, for y = x − μ_c and z = W_c y.
 
-    error: J
+    counts (C,): of 1    sums, squares (C, D): of y and y²    cross (C, D, H): of y zᵀ    means (C, H): of z
+    second (C, H, H): of z zᵀ
     """
 
     counts: NDArray[np.float64]
@@ -22,15 +23,14 @@ class FactorMoments(Sums):
     cross: NDArray[np.float64]
     means: NDArray[np.float64]
     second: NDArray[np.float64]
-    error: float
 
     def of(self, some: slice) -> Self:
-        """Those of some components; J is of all."""
+        """Those of some components."""
         first = self.counts[some], self.sums[some], self.squares[some]
-        return type(self)(*first, self.cross[some], self.means[some], self.second[some], self.error)
+        return type(self)(*first, self.cross[some], self.means[some], self.second[some])
 
     @classmethod
     def none(cls, C: int, H: int, D: int) -> Self:
         """Those of no points; H may be the number of any directions that z is along."""
         sums, squares, cross, means = (np.zeros(shape) for shape in ((C, D), (C, D), (C, D, H), (C, H)))
-        return cls(np.zeros(C), sums, squares, cross, means, np.zeros((C, H, H)), 0.0)
+        return cls(np.zeros(C), sums, squares, cross, means, np.zeros((C, H, H)))

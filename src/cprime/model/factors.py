@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from cprime._threads import by_pieces, plain_products
 from cprime._values import cached, replace
-from cprime.block import Block, Kept
+from cprime.block import Block
 from cprime.kernels import Dense, Floats, Rows, posterior
 from cprime.kernels.tables import Givers, givers, groups, mixed
-from cprime.model.base import Expected, Gaussian, Shares, register, winner_error
+from cprime.model.base import Expected, Gaussian, Shares, register
 from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import (
     data_variance,
@@ -135,18 +135,17 @@ class Factors(Gaussian):
         D, H = self.n_features, self.n_factors
         return np.random.default_rng(0).standard_normal((min(H + _MORE, D), D))
 
-    def summarise(self, block: Block, kept: Kept, shares: Shares) -> FactorMoments:
-        error = winner_error(block, self.centers, kept.winners.copy())
+    def summarise(self, block: Block, shares: Shares) -> FactorMoments:
         if block.X.observed is not None:
-            return self._of_observed(block, shares, error)
+            return self._of_observed(block, shares)
         roots = self._inner.roots if self.known else None
         directions = self._directions if self.known else self._random_directions()[np.newaxis]
         counts, sums, squares, cross, means, second = block.X.factor_moments(
             self.centers, directions, roots, shares.ids, shares.responsibilities, block.sample_weight
         )
-        return FactorMoments(counts, sums, squares, cross.transpose(0, 2, 1), means, second, error)
+        return FactorMoments(counts, sums, squares, cross.transpose(0, 2, 1), means, second)
 
-    def _of_observed(self, block: Block, shares: Shares, error: float) -> FactorMoments:
+    def _of_observed(self, block: Block, shares: Shares) -> FactorMoments:
         """Moments of rows with gaps."""
         X, W, observed = block.X.dense(), self._projections, block.X.observed
         assert observed is not None
@@ -167,7 +166,7 @@ class Factors(Gaussian):
             found.cross[c], found.means[c], found.second[c] = y.T @ weighted, weighted.sum(axis=0), z.T @ weighted
 
         by_pieces(add, givers(shares.ids, q, self.n_components))
-        return replace(found, error=error)
+        return found
 
     def _add_gaps(self, found: FactorMoments, c: int, X: Floats, observed: NDArray[np.bool_], share: NDArray) -> None:
         """Moments of rows with gaps; `maximise` adds M⁻¹ of complete rows to each, which they are less by here."""
@@ -200,7 +199,7 @@ class Factors(Gaussian):
         C, D, H = self.loadings.shape
         origin, every = costs.origin(), slice(None)
         found, cross = FactorMoments.none(C, H, D), np.zeros((D, C * H))
-        log_sum = cost = error = 0.0
+        log_sum = cost = 0.0
         for rows in costs.blocks(len(X)):
             each, along = costs.measured(X[rows], every, origin)
             likely = posterior(each, self.scale)
@@ -220,22 +219,17 @@ class Factors(Gaussian):
             found.sums[...] += q.T @ y
             found.squares[...] += q.T @ np.square(y)
             found.means[...] += weighted.sum(axis=0)
-            off = y - np.subtract(self.centers, origin, dtype=np.float64)[each.argmin(axis=1)]
-            squared = np.einsum("nd,nd->n", off, off)
-            error += float(squared.sum() if weight is None else weight @ squared)
         place, counts = np.subtract(self.centers, origin, dtype=np.float64), found.counts[:, np.newaxis]
         about = cross.reshape(D, C, H).transpose(1, 0, 2) - place[:, :, np.newaxis] * found.means[:, np.newaxis]
         squares = found.squares - 2 * place * found.sums + counts * np.square(place)
-        moments = replace(
-            found, sums=found.sums - counts * place, squares=np.maximum(squares, 0), cross=about, error=error
-        )
+        moments = replace(found, sums=found.sums - counts * place, squares=np.maximum(squares, 0), cross=about)
         return Expected(moments, log_sum, log_sum + 0.5 * cost)
 
     def _expect_each(self, block: Block) -> Expected:
         ids, costs = self.components().best(block.X, self.n_components)
         likely = posterior(costs, self.scale)
         log_sum, cost = block.weighted_sum(likely.log_sum), block.weighted_sum(likely.mean)
-        moments = self.summarise(block, Kept(ids, costs), Shares(ids, likely.responsibilities, cost))
+        moments = self.summarise(block, Shares(ids, likely.responsibilities, cost))
         return Expected(moments, log_sum, log_sum + 0.5 * cost)
 
     def maximise(self, moments: FactorMoments, prior: None = None) -> Self:
@@ -288,7 +282,7 @@ class Factors(Gaussian):
         spread = np.maximum(self.noise_variances - self.reg_covar, 0) + np.square(self.loadings).sum(axis=2)
         zeros = np.zeros((C, D)), np.zeros((C, H))
         squares, second = shares[:, np.newaxis] * spread, each * (np.eye(H) - rest)
-        return FactorMoments(shares, zeros[0], squares, each * self.loadings, zeros[1], second, 0.0), None
+        return FactorMoments(shares, zeros[0], squares, each * self.loadings, zeros[1], second), None
 
     @property
     def least_variances(self) -> NDArray[np.float64]:

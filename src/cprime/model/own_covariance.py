@@ -9,17 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._values import cached, replace
-from cprime.block import Block, Kept
+from cprime.block import Block
 from cprime.components import GaussianCosts
 from cprime.kernels import Floats, Gaussians, Responses, Rows
-from cprime.model.base import (
-    Expected,
-    Gaussian,
-    Shares,
-    expect_gaussians,
-    means_of,
-    winner_error,
-)
+from cprime.model.base import Expected, Gaussian, Shares, expect_gaussians, means_of
 from cprime.model.covariance import checked_precisions, data_variance, inverted, n_collapsed, within
 from cprime.model.weights import Weights, log_weights, n_weights, new_weights
 from cprime.statistics import Sums
@@ -27,7 +20,7 @@ from cprime.statistics import Sums
 
 @dataclass(frozen=True)
 class OwnMoments(Sums):
-    """counts (C,): N_c    sums (C, D): Σ w_n q_nc x_n    error: J
+    """counts (C,): N_c    sums (C, D): Σ w_n q_nc x_n
 
     second: Σ w_n q_nc (x_n − μ_c)(x_n − μ_c)ᵀ, (C, D, D), or its diagonals (C, D)
     """
@@ -35,7 +28,6 @@ class OwnMoments(Sums):
     counts: NDArray[np.float64]
     sums: NDArray[np.float64]
     second: NDArray[np.float64]
-    error: float
 
 
 class _Shape(Gaussian):
@@ -111,19 +103,18 @@ class OwnCovariance(_Shape):
         return GaussianCosts(self.gaussians, self.spread)
 
     def expect_all(self, block: Block) -> Expected:
-        return expect_gaussians(block, block.X, self.gaussians, self.centers, self._moments)
+        return expect_gaussians(block, block.X, self.gaussians, self._moments, self.error_of)
 
-    def _moments(self, found: Responses, error: float) -> OwnMoments:
+    def _moments(self, found: Responses) -> OwnMoments:
         sums = found.first + found.counts[:, np.newaxis] * self.centers
-        return OwnMoments(found.counts, sums, np.asarray(found.second), error)
+        return OwnMoments(found.counts, sums, np.asarray(found.second))
 
-    def summarise(self, block: Block, kept: Kept, shares: Shares) -> OwnMoments:
+    def summarise(self, block: Block, shares: Shares) -> OwnMoments:
         components = self.centers if shares.cost is None else self.gaussians  # whose covariances come with this M-step
         counts, first, second = block.X.moments(
             components, shares.ids, shares.responsibilities, block.sample_weight, full=self.full
         )
-        error = winner_error(block, self.centers, kept.winners.copy())
-        return OwnMoments(counts, first + counts[:, np.newaxis] * self.centers, second, error)
+        return OwnMoments(counts, first + counts[:, np.newaxis] * self.centers, second)
 
     def maximise(self, moments: OwnMoments, prior: None = None) -> Self:
         """M-step: μ_c, Σ_c weighted moments, π_c = N_c / N. A component without points keeps its mean.
@@ -158,7 +149,7 @@ class OwnCovariance(_Shape):
         diagonal = np.einsum("cii->ci", extent) if self.full else extent
         diagonal -= self.reg_covar
         second = shares.reshape(-1, *[1] * (extent.ndim - 1)) * extent
-        return OwnMoments(shares, shares[:, np.newaxis] * self.centers.astype(np.float64), second, 0.0), None
+        return OwnMoments(shares, shares[:, np.newaxis] * self.centers.astype(np.float64), second), None
 
     def log_likelihood(self, X: Rows) -> NDArray[np.float64]:
         return self.log_scale + X.respond(self.gaussians, moments=False).log_sum

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._storable import storable
+from cprime.block import Block, Kept
+from cprime.model.base import winner_error
 from cprime.model.covariance import pooled, positive, repaired
 from cprime.model.full import Full
 from cprime.model.spherical import Spherical
@@ -29,6 +31,10 @@ class PooledSpherical(Spherical):
     @property
     def variance(self) -> float:
         return float(self.covariances[0])
+
+    def error_of(self, block: Block, kept: Kept) -> float:
+        """Over what is observed."""
+        return winner_error(block, self.centers, kept.winners.copy())
 
     def _shaped(self, shares: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
         """reg_covar is the least variance, as for complete rows."""

@@ -18,7 +18,7 @@ from scipy.special import gammainccinv, gammaincinv, ndtr
 
 from cprime._storable import storable
 from cprime._values import cached, replace
-from cprime.block import Block, Kept
+from cprime.block import Block
 from cprime.kernels import Floats, Gaussians, Responses, Rows, posterior, pull
 from cprime.model.base import Expected, Shares, expect_gaussians
 from cprime.model.covariance import scaled_along
@@ -47,11 +47,6 @@ class StudentTMoments(Sums):
     counts: NDArray[np.float64]
     weighted: OwnMoments
     logs: NDArray[np.float64]
-
-    @property
-    def error(self) -> float:
-        """J."""
-        return self.weighted.error
 
     def scaled(self, factor: float) -> Self:
         return type(self)(self.counts * factor, self.weighted.scaled(factor), self.logs * factor)
@@ -100,21 +95,21 @@ class StudentT(OwnCovariance):
     def with_gaps(self) -> NoReturn:
         raise ValueError("missing='marginal' needs Gaussian components, got t distributions.")
 
-    def summarise(self, block: Block, kept: Kept, shares: Shares) -> StudentTMoments:  # type: ignore[override]
+    def summarise(self, block: Block, shares: Shares) -> StudentTMoments:  # type: ignore[override]
         """Shares of unknown costs are those of a start: every u is 1, and ν stays."""
         if shares.costs is None:
-            moments = super().summarise(block, kept, shares)
+            moments = super().summarise(block, shares)
             return StudentTMoments(moments.counts, moments, self._standing(moments.counts))
         pulled, counts, logs = pull(
             self.gaussians, shares.ids, shares.costs, shares.responsibilities, block.sample_weight
         )
-        return StudentTMoments(counts, super().summarise(block, kept, shares._replace(responsibilities=pulled)), logs)
+        return StudentTMoments(counts, super().summarise(block, shares._replace(responsibilities=pulled)), logs)
 
     def expect_all(self, block: Block) -> Expected:
-        def moments(found: Responses, error: float) -> StudentTMoments:
-            return StudentTMoments(found.shares, self._moments(found, error), found.logs)
+        def moments(found: Responses) -> StudentTMoments:
+            return StudentTMoments(found.shares, self._moments(found), found.logs)
 
-        return expect_gaussians(block, block.X, self.gaussians, self.centers, moments)
+        return expect_gaussians(block, block.X, self.gaussians, moments, self.error_of)
 
     def maximise(self, moments: StudentTMoments, prior: None = None) -> Self:  # type: ignore[override]
         """M-step: that of Gaussians with shares q u, but π_c = N_c / N; and ν.

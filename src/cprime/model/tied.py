@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._values import cached, replace
-from cprime.block import Block, Kept
+from cprime.block import Block
 from cprime.kernels import Dense, Floats, Responses, Rows
 from cprime.model.base import Expected, Shares, expect_gaussians, means_of, register
 from cprime.model.conditional import Conditional, others
@@ -38,12 +38,11 @@ from cprime.statistics import Sums
 
 @dataclass(frozen=True)
 class TiedMoments(Sums):
-    """counts (C,): N_c    sums (C, D): Σ w_n q_nc x_n    weight: Σ w_n    error: J"""
+    """counts (C,): N_c    sums (C, D): Σ w_n q_nc x_n    weight: Σ w_n"""
 
     counts: NDArray[np.float64]
     sums: NDArray[np.float64]
     weight: float
-    error: float
 
 
 @register
@@ -110,17 +109,17 @@ class Tied(Embedded):
         return X.alike(X.products(self._whitening.astype(dtype), self._origin.astype(dtype)))
 
     def expect_all(self, block: Block) -> Expected:
-        def moments(found: Responses, error: float) -> TiedMoments:
+        def moments(found: Responses) -> TiedMoments:
             first = found.first[:, : self.n_features] @ self._lower.T
-            return TiedMoments(found.counts, first + found.counts[:, np.newaxis] * self.centers, block.weight, error)
+            return TiedMoments(found.counts, first + found.counts[:, np.newaxis] * self.centers, block.weight)
 
-        return expect_gaussians(block, block.embedded(self.embed), self._gaussians, self.centers, moments)
+        return expect_gaussians(block, block.embedded(self.embed), self._gaussians, moments, self.error_of)
 
-    def summarise(self, block: Block, kept: Kept, shares: Shares) -> TiedMoments:
+    def summarise(self, block: Block, shares: Shares) -> TiedMoments:
         counts, sums = block.X.accumulate(
             shares.ids, shares.responsibilities, block.sample_weight, n_components=self.n_components
         )
-        return TiedMoments(counts, sums, block.weight, self.error_of(block, kept))
+        return TiedMoments(counts, sums, block.weight)
 
     def maximise(self, moments: TiedMoments, prior: Scatter | None = None) -> Self:
         """M-step: means, π_c = N_c / N, and Σ = (T − Σ_c N_c (μ_c − m)(μ_c − m)ᵀ) / W, T being the scatter about m."""
@@ -148,7 +147,7 @@ class Tied(Embedded):
         shift = self.centers - mean
         within = self.covariances - self.reg_covar * np.eye(self.n_features)
         scatter = Scatter(mean, within + (shares[:, np.newaxis] * shift).T @ shift, 1.0)
-        return TiedMoments(shares, shares[:, np.newaxis] * self.centers.astype(np.float64), 1.0, 0.0), scatter
+        return TiedMoments(shares, shares[:, np.newaxis] * self.centers.astype(np.float64), 1.0), scatter
 
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
         return normal @ self._lower.T

@@ -18,7 +18,7 @@ from sklearn.utils import check_scalar
 from cprime._values import cached, replace
 from cprime.block import Block, Kept
 from cprime.kernels import Floats, Responses, Rows, means
-from cprime.model.base import Expected, Shares, expect_gaussians, register
+from cprime.model.base import Expected, Shares, expect_gaussians, register, winner_error
 from cprime.model.conditional import Conditional, of_independent
 from cprime.model.covariance import scaled_along
 from cprime.model.embedded import Embedded
@@ -32,7 +32,7 @@ Summed = tuple[NDArray[np.float64], NDArray[np.float64]]  # of n clusters: Σ w_
 
 @dataclass(frozen=True)
 class SphericalMoments(Sums):
-    """counts (C,): N_c    sums (C, D): Σ w_n q_nc x_n    weight: Σ w_n    error: J
+    """counts (C,): N_c    sums (C, D): Σ w_n q_nc x_n    weight: Σ w_n
 
     squares: Σ w_n q_nc ‖x_n − μ_c‖² [data unit²]
     """
@@ -41,7 +41,6 @@ class SphericalMoments(Sums):
     sums: NDArray[np.float64]
     weight: float
     squares: float
-    error: float
 
 
 @register
@@ -105,26 +104,36 @@ class TiedSpherical(Embedded):
     def expect_all(self, block: Block) -> Expected:
         if self._handicap is None:
             found = block.X.expect_all(self.centers, self.variance, block.sample_weight)
-            moments = SphericalMoments(found.counts, found.sums, block.weight, found.squares, found.quantization_error)
-            return Expected(moments, found.log_sum, found.entropy)
+            moments = SphericalMoments(found.counts, found.sums, block.weight, found.squares)
+            return Expected(moments, found.log_sum, found.entropy, found.quantization_error)
 
-        def moments_of(found: Responses, error: float) -> SphericalMoments:
+        def moments_of(found: Responses) -> SphericalMoments:
             D = self.n_features
             sums = found.first[:, :D] + found.counts[:, np.newaxis] * self.centers
             squares = float(np.asarray(found.second)[:, :D].sum())
-            return SphericalMoments(found.counts, sums, block.weight, squares, error)
+            return SphericalMoments(found.counts, sums, block.weight, squares)
 
-        return expect_gaussians(block, block.embedded(self.embed), self._gaussians, self.centers, moments_of)
+        return expect_gaussians(block, block.embedded(self.embed), self._gaussians, moments_of, self.error_of)
 
-    def summarise(self, block: Block, kept: Kept, shares: Shares) -> SphericalMoments:
+    def summarise(self, block: Block, shares: Shares) -> SphericalMoments:
         counts, sums = block.X.accumulate(
             shares.ids, shares.responsibilities, block.sample_weight, n_components=self.n_components
         )
-        error = self.error_of(block, kept)
-        squares = error if shares.cost is None else shares.cost
+        if shares.cost is None:  # of points that are their winners' alone
+            squares = winner_error(block, self.centers, shares.ids[:, 0])
+        elif self._handicap is None:
+            squares = shares.cost
+        else:
+            squares = shares.cost - float((counts * np.square(self._handicap)).sum())
+        return SphericalMoments(counts, sums, block.weight, squares)
+
+    def error_of(self, block: Block, kept: Kept) -> float:
+        if kept.costs is None:
+            return winner_error(block, self.centers, kept.winners.copy())
+        J = block.weighted_sum(kept.costs[:, 0])
         if self._handicap is not None:
-            squares -= float((counts * np.square(self._handicap)).sum())
-        return SphericalMoments(counts, sums, block.weight, squares, error)
+            J -= block.weighted_sum(np.square(self.embedded_centers[:, -1], dtype=np.float64)[kept.winners])
+        return max(J, 0.0)
 
     def variance_of(self, mean_square: float) -> float:
         """σ² of a mean of squared distances (14)."""
@@ -200,7 +209,7 @@ class TiedSpherical(Embedded):
         mean, within = shares @ self.centers, self.n_features * self.variance
         between = float((shares * np.square(self.centers - mean).sum(axis=1)).sum())
         sums = shares[:, np.newaxis] * self.centers.astype(np.float64)
-        return SphericalMoments(shares, sums, 1.0, within, 0.0), Scatter(mean, within + between, 1.0)
+        return SphericalMoments(shares, sums, 1.0, within), Scatter(mean, within + between, 1.0)
 
     def log_likelihood(self, X: Rows) -> NDArray[np.float64]:
         if self._handicap is None:

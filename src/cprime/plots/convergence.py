@@ -118,23 +118,33 @@ class ConvergenceDisplay:
         found = _traced(estimator, X, sample_weight) if trace else _recorded(estimator, X, sample_weight)
         return cls(*found).plot(ax, **kw)
 
-    def plot(self, ax: Any = None, *, panels_shown: Sequence[str] = PANELS) -> Self:
+    def plot(self, ax: Any = None, *, panels_shown: Sequence[str] | None = None) -> Self:
         """Draw.
 
         Parameters
         ----------
         ax : matplotlib Axes, array-like of them or None, default=None
-        panels_shown : sequence of {"bounds", "error"}, default=("bounds", "error")
-            F and L, and J.
+        panels_shown : sequence of {"bounds", "error"} or None, default=None
+            F and L, and J. None is both, or the first alone where J is not known: fits of mixtures measure it only with
+            covariance_type="tied_spherical", `trace` does of all.
 
         Returns
         -------
         display : ConvergenceDisplay
+
+        Raises
+        ------
+        ValueError
+            If a panel has nothing to show, or there is no such panel.
         """
-        draw = {"bounds": self._draw_bounds, "error": self._draw_error}
+        draw, known = {"bounds": self._draw_bounds, "error": self._draw_error}, np.isfinite(self.error).any()
+        if panels_shown is None:
+            panels_shown = PANELS if known else PANELS[:1]
         for name in panels_shown:
             if name not in draw:
                 raise ValueError(f"panels_shown must be among {list(PANELS)}, got {name!r}.")
+            if name == "error" and not known:
+                raise ValueError("panels_shown must be ['bounds'] where J is not known, as of this fit; see trace.")
         n = len(panels_shown)
         self.figure_, self.axes_ = panels(ax, n, 1, COLUMN * (0.15 + 0.5 * n), sharex=True)
         for axes, name in zip(self.axes_, panels_shown, strict=True):

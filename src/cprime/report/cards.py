@@ -106,7 +106,9 @@ def _certainty(found: Certainty) -> Card:
     return Card("certainty", "Certainty", text, (drawn,), ("row", "best", "second"), tuple(rows))
 
 
-def _error(found: Course) -> Card:
+def _error(found: Course) -> Card | None:
+    if found.error is None:
+        return None
     which = "squared distances to the centers; lower is better"
     if not found.lowers_error:
         which = "squared distances to the best centers, which this fit does not aim to lower"

@@ -129,8 +129,8 @@ def _headline(evidence: Evidence, values: dict[str, Any]) -> list[tuple[str, str
     found = []
     if getattr(estimator, "inertia_", None) is not None:
         found.append(("J", written(float(estimator.inertia_)), "sum of squared distances"))
-    elif (history := values["course"]) is not None:
-        found.append(("J", written(float(history.error[-1])), "sum of squared distances"))
+    elif values["course"] is not None and values["course"].error is not None:
+        found.append(("J", written(float(values["course"].error[-1])), "sum of squared distances"))
     if getattr(estimator, "lower_bound_", None) is not None:
         found.append(("F", written(float(estimator.lower_bound_)), "free energy, nats a point"))
     certificate = getattr(estimator, "certificate_", None)

@@ -10,6 +10,7 @@ from sklearn.base import clone
 import cprime
 from cprime import GaussianMixture, KMeans, SoftKMeans
 from cprime.datasets import clusters
+from cprime.em import HISTORY
 
 MAKERS = {"k-means": KMeans, "mixture": GaussianMixture, "soft k-means": SoftKMeans}
 every_estimator = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
@@ -43,9 +44,8 @@ def test_every_iteration_of_every_start_is_told_with_the_history(make, X):
     starts = {start: [row for row, _ in told if row["start"] == start] for start in (1, 2, 3)}
     assert all([row["iteration"] for row in rows] == list(range(1, len(rows) + 1)) for rows in starts.values())
     names = fitted.history_.dtype.names
-    assert [row.item() for row in fitted.history_] in [
-        [tuple(row[name] for name in names) for row in rows] for rows in starts.values()
-    ]
+    told_of = [np.array([tuple(row[name] for name in names) for row in rows], HISTORY) for rows in starts.values()]
+    assert fitted.history_.tobytes() in [rows.tobytes() for rows in told_of]
     assert all(rows[-1]["change"] <= fitted.tol for rows in starts.values())
 
 

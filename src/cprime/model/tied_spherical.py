@@ -164,7 +164,7 @@ class TiedSpherical(Embedded):
         centers, shift = means(counts, sums, self.centers, origin)
         own, double = rounding(squares, self.centers)
         rest = squares - float(np.add.reduce(counts * shift)) + double
-        if rest < _CANCELLED * squares:  # means that have moved far are only as good as their numbers are
+        if squares > 0 and rest < _CANCELLED * squares:  # means that move far are as good as their numbers
             reach = float(np.abs(centers).max()) * math.sqrt(centers.shape[1] * float(counts.sum()) * squares)
             own = max(own, 4 * float(np.finfo(np.float64).eps) * reach)
         return replace(self, centers=centers), max(rest, own)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cprime import GaussianMixture, KMeans, open_data
+from cprime import GaussianMixture, KMeans, StudentTMixture, open_data
 from cprime._bytes import bytes_of
 from cprime.sources import Source
 
@@ -71,6 +71,7 @@ MEANS = np.repeat([[0.0], [6.0], [12.0], [18.0]], 8, axis=1)
     [
         KMeans(4, init=MEANS, max_iter=3, random_state=0),
         GaussianMixture(4, covariance_type="diag", means_init=MEANS, max_iter=3, tol=1, random_state=0),
+        StudentTMixture(4, covariance_type="diag", means_init=MEANS, max_iter=3, tol=1, random_state=0),
     ],
 )
 def test_chunks_become_as_small_as_needed(estimator, path, monkeypatch):
@@ -100,7 +101,7 @@ def test_no_copy_is_made_that_does_not_fit(path):
     assert estimator.set_params(max_memory=None).fit(X)._copies
 
 
-@pytest.mark.parametrize("cls", [KMeans, GaussianMixture])
+@pytest.mark.parametrize("cls", [KMeans, GaussianMixture, StudentTMixture])
 def test_it_is_refused_before_data_are_read(cls, path, monkeypatch):
     asked = chunks_of(monkeypatch)
     estimator = cls(40, max_memory="1MB")

@@ -24,7 +24,7 @@ def within_memory(estimator: Any, X: Any) -> Any:
         If no chunks are small enough; the message has the remedies that cost least.
     """
     estimator.__dict__.pop("_copies", None)
-    if getattr(estimator, "max_memory", None) is None:
+    if estimator.max_memory is None:
         return X
     rows = lying_within(estimator, Rows.of(X))
     most, parts = bytes_of(estimator.max_memory, "max_memory"), needed(estimator, rows)

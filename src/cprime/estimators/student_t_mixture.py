@@ -67,6 +67,7 @@ class StudentTMixture(Mixture):
     final_assignment : {"auto", "exact", "found"}, default="auto"
     checkpoint : path or None, default=None
     spill : path or None, default=None
+    max_memory : int, str or None, default=None
     callbacks : callback or sequence of them, default=None
     n_threads : int or None, default=None
     random_state : int, RandomState instance or None, default=None
@@ -142,6 +143,7 @@ n_features_in_, feature_names_in_
         final_assignment: str = "auto",
         checkpoint: Any = None,
         spill: Any = None,
+        max_memory: int | float | str | None = None,
         callbacks: Any = None,
         n_threads: int | None = None,
         random_state: Any = None,
@@ -170,6 +172,7 @@ n_features_in_, feature_names_in_
         self.final_assignment = final_assignment
         self.checkpoint = checkpoint
         self.spill = spill
+        self.max_memory = max_memory
         self.callbacks = callbacks
         self.n_threads = n_threads
         self.random_state = random_state

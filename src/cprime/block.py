@@ -100,6 +100,12 @@ class Block:
             return float(np.add.reduce(values, dtype=np.float64))
         return float((self.sample_weight * values).sum())  # not a BLAS product, whose bits depend on its threads
 
+    def reordered(self, places: NDArray[np.int64]) -> Block:
+        """With row places_i as the i-th."""
+        w = None if self.sample_weight is None else self.sample_weight[places]
+        order = places if self.order is None else self.order[places]
+        return Block(self.X.ordered(places), w, self.first, order, self.n_before)
+
     def embedded(self, embed: Callable[[Rows, Rows | None], Rows]) -> Rows:
         """X as the components are compared with it; `embed` is given what it has made of this block before."""
         self._points[0] = embed(self.X, self._points.get(0))

@@ -74,6 +74,16 @@ def test_fits_have_the_bits_of_the_wider_copy(dtype, fit, n_threads, widened):
     assert ours.score(X) == theirs.score(X.astype(np.float32))
 
 
+def test_lengths_are_measured_once(monkeypatch):
+    X, normalized, asked = numbers(np.uint8, 9000, 20), StoredRows.normalized, []
+    monkeypatch.setattr(StoredRows, "normalized", lambda X, order=None: asked.append(order) or normalized(X, order))
+    fit = {"search": "graph", "metric": "cosine", "init": "random", "random_state": 0, "max_iter": 4}
+    ours = KMeans(300, **fit).fit(X)
+    assert ours.labels_.shape == (9000,)
+    assert [len(order) for order in asked if order is not None] == []
+    assert_same(ours, KMeans(300, **fit).fit(X.astype(np.float32)))
+
+
 @pytest.mark.parametrize("dtype", TYPES.values(), ids=TYPES.keys())
 def test_types_and_a_model_of_float64(dtype, widened):
     X = numbers(dtype)

@@ -62,8 +62,16 @@ class Chunk:
 
     def regrouped(self, n_components: int) -> Chunk:
         """In the order of the winners."""
+        return self.reordered(self.grouping(n_components))
+
+    def grouping(self, n_components: int) -> NDArray[np.int64]:
+        """Where the points lie, in the order of their winners."""
         assert self.kept is not None
-        places = grouped_order(np.ascontiguousarray(self.kept.winners), n_components)
+        return grouped_order(np.ascontiguousarray(self.kept.winners), n_components)
+
+    def reordered(self, places: NDArray[np.int64]) -> Chunk:
+        """With the point at places_i as the i-th."""
+        assert self.kept is not None
         order = places if self.order is None else self.order[places]
         order = order.astype(np.int32) if len(order) < 2**31 else order.astype(np.int64)
         return Chunk(self.kept.at(places), order)

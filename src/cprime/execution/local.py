@@ -132,8 +132,15 @@ class Local:
         self._before = None
 
     def regroup(self, n_components: int) -> None:
-        self._blocks = {}
-        self._chunks = [self._placed(chunk.regrouped(n_components), chunk) for chunk in self._chunks]
+        # Rows that need no copy keep what has been found of them, such as their lengths; others go first.
+        blocks = {i: block for i, block in self._blocks.items() if not block.X.copied_when_ordered}
+        self._blocks, after = {}, []
+        for i, chunk in enumerate(self._chunks):
+            places = chunk.grouping(n_components)
+            after.append(self._placed(chunk.reordered(places), chunk))
+            if i in blocks:
+                self._blocks[i] = blocks.pop(i).reordered(places)
+        self._chunks = after
 
     def take(self, rows: NDArray[np.int64]) -> Taken:
         weights, kept = np.empty(len(rows)) if self.weighted else None, []

@@ -37,6 +37,7 @@ class Rows(CoreRows, Protocol):
 
     # Makes of centers (C, D) and of where their cells begin what `walks.CenterCells` is, for rows of this kind.
     Cells: ClassVar[Any]
+    copied_when_ordered: ClassVar[bool]
 
     @property
     def nbytes(self) -> int: ...
@@ -220,6 +221,7 @@ class Rows(CoreRows, Protocol):
 class CoreTable:
     """The verbs of rows that kernels serve; a subclass says what these take and which they are."""
 
+    copied_when_ordered: ClassVar[bool] = True
     nearest = nearest
     win = win
     nearest_bounded = nearest_bounded

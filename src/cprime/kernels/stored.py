@@ -31,6 +31,7 @@ class StoredRows(CoreTable):
     kernels: ClassVar[Any] = _core
     Cells: ClassVar[Any] = CenterCells
     observed: ClassVar[None] = None
+    copied_when_ordered: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -2,7 +2,6 @@
 #pragma once
 #include <algorithm>
 
-#include "distances.h"
 #include "gaussians.h"
 #include "screen.h"
 
@@ -334,27 +333,13 @@ template <class T> inline void search_lists(const AmongTask<T> &task, std::size_
         search_among(task, begin, end, ask, measure, SharedCosts<T>(task, begin, end));
     else
         search_among(task, begin, end, ask, measure, nothing_shared<T>);
-    for (std::size_t e = begin; task.squares && e < end; ++e) {
-        const std::size_t n = task.row(e);
-        task.squares[n] = comparable(square(n, std::max(task.kept[n * task.H], 0)));
-    }
 }
 
 template <class T> inline void nearest_among(const AmongTask<T> &task, std::size_t begin, std::size_t end) {
     const bool full = task.gaussians && task.gaussians->full;
     if (task.G || task.n_extra || task.evaluated || !task.n_previous || full)
         return search_lists(task, begin, end);
-    constexpr std::size_t STEP = 64; // rows that are still near when they are squared
-    Scratch<std::int32_t> winners(STEP);
-    for (std::size_t from = begin; from < end; from += STEP) {
-        const std::size_t to = std::min(end, from + STEP);
-        measure_kept(task, from, to);
-        if (!task.squares)
-            continue;
-        for (std::size_t n = from; n < to; ++n)
-            winners[n - from] = std::max(task.kept[n * task.H], 0);
-        own_distances<T>(task.X.from(from, to - from), task.centers, winners, task.squares + from, 0, to - from);
-    }
+    measure_kept(task, begin, end);
 }
 
 } // namespace cprime::CPRIME_ISA

@@ -222,7 +222,6 @@ template <class T> struct AmongTask {
     std::int32_t *kept;   // (N, H), -1 where fewer were found
     T *distances;         // (N, H)
     std::int32_t *counts; // (N,) evaluations
-    T *squares;           // (N,) squared distances to what is kept first; or null
 
     const std::int64_t *entries = nullptr; // (N,) the rows in the order of a search, or null: as they are
     // For one call of the kernel: (entries of the call, capacity) what each has looked at, counts of them; or null.

@@ -31,18 +31,46 @@ ReassignTask<T> reassign_task(const std::type_identity_t<Points<T>> &x, const Ro
             share, nullptr, new_labels.data(), distances.data()};
 }
 
+// The best of what points keep and of the list of the first of that: keep, keep_best and keep_factors. `means` are
+// those of the components.
+template <class Task, class T, class Components, class Kernel>
+void keep_of(const Points<T> &x, const Components &components, const Rows<T> &means, const Table<std::int32_t> &lists,
+             const Table<std::int32_t> &previous, const OutTable<std::int32_t> &kept, const OutTable<T> &costs,
+             std::size_t step, int n_threads, Kernel kernel) {
+    require(x.D == means.D, "X and the components differ in their columns");
+    require(lists.shape(0) == means.n && previous.shape(0) == x.n && previous.shape(1) >= 1, "lists, previous");
+    require(kept.shape(0) == x.n && kept.shape(1) >= 1, "kept");
+    require(costs.shape(0) == x.n && costs.shape(1) == kept.shape(1), "costs");
+    const KernelCall call;
+    for (const auto &ids : {lists, previous})
+        require_components(ids, means.n, -1, "lists or previous");
+    std::vector<std::int64_t> entries;
+    const std::vector<std::size_t> begin =
+        group_by_first(previous.data(), x.n, previous.shape(1), means.n, n_threads, entries);
+    const Task task{x,
+                    components,
+                    lists.data(),
+                    columns(lists),
+                    previous.data(),
+                    columns(previous),
+                    entries.data(),
+                    columns(kept),
+                    kept.data(),
+                    costs.data()};
+    for_each(segments(begin, step), n_threads, [&](int c, std::size_t b, std::size_t e) { kernel(task, c, b, e); });
+}
+
 // What rows look at: what they keep, the lists of that, and extra components.
 template <class T>
 AmongTask<T> among_task(const std::type_identity_t<Points<T>> &x, const Rows<T> &m, const Table<std::int32_t> &lists,
                         const Table<std::int32_t> &previous, const Table<std::int32_t> &extra,
                         const OutTable<std::int32_t> &kept, const OutTable<T> &distances,
-                        const OutVector<std::int32_t> &counts, const std::optional<OutVector<T>> &squares) {
+                        const OutVector<std::int32_t> &counts) {
     require(x.D == m.D, "X and centers differ in their columns");
     require(lists.shape(0) == m.n && previous.shape(0) == x.n && extra.shape(0) == x.n, "lists, previous, extra");
     require(kept.shape(0) == x.n && distances.shape(0) == x.n && distances.shape(1) == kept.shape(1),
             "kept, distances");
     require(counts.shape(0) == x.n, "counts");
-    require(!squares || (squares->shape(0) == x.n && kept.shape(1) >= 1), "squares");
     const AmongTask<T> task{x,
                             m,
                             nullptr,
@@ -55,8 +83,7 @@ AmongTask<T> among_task(const std::type_identity_t<Points<T>> &x, const Rows<T> 
                             columns(kept),
                             kept.data(),
                             distances.data(),
-                            counts.data(),
-                            data_or_null(squares)};
+                            counts.data()};
     require(task.capacity() <= MOST_COMPONENTS, "previous, lists, extra: more than 2^29 candidates of a row");
     return task;
 }

@@ -87,7 +87,7 @@ template <class T>
 inline int nearest_by_products(const NearestTask<T> &task, const T *origin, std::size_t *which, int n, int first_center,
                                int end_center) {
     constexpr int L = TILE_LANES<T>;
-    const int D = task.X.D, C = static_cast<int>(task.centers.n);
+    const int D = task.X.D;
     const T *shift = origin ? origin : task.panels.shift;
     const int n_tiles = (n + TILE_ROWS - 1) / TILE_ROWS;
     const T error = score_error<T>(D);

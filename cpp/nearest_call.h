@@ -5,24 +5,11 @@
 #include <vector>
 
 #include "arrays.h"
+#include "origin.h"
 #include "panels.h"
 #include "thread_pool.h"
 
 namespace cprime {
-
-// An origin that keeps products small, a function of the centres alone: their median, far ones having no say.
-template <class T> std::vector<T> median_of(const Rows<T> &centers) {
-    const std::size_t step = (centers.n + 255) / 256, n = (centers.n + step - 1) / step;
-    const auto below = [](T a, T b) { return a < b || (a == a && b != b); }; // what is no number comes last
-    std::vector<T> median(centers.D), column(n);
-    for (int k = 0; k < centers.D; ++k) {
-        for (std::size_t i = 0; i < n; ++i)
-            column[i] = centers[i * step][k];
-        std::nth_element(column.begin(), column.begin() + n / 2, column.end(), below);
-        median[k] = column[n / 2];
-    }
-    return median;
-}
 
 // hint (N, H) or null    kept, distances (N, H)
 template <class T>

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "arrays.h"
+#include "origin.h"
 #include "panels.h"
 #include "thread_pool.h"
 
@@ -11,14 +12,14 @@ namespace {
 constexpr std::size_t BLOCK = 4096; // rows, few enough to be near when some of them are searched anew
 
 template <class T>
-std::int64_t nearest_bounded(AnyRows<T> X, Matrix<T> centers, Vector<T> shift, Vector<T> drift, Table<T> reach,
-                             Table<T> spread, OutVector<T> distances, OutVector<std::int32_t> labels,
-                             OutTable<std::int32_t> others, OutTable<T> lows, OutVector<T> rest, int n_threads) {
+std::int64_t nearest_bounded(AnyRows<T> X, Matrix<T> centers, Vector<T> drift, Table<T> reach, Table<T> spread,
+                             OutVector<T> distances, OutVector<std::int32_t> labels, OutTable<std::int32_t> others,
+                             OutTable<T> lows, OutVector<T> rest, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
     const Points<T> x = points(X);
     const Rows<T> m = components(centers);
     const std::size_t n_others = others.shape(1);
-    require(x.D == m.D && shift.shape(0) == centers.shape(1), "X, centers and shift differ in their columns");
+    require(x.D == m.D, "X and centers differ in their columns");
     require(drift.shape(0) == m.n && reach.shape(0) == m.n && spread.shape(0) == m.n, "drift, reach, spread");
     require(reach.shape(1) == spread.shape(1) && reach.shape(1) % (kernel.lanes / 2) == 0, "reach, spread");
     require(labels.shape(0) == x.n && distances.shape(0) == x.n && rest.shape(0) == x.n, "labels, distances, rest");
@@ -28,6 +29,7 @@ std::int64_t nearest_bounded(AnyRows<T> X, Matrix<T> centers, Vector<T> shift, V
     const KernelCall call;
     require_components(labels, m.n, 0, "labels");
     require_components(others, m.n, 0, "others");
+    const std::vector<T> shift = median_of(m);
     const PackedCenters<T> packed(m, shift.data(), 0, n_threads);
     const BoundedTask<T> task{
         {x, m, packed.panels(), nullptr, static_cast<int>(n_others) + 1, labels.data(), distances.data(), nullptr},

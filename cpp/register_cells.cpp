@@ -3,6 +3,7 @@
 
 #include "arrays.h"
 #include "grouping.h"
+#include "origin.h"
 #include "panels.h"
 #include "thread_pool.h"
 
@@ -12,14 +13,14 @@ namespace {
 // Centres in the order of the cells that they lie in, packed once for many searches.
 template <class T> class CenterCells {
   public:
-    CenterCells(Matrix<T> centers, Vector<T> shift, Vector<std::int64_t> begins, int n_threads)
-        : centers_(centers), begins_(begins.data(), begins.data() + begins.size()),
-          shift_(shift.data(), shift.data() + shift.size()) {
+    CenterCells(Matrix<T> centers, Vector<std::int64_t> begins, int n_threads)
+        : centers_(centers), begins_(begins.data(), begins.data() + begins.size()) {
         const Rows<T> m = components(centers);
-        require(shift.shape(0) == centers.shape(1), "centers and shift differ in their columns");
+        require(m.n > 0, "centers");
         require(!begins_.empty() && begins_.front() == 0 && begins_.back() == static_cast<std::int64_t>(m.n), "begins");
         require(std::is_sorted(begins_.begin(), begins_.end()), "begins");
         const KernelCall call;
+        shift_ = median_of(m);
         packed_ = std::make_unique<PackedCenters<T>>(m, shift_.data(), 0, n_threads);
     }
 
@@ -65,8 +66,8 @@ template <class T> class CenterCells {
 
 template <class T> void define_cells(nb::module_ &m, const char *name) {
     nb::class_<CenterCells<T>>(m, name)
-        .def(nb::init<Matrix<T>, Vector<T>, Vector<std::int64_t>, int>(), argument<Matrix<T>>(), argument<Vector<T>>(),
-             argument<Vector<std::int64_t>>(), nb::arg())
+        .def(nb::init<Matrix<T>, Vector<std::int64_t>, int>(), argument<Matrix<T>>(), argument<Vector<std::int64_t>>(),
+             nb::arg())
         .def("improve", &CenterCells<T>::improve, argument<AnyRows<T>>(), argument<Vector<std::int32_t>>(),
              argument<Vector<T>>(), argument<OutTable<std::int32_t>>(), argument<OutTable<T>>(), nb::arg());
 }

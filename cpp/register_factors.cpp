@@ -3,6 +3,7 @@
 
 #include "arrays.h"
 #include "grouping.h"
+#include "local_tasks.h"
 #include "thread_pool.h"
 
 namespace cprime {
@@ -69,31 +70,10 @@ template <class T>
 void keep_factors(AnyRows<T> X, Matrix<T> means, Table<double> precisions, Cube directions, Cube loadings, Cube roots,
                   Vector<double> offsets, Table<std::int32_t> lists, Table<std::int32_t> previous,
                   OutTable<std::int32_t> kept, OutTable<T> costs, int n_threads) {
-    const Points<T> x = points(X);
     const FactorAnalysers<T> factors = factors_of(means, precisions, directions, loadings, roots, offsets);
-    const std::size_t C = factors.means.n;
-    require(x.D == factors.means.D, "X and means differ in their columns");
-    require(lists.shape(0) == C && previous.shape(0) == x.n && previous.shape(1) >= 1, "lists, previous");
-    require(kept.shape(0) == x.n && costs.shape(0) == x.n && costs.shape(1) == kept.shape(1), "kept, costs");
-    const KernelCall call;
-    for (const auto &ids : {lists, previous})
-        require_components(ids, C, -1, "lists or previous");
-    std::vector<std::int64_t> entries;
-    const std::vector<std::size_t> begin =
-        group_by_first(previous.data(), x.n, previous.shape(1), C, n_threads, entries);
-    const KeepFactorsTask<T> task{x,
-                                  factors,
-                                  lists.data(),
-                                  columns(lists),
-                                  previous.data(),
-                                  columns(previous),
-                                  entries.data(),
-                                  columns(kept),
-                                  kept.data(),
-                                  costs.data()};
     constexpr std::size_t STEP = 256; // points, whose candidates are many
-    for_each(segments(begin, STEP), n_threads,
-             [&](int c, std::size_t b, std::size_t e) { kernels<T>().keep_factors(task, c, b, e); });
+    keep_of<KeepFactorsTask<T>>(points(X), factors, factors.means, lists, previous, kept, costs, STEP, n_threads,
+                                kernels<T>().keep_factors);
 }
 
 // Sums of weights w are added to: counts (C,), first (C, 2 D), second (C, H D + H + H^2).

@@ -2,6 +2,8 @@
 
 #include "arrays.h"
 #include "grouping.h"
+#include "local_tasks.h"
+#include "origin.h"
 #include "thread_pool.h"
 
 namespace cprime {
@@ -41,15 +43,15 @@ void products(AnyRows<T> X, Matrix<T> B, std::optional<Vector<T>> shift, OutTabl
 
 template <class T>
 void best(AnyRows<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets, std::optional<Vector<T>> dof,
-          Vector<T> origin, OutTable<std::int32_t> kept, OutTable<T> costs, int n_threads) {
+          OutTable<std::int32_t> kept, OutTable<T> costs, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
     const Points<T> x = points(X);
     const Gaussians<T> gaussians = gaussians_of(means, factors, offsets, dof);
-    require(x.D == gaussians.means.D && origin.shape(0) == means.shape(1), "X, means, origin");
+    require(x.D == gaussians.means.D, "X and means differ in their columns");
     require(kept.shape(0) == x.n && costs.shape(0) == x.n && costs.shape(1) == kept.shape(1), "kept, costs");
     require(kept.shape(1) >= 1 && kept.shape(1) <= gaussians.means.n, "kept");
     const KernelCall call;
-    const std::vector<T> start = starts(gaussians, origin.data(), n_threads);
+    const std::vector<T> origin = median_of(gaussians.means), start = starts(gaussians, origin.data(), n_threads);
     const BestTask<T> task{x, gaussians, origin.data(), start.data(), columns(kept), kept.data(), costs.data()};
     const std::size_t step = static_cast<std::size_t>(kernel.lanes) * 4;
     parallel_for((x.n + step - 1) / step, n_threads,
@@ -60,46 +62,23 @@ template <class T>
 void keep_best(AnyRows<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets, std::optional<Vector<T>> dof,
                Table<std::int32_t> lists, Table<std::int32_t> previous, OutTable<std::int32_t> kept, OutTable<T> costs,
                int n_threads) {
-    const Kernels<T> &kernel = kernels<T>();
-    const Points<T> x = points(X);
     const Gaussians<T> gaussians = gaussians_of(means, factors, offsets, dof);
-    const std::size_t C = gaussians.means.n;
-    require(x.D == gaussians.means.D, "X and means differ in their columns");
-    require(lists.shape(0) == C && previous.shape(0) == x.n && previous.shape(1) >= 1, "lists, previous");
-    require(kept.shape(0) == x.n && costs.shape(0) == x.n && costs.shape(1) == kept.shape(1), "kept, costs");
-    require(kept.shape(1) >= 1, "kept");
-    const KernelCall call;
-    for (const auto &ids : {lists, previous})
-        require_components(ids, C, -1, "lists or previous");
-    const std::size_t width = previous.shape(1);
-    std::vector<std::int64_t> entries;
-    const std::vector<std::size_t> begin = group_by_first(previous.data(), x.n, width, C, n_threads, entries);
-    const KeepBestTask<T> task{x,
-                               gaussians,
-                               lists.data(),
-                               columns(lists),
-                               previous.data(),
-                               columns(previous),
-                               entries.data(),
-                               columns(kept),
-                               kept.data(),
-                               costs.data()};
-    for_each(segments(begin, SHARED), n_threads,
-             [&](int c, std::size_t b, std::size_t e) { kernel.keep_best(task, c, b, e); });
+    keep_of<KeepBestTask<T>>(points(X), gaussians, gaussians.means, lists, previous, kept, costs, SHARED, n_threads,
+                             kernels<T>().keep_best);
 }
 
 // Sums go to counts, first and second unless these are none; labels, log_sum and mean of every row are written.
 template <class T>
 void respond(AnyRows<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets, std::optional<Vector<T>> dof,
-             Vector<T> origin, std::optional<Vector<double>> sample_weight, OutVector<std::int32_t> labels,
-             OutVector<double> log_sum, OutVector<double> mean, std::optional<OutVector<double>> counts,
-             std::optional<OutTable<double>> first, std::optional<OutFactors<double>> second,
-             std::optional<OutTable<double>> responsibilities, std::optional<OutTable<double>> tails, int n_threads) {
+             std::optional<Vector<double>> sample_weight, OutVector<std::int32_t> labels, OutVector<double> log_sum,
+             OutVector<double> mean, std::optional<OutVector<double>> counts, std::optional<OutTable<double>> first,
+             std::optional<OutFactors<double>> second, std::optional<OutTable<double>> responsibilities,
+             std::optional<OutTable<double>> tails, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
     const Points<T> x = points(X);
     const Gaussians<T> gaussians = gaussians_of(means, factors, offsets, dof);
     const std::size_t C = gaussians.means.n, D = x.D;
-    require(x.D == gaussians.means.D && origin.shape(0) == D, "X, means, origin");
+    require(x.D == gaussians.means.D, "X and means differ in their columns");
     require(!sample_weight || sample_weight->shape(0) == x.n, "sample_weight");
     require(labels.shape(0) == x.n && log_sum.shape(0) == x.n && mean.shape(0) == x.n, "labels, log_sum, mean");
     require(!counts || (counts->shape(0) == C && first && first->shape(0) == C && first->shape(1) == D && second &&
@@ -111,7 +90,7 @@ void respond(AnyRows<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offset
             "tails");
 
     const KernelCall call;
-    const std::vector<T> start = starts(gaussians, origin.data(), n_threads);
+    const std::vector<T> origin = median_of(gaussians.means), start = starts(gaussians, origin.data(), n_threads);
     // Rows that are worked on at once: few enough to stay near the processor while every component reads them, enough
     // to be worth sharing and to fill the vectors, and what they take is bounded, or of one vector for each component.
     constexpr std::size_t NEAR = std::size_t(1) << 19, WORTH = std::size_t(1) << 20, BUDGET = std::size_t(32) << 20;

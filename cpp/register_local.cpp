@@ -41,31 +41,8 @@ void reassign(AnyRows<T> X, Matrix<T> centers, Table<std::int32_t> lists, std::o
 template <class T>
 void keep(AnyRows<T> X, Matrix<T> centers, Table<std::int32_t> lists, Table<std::int32_t> previous,
           OutTable<std::int32_t> kept, OutTable<T> distances, int n_threads) {
-    const Kernels<T> &kernel = kernels<T>();
-    const Points<T> x = points(X);
     const Rows<T> m = components(centers);
-    require(x.D == m.D, "X and centers differ in their columns");
-    require(lists.shape(0) == m.n && previous.shape(0) == x.n && previous.shape(1) >= 1, "lists, previous");
-    require(kept.shape(0) == x.n && distances.shape(0) == x.n && distances.shape(1) == kept.shape(1),
-            "kept, distances");
-    const KernelCall call;
-    for (const auto &ids : {lists, previous})
-        require_components(ids, m.n, -1, "lists or previous");
-    const std::size_t width = previous.shape(1);
-    std::vector<std::int64_t> entries;
-    const std::vector<std::size_t> begin = group_by_first(previous.data(), x.n, width, m.n, n_threads, entries);
-    const KeepTask<T> task{x,
-                           m,
-                           lists.data(),
-                           columns(lists),
-                           previous.data(),
-                           columns(previous),
-                           entries.data(),
-                           columns(kept),
-                           kept.data(),
-                           distances.data()};
-    for_each(segments(begin, SHARED), n_threads,
-             [&](int c, std::size_t b, std::size_t e) { kernel.keep(task, c, b, e); });
+    keep_of<KeepTask<T>>(points(X), m, m, lists, previous, kept, distances, SHARED, n_threads, kernels<T>().keep);
 }
 
 template <class T>
@@ -73,10 +50,9 @@ nb::object nearest_among(AnyRows<T> X, Matrix<T> centers, Table<std::int32_t> li
                          Table<std::int32_t> extra, OutTable<std::int32_t> kept, OutTable<T> distances,
                          OutVector<std::int32_t> counts, bool evidence, std::optional<Vector<double>> sample_weight,
                          std::optional<Factors<T>> factors, std::optional<Vector<T>> offsets,
-                         std::optional<Vector<T>> dof, std::optional<OutVector<T>> squares, int n_threads) {
+                         std::optional<Vector<T>> dof, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
-    AmongTask<T> task =
-        among_task(points(X), components(centers), lists, previous, extra, kept, distances, counts, squares);
+    AmongTask<T> task = among_task(points(X), components(centers), lists, previous, extra, kept, distances, counts);
     require(factors.has_value() == offsets.has_value() && (factors || !dof), "factors, offsets, dof");
     const auto gaussians = factors ? std::optional(gaussians_of(centers, *factors, *offsets, dof)) : std::nullopt;
     task.gaussians = gaussians ? &*gaussians : nullptr;

@@ -236,16 +236,13 @@ nb::object sparse_nearest_among(const Csr<T> &X, Matrix<T> centers, Table<std::i
                                 Table<std::int32_t> previous, Table<std::int32_t> extra, OutTable<std::int32_t> kept,
                                 OutTable<T> distances, OutVector<std::int32_t> counts, bool evidence,
                                 std::optional<Vector<double>> sample_weight, std::optional<Factors<T>> factors,
-                                std::optional<Vector<T>> offsets, std::optional<Vector<T>> dof,
-                                std::optional<OutVector<T>> squares, int n_threads) {
+                                std::optional<Vector<T>> offsets, std::optional<Vector<T>> dof, int n_threads) {
     const SparseKernels<T> &kernel = *kernels<T>().sparse;
     const SparseRows<T> x = sparse_rows<T>(X);
     const Rows<T> m = components(centers);
     SparseAmongTask<T> task;
-    static_cast<AmongTask<T> &>(task) =
-        among_task(shape_of(x), m, lists, previous, extra, kept, distances, counts, squares);
-    require(!factors && !offsets && !dof && !squares,
-            "factors, offsets: there are no costs of Gaussians for sparse rows");
+    static_cast<AmongTask<T> &>(task) = among_task(shape_of(x), m, lists, previous, extra, kept, distances, counts);
+    require(!factors && !offsets && !dof, "factors, offsets: there are no costs of Gaussians for sparse rows");
 
     std::optional<Evidence> looked;
     {

@@ -241,8 +241,8 @@ template <class T> void among(Bytes &in) {
     std::vector<T> distances(n * H), evaluations(n * capacity);
     const bool evidence = in.next() % 2;
     AmongTask<T> task{
-        p.x(), p.m(),       nullptr,          lists.data(),  G,      previous.data(), width, extra.data(), n_extra,
-        H,     kept.data(), distances.data(), counts.data(), nullptr};
+        p.x(), p.m(),       nullptr,          lists.data(), G, previous.data(), width, extra.data(), n_extra,
+        H,     kept.data(), distances.data(), counts.data()};
     if (evidence) {
         task.evaluated = evaluated.data();
         task.evaluations = evaluations.data();

@@ -36,7 +36,6 @@ def win(
 def nearest_bounded(
     X: _Floats,
     centers: _Floats,
-    shift: _Floats,
     drift: _Floats,
     reach: _Floats,
     spread: _Floats,
@@ -177,7 +176,6 @@ def nearest_among(
     factors: _Floats | None,
     offsets: _Floats | None,
     dof: _Floats | None,
-    squares: _Floats | None,
     n_threads: int,
     /,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]] | None: ...
@@ -224,7 +222,6 @@ def best(
     factors: _Floats,
     offsets: _Floats,
     dof: _Floats | None,
-    origin: _Floats,
     kept: NDArray[np.int32],
     costs: _Floats,
     n_threads: int,
@@ -249,7 +246,6 @@ def respond(
     factors: _Floats,
     offsets: _Floats,
     dof: _Floats | None,
-    origin: _Floats,
     sample_weight: NDArray[np.float64] | None,
     labels: NDArray[np.int32],
     log_sum: NDArray[np.float64],
@@ -334,7 +330,7 @@ def cut_line(
 ) -> None: ...
 
 class _CenterCells:
-    def __init__(self, centers: _Floats, shift: _Floats, begins: NDArray[np.int64], n_threads: int, /) -> None: ...
+    def __init__(self, centers: _Floats, begins: NDArray[np.int64], n_threads: int, /) -> None: ...
     def improve(
         self,
         X: _Floats,

@@ -18,7 +18,6 @@ from cprime._threads import resolve_threads
 from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.measures import Floats, costs_of
-from cprime.kernels.nearest import median_origin
 
 if TYPE_CHECKING:
     from cprime.kernels.rows import Rows
@@ -74,18 +73,15 @@ def nearest_bounded(
     drift = check_moves(moves, C, X.dtype)
     reach, spread = (_widened(array, X.dtype) for array in moves[1:])
     distances = np.empty(n, dtype=X.dtype)
-    origin, threads = median_origin(centers), resolve_threads(n_threads)
+    threads = resolve_threads(n_threads)
     with check.naming(C, **{"bounds.labels": (bounds.labels, 0), "bounds.others": (bounds.others, 0)}):
-        n_evaluations = X.kernels.nearest_bounded(
-            X.core, centers, origin, drift, reach, spread, distances, *bounds, threads
-        )
+        n_evaluations = X.kernels.nearest_bounded(X.core, centers, drift, reach, spread, distances, *bounds, threads)
     return distances, n_evaluations
 
 
 def nearest_bounded_twin(
     X: Floats,
     centers: Floats,
-    origin: Floats,
     drift: Floats,
     reach: Floats,
     spread: Floats,

@@ -8,12 +8,12 @@ import numpy as np
 from cprime import _core as compiled
 
 
-def nearest(X: Any, measure: Any, origin: Any, hint: Any, kept: Any, costs: Any, n_threads: int) -> None:
+def nearest(X: Any, measure: Any, hint: Any, kept: Any, costs: Any, n_threads: int) -> None:
     if len(measure) == 1:
         compiled.nearest(X, measure[0], hint, kept, costs, n_threads)
     else:
         means, factors, offsets, dof = measure
-        compiled.best(X, means, factors, offsets, dof, origin, kept, costs, n_threads)
+        compiled.best(X, means, factors, offsets, dof, kept, costs, n_threads)
 
 
 def win(X: Any, *call: Any) -> int:
@@ -34,7 +34,7 @@ def win_by_parts(
     n_threads: int,
 ) -> int:
     """One kernel after the other."""
-    kernels.nearest(X, (centers,), None, before, kept, costs, n_threads)
+    kernels.nearest(X, (centers,), before, kept, costs, n_threads)
     kernels.accumulate(X, kept, None, sample_weight, None, counts, sums, False, n_threads)
     heavy = np.ones(len(kept), dtype=bool) if sample_weight is None else sample_weight > 0
     members[:] = np.bincount(kept[heavy, 0], minlength=len(centers))
@@ -77,7 +77,6 @@ def among(
         factors,
         offsets,
         dof,
-        None,
         n_threads,
     )
 

@@ -10,7 +10,6 @@ from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.compiled import _core
 from cprime.kernels.measures import Floats, Gaussians, costs_of
-from cprime.kernels.nearest import median_origin
 from cprime.kernels.sums import small_units, symmetric, table_moments
 
 
@@ -171,8 +170,7 @@ def respond(
     labels, (log_sum, mean) = np.empty(len(X), dtype=np.int32), np.empty((2, len(X)))
     sums = (np.zeros(C), np.zeros((C, D)), np.zeros(given.factors.shape)) if moments else (None, None, None)
     tails = None if sums[0] is None or given.dof is None else np.zeros((2, C))
-    origin, threads = median_origin(given.means), resolve_threads(n_threads)
-    X.kernels.respond(X.core, *given, origin, weights, labels, log_sum, mean, *sums, None, tails, threads)
+    X.kernels.respond(X.core, *given, weights, labels, log_sum, mean, *sums, None, tails, resolve_threads(n_threads))
     counts, first, second = (np.empty(0), np.empty((0, D)), np.empty((0, D))) if sums[0] is None else sums
     shares, logs = np.empty((2, 0)) if tails is None else tails
     for found in (counts, first, second, shares, logs):
@@ -187,8 +185,8 @@ def responsibilities(X: CoreRows, components: Gaussians, *, n_threads: int | Non
     given = check.gaussians(components, X)
     labels, (log_sum, mean) = np.empty(len(X), dtype=np.int32), np.empty((2, len(X)))
     out = np.empty((len(X), len(given.means)))
-    origin, threads = median_origin(given.means), resolve_threads(n_threads)
-    X.kernels.respond(X.core, *given, origin, None, labels, log_sum, mean, None, None, None, out, None, threads)
+    threads = resolve_threads(n_threads)
+    X.kernels.respond(X.core, *given, None, labels, log_sum, mean, None, None, None, out, None, threads)
     out /= out.sum(axis=1, keepdims=True)  # what single precision has left of the sum of 1
     return out
 
@@ -199,7 +197,6 @@ def respond_twin(
     factors: Floats,
     offsets: Floats,
     dof: Floats | None,
-    origin: Floats,
     sample_weight: NDArray | None,
     labels: NDArray,
     log_sum: NDArray,

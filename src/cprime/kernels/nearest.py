@@ -32,22 +32,12 @@ def nearest(
     if hint is not None:
         hint = check.kept(hint, "hint", shape)
     kept, costs = np.empty(shape, dtype=np.int32), np.empty(shape, dtype=X.dtype)
-    origin = None if len(measure) == 1 else median_origin(measure[0])  # of centers the core finds it
-    X.kernels.nearest(X.core, measure, origin, hint, kept, costs, resolve_threads(n_threads))
+    X.kernels.nearest(X.core, measure, hint, kept, costs, resolve_threads(n_threads))
     return kept, costs
 
 
-def nearest_twin(
-    X: Floats, measure: tuple, origin: Floats | None, hint: NDArray | None, kept: NDArray, costs: Floats, n_threads: int
-) -> None:
+def nearest_twin(X: Floats, measure: tuple, hint: NDArray | None, kept: NDArray, costs: Floats, n_threads: int) -> None:
     """The first of all costs, sorted."""
     every = costs_of(X, *measure).astype(X.dtype)
     kept[:] = np.argsort(every, axis=1, kind="stable")[:, : kept.shape[1]]
     costs[:] = np.take_along_axis(every, kept, axis=1)
-
-
-def median_origin(centers: Floats) -> Floats:
-    """An origin that keeps products small, a function of the centres alone: their median, far ones having no say."""
-    sample = centers[:: -(-len(centers) // 256)].copy()
-    sample.sort(axis=0)
-    return sample[len(sample) // 2]

@@ -10,7 +10,6 @@ from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.compiled import _core
 from cprime.kernels.measures import Floats, costs_of
-from cprime.kernels.nearest import median_origin
 
 
 class Walked(NamedTuple):
@@ -127,7 +126,7 @@ class CenterCells:
     ):
         self.centers, self.begins = check.matrix(centers, "centers"), begins
         packed = kernels.CenterCells32 if centers.dtype == np.float32 else kernels.CenterCells64
-        self._cells = packed(self.centers, median_origin(self.centers), begins, resolve_threads(n_threads))
+        self._cells = packed(self.centers, begins, resolve_threads(n_threads))
 
     def __reduce__(self) -> tuple[type, tuple[Floats, NDArray[np.int64]]]:
         return CenterCells, (self.centers, self.begins)
@@ -158,7 +157,7 @@ class CenterCells:
 class CenterCellsTwin:
     """What is packed of centers for `CenterCells`: nothing."""
 
-    def __init__(self, centers: Floats, origin: Floats, begins: NDArray, n_threads: int):
+    def __init__(self, centers: Floats, begins: NDArray, n_threads: int):
         if len(begins) < 1 or begins[0] != 0 or begins[-1] != len(centers) or (np.diff(begins) < 0).any():
             raise ValueError("begins must rise from 0 to the number of centers")
         self.centers, self.begins = centers, begins

@@ -53,6 +53,7 @@ MISTAKES = (
     "fit x.npy -k 3 --spill nowhere -o m.safetensors",
     "fit x.npy -k 3 --max-memory 8XB -o m.safetensors",
     "fit x.npy -k 3 --max-memory 1kB -o m.safetensors",
+    "fit x.npy -k 3 -m student-t --max-memory 1kB -o m.safetensors",
     "plan -k 3",
     "plan x.npy --shape 3x3 -k 3",
     "plan --shape 3 -k 3",

@@ -111,12 +111,13 @@ class Plan:
     final: str = "found"
 
 
-def run(data: Data, model: Model, plan: Plan, key: Key, save: Callable[[Run], None] | None = None) -> Run:
+def run(data: Data, start: Callable[[], Model], plan: Plan, key: Key, save: Callable[[Run], None] | None = None) -> Run:
     """From the starting parameters to convergence or `max_iter`; ends on a pass that saw the returned parameters.
 
+    start: makes the starting parameters, which may be large, and which nobody has any longer after the first step
     save: called with where the run stands after every pass that counts
     """
-    return proceed(data, begin(data, model, plan, key), plan, save)
+    return proceed(data, begin(data, start(), plan, key), plan, save)
 
 
 def proceed(data: Data, run: Run, plan: Plan, save: Callable[[Run], None] | None = None) -> Run:

@@ -16,7 +16,7 @@ from cprime.em.stages import Accept, End, Final, Undo
 from cprime.execution import Data
 from cprime.execution.base import Job
 from cprime.model import Model
-from cprime.search import Look
+from cprime.search import Look, Search
 from cprime.statistics import Tally
 
 logger = logging.getLogger("cprime")
@@ -144,20 +144,33 @@ class Momentum(EM):
         new = model.maximise(totals.moments, self.prior)
         after = replace(self, last=found.bound, n_steps=n_steps, extrapolated=False, little=None)
         if end is not None:
-            return found._replace(model=new, stage=Final(after, end), change=change, end=end)
+            return found._replace(model=new, stage=Final(replace(after, before=None), end), change=change, end=end)
         after = replace(after, streak=self.streak + 1)
         if self.little is not None and gain > 0:
             after = replace(after, pace=max(self.little / gain, 1.0))
         if small and self.extrapolated:
             return found._replace(model=new, stage=replace(after, little=gain), change=change)
-        after = replace(after, before=new)
-        if self.before is not None:
-            share = (after.streak - 1) / (after.streak + 2)
-            new, after = new.extrapolated(self.before, share), replace(after, extrapolated=True)
-        return found._replace(model=new, stage=after, change=change)
+        after, further = replace(after, before=new, extrapolated=self.before is not None), None
+        if after.extrapolated:
+            further = Further(self.before, (after.streak - 1) / (after.streak + 2))
+        return found._replace(model=new, stage=after, change=change, then=further)
 
     def standing(self, model: Model) -> Model:
         return self.before if self.extrapolated else model
+
+
+@dataclass(frozen=True)
+class Further:
+    """What follows an M-step that momentum carries on, once the moments, which are as large as parameters, are gone.
+
+    before: parameters of the M-step before it    share: of the way from there that is gone further
+    """
+
+    before: Any
+    share: float
+
+    def __call__(self, data: Data, step: Accept, search: Search, known: Any, key: Key) -> tuple[Accept, Any]:
+        return step._replace(model=step.model.extrapolated(self.before, self.share)), known
 
 
 def free_energy(model: Model, tally: Tally) -> float:

@@ -246,11 +246,9 @@ class Clusterer(CallbackSupportMixin, Stored):
                         if runs.fit is not None:
                             fit = em.proceed(data, runs.fit, plan, save)
                         else:
-                            centers = self._centers(data, init, key._replace(run=run))
-                            if plan.improved and not (isinstance(init, str) and init == "jumps"):
-                                centers = improved_by_jumps(data, centers, key._replace(run=run))
-                            model = first_model(data, centers, plan.search.exact)
-                            fit = em.run(data, model, plan, key._replace(run=run), save)
+                            key = key._replace(run=run)
+                            start = partial(self._begun, data, init, first_model, plan, key)
+                            fit = em.run(data, start, plan, key, save)
                         fit, found = self._found(data, fit, plan)
                     if n_runs == 1 or _is_better(fit, runs.best):
                         runs = Runs(run + 1, None, fit, found)
@@ -266,6 +264,13 @@ class Clusterer(CallbackSupportMixin, Stored):
                 self._log_end(runs.best)
         warn_if_poor(self)
         return runs.best
+
+    def _begun(self, data: Data, init: Any, first_model: FirstModel, plan: em.Plan, key: Key) -> Any:
+        """The starting parameters."""
+        centers = self._centers(data, init, key)
+        if plan.improved and not (isinstance(init, str) and init == "jumps"):
+            centers = improved_by_jumps(data, centers, key)
+        return first_model(data, centers, plan.search.exact)
 
     def _log_end(self, fit: em.Run) -> None:
         """The last line of a fit."""

@@ -182,8 +182,8 @@ class Mixture(FittedMixture):
         k_means._copies = self._copies
         plan = replace(k_means._plan(data), title="start, k-means: ")
         init = resolve_init("auto", self.n_components, data, plan.jumps, plan.improved)
-        model = k_means._first_model(data, super()._centers(data, init, key), False)
-        centers = em.run(data, model, plan, key).model.centers
+        start = super()._centers(data, init, key)
+        centers = em.run(data, lambda: k_means._first_model(data, start, False), plan, key).model.centers
         data.begin(keep=True)
         return centers
 

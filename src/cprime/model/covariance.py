@@ -33,8 +33,10 @@ def data_variance(
     Of points that are all equal it is what makes the least that is added to a variance the square of their resolution.
     """
     shares = counts / counts.sum()
-    between = np.square(means - shares @ means)
-    unit = max(float((shares @ (variances + between)).mean()), 0.0)  # rounding may leave it below
+    squares = means - shares @ means
+    np.square(squares, out=squares)
+    squares += variances
+    unit = max(float((shares @ squares).mean()), 0.0)  # rounding may leave it below
     if unit:
         return unit
     resolution = float(np.finfo(dtype).eps) * float(np.abs(means).max())
@@ -103,8 +105,10 @@ def inverses(lower: NDArray[np.float64]) -> NDArray[np.float64]:
 def scaled_along(now: NDArray[np.float64], before: NDArray[np.float64], share: float) -> NDArray[np.float64]:
     """now · (now / before)^share for numbers ≥ 0, each at most e times as large or as small as now."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        step = np.nan_to_num(share * (np.log(now) - np.log(before)), nan=0.0)
-    return now * np.exp(np.clip(step, -1, 1))
+        step = np.log(now)
+        step -= np.log(before)
+        step *= share
+    return now * np.exp(np.clip(np.nan_to_num(step, nan=0.0), -1, 1))
 
 
 def factors_along(lower: NDArray[np.float64], before: NDArray[np.float64], share: float) -> NDArray[np.float64]:
@@ -180,8 +184,8 @@ def positive(variances: NDArray[np.float64], dtype: DTypeLike, unit: float | Non
 
 def within(values: NDArray[np.float64], dtype: DTypeLike) -> NDArray:
     """The values in a dtype, those that it does not hold being the nearest that it does."""
-    most = np.finfo(dtype).max
-    return np.maximum(np.minimum(values, most), -most).astype(dtype, copy=False)
+    most = float(np.finfo(dtype).max)
+    return np.clip(values, -most, most, out=np.empty(np.shape(values), dtype), casting="same_kind")
 
 
 def of_empty(shares: NDArray[np.float64], covariances: NDArray[np.float64]) -> NDArray[np.float64]:

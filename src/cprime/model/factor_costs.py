@@ -7,7 +7,7 @@ relative to an origin near them.
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,22 @@ _TOGETHER = 64  # components
 def parts(C: int) -> Iterator[slice]:
     """Components that are worked on together, so that what that takes is little beside the parameters."""
     return (slice(begin, begin + _TOGETHER) for begin in range(0, C, _TOGETHER))
+
+
+class Terms(NamedTuple):
+    """What costs of G components are made of, of points relative to an origin (D,).
+
+    precisions (G, D): 1/ψ    directions (G, H, D): U    pulls (G, D): m/ψ of m = μ − origin    constants (G,): Σ m²/ψ
+    own (G, H): U m
+    """
+
+    ids: Ids | slice
+    origin: NDArray[np.float64]
+    precisions: NDArray[np.float64]
+    directions: NDArray[np.float64]
+    pulls: NDArray[np.float64]
+    constants: NDArray[np.float64]
+    own: NDArray[np.float64]
 
 
 class FactorCosts(Tabled, Components):
@@ -62,15 +78,28 @@ class FactorCosts(Tabled, Components):
         by_pieces(some, parts(C))
         return found
 
-    def forget(self) -> None:
-        """Let go of what follows from the parameters and is as large; who asks for it again makes it again."""
-        for name in ("directions", "factors"):
-            vars(self).pop(name, None)
-
     @cached_property
+    def precisions(self) -> NDArray[np.float64]:
+        """1/ψ: (C, D)."""
+        return 1 / self.noise
+
+    @property
     def factors(self) -> FactorAnalysers:
         """As kernels take them."""
-        return FactorAnalysers(self.centers, 1 / self.noise, self.directions, self.loadings, self.roots, self.offsets)
+        return FactorAnalysers(self.centers, self.precisions, self.directions, self.loadings, self.roots, self.offsets)
+
+    @cached_property
+    def terms(self) -> Terms:
+        """Those of all components."""
+        return self._terms(slice(None), super().origin())
+
+    def origin(self) -> NDArray[np.float64]:
+        return self.terms.origin
+
+    def forget(self) -> None:
+        """Let go of what follows from the parameters and is as large; who asks for it again makes it again."""
+        for name in ("directions", "precisions", "terms"):
+            vars(self).pop(name, None)
 
     def keep(self, points: Rows, lists: Ids, previous: Ids, n_kept: int) -> tuple[Ids, Floats]:  # type: ignore[override]
         if points.observed is not None:
@@ -81,12 +110,13 @@ class FactorCosts(Tabled, Components):
         return super().costs(points, ids) if points.observed is not None else points.factor_costs(self.factors, ids)
 
     def table(self, points: CoreRows, ids: Ids | slice, origin: NDArray) -> NDArray[np.float64]:
+        terms = self.terms if isinstance(ids, slice) else self._terms(ids, origin)
         if points.observed is None:
-            return self.measured(points.dense(), ids, origin)[0]
+            return self.measured(points.dense(), terms)[0]
         X, numbers = points.dense(), np.arange(len(self.centers))[ids]
         complete = points.observed.all(axis=1)
         out = np.empty((len(X), len(numbers)))
-        out[complete] = self.measured(X[complete], ids, origin)[0]
+        out[complete] = self.measured(X[complete], terms)[0]
         for g, c in enumerate(numbers.tolist()):
             out[~complete, g] = self._of_observed(X[~complete], points.observed[~complete], c)
         return out
@@ -101,22 +131,28 @@ class FactorCosts(Tabled, Components):
         parts = [part.squares + part.logs for _, _, part in factored(X, observed, self.component(c))]
         return np.concatenate(parts) + rest if parts else np.empty(0)
 
-    def measured(self, X: Floats, ids: Ids | slice, origin: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The costs of components `ids` (n, G), and U(x − μ) for each (n, G, H); origin (D,): a point near the rows.
+    def _terms(self, ids: Ids | slice, origin: NDArray[np.float64]) -> Terms:
+        precisions, directions = self.precisions[ids], self.directions[ids]
+        place = np.subtract(self.centers[ids], origin, dtype=np.float64)
+        pulls = precisions * place
+        own = np.matmul(directions, place[..., np.newaxis])[..., 0]
+        place *= pulls
+        return Terms(ids, origin, precisions, directions, pulls, place.sum(axis=1), own)
+
+    def measured(self, X: Floats, terms: Terms) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The costs of the components of `terms` (n, G), and U(x − μ) for each (n, G, H); its origin is near the rows.
 
         Where terms are so much larger than a cost that their rounding shows, it is measured from the residual.
         """
-        precisions, directions = 1 / self.noise[ids], self.directions[ids]
+        ids, origin, precisions, directions, pulls, constants, own = terms
         G, H, D = directions.shape
         y = np.subtract(X, origin, dtype=np.float64)
-        place = np.subtract(self.centers[ids], origin, dtype=np.float64)
-        pulls = precisions * place
         costs = np.square(y) @ precisions.T
-        costs += (pulls * place).sum(axis=1)
+        costs += constants
         rounding = 4 * np.finfo(np.float64).eps * costs
         costs -= 2 * (y @ pulls.T)
-        own = np.matmul(directions, place[..., np.newaxis])[..., 0]
-        along = (y @ directions.reshape(G * H, D).T).reshape(len(y), G, H) - own
+        along = (y @ directions.reshape(G * H, D).T).reshape(len(y), G, H)
+        along -= own
         costs -= np.einsum("ngh,ngh->ng", along, along)
         unsure = rounding > _ROUNDING * (1 + costs)
         if unsure.any():
@@ -136,7 +172,7 @@ class FactorCosts(Tabled, Components):
 
     @property
     def n_numbers(self) -> int:
-        return self.directions.shape[1] + 1
+        return self.loadings.shape[2] + 1
 
     @property
     def reach(self) -> float:
@@ -151,18 +187,16 @@ class FactorCosts(Tabled, Components):
 
         From products of all C² pairs; beyond some 10¹¹ multiplications by the distances of means.
         """
-        C, H, D = self.directions.shape
+        C, D, H = self.loadings.shape
         if C**2 * max(1, H) ** 2 * D > _CLOSED_FORM:
             if previous is None or C <= EXACT_LISTS:
                 return exact_lists(self.centers, n_neighbors, previous)
             return refined_lists(self.centers, previous, n_neighbors)
-        means = np.subtract(self.centers, self.origin(), dtype=np.float64)
-        precisions, flat = 1 / self.noise, self.directions.reshape(-1, D)
-        pulls = precisions * means
+        _, origin, precisions, directions, pulls, constants, own = self.terms
+        means, flat = np.subtract(self.centers, origin, dtype=np.float64), directions.reshape(-1, D)
         spread = self.noise + np.square(self.loadings).sum(axis=2)
-        own = np.matmul(self.directions, means[..., np.newaxis])[..., 0]
-        constants = self.offsets + (pulls * means).sum(axis=1)
-        squares = np.square(self.directions).sum(axis=1)
+        constants = self.offsets + constants
+        squares = np.square(directions).sum(axis=1)
 
         def mean_costs(begin: int, end: int) -> NDArray[np.float64]:
             some = slice(begin, end)

@@ -197,11 +197,12 @@ class Factors(Gaussian):
             return self._expect_each(block)
         X, costs, roots = block.X.dense(), self.components(), self._inner.roots
         C, D, H = self.loadings.shape
-        origin, every = costs.origin(), slice(None)
+        terms = costs.terms
+        origin = terms.origin
         found, cross = FactorMoments.none(C, H, D), np.zeros((D, C * H))
         log_sum = cost = 0.0
         for rows in costs.blocks(len(X)):
-            each, along = costs.measured(X[rows], every, origin)
+            each, along = costs.measured(X[rows], terms)
             likely = posterior(each, self.scale)
             r = likely.responsibilities
             weight = None if block.sample_weight is None else block.sample_weight[rows]
@@ -252,9 +253,12 @@ class Factors(Gaussian):
         empty = moments.counts <= 0
         shift[empty], loadings[empty] = 0.0, self.loadings[empty]
         means = np.add(shift, self.centers, out=shift)
-        noise = self._pooled(np.maximum(noise, 0, out=noise)) + self.reg_covar
-        spread = noise + np.einsum("cdh,cdh->cd", loadings, loadings)
+        noise = self._pooled(np.maximum(noise, 0, out=noise))
+        noise += self.reg_covar
+        spread = np.einsum("cdh,cdh->cd", loadings, loadings)
+        spread += noise
         unit = data_variance(moments.counts, means, spread, self.centers.dtype)
+        del spread
         return replace(
             self,
             centers=means.astype(self.centers.dtype),

@@ -1,5 +1,6 @@
 """`BisectingKMeans` with scikit-learn's signature: its tree, each cut by a k-means of ours."""
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -114,7 +115,7 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
             )
             start = np.ascontiguousarray(start)
             data.begin(keep=False)
-            fit = em.run(data, TiedSpherical(start, 1.0, variance_floor(start)), plan, Key(0))
+            fit = em.run(data, partial(TiedSpherical, start, 1.0, variance_floor(start)), plan, Key(0))
             if best is None or fit.error < best[0] * (1 - 1e-6):
                 labels = data.labels()
                 assert labels is not None

@@ -145,7 +145,7 @@ class Model(Protocol):
         ...
 
     def maximise(self, moments: Any, prior: Any = None) -> Self:
-        """The M-step."""
+        """The M-step. It uses moments up: parameters may lie in their memory."""
         ...
 
     def extrapolated(self, before: Self, share: float) -> Self:

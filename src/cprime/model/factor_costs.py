@@ -67,15 +67,20 @@ class FactorCosts(Tabled, Components):
     @cached_property
     def directions(self) -> NDArray[np.float64]:
         """U: (C, H, D)."""
-        C, D, H = self.loadings.shape
+        return self.directions_of(slice(None))
+
+    def directions_of(self, some: slice) -> NDArray[np.float64]:
+        """Those of some components."""
+        loadings, noise, roots = self.loadings[some], self.noise[some], self.roots[some]
+        C, D, H = loadings.shape
         found = np.empty((C, H, D))
 
-        def some(part: slice) -> None:
-            scaled = self.loadings[part] / self.noise[part, :, np.newaxis]
-            inverse = np.ascontiguousarray(self.roots[part].transpose(0, 2, 1))
+        def make(part: slice) -> None:
+            scaled = loadings[part] / noise[part, :, np.newaxis]
+            inverse = np.ascontiguousarray(roots[part].transpose(0, 2, 1))
             np.matmul(inverse, scaled.transpose(0, 2, 1), out=found[part])
 
-        by_pieces(some, parts(C))
+        by_pieces(make, parts(C))
         return found
 
     @cached_property

@@ -1,12 +1,18 @@
 """What M-steps of factor analysers are made of."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime.block import Block
+from cprime.kernels import Floats
+from cprime.model.base import Shares
 from cprime.statistics import Sums
+
+TOGETHER = 2**26  # bytes of directions, and of rows, that are there at a time where components are many
 
 
 @dataclass(frozen=True)
@@ -34,3 +40,58 @@ class FactorMoments(Sums):
         """Those of no points; H may be the number of any directions that z is along."""
         sums, squares, cross, means = (np.zeros(shape) for shape in ((C, D), (C, D), (C, D, H), (C, H)))
         return cls(np.zeros(C), sums, squares, cross, means, np.zeros((C, H, H)))
+
+    def room(self, H: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Where an M-step puts means (C, D), loadings (C, D, H) and noise (C, D), component by component.
+
+        In the memory of the sums of the same components, where these are arrays of their own.
+        """
+        C, D = self.sums.shape
+        cross = self.cross.transpose(0, 2, 1)
+        return _room(self.sums, (C, D)), _room(cross, (C, D, H)), _room(self.squares, (C, D))
+
+
+def _room(array: NDArray[np.float64], shape: tuple[int, ...]) -> NDArray[np.float64]:
+    its_own = array.flags.c_contiguous and array.flags.writeable and array.size == np.prod(shape)
+    return array.reshape(shape) if its_own else np.empty(shape)
+
+
+def by_blocks(
+    block: Block,
+    shares: Shares,
+    centers: Floats,
+    directions_of: Callable[[slice], NDArray[np.float64]],
+    roots: NDArray[np.float64],
+) -> FactorMoments:
+    """As `Rows.factor_moments` has them, some components at a time, so that the directions of all are never there.
+
+    directions_of: U (c, H, D) of some components    roots (C, H, H): L⁻ᵀ
+    """
+    (C, D), H, width = centers.shape, roots.shape[1], shares.ids.shape[1]
+    found = FactorMoments.none(C, H, 0)
+    sums, squares, cross = np.empty((C, D)), np.empty((C, D)), np.empty((C, H, D))
+    q, weight, ids = shares.responsibilities, block.sample_weight, shares.ids.reshape(-1)
+    rows_of_all = max(1, ids.size * D * block.X.dtype.itemsize)
+    size = max(1, min(TOGETHER // (8 * H * D), TOGETHER * C // rows_of_all))
+    for some, places in _together(ids, C, size):
+        rows = places // width
+        found.counts[some], sums[some], squares[some], cross[some], found.means[some], found.second[some] = block.X[
+            rows
+        ].factor_moments(
+            centers[some],
+            directions_of(some),
+            roots[some],
+            (ids[places] - np.int32(some.start))[:, np.newaxis],
+            None if q is None else q.reshape(-1)[places][:, np.newaxis],
+            None if weight is None else weight[rows],
+        )
+    return FactorMoments(found.counts, sums, squares, cross.transpose(0, 2, 1), found.means, found.second)
+
+
+def _together(ids: NDArray[np.int32], C: int, size: int) -> Iterator[tuple[slice, NDArray[np.intp]]]:
+    """`size` components at a time, and the places in ids (n,) of these, rising."""
+    blocks = ids // np.int32(size)
+    order = np.argsort(blocks, kind="stable")
+    ends = np.searchsorted(blocks[order], np.arange(-(-C // size) + 1))
+    for i, begin in enumerate(range(0, C, size)):
+        yield slice(begin, min(begin + size, C)), order[ends[i] : ends[i + 1]]

@@ -31,7 +31,7 @@ from cprime.model.covariance import (
 )
 from cprime.model.factor_costs import FactorCosts, parts
 from cprime.model.factor_gaps import completed, gap_moments
-from cprime.model.factor_moments import FactorMoments
+from cprime.model.factor_moments import TOGETHER, FactorMoments, by_blocks
 from cprime.model.factor_steps import leading, regressed
 from cprime.model.full import Full
 from cprime.model.weights import Weights, log_weights, n_weights, new_weights
@@ -139,6 +139,9 @@ class Factors(Gaussian):
         if block.X.observed is not None:
             return self._of_observed(block, shares)
         roots = self._inner.roots if self.known else None
+        if roots is not None and self.loadings.nbytes > TOGETHER:
+            self._costs_of.forget()  # the search is done, and moments are as large
+            return by_blocks(block, shares, self.centers, self._costs_of.directions_of, roots)
         directions = self._directions if self.known else self._random_directions()[np.newaxis]
         counts, sums, squares, cross, means, second = block.X.factor_moments(
             self.centers, directions, roots, shares.ids, shares.responsibilities, block.sample_weight
@@ -239,8 +242,7 @@ class Factors(Gaussian):
         A component without points keeps its mean and loadings. `reg_covar` is added to Ψ, as to variances elsewhere.
         """
         self._costs_of.forget()  # in a fit nobody asks for them again, and they are as large as parameters
-        shift, noise = np.empty(self.centers.shape), np.empty(self.centers.shape)
-        loadings = np.empty(self.loadings.shape)
+        shift, loadings, noise = moments.room(self.n_factors)
 
         def some(part: slice) -> None:
             of = moments.of(part)
@@ -261,7 +263,7 @@ class Factors(Gaussian):
         del spread
         return replace(
             self,
-            centers=means.astype(self.centers.dtype),
+            centers=means.astype(self.centers.dtype, copy=False),
             loadings=loadings,
             noise_variances=positive(of_empty(moments.counts, noise), self.centers.dtype, unit),
             weights=new_weights(self.weights, moments.counts),

@@ -22,7 +22,7 @@ from cprime._storable import storable
 from cprime._values import replace
 from cprime.block import Kept
 from cprime.em.expectation import HardMoments, NearestStart, Visit
-from cprime.em.stages import Accept, End, Final, Stage, Undo, Warmup
+from cprime.em.stages import Accept, End, Final, Later, Stage, Undo, Warmup
 from cprime.execution import Data, rows_of
 from cprime.kernels import Rows
 from cprime.model import Model
@@ -124,6 +124,8 @@ def proceed(data: Data, run: Run, plan: Plan, save: Callable[[Run], None] | None
     """From where a run stands to its end."""
     while not run.over:
         run = iterate(data, run, plan)
+        if isinstance(run.model, Later):
+            run = replace(run, model=run.model.make())
         if save is not None:
             save(run)
     return run

@@ -3,6 +3,7 @@
 import logging
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
 
 from cprime._random import Key
@@ -12,11 +13,11 @@ from cprime.block import Kept
 from cprime.components import Components
 from cprime.em.assignment import Drawn, assignment_of
 from cprime.em.expectation import DrawFromAll, EStep, ExactEStep, Totals
-from cprime.em.stages import Accept, End, Final, Undo
+from cprime.em.stages import Accept, End, Final, Later, Undo
 from cprime.execution import Data
 from cprime.execution.base import Job
 from cprime.model import Model
-from cprime.search import Look, Search
+from cprime.search import Look
 from cprime.statistics import Tally
 
 logger = logging.getLogger("cprime")
@@ -150,27 +151,14 @@ class Momentum(EM):
             after = replace(after, pace=max(self.little / gain, 1.0))
         if small and self.extrapolated:
             return found._replace(model=new, stage=replace(after, little=gain), change=change)
-        after, further = replace(after, before=new, extrapolated=self.before is not None), None
-        if after.extrapolated:
-            further = Further(self.before, (after.streak - 1) / (after.streak + 2))
-        return found._replace(model=new, stage=after, change=change, then=further)
+        after = replace(after, before=new, extrapolated=self.before is not None)
+        if not after.extrapolated:
+            return found._replace(model=new, stage=after, change=change)
+        further = partial(new.extrapolated, self.before, (after.streak - 1) / (after.streak + 2))
+        return found._replace(model=Later(further), stage=after, change=change)
 
     def standing(self, model: Model) -> Model:
         return self.before if self.extrapolated else model
-
-
-@dataclass(frozen=True)
-class Further:
-    """What follows an M-step that momentum carries on, once the moments, which are as large as parameters, are gone.
-
-    before: parameters of the M-step before it    share: of the way from there that is gone further
-    """
-
-    before: Any
-    share: float
-
-    def __call__(self, data: Data, step: Accept, search: Search, known: Any, key: Key) -> tuple[Accept, Any]:
-        return step._replace(model=step.model.extrapolated(self.before, self.share)), known
 
 
 def free_energy(model: Model, tally: Tally) -> float:

@@ -33,7 +33,8 @@ class End(StrEnum):
 class Accept(NamedTuple):
     """What follows from a pass that counts.
 
-    model: from here on    stage: of the next pass, None if this one has seen the parameters that are returned
+    model: from here on, or `Later`
+    stage: of the next pass, None if this one has seen the parameters that are returned
     bound, error: F per unit of weight [nats] and J of the record    counts (C,): Σ w_n q_nc
     change: what is compared with the tolerance    end: why the run ends, None if it goes on
     n_relocated: empty clusters that were given a point
@@ -50,6 +51,13 @@ class Accept(NamedTuple):
     end: End | None = None
     n_relocated: int = 0
     then: "Callable[[Data, Accept, Search, Any, Key], tuple[Accept, Any]] | None" = None
+
+
+@dataclass(frozen=True)
+class Later:
+    """Parameters that are made once those of the pass, which may be as large, are gone."""
+
+    make: Callable[[], Any]
 
 
 class Undo(NamedTuple):

@@ -1,9 +1,11 @@
 """EM with momentum: F never falls, it takes fewer iterations, and ends where EM ends."""
 
+import weakref
+
 import numpy as np
 import pytest
 
-from cprime import GaussianMixture
+from cprime import GaussianMixture, em
 from cprime.em import Momentum
 from cprime.model import FAMILIES
 
@@ -107,3 +109,22 @@ def test_bounds_of_a_pass_that_was_taken_back_are_forgotten(seed, caplog):
     np.testing.assert_array_equal(bounded.labels_, full.labels_)
     assert bounded.lower_bounds_ == full.lower_bounds_
     assert bounded.history_["n_distances"].sum() < full.history_["n_distances"].sum()
+
+
+@pytest.mark.parametrize("momentum", [True, False])
+def test_parameters_of_the_start_are_gone_after_an_iteration(X, momentum, monkeypatch):
+    run, start, there = em.run, [], []
+
+    def seen(data, first, *rest):
+        def made():
+            model = first()
+            start[:] = [weakref.ref(model)]
+            return model
+
+        return run(data, made, *rest)
+
+    monkeypatch.setattr(em, "run", seen)
+    gm = GaussianMixture(4, momentum=momentum, init_params="random", random_state=0)
+    gm.set_params(callbacks=lambda row: there.append(start[0]() is not None)).fit(X)
+    assert len(there) > 2
+    assert there == [True] + [False] * (len(there) - 1)

@@ -1,5 +1,8 @@
 """Mixtures of factor analysers: densities, EM steps, searches, and what they equal where they are other models."""
 
+import tracemalloc
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -7,12 +10,13 @@ from scipy.stats import multivariate_normal
 from sklearn.decomposition import FactorAnalysis
 from threadpoolctl import threadpool_limits
 
-from cprime import GaussianMixture, load, open_data
+from cprime import GaussianMixture, em, load, open_data
 from cprime.block import Block
 from cprime.components import Components
 from cprime.kernels import Dense, posterior
 from cprime.model import Factors, PrincipalComponents
 from cprime.model.base import Shares
+from cprime.search import Graph
 
 C, D, H = 6, 9, 2
 pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
@@ -124,6 +128,58 @@ def test_a_step_of_em(model, X, exact):
     assert_allclose(new.centers, means, rtol=1e-8)
     assert_allclose(new.loadings, loadings, rtol=1e-7, atol=1e-9)
     assert_allclose(new.noise_variances, noise, rtol=1e-8)
+
+
+@pytest.mark.parametrize("bytes_together", [1, 3 * D * H * 8])
+def test_moments_of_some_components_at_a_time_are_those_of_all(model, X, bytes_together, monkeypatch):
+    """To the bit: one component at a time, or three; the directions of all are not kept."""
+    block = Block(Dense(X.astype(np.float32)), np.random.default_rng(2).uniform(0, 2, len(X)))
+    single = replace(model, centers=model.centers.astype(np.float32))
+    ids, costs = single.components().best(block.X, 3)
+    shares = Shares(ids, posterior(costs, single.scale).responsibilities, None)
+    whole = single.summarise(block, shares)
+    for module in ("factors", "factor_moments"):
+        monkeypatch.setattr(f"cprime.model.{module}.TOGETHER", bytes_together)
+    found = single.summarise(block, shares)
+    assert "directions" not in vars(single.components())
+    for name in vars(whole):
+        np.testing.assert_array_equal(getattr(found, name), getattr(whole, name), name)
+    expected, new = single.maximise(whole), single.maximise(found)
+    assert np.shares_memory(new.loadings, found.cross)
+    assert np.shares_memory(new.noise_variances, found.squares)
+    for name in ("centers", "loadings", "noise_variances", "weights"):
+        np.testing.assert_array_equal(getattr(new, name), getattr(expected, name), name)
+
+
+def test_a_fit_takes_little_more_than_its_parameters(monkeypatch):
+    """Two generations, of 8 (H + 1) + 4 bytes for each center and column, the sums of the next, and two numbers more.
+
+    Once it has started, which takes sums along more directions.
+    """
+    C, D, H, start = 400, 100, 4, em.hard_start
+
+    def started(*arguments):
+        found = start(*arguments)
+        tracemalloc.reset_peak()
+        return found
+
+    monkeypatch.setattr(em, "hard_start", started)
+    monkeypatch.setattr("cprime.kernels.tables.TABLE", 2**12)
+    monkeypatch.setattr("cprime.model.factor_costs._CLOSED_FORM", 0)
+    for module in ("factors", "factor_moments"):
+        monkeypatch.setattr(f"cprime.model.{module}.TOGETHER", 2**18)
+    X = np.random.default_rng(0).standard_normal((1200, D)).astype(np.float32)
+    gm = GaussianMixture(C, covariance_type="factors", n_factors=H, n_active=2, search=Graph(4), momentum=True)
+    gm.set_params(max_iter=3, tol=0, certificate=0, init_params=X[:C], random_state=0, n_threads=1)
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        gm.fit(X)
+        peak = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+    a_model, sums, regrouped = 8 * (H + 1) + 4, 8 * (H + 2), X.nbytes
+    assert (peak - regrouped) / (C * D) < 2 * a_model + sums + 16 + 40
 
 
 def test_what_is_remembered_gives_the_parameters(model):

@@ -12,10 +12,14 @@ pytestmark = pytest.mark.skipif(not MEASURABLE, reason="needs the memory figures
 
 KMEANS = KMeans(300, max_iter=5, random_state=0)
 DIAG = GaussianMixture(150, covariance_type="diag", max_iter=4, tol=0, random_state=0)
+FACTORS = GaussianMixture(
+    1500, covariance_type="factors", search="graph", n_active=3, max_iter=4, tol=0, random_state=0
+)
 FITS = {
     "k-means, graph, in memory": (KMEANS, (200_000, 24), False),
     "k-means, graph, a file": (KMEANS, (200_000, 24), True),
     "mixture, diag, C'=5": (DIAG, (100_000, 16), False),
+    "factors, graph": (FACTORS, (8000, 512), False),
     "exact EM, full": (GaussianMixture(10, max_iter=4, tol=0, random_state=0), (400_000, 16), False),
 }
 FIRST = "k-means, graph, in memory"

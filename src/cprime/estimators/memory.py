@@ -22,7 +22,8 @@ from cprime.estimators.shapes import ShapeSource
 from cprime.estimators.validation import resolve_init
 from cprime.estimators.watching import unfitted_copy
 from cprime.execution import Data, Local, local
-from cprime.kernels import as_rows
+from cprime.kernels import Tabled, as_rows
+from cprime.kernels.tables import TABLE
 from cprime.neighbors import EXACT_LISTS
 from cprime.search import Bounded, Full
 from cprime.seeding.jumps import PER_CLUSTER
@@ -32,7 +33,9 @@ from cprime.sources.arrays import ArraySource
 from cprime.sources.foreign import plain
 from cprime.sources.sparse import source_of
 
-PARAMETERS, SUMS = 4, 5  # generations that are alive at a time: with what momentum and the M-step make
+PARAMETERS, SUMS = 3, 5  # generations that are alive at a time: with what momentum and the M-step make
+_PARAMETERS_IN_PLACE, _SUMS_IN_PLACE = 2, 1.3  # where the M-step makes them in the memory of the sums
+_TABLE_ENTRY = 32  # bytes of a number of a table of costs while it is made
 _LIST_ENTRY = 39  # bytes of an entry of the lists while they are renewed, beside those that are kept
 _LIST_ROWS = 65536  # lists that are made of lists at a time
 _MEAN_COSTS, _MOST_MEAN_COSTS = 20, 2**24  # bytes for each pair of components whose mean costs are computed at a time
@@ -132,16 +135,22 @@ def _n_bytes_stored(source: Source) -> int:
 class Sizes(NamedTuple):
     """Bytes of a model and its sums by component and in all, and of a row as components are compared with it.
 
-    by_distances: whether lists follow from distances of centers, not from mean costs    kernels: whether components
-    are compared with rows by kernels, not with copies of them in double precision
+    made: what is made of the parameters of a component to compare rows with it
+    in_place: whether M-steps are made in the memory of the sums
+    by_distances: whether lists follow from distances of centers, not from mean costs
+    kernels: whether components are compared with rows by kernels, not with copies of them in double precision
+    n_numbers: that a row and a component take in tables of costs, 0 where there are none
     """
 
     component: float
+    made: float
     shared: float
     sums: float
     embedded: float
+    in_place: bool
     by_distances: bool
     kernels: bool
+    n_numbers: int
 
 
 def needed(estimator: Any, rows: Rows, sizes: Sizes | None = None, regroup: bool | None = None) -> dict[str, int]:
@@ -179,14 +188,17 @@ def needed(estimator: Any, rows: Rows, sizes: Sizes | None = None, regroup: bool
         found["temporary"] += chunk * (16 if exact else near if plan.n_kept == 1 else 8 * plan.n_kept + 16 + 12 * graph)
         if not sizes.kernels:
             found["temporary"] += chunk * 8 * D * min(plan.n_kept, C)
+        if sizes.n_numbers:
+            found["temporary"] += _TABLE_ENTRY * min(TABLE, chunk * max(C * sizes.n_numbers, D))
         if init == "k-means++":
             found["temporary"] = max(found["temporary"], trial_bytes(N, C, s))
         elif init == "jumps":
             found["temporary"] += min(N, PER_CLUSTER * C) * width
     found["labels"] = 0 if spilled or not rows.here else N * _ID
-    found["parameters"] = int(PARAMETERS * (C * sizes.component + sizes.shared))
     merged = 0 if not many else math.ceil(math.log2(len(data.sizes)))
-    found["sums"] = int((SUMS + merged) * C * sizes.sums)
+    models, sums = (_PARAMETERS_IN_PLACE, _SUMS_IN_PLACE) if sizes.in_place else (PARAMETERS, SUMS)
+    found["parameters"] = int(models * (C * sizes.component + sizes.shared) + C * sizes.made)
+    found["sums"] = int((sums + merged) * C * sizes.sums)
     if not plan.search.exact:
         G = getattr(plan.search, "n_neighbors", None) or (33 if plan.n_kept == 1 else 65)
         found["lists"] = min(G, C) * (_LIST_ENTRY * C if C <= EXACT_LISTS else 12 * C + 72 * min(C, _LIST_ROWS))
@@ -223,14 +235,14 @@ def sizes_of(estimator: Any, n_features: int, dtype: np.dtype) -> Sizes:
         return _measured(view, n_features, dtype)
     at = [first, 3 * first // 2, 2 * first]
     small = [_measured(view, D, dtype) for D in at]
-    curve = np.polyfit(at, [size[:4] for size in small], 2)
-    component, shared, sums, embedded = np.polyval(curve, n_features)
-    return Sizes(component, shared, sums, embedded, small[0].by_distances, small[0].kernels)
+    names = Sizes._fields[:5]  # what depends on the number of features
+    curve = np.polyfit(at, [[getattr(size, name) for name in names] for size in small], 2)
+    return small[0]._replace(**dict(zip(names, np.polyval(curve, n_features).tolist(), strict=True)))
 
 
 def _measured(view: Any, n_features: int, dtype: np.dtype) -> Sizes:
     """The arrays of models of two and three components, in as many features."""
-    models, sums = [], []
+    bare, models, sums = [], [], []
     for C in (2, 3):
         setattr(view, "n_clusters" if hasattr(view, "n_clusters") else "n_components", C)
         X = np.random.default_rng(0).standard_normal((C * (n_features + 2), n_features)).astype(dtype)
@@ -239,14 +251,17 @@ def _measured(view: Any, n_features: int, dtype: np.dtype) -> Sizes:
         components = model.components()
         data.each(em.Visit(model, Full().look(None, components, Key(0)), 1))
         data.commit()
+        bare.append(_size(list(model.__getstate__().values())))
         models.append(_size(model))
         sums.append(_size(data.each(HardMoments(model))))
     rows = as_rows(X)
     embedded = model.embed(rows)
     per_row = 0.0 if embedded is rows else _size(embedded) / len(X)
-    component = models[1] - models[0]
-    shared, kernels = models[0] - 2 * component, isinstance(components, Measured)
-    return Sizes(component, shared, sums[1] - sums[0], per_row, components.squared_distances, kernels)
+    component, tables = bare[1] - bare[0], isinstance(components, Tabled)
+    made, shared = models[1] - models[0] - component, 3 * models[0] - 2 * models[1]
+    kernels, n_numbers = tables or isinstance(components, Measured), components.n_numbers if tables else 0
+    flags = model.in_place, components.squared_distances, kernels, n_numbers
+    return Sizes(component, made, shared, sums[1] - sums[0], per_row, *flags)
 
 
 def _size(value: Any) -> int:

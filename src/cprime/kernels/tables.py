@@ -18,7 +18,7 @@ Group = tuple[int, NDArray[np.intp]]  # a component, and the places where it is
 Givers = tuple[int, NDArray[np.intp], NDArray[np.float64]]  # a component, rows, and their shares
 RowsOf = Callable[[int, NDArray[np.intp]], NDArray[np.float64]]
 
-_NUMBERS, _ROWS = 2**22, 2048  # of a table at a time
+TABLE, _ROWS = 2**22, 2048  # numbers of a table at a time, and rows
 _ROUNDS = 8  # of looking for the least, at most; beyond, costs are sorted
 
 
@@ -43,7 +43,7 @@ class Tabled:
     def blocks(self, n: int) -> Iterator[slice]:
         """Rows of which tables for all components are made at a time."""
         C, D = self.centers.shape
-        step = min(_ROWS, max(1, _NUMBERS // max(C * self.n_numbers, D)))
+        step = min(_ROWS, max(1, TABLE // max(C * self.n_numbers, D)))
         return (slice(begin, begin + step) for begin in range(0, n, step))
 
     def best(self, points: CoreRows, n_kept: int, hint: Ids | None = None) -> tuple[Ids, Floats]:

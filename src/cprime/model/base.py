@@ -62,6 +62,7 @@ class Model(Protocol):
     exact: ClassVar[bool]  # whether it has an exact E-step of its own, `expect_all`
     accelerates: ClassVar[bool]  # whether it can be extrapolated
     settles: ClassVar[bool]  # whether an M-step of the same shares of complete rows gives the same parameters
+    in_place: ClassVar[bool]  # whether M-steps of many components are made in the memory of the moments
     scale_free: ClassVar[bool]  # whether the unit of a column makes no difference
     has_matrices: ClassVar[bool]  # whether `covariances_` are matrices
     full: ClassVar[bool]  # whether a cost takes D² products, not D
@@ -248,6 +249,7 @@ class Family:
     exact: ClassVar[bool] = False
     accelerates: ClassVar[bool] = False
     settles: ClassVar[bool] = True
+    in_place: ClassVar[bool] = False
     scale_free: ClassVar[bool] = False
     has_matrices: ClassVar[bool] = False
     full: ClassVar[bool] = False

@@ -21,6 +21,7 @@ from cprime.neighbors import EXACT_LISTS, exact_lists, least_lists, refined_list
 
 _ROUNDING = 2.0**-27  # of a cost, that is taken
 _CLOSED_FORM = 2**36  # most products for lists by divergences; beyond, distances of means make them
+_PRODUCTS = 2**22  # of loadings and directions at a time
 _TOGETHER = 64  # components
 
 
@@ -205,12 +206,18 @@ class FactorCosts(Tabled, Components):
 
         def mean_costs(begin: int, end: int) -> NDArray[np.float64]:
             some = slice(begin, end)
-            n = end - begin
             out = (spread[some] + np.square(means[some])) @ precisions.T - 2 * (means[some] @ pulls.T) + constants
             out -= self.noise[some] @ squares.T
-            out -= np.square((means[some] @ flat.T).reshape(n, C, H) - own).sum(axis=2)
-            turned = self.loadings[some].transpose(1, 0, 2).reshape(D, n * H)
-            out -= np.square(flat @ turned).reshape(C, H, n, H).sum(axis=(1, 3)).T
+            along = (means[some] @ flat.T).reshape(end - begin, C, H)
+            along -= own
+            out -= np.square(along, out=along).sum(axis=2)
+            del along
+            step = max(1, _PRODUCTS // (C * max(1, H) ** 2))
+            for first in range(begin, end, step):
+                few = self.loadings[first : min(first + step, end)]
+                products = flat @ few.transpose(1, 0, 2).reshape(D, len(few) * H)
+                np.square(products, out=products)
+                out[first - begin :][: len(few)] -= products.reshape(C, H, len(few), H).sum(axis=(1, 3)).T
             return out
 
         return least_lists(mean_costs, C, n_neighbors)

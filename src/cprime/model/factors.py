@@ -67,6 +67,7 @@ class Factors(Gaussian):
     sklearn_type: ClassVar[str] = "full"
     options: ClassVar[tuple[str, ...]] = ("n_factors",)
     settles: ClassVar[bool] = False
+    in_place: ClassVar[bool] = True
     followed_options: ClassVar[tuple[str, ...]] = options
     scale_free: ClassVar[bool] = True
 

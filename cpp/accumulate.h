@@ -14,7 +14,6 @@ template <class T> inline void add_weighted(const T *__restrict x, double weight
 template <class T>
 inline void accumulate(const AccumulateTask<T> &task, std::size_t begin, std::size_t end, double *count,
                        double *__restrict sum) {
-    constexpr std::size_t AHEAD = 6; // rows lie anywhere in memory: ask for them early
     const int D = task.X.D;
     const int H = task.H;
     const auto row = [&](std::size_t e) -> std::size_t {
@@ -22,16 +21,12 @@ inline void accumulate(const AccumulateTask<T> &task, std::size_t begin, std::si
         return task.rows ? task.rows[n] : n;
     };
     double total = 0;
-    for (std::size_t e = begin; e < end; ++e) {
-        if (e + AHEAD < end)
-            fetch(task.X, row(e + AHEAD));
-        const std::size_t entry = task.entries[e];
-        const std::size_t n = row(e);
-        const double weight = (task.responsibilities ? task.responsibilities[entry] : 1.0) *
+    for_each_of(task.X, row, begin, end, [&](std::size_t e, std::size_t n, const T *x) {
+        const double weight = (task.responsibilities ? task.responsibilities[task.entries[e]] : 1.0) *
                               (task.sample_weight ? task.sample_weight[n] : 1.0);
         total += weight;
-        add_weighted(task.X[n], weight, D, sum);
-    }
+        add_weighted(x, weight, D, sum);
+    });
     *count += total;
 }
 

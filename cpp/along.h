@@ -15,9 +15,8 @@ inline void along(const Points<T> &X, const Rows<T> &centers, const Rows<T> &dir
     using V = simd<T>;
     constexpr int W = V::width;
     const int D = X.D;
-    const Wide<T> wide(X, 1);
-    for (std::size_t n = begin; n < end; ++n) {
-        const T *x = rows_of(X, n, n + 1, wide)[0], *m = centers[labels[n]], *v = directions[labels[n]];
+    for_each_row(X, begin, end, [&](std::size_t n, const T *x) {
+        const T *m = centers[labels[n]], *v = directions[labels[n]];
         typename V::vec a{}, b{};
         int k = 0;
         for (; k + 2 * W <= D; k += 2 * W) {
@@ -29,7 +28,7 @@ inline void along(const Points<T> &X, const Rows<T> &centers, const Rows<T> &dir
             a += (V::load_first(x + k, left) - V::load_first(m + k, left)) * V::load_first(v + k, left);
         }
         out[n] = V::sum(a + b);
-    }
+    });
 }
 
 } // namespace cprime::CPRIME_ISA

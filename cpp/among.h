@@ -126,7 +126,7 @@ template <class T> class SharedCosts {
         for (std::size_t pair = 0; pair < n_pairs; ++pair)
             if (component[pair] >= 0)
                 pairs[last[component[pair]]++] = static_cast<std::uint32_t>(pair);
-        const auto row = [&](std::uint32_t pair) { return task.X[task.row(begin + pair / n_previous_)]; };
+        const auto row = [&](std::uint32_t pair) { return task.row(begin + pair / n_previous_); };
         const auto each = [&](auto measure_them) { // of a component: its pairs, and whom they are measured against
             for (std::size_t c = 0, first = 0; c < C; first = last[c++]) {
                 if (last[c] - first < FEWEST)
@@ -141,13 +141,17 @@ template <class T> class SharedCosts {
         };
         if (task.gaussians && task.gaussians->full) {
             LanePoints<T> points(task.X.D);
+            const Gathered<T> gathered(task.X, TILE_LANES<T>);
             Scratch<T> starts(static_cast<std::size_t>(task.G + 1) * task.X.D);
             each([&](const std::uint32_t *of, int n, auto component) {
-                measure(task, of, n, row, component, points, starts);
+                measure(task, of, n, row, component, gathered, points, starts);
             });
         } else {
             LaneList<T> components(task);
-            each([&](const std::uint32_t *of, int n, auto component) { measure(of, n, row, component, components); });
+            const Gathered<T> gathered(task.X, LaneList<T>::POINTS);
+            each([&](const std::uint32_t *of, int n, auto component) {
+                measure(task, of, n, row, component, gathered, components);
+            });
         }
     }
 
@@ -162,34 +166,37 @@ template <class T> class SharedCosts {
 
     T *costs(std::uint32_t pair) { return costs_ + static_cast<std::size_t>(pair) * n_costs_; }
 
+    // row(pair): the number of its row
     template <class Row, class Component>
-    void measure(const std::uint32_t *pairs, int n, Row row, Component component, LaneList<T> &components) {
+    void measure(const AmongTask<T> &task, const std::uint32_t *pairs, int n, Row row, Component component,
+                 const Gathered<T> &gathered, LaneList<T> &components) {
         constexpr int P = LaneList<T>::POINTS;
         components.read(component);
         for (int first = 0; first < n; first += P) {
             const T *x[P];
             T *out[P];
-            for (int p = 0; p < P; ++p) {
-                const std::uint32_t pair = pairs[std::min(first + p, n - 1)];
-                x[p] = row(pair);
-                out[p] = costs(pair);
-            }
+            const auto pair = [&](int p) { return pairs[std::min(first + p, n - 1)]; };
+            gathered.read(task.X, [&](int p) { return row(pair(p)); }, P, x);
+            for (int p = 0; p < P; ++p)
+                out[p] = costs(pair(p));
             components.cost(x, out);
         }
     }
 
     template <class Row, class Component>
     void measure(const AmongTask<T> &task, const std::uint32_t *pairs, int n, Row row, Component component,
-                 LanePoints<T> &points, T *starts) {
+                 const Gathered<T> &gathered, LanePoints<T> &points, T *starts) {
         constexpr int L = TILE_LANES<T>;
         const int D = task.X.D;
         const T *origin = task.centers[component(0)];
         for (int g = 0; g <= task.G; ++g)
             gaussian_start(*task.gaussians, component(g), origin, starts + static_cast<std::size_t>(g) * D);
         alignas(64) T cost[L];
+        const T *x[L];
         for (int first = 0; first < n; first += L) {
             const int n_points = std::min(L, n - first);
-            points.read([&](int i) { return row(pairs[first + i]); }, n_points, origin);
+            gathered.read(task.X, [&](int i) { return row(pairs[first + i]); }, n_points, x);
+            points.read([&](int i) { return x[i]; }, n_points, origin);
             for (int g = 0; g <= task.G; ++g) {
                 points.cost(*task.gaussians, component(g), starts + static_cast<std::size_t>(g) * D, cost);
                 for (int i = 0; i < n_points; ++i)
@@ -206,10 +213,10 @@ template <class T> class SharedCosts {
 template <class T> constexpr auto nothing_shared = [](std::size_t, int) -> const T * { return nullptr; };
 
 // Entries [begin, end): the H nearest among what a row keeps, the lists of those, and `extra` components of its own.
-// square(n, c) of row n, before which fetch(c) asks for what it reads; shared(i, h) may know costs of the i-th entry,
-// see SharedCosts.
-template <class T, class Fetch, class Square, class Shared>
-inline void search_among(const AmongTask<T> &task, std::size_t begin, std::size_t end, Fetch fetch, Square square,
+// from(n) is a function that gives the square of row n from a component, before which fetch(c) asks for what it reads;
+// shared(i, h) may know costs of the i-th entry, see SharedCosts.
+template <class T, class Fetch, class From, class Shared>
+inline void search_among(const AmongTask<T> &task, std::size_t begin, std::size_t end, Fetch fetch, From from,
                          const Shared &shared) {
     using V = simd<T>;
     constexpr int AHEAD = 6;
@@ -251,10 +258,13 @@ inline void search_among(const AmongTask<T> &task, std::size_t begin, std::size_
             }
         for (int x = 0; x < task.n_extra; ++x)
             offer(task.extra + n * task.n_extra + x, 1, nullptr);
-        for (int o = 0; o < n_open; ++o) { // centres lie anywhere in memory: ask for them early
-            if (o + AHEAD < n_open)
-                fetch(found[open[o + AHEAD]].id);
-            found[open[o]].square = square(n, found[open[o]].id);
+        if (n_open) {
+            const auto square = from(n);
+            for (int o = 0; o < n_open; ++o) { // centres lie anywhere in memory: ask for them early
+                if (o + AHEAD < n_open)
+                    fetch(found[open[o + AHEAD]].id);
+                found[open[o]].square = square(found[open[o]].id);
+            }
         }
         for (int o = 0; o < n_open; o += V::width) {
             const int some = std::min<int>(V::width, n_open - o);
@@ -284,10 +294,12 @@ template <class T> inline void measure_kept(const AmongTask<T> &task, std::size_
     const Gaussians<T> *gaussians = task.gaussians;
     Scratch<T> costs(W * H);
     Scratch<Candidate<T>> found(H);
+    const Wide<T> wide(task.X, W);
     for (std::size_t first = begin; first < end; first += W) {
         const std::size_t n_entries = std::min(W, end - first) * H, n_ahead = (end - first) * H;
         const std::int32_t *ids = task.previous + first * H;
-        std::size_t n = first;
+        const Rows<T> x = rows_of(task.X, first, std::min(first + W, end), wide);
+        std::size_t row = 0;
         int h = 0;
         for (std::size_t e = 0; e < n_entries; e += W) {
             typename V::vec parts[W] = {};
@@ -295,11 +307,11 @@ template <class T> inline void measure_kept(const AmongTask<T> &task, std::size_
                 if (const std::size_t ahead = e + i + AHEAD; ahead < n_ahead && ids[ahead] >= 0)
                     fetch(task, ids[ahead]);
                 if (const std::int32_t c = ids[e + i]; c >= 0)
-                    parts[i] = gaussians ? scaled_square_parts(task.X[n], task.centers[c], gaussians->factor(c), D)
-                                         : square_parts(task.X[n], task.centers[c], D);
+                    parts[i] = gaussians ? scaled_square_parts(x[row], task.centers[c], gaussians->factor(c), D)
+                                         : square_parts(x[row], task.centers[c], D);
                 if (++h == H) {
                     h = 0;
-                    ++n;
+                    ++row;
                 }
             }
             auto cost = V::sums(parts);
@@ -322,17 +334,17 @@ template <class T> inline void measure_kept(const AmongTask<T> &task, std::size_
 
 // Rows [begin, end), in an order of their own: those that are kept by the same components lie together.
 template <class T> inline void search_lists(const AmongTask<T> &task, std::size_t begin, std::size_t end) {
-    const auto square = [&](std::size_t n, std::int32_t c) {
-        return squared_distance(task.X[n], task.centers[c], task.X.D);
-    };
     const auto ask = [&](std::int32_t c) { fetch(task, c); };
-    const auto measure = [&](std::size_t n, std::int32_t c) {
-        return task.gaussians ? gaussian_square(*task.gaussians, c, task.X[n]) : square(n, c);
+    const auto from = [&](std::size_t n) {
+        return [&task, x = task.X[n]](std::int32_t c) {
+            return task.gaussians ? gaussian_square(*task.gaussians, c, x)
+                                  : squared_distance(x, task.centers[c], task.X.D);
+        };
     };
     if (task.G)
-        search_among(task, begin, end, ask, measure, SharedCosts<T>(task, begin, end));
+        search_among(task, begin, end, ask, from, SharedCosts<T>(task, begin, end));
     else
-        search_among(task, begin, end, ask, measure, nothing_shared<T>);
+        search_among(task, begin, end, ask, from, nothing_shared<T>);
 }
 
 template <class T> inline void nearest_among(const AmongTask<T> &task, std::size_t begin, std::size_t end) {

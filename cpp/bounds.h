@@ -33,12 +33,11 @@ template <class T> inline T rest_after(const BoundedTask<T> &task, std::int32_t 
     return Rounding<T>::down(-V::lowest(-best));
 }
 
-// The nearest centre of a row by its bounds, which follow the moves; false where they do not settle it.
+// The nearest centre of row n, which is x, by its bounds, which follow the moves; false where they do not settle it.
 template <class T>
-inline bool settle_by_bounds(const BoundedTask<T> &task, const Rounding<T> &rounding, std::size_t n,
+inline bool settle_by_bounds(const BoundedTask<T> &task, const Rounding<T> &rounding, std::size_t n, const T *x,
                              std::int64_t &evaluations) {
     const int D = task.nearest.X.D, n_others = task.nearest.H - 1;
-    const T *x = task.nearest.X[n];
     std::int32_t *others = task.others + n * n_others, &own = task.nearest.kept[n];
     T *lows = task.lows + n * n_others, &distance = task.nearest.distances[n];
     distance = squared_distance(x, task.nearest.centers[own], D);
@@ -66,15 +65,14 @@ inline bool settle_by_bounds(const BoundedTask<T> &task, const Rounding<T> &roun
     return rest > limit;
 }
 
-// Searches the rows `open` (n of them) among all centres, and bounds anew.
+// Searches the rows `open` (n of them), which lie in x, among all centres, and bounds anew.
 template <class T>
-inline void search_open(const BoundedTask<T> &task, const std::size_t *open, int n) {
+inline void search_open(const BoundedTask<T> &task, const std::size_t *open, const T *x, int n) {
     const int D = task.nearest.X.D;
     const std::size_t H = task.nearest.H, n_others = H - 1;
-    Scratch<T> x(static_cast<std::size_t>(n) * D + PACK_SLACK<T>), distances(n), lows(static_cast<std::size_t>(n) * H);
+    Scratch<T> distances(n), lows(static_cast<std::size_t>(n) * H);
     Scratch<std::int32_t> hint(static_cast<std::size_t>(n) * H), kept(static_cast<std::size_t>(n) * H);
     for (int i = 0; i < n; ++i) {
-        std::copy_n(task.nearest.X[open[i]], D, x + static_cast<std::size_t>(i) * D);
         hint[i * H] = task.nearest.kept[open[i]];
         std::copy_n(task.others + open[i] * n_others, n_others, hint + i * H + 1);
     }
@@ -99,17 +97,28 @@ template <class T>
 inline std::int64_t nearest_bounded(const BoundedTask<T> &task, std::size_t begin, std::size_t end) {
     const Rounding<T> rounding(task.nearest.X.D);
     const int most = static_cast<int>(nearest_rows<T>(task.nearest.H, task.nearest.X.D, task.nearest.panels.coarse));
+    const Points<T> &X = task.nearest.X;
+    const auto D = static_cast<std::size_t>(X.D);
+    const std::size_t step = rows_near(X, end - begin);
+    const Wide<T> wide(X, step);
     Scratch<std::size_t> open(most);
+    Scratch<T> open_rows(most * D + PACK_SLACK<T>);
     int n_open = 0;
     std::int64_t evaluations = 0;
-    for (std::size_t n = begin; n < end; ++n) {
-        if (!settle_by_bounds(task, rounding, n, evaluations)) {
-            open[n_open++] = n;
-            evaluations += task.nearest.panels.C;
-        }
-        if (n_open == most || (n + 1 == end && n_open)) {
-            search_open(task, open.get(), n_open);
-            n_open = 0;
+    for (std::size_t first = begin; first < end; first += step) {
+        const std::size_t last = std::min(end, first + step);
+        const Rows<T> rows = rows_of(X, first, last, wide);
+        for (std::size_t n = first; n < last; ++n) {
+            const T *x = rows[n - first];
+            if (!settle_by_bounds(task, rounding, n, x, evaluations)) {
+                std::copy_n(x, D, open_rows + n_open * D);
+                open[n_open++] = n;
+                evaluations += task.nearest.panels.C;
+            }
+            if (n_open == most || (n + 1 == end && n_open)) {
+                search_open<T>(task, open, open_rows, n_open);
+                n_open = 0;
+            }
         }
     }
     return evaluations;

@@ -85,7 +85,7 @@ inline void round_rows(Row row, int n_rows, Next next, int D, const float *shift
     vec sums[COARSE_ROWS];
     for (int i = 0; i < COARSE_ROWS; ++i) {
         const Ahead ahead = next(i);
-        prefetch(ahead.at, ahead.bytes);
+        fetch(ahead);
         const float step = steps[i], scale = sign * rows.scale[i];
         coarse *out = tiles + i * COARSE_COLUMNS;
         vec lost{}, sum{};

@@ -28,24 +28,28 @@ template <class T> inline void column_squares(const T *packed, int D, T *square)
 
 // Some points of a component for the register tile; |x|^2 is one more dimension.
 template <class T> struct ProductPoints {
-    explicit ProductPoints(int D) : packed(static_cast<std::size_t>(D + 1) * TILE_ROWS + PACK_SLACK<T>) {}
+    explicit ProductPoints(const Points<T> &X)
+        : packed(static_cast<std::size_t>(X.D + 1) * TILE_ROWS + PACK_SLACK<T>), gathered_(X, TILE_ROWS) {}
 
-    // Entries [first, end), or as many as fit; those behind them are fetched.
+    // Entries [first, end), or as many as fit; those behind them, perhaps of another component, are fetched.
     template <class Task> void read(const Task &task, const T *origin, std::size_t first, std::size_t end) {
         const int D = task.X.D;
         n = static_cast<int>(std::min<std::size_t>(TILE_ROWS, end - first));
-        for (std::size_t e = first + n; e < std::min(end, first + 2 * TILE_ROWS); ++e)
+        for (std::size_t e = first + n; e < std::min(task.X.n, first + n + TILE_ROWS); ++e)
             fetch<2>(task.X, task.entries[e]);
-        const T *rows[TILE_ROWS];
-        addresses(task.X, [&](int i) { return task.entries[first + i]; }, n, rows);
+        gathered_.read(task.X, [&](int i) { return task.entries[first + i]; }, n, rows);
         pack<TILE_ROWS>([&](int i) { return rows[i]; }, n, D, origin, packed.get());
         column_squares(packed.get(), D, square);
         std::copy_n(square, TILE_ROWS, packed + D * TILE_ROWS);
     }
 
     int n = 0;
+    const T *rows[TILE_ROWS]; // as they were before they were packed
     Scratch<T> packed;
     alignas(64) T square[TILE_ROWS + simd<T>::width];
+
+  private:
+    Gathered<T> gathered_;
 };
 
 // score = outside (|m|^2 - 2 x m + |x|^2).
@@ -109,32 +113,38 @@ constexpr int COARSE_POINTS = 2 * COARSE_ROWS; // points that are screened at a 
 
 // Some points of a component, as the right factor of a product of coarse numbers.
 struct CoarsePoints {
-    explicit CoarsePoints(int D) : columns(static_cast<std::size_t>(COARSE_POINTS) * coarse_depth(D)) {}
+    explicit CoarsePoints(const Points<float> &X)
+        : columns(static_cast<std::size_t>(COARSE_POINTS) * coarse_depth(X.D)), gathered_(X, COARSE_POINTS) {}
 
-    // Entries [first, end), or as many as fit; those behind them are fetched.
+    // Entries [first, end), or as many as fit; those behind them, perhaps of another component, are fetched.
     template <class Task> void read(const Task &task, const float *origin, std::size_t first, std::size_t end) {
         const int depth = coarse_depth(task.X.D);
         n = static_cast<int>(std::min<std::size_t>(COARSE_POINTS, end - first));
         const auto next = [&](int i) {
-            return first + COARSE_POINTS + i < task.X.n ? stored_row(task.X, task.entries[first + COARSE_POINTS + i])
-                                                        : Ahead{};
+            const std::size_t e = first + n + i;
+            return e < task.X.n ? stored_row(task.X, task.entries[e]) : Ahead{};
         };
         for (int j = 0; j < n; j += COARSE_ROWS) {
             coarse *tiles = columns + static_cast<std::size_t>(j) * depth;
             const int some = std::min(COARSE_ROWS, n - j);
-            const float *row[COARSE_ROWS];
-            addresses(task.X, [&](int i) { return task.entries[first + j + i]; }, some, row);
-            round_rows([&](int i) { return row[i]; }, some, [&](int i) { return next(j + i); }, task.X.D, origin, 1,
+            gathered_.read(task.X, [&](int i) { return task.entries[first + j + i]; }, some, row + j, j);
+            round_rows([&](int i) { return row[j + i]; }, some, [&](int i) { return next(j + i); }, task.X.D, origin, 1,
                        tiles, rows[j / COARSE_ROWS]);
             make_columns(tiles, task.X.D);
         }
+        for (int i = (n + COARSE_ROWS - 1) / COARSE_ROWS * COARSE_ROWS; i < COARSE_POINTS; ++i)
+            fetch(next(i));
     }
 
     float square(int i) const { return rows[i / COARSE_ROWS].square[i % COARSE_ROWS]; }
 
     int n = 0;
+    const float *row[COARSE_POINTS]; // as they were before they were rounded
     Scratch<coarse> columns;
     CoarseRows rows[COARSE_POINTS / COARSE_ROWS];
+
+  private:
+    Gathered<float> gathered_;
 };
 
 // The same scores from coarse numbers, with |error| <= outside (e |m| + g (|x|^2 + |m|^2)): e for what rounding takes,

@@ -15,11 +15,9 @@ inline void extent(const Points<T> &X, const T *origin, std::size_t begin, std::
     using V = simd<T>;
     using ints = typename V::ints;
     const ints magnitude = (ints)V::fill(T(-0.0)) ^ ~ints{}; // all but the sign: as integers, NaN is above infinity
-    const Wide<T> wide(X, 1);
     ints most{};
     typename V::vec farthest{};
-    for (std::size_t n = begin; n < end; ++n) {
-        const T *row = rows_of(X, n, n + 1, wide)[0];
+    for_each_row(X, begin, end, [&](std::size_t, const T *row) {
         for (int k = 0; k < X.D; k += V::width) {
             const int m = std::min(V::width, X.D - k);
             const auto read = [&](const T *p) { return m == V::width ? V::load(p + k) : V::load_first(p + k, m); };
@@ -28,7 +26,7 @@ inline void extent(const Points<T> &X, const T *origin, std::size_t begin, std::
             most = size > most ? size : most;
             farthest = V::max(farthest, (typename V::vec)((ints)(x - read(origin)) & magnitude));
         }
-    }
+    });
     T sizes[V::width], distances[V::width];
     std::memcpy(sizes, &most, sizeof sizes);
     V::store(distances, farthest);

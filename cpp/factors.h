@@ -164,12 +164,13 @@ inline void costs_of(const FactorAnalysers<T> &factors, std::size_t c, const T *
 // Entries [begin, end), all of component c: what it costs their rows.
 template <class T>
 inline void factor_costs(const FactorCostsTask<T> &task, int c, std::size_t begin, std::size_t end) {
+    const Gathered<T> gathered(task.X, RUN);
     const T *rows[RUN];
     alignas(64) T cost[RUN];
     for (std::size_t first = begin; first < end; first += RUN) {
         const int n = static_cast<int>(std::min<std::size_t>(RUN, end - first));
-        for (int i = 0; i < n; ++i)
-            rows[i] = task.X[static_cast<std::size_t>(task.entries[first + i]) / task.width];
+        gathered.read(
+            task.X, [&](int i) { return static_cast<std::size_t>(task.entries[first + i]) / task.width; }, n, rows);
         answer_signals();
         costs_of(task.factors, c, rows, n, cost);
         for (int i = 0; i < n; ++i)
@@ -184,13 +185,13 @@ inline void keep_factors(const KeepFactorsTask<T> &task, int c, std::size_t begi
     const std::int32_t *list = task.lists + static_cast<std::size_t>(c) * task.G;
     const int G = static_cast<int>(std::find(list, list + task.G, -1) - list), width = task.n_previous;
     const auto candidate = [&](int g) { return g ? list[g - 1] : c; };
+    const Gathered<T> gathered(task.X, RUN);
     const T *rows[RUN];
     Scratch<T> costs(static_cast<std::size_t>(G + 1) * RUN);
     Scratch<Candidate<T>> found(G + 1 + width);
     for (std::size_t first = begin; first < end; first += RUN) {
         const int n = static_cast<int>(std::min<std::size_t>(RUN, end - first));
-        for (int i = 0; i < n; ++i)
-            rows[i] = task.X[static_cast<std::size_t>(task.entries[first + i])];
+        gathered.read(task.X, [&](int i) { return task.entries[first + i]; }, n, rows);
         for (int g = 0; g <= G; ++g) {
             answer_signals();
             costs_of(task.factors, candidate(g), rows, n, costs + static_cast<std::size_t>(g) * RUN);

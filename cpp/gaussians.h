@@ -306,6 +306,7 @@ template <class T> inline void keep_best(const KeepBestTask<T> &task, int c, std
     for (int g = 0; g <= G; ++g)
         gaussian_start(task.gaussians, candidate(g), origin, starts + static_cast<std::size_t>(g) * D);
     const IdSet listed(list, G);
+    const Gathered<T> gathered(task.X, L);
     LanePoints<T> points(D);
     LaneBest<T> found(H);
     alignas(64) T cost[L];
@@ -313,7 +314,7 @@ template <class T> inline void keep_best(const KeepBestTask<T> &task, int c, std
         const int n = static_cast<int>(std::min<std::size_t>(L, end - first));
         const std::int64_t *entries = task.entries + first;
         const T *rows[L];
-        addresses(task.X, [&](int i) { return entries[i]; }, n, rows);
+        gathered.read(task.X, [&](int i) { return entries[i]; }, n, rows);
         points.read([&](int i) { return rows[i]; }, n, origin);
         found.clear();
         for (int g = 0; g <= G; ++g) {
@@ -325,7 +326,7 @@ template <class T> inline void keep_best(const KeepBestTask<T> &task, int c, std
             for (int h = 0; h < task.n_previous; ++h)
                 if (const std::int32_t p = previous[h];
                     p >= 0 && p != c && !listed.has(p) && std::find(previous, previous + h, p) == previous + h)
-                    found.offer_to(i, p, gaussian_cost(task.gaussians, p, task.X[entries[i]]));
+                    found.offer_to(i, p, gaussian_cost(task.gaussians, p, rows[i]));
             found.store(i, task.kept + entries[i] * H, task.costs + entries[i] * H);
         }
     }

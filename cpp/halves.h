@@ -70,7 +70,7 @@ inline void round_rows(Row row, int n_rows, Next next, int D, const float *shift
         };
         const float *x = i < n_rows ? row(i) : nullptr;
         const Ahead ahead = next(i);
-        prefetch(ahead.at, ahead.bytes);
+        fetch(ahead);
         int k = 0;
         for (; x && k + COARSE_COLUMNS <= D; k += COARSE_COLUMNS, out += COARSE_TILE)
             for (int side = 0; side < 2; ++side)

@@ -11,25 +11,25 @@ template <class T> class Keeper {
     Keeper(const KeepTask<T> &task, int n_points)
         : task_(task), found_(static_cast<std::size_t>(n_points) * task.H), counts_(n_points) {}
 
-    // Measures what point n keeps already.
-    void open(int i, std::size_t n) {
+    // Measures what point n keeps already, whose row is x.
+    void open(int i, std::size_t n, const T *x) {
         counts_[i] = 0;
         const std::int32_t *previous = task_.previous + n * task_.n_previous;
         for (int h = 0; h < task_.n_previous; ++h)
             if (previous[h] >= 0)
-                offer(i, n, previous[h]);
+                offer(i, x, previous[h]);
     }
 
     // The squared distance that another component has to be within.
     T bar(int i) const { return counts_[i] < task_.H ? std::numeric_limits<T>::max() : of(i)[task_.H - 1].square; }
 
-    void offer(int i, std::size_t n, std::int32_t c) {
+    void offer(int i, const T *x, std::int32_t c) {
         Candidate<T> *found = of(i);
         int place = counts_[i];
         for (int k = 0; k < place; ++k)
             if (found[k].id == c)
                 return;
-        const Candidate<T> entry{comparable(squared_distance(task_.X[n], task_.centers[c], task_.X.D)), c};
+        const Candidate<T> entry{comparable(squared_distance(x, task_.centers[c], task_.X.D)), c};
         if (place == task_.H && !nearer(entry, found[--place]))
             return;
         counts_[i] = place + 1;
@@ -61,7 +61,7 @@ inline void keep_by_products(const KeepTask<T> &task, int c, std::size_t begin, 
     const T *origin = task.centers[c];
     const ProductCandidates<T> candidates(task.centers, list, n_candidates, origin, nullptr);
     const T error = 2 * score_error<T>(task.X.D), lost = 4 * underflow<T>(task.X.D);
-    ProductPoints<T> points(task.X.D);
+    ProductPoints<T> points(task.X);
     Keeper<T> keeper(task, 1);
     Scratch<T> scores(static_cast<std::size_t>(candidates.n_panels) * TILE_ROWS * L);
     for (std::size_t first = begin; first < end; first += TILE_ROWS) {
@@ -71,7 +71,7 @@ inline void keep_by_products(const KeepTask<T> &task, int c, std::size_t begin, 
                              reinterpret_cast<T(*)[L]>(scores + static_cast<std::size_t>(p) * TILE_ROWS * L));
         for (int i = 0; i < points.n; ++i) {
             const std::size_t n = task.entries[first + i];
-            keeper.open(0, n);
+            keeper.open(0, n, points.rows[i]);
             const bool fit = candidates.fit(points.square[i]);
             const auto limit = [&] { // of a score that may be within the bar, which falls with each that is
                 const T bar = keeper.bar(0);
@@ -88,7 +88,7 @@ inline void keep_by_products(const KeepTask<T> &task, int c, std::size_t begin, 
                     const int lane = __builtin_ctz(mask);
                     if (score[lane] > most)
                         continue;
-                    keeper.offer(0, n, list[p * L + lane]);
+                    keeper.offer(0, points.rows[i], list[p * L + lane]);
                     most = limit();
                 }
             }
@@ -102,8 +102,7 @@ inline void keep_by_products(const KeepTask<T> &task, int c, std::size_t begin, 
 inline void keep_coarsely(const KeepTask<float> &task, int c, std::size_t begin, std::size_t end,
                           const std::int32_t *list, int n_candidates) {
     const float *origin = task.centers[c];
-    CoarsePoints buffers[2] = {CoarsePoints(task.X.D),
-                               CoarsePoints(task.X.D)}; // a product waits for what was just stored
+    CoarsePoints buffers[2] = {CoarsePoints(task.X), CoarsePoints(task.X)}; // a product waits for what was just stored
     buffers[0].read(task, origin, begin, end);
     CoarseCandidates candidates(task.centers, list, n_candidates, origin, nullptr);
     Keeper<float> keeper(task, COARSE_POINTS);
@@ -114,13 +113,13 @@ inline void keep_coarsely(const KeepTask<float> &task, int c, std::size_t begin,
             buffers[turn ^ 1].read(task, origin, first + COARSE_POINTS, end);
         alignas(64) float bar[COARSE_POINTS];
         for (int i = 0; i < points.n; ++i) {
-            keeper.open(i, task.entries[first + i]);
+            keeper.open(i, task.entries[first + i], points.row[i]);
             bar[i] = keeper.bar(i);
         }
         candidates.bound(points, bar, false);
         candidates.for_each_below(points, bar, [&](int i, int b, float low) {
             if (!(low > keeper.bar(i))) // which falls
-                keeper.offer(i, task.entries[first + i], list[b]);
+                keeper.offer(i, points.row[i], list[b]);
         });
         for (int i = 0; i < points.n; ++i)
             keeper.close(i, task.entries[first + i]);

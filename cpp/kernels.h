@@ -350,6 +350,8 @@ template <class T> struct Kernels {
     // The means (2, D) of the halves of a cluster; returns by how much J falls.
     double (*halve)(const Points<T> &X, const double *sample_weight, const std::int64_t *rows, std::size_t n,
                     std::int64_t far, const double *mean, double *means);
+    // out (n, D): rows [begin, end), which are stored otherwise.
+    void (*widen)(const Points<T> &X, std::size_t begin, std::size_t end, T *out);
     const SparseKernels<T> *sparse;
 };
 

@@ -1,6 +1,7 @@
-// Rows that are stored in fewer bits than the arithmetic has, converted where they are read: one by one into slots near
-// the processor, or a piece of them at once.
+// Rows that are stored in fewer bits than the arithmetic has, converted where they are read: a piece of those that lie
+// one behind the other at once, a few that lie anywhere at a time, or one by one into slots near the processor.
 #pragma once
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
@@ -29,16 +30,36 @@ inline float from_bhalf(std::uint16_t half) {
     return out;
 }
 
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+// Sixteen numbers, of which those that the mask leaves out are not touched, and are zeros.
+template <Stored stored> inline __m512 wide_vector(const void *from, __mmask16 mask) {
+    if constexpr (stored == Stored::uint8)
+        return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(mask, from)));
+    else if constexpr (stored == Stored::int8)
+        return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8(mask, from)));
+    else if constexpr (stored == Stored::half)
+        return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(mask, from));
+    else
+        return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, from)), 16));
+}
+#endif
+
 // `count` numbers that lie side by side.
 template <Stored stored, class T> inline void widen_as(const char *from, T *__restrict out, std::size_t count) {
     using Number = std::conditional_t<stored == Stored::uint8, std::uint8_t,
                                       std::conditional_t<stored == Stored::int8, std::int8_t, std::uint16_t>>;
     const auto *__restrict in = reinterpret_cast<const Number *>(from);
     std::size_t k = 0;
-#if defined(__AVX512F__)
-    if constexpr (stored == Stored::half && sizeof(T) == sizeof(float))
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+    if constexpr (sizeof(T) == sizeof(float)) {
         for (; k + 16 <= count; k += 16)
-            _mm512_storeu_ps(out + k, _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i *>(in + k))));
+            _mm512_storeu_ps(out + k, wide_vector<stored>(in + k, 0xffff));
+        if (k < count) {
+            const auto mask = static_cast<__mmask16>((1u << (count - k)) - 1);
+            _mm512_mask_storeu_ps(out + k, mask, wide_vector<stored>(in + k, mask));
+        }
+        return;
+    }
 #endif
     for (; k < count; ++k)
         if constexpr (stored == Stored::half)
@@ -72,15 +93,29 @@ template <Stored stored, class T> inline void widen_row(const Points<T> &X, std:
         out[k] /= length;
 }
 
+// A row as it is stored.
+template <class T> inline Ahead stored_row(const Points<T> &X, std::size_t i) {
+    const std::size_t size = X.stored == Stored::own ? sizeof(T) : static_cast<std::size_t>(bytes_of(X.stored));
+    return {X.address(i), static_cast<std::size_t>(X.D) * size};
+}
+
+template <int locality = 3, class T> [[gnu::always_inline]] inline void fetch(const Points<T> &X, std::size_t i) {
+    fetch<locality>(stored_row(X, i));
+}
+
 // Rows [begin, end), one behind the other in `out`.
 template <class T> inline void widen_rows(const Points<T> &X, std::size_t begin, std::size_t end, T *out) {
     const auto D = static_cast<std::size_t>(X.D);
+    const std::size_t ahead = std::clamp<std::size_t>(1024 / std::max<std::size_t>(D, 1), 8, 32);
     const bool dense = !X.order && !X.lengths && X.stride == static_cast<std::ptrdiff_t>(D) * bytes_of(X.stored);
     of_type(X.stored, [&](auto stored) {
         if (dense)
             return widen_as<stored>(X.address(begin), out, (end - begin) * D);
-        for (std::size_t i = begin; i < end; ++i)
+        for (std::size_t i = begin; i < end; ++i) {
+            if (i + ahead < end) // in an order of their own they lie anywhere
+                fetch(X, i + ahead);
             widen_row<stored>(X, i, out + (i - begin) * D);
+        }
     });
 }
 
@@ -110,15 +145,81 @@ inline Rows<T> rows_of(const Points<T> &X, std::size_t begin, std::size_t end, c
     return {out, X.D, end - begin, X.D};
 }
 
-// A row as it is stored.
-template <class T> inline Ahead stored_row(const Points<T> &X, std::size_t i) {
-    const std::size_t size = X.stored == Stored::own ? sizeof(T) : static_cast<std::size_t>(bytes_of(X.stored));
-    return {X.address(i), static_cast<std::size_t>(X.D) * size};
+// Of n rows so many that stay near the processor when they have been converted; all where they need not be.
+template <class T> inline std::size_t rows_near(const Points<T> &X, std::size_t n) {
+    return X.stored == Stored::own ? n : std::clamp<std::size_t>(4096 / std::max(X.D, 1), 1, 64);
 }
 
-template <int locality = 3, class T> [[gnu::always_inline]] inline void fetch(const Points<T> &X, std::size_t i) {
-    const Ahead row = stored_row(X, i);
-    prefetch<locality>(row.at, row.bytes);
+// use(i, x) for rows x of [begin, end), converted by pieces.
+template <class T, class Use>
+[[gnu::always_inline]] inline void for_each_row(const Points<T> &X, std::size_t begin, std::size_t end, Use use) {
+    const std::size_t step = rows_near(X, end - begin);
+    const Wide<T> wide(X, step);
+    for (std::size_t first = begin; first < end; first += step) {
+        const std::size_t last = std::min(end, first + step);
+        const Rows<T> rows = rows_of(X, first, last, wide);
+        for (std::size_t i = first; i < last; ++i)
+            use(i, rows[i - first]);
+    }
+}
+
+// Where a few rows that are asked for by their numbers have been converted; nothing where they need not be.
+template <class T> class Gathered {
+  public:
+    Gathered(const Points<T> &X, std::size_t most)
+        : step_((static_cast<std::size_t>(X.D) + 15) / 16 * 16), numbers_(X.stored == Stored::own ? 0 : most * step_) {}
+
+    // The addresses of n rows, number(i) being the i-th, in `out`. Those that are converted take the places from
+    // `first` on.
+    template <class Number>
+    void read(const Points<T> &X, Number number, int n, const T **out, std::size_t first = 0) const {
+        if (X.stored == Stored::own) {
+            for (int i = 0; i < n; ++i)
+                out[i] = reinterpret_cast<const T *>(X.data + static_cast<std::ptrdiff_t>(number(i)) * X.stride);
+            return;
+        }
+        T *to = numbers_ + first * step_;
+        of_type(X.stored, [&](auto stored) {
+            for (int i = 0; i < n; ++i, to += step_) {
+                widen_row<stored>(X, number(i), to);
+                out[i] = to;
+            }
+        });
+    }
+
+  private:
+    std::size_t step_; // of whole vectors
+    Scratch<T> numbers_;
+};
+
+// use(e, n, x) for e in [begin, end) in their order, x being row n = number(e); what comes next is asked for early.
+template <class T, class Number, class Use>
+[[gnu::always_inline]] inline void for_each_of(const Points<T> &X, Number number, std::size_t begin, std::size_t end,
+                                               Use use) {
+    constexpr std::size_t STEP = 8;
+    const auto ask = [&](std::size_t e) {
+        if (e < end)
+            fetch(X, number(e));
+    };
+    if (X.stored == Stored::own) {
+        const Rows<T> rows = stored_as_read(X);
+        for (std::size_t e = begin; e < end; ++e) {
+            ask(e + STEP);
+            const std::size_t n = number(e);
+            use(e, n, rows[n]);
+        }
+        return;
+    }
+    const Gathered<T> gathered(X, STEP);
+    const T *rows[STEP];
+    for (std::size_t first = begin; first < end; first += STEP) {
+        const std::size_t n = std::min(STEP, end - first);
+        for (std::size_t i = 0; i < STEP; ++i)
+            ask(first + STEP + i);
+        gathered.read(X, [&](int i) { return number(first + static_cast<std::size_t>(i)); }, static_cast<int>(n), rows);
+        for (std::size_t i = 0; i < n; ++i)
+            use(first + i, number(first + i), rows[i]);
+    }
 }
 
 template <Stored stored, class T>
@@ -129,16 +230,6 @@ inline const T *read_into_slot(Slots<T> &slots, const Points<T> &X, std::size_t 
         widen_row<stored>(X, i, slots.numbers + static_cast<std::size_t>(slots.turn) * slots.step);
     }
     return slots.numbers + static_cast<std::size_t>(slots.turn) * slots.step;
-}
-
-// The addresses of n rows, number(i) being the i-th, in `out`.
-template <class T, class Number> inline void addresses(const Points<T> &X, Number number, int n, const T **out) {
-    if (X.slots)
-        for (int i = 0; i < n; ++i)
-            out[i] = X.slots->read(*X.slots, X, number(i));
-    else
-        for (int i = 0; i < n; ++i)
-            out[i] = reinterpret_cast<const T *>(X.data + static_cast<std::ptrdiff_t>(number(i)) * X.stride);
 }
 
 // Most rows whose addresses a kernel holds at the same time, with some to spare.

@@ -8,22 +8,23 @@ namespace cprime::CPRIME_ISA {
 
 // Where the points of component c go. A point moves to the neighbour b of least outside[b] |x - m_b|^2 if that is less
 // than inside[c] |x - m_c|^2. The factors of an exchange hold for one point at a time: of the points that go although
-// the neighbour is not nearer, a share of the component at most may go, those of greatest gain. squared(n, b) measures
-// |x_n - m_b|^2.
-template <class T, class Squared> class Moves {
+// the neighbour is not nearer, a share of the component at most may go, those of greatest gain.
+template <class T> class Moves {
   public:
-    Moves(const ReassignTask<T> &task, Squared squared, int c, std::size_t n_points)
-        : task_(task), squared_(squared), c_(c), inside_(task.inside ? task.inside[c] : T(1)), exchanges_(n_points),
+    Moves(const ReassignTask<T> &task, int c, std::size_t n_points)
+        : task_(task), c_(c), inside_(task.inside ? task.inside[c] : T(1)), exchanges_(n_points),
           most_(std::max<std::size_t>(1, static_cast<std::size_t>(task.share * static_cast<double>(n_points)))) {}
 
     T inside() const { return inside_; }
 
-    // `stay`: the squared distance of point n to its own centre; the candidates are measured from differences.
-    [[gnu::always_inline]] void settle(std::size_t n, T stay, const std::int32_t *candidates, int n_candidates) {
+    // `stay`: the squared distance of point n to its own centre; squared(b) measures that to a candidate.
+    template <class Squared>
+    [[gnu::always_inline]] void settle(std::size_t n, T stay, const std::int32_t *candidates, int n_candidates,
+                                       Squared squared) {
         T best = inside_ * stay, distance = stay;
         std::int32_t winner = c_;
         for (int i = 0; i < n_candidates; ++i) {
-            const T there = squared_(n, candidates[i]);
+            const T there = squared(candidates[i]);
             const T score = task_.outside ? task_.outside[candidates[i]] * there : there;
             if (score < best) {
                 best = score;
@@ -56,19 +57,15 @@ template <class T, class Squared> class Moves {
         std::size_t point;
     };
     const ReassignTask<T> &task_;
-    Squared squared_;
     std::int32_t c_;
     T inside_;
     Scratch<Exchange> exchanges_;
     std::size_t n_exchanges_ = 0, most_;
 };
 
-// Moves of dense rows.
-template <class T> inline auto moves_of(const ReassignTask<T> &task, int c, std::size_t n_points) {
-    const auto squared = [&task](std::size_t n, std::int32_t b) {
-        return squared_distance(task.X[n], task.centers[b], task.X.D);
-    };
-    return Moves<T, decltype(squared)>(task, squared, c, n_points);
+// What measures the squared distances of a dense row.
+template <class T> inline auto squared_from(const T *x, const Rows<T> &centers) {
+    return [x, &centers](std::int32_t b) { return squared_distance(x, centers[b], centers.D); };
 }
 
 // score = outside (|m|^2 - 2 x m + |x|^2), all relative to the origin; |x|^2 is one more dimension of x. What rounding
@@ -78,11 +75,10 @@ inline void reassign_by_products(const ReassignTask<T> &task, int c, std::size_t
                                  const std::int32_t *list, int n_candidates) {
     using V = simd<T>;
     constexpr int L = TILE_LANES<T>;
-    const int D = task.X.D;
     const T *origin = task.centers[c];
     const ProductCandidates<T> candidates(task.centers, list, n_candidates, origin, task.outside);
-    auto moves = moves_of(task, c, end - begin);
-    ProductPoints<T> points(D);
+    Moves<T> moves(task, c, end - begin);
+    ProductPoints<T> points(task.X);
     alignas(64) T score[TILE_ROWS][L];
     for (std::size_t first = begin; first < end; first += TILE_ROWS) {
         points.read(task, origin, first, end);
@@ -109,11 +105,13 @@ inline void reassign_by_products(const ReassignTask<T> &task, int c, std::size_t
                 }
             }
         }
-        for (int i = 0; i < points.n; ++i)
+        for (int i = 0; i < points.n; ++i) {
+            const auto squared = squared_from(points.rows[i], task.centers);
             if (candidates.fit(points.square[i]))
-                moves.settle(task.entries[first + i], points.square[i], &winner[i], winner[i] >= 0);
+                moves.settle(task.entries[first + i], points.square[i], &winner[i], winner[i] >= 0, squared);
             else
-                moves.settle(task.entries[first + i], points.square[i], list, n_candidates);
+                moves.settle(task.entries[first + i], points.square[i], list, n_candidates, squared);
+        }
     }
     moves.limit();
 }
@@ -122,11 +120,13 @@ inline void reassign_by_products(const ReassignTask<T> &task, int c, std::size_t
 template <class T>
 inline void reassign_by_differences(const ReassignTask<T> &task, int c, std::size_t begin, std::size_t end,
                                     const std::int32_t *list, int n_candidates) {
-    auto moves = moves_of(task, c, end - begin);
-    for (std::size_t e = begin; e < end; ++e) {
-        const std::size_t n = task.entries[e];
-        moves.settle(n, squared_distance(task.X[n], task.centers[c], task.X.D), list, n_candidates);
-    }
+    Moves<T> moves(task, c, end - begin);
+    for_each_of(
+        task.X, [&](std::size_t e) { return static_cast<std::size_t>(task.entries[e]); }, begin, end,
+        [&](std::size_t, std::size_t n, const T *x) {
+            const auto squared = squared_from(x, task.centers);
+            moves.settle(n, squared(c), list, n_candidates, squared);
+        });
     moves.limit();
 }
 
@@ -137,11 +137,10 @@ inline void reassign_by_differences(const ReassignTask<T> &task, int c, std::siz
 inline void reassign_coarsely(const ReassignTask<float> &task, int c, std::size_t begin, std::size_t end,
                               const std::int32_t *list, int n_candidates) {
     const float *origin = task.centers[c];
-    CoarsePoints buffers[2] = {CoarsePoints(task.X.D),
-                               CoarsePoints(task.X.D)}; // a product waits for what was just stored
+    CoarsePoints buffers[2] = {CoarsePoints(task.X), CoarsePoints(task.X)}; // a product waits for what was just stored
     buffers[0].read(task, origin, begin, end);
     CoarseCandidates candidates(task.centers, list, n_candidates, origin, task.outside);
-    auto moves = moves_of(task, c, end - begin);
+    Moves<float> moves(task, c, end - begin);
     Scratch<std::int32_t> near(static_cast<std::size_t>(COARSE_POINTS) * n_candidates);
     int turn = 0;
     for (std::size_t first = begin; first < end; first += COARSE_POINTS, turn ^= 1) {
@@ -158,7 +157,7 @@ inline void reassign_coarsely(const ReassignTask<float> &task, int c, std::size_
         });
         for (int i = 0; i < points.n; ++i)
             moves.settle(task.entries[first + i], points.square(i), near + static_cast<std::size_t>(i) * n_candidates,
-                         n_near[i]);
+                         n_near[i], squared_from(points.row[i], task.centers));
     }
     moves.limit();
 }

@@ -249,6 +249,12 @@ struct Ahead {
     std::size_t bytes = 0;
 };
 
+template <int locality = 3> [[gnu::always_inline]] inline void fetch(const Ahead &some) {
+    prefetch<locality>(some.at, some.bytes);
+    if (some.bytes) // which may begin anywhere in a line
+        __builtin_prefetch(some.at + some.bytes - 1, 0, locality);
+}
+
 // Where what is measured is no number, it is the farthest: comparisons stay an order.
 template <class T> inline T comparable(T square) {
     return square == square ? square : std::numeric_limits<T>::infinity();

@@ -236,7 +236,7 @@ inline void sparse_reassign(const SparseReassignTask<T> &task, int c, std::size_
     const auto squared = [&task](std::size_t n, std::int32_t b) {
         return measured(row_of(task.sparse, n), task.centers[b], task.square[b]);
     };
-    Moves<T, decltype(squared)> moves(task, squared, c, end - begin);
+    Moves<T> moves(task, c, end - begin);
     const std::size_t n_points = end - begin;
     Scratch<T> stay(n_points);
     Scratch<SparseScreen<T>> screens(n_points);
@@ -262,7 +262,8 @@ inline void sparse_reassign(const SparseReassignTask<T> &task, int c, std::size_
             near[j] = screen[j];
         if (few && task.panels)
             std::sort(near, near + n_near, [&](std::int32_t a, std::int32_t b) { return place[a] < place[b]; });
-        moves.settle(task.entries[begin + i], stay[i], few ? near : list, n_near);
+        const std::size_t n = task.entries[begin + i];
+        moves.settle(n, stay[i], few ? near : list, n_near, [&](std::int32_t b) { return squared(n, b); });
     }
     moves.limit();
 }
@@ -271,8 +272,10 @@ template <class T>
 inline void sparse_nearest_among(const SparseAmongTask<T> &task, std::size_t begin, std::size_t end) {
     search_among(
         task, begin, end, [](std::int32_t) {},
-        [&](std::size_t n, std::int32_t c) {
-            return measured(row_of(task.sparse, n), task.centers[c], task.square[c]);
+        [&](std::size_t n) {
+            return [&task, n](std::int32_t c) {
+                return measured(row_of(task.sparse, n), task.centers[c], task.square[c]);
+            };
         },
         nothing_shared<T>);
 }

@@ -17,12 +17,13 @@ inline void two_nearest(const TwoNearestTask<T> &task, const T *packed, std::siz
     constexpr int L = TILE_LANES<T>;
     const int D = task.X.D, C = static_cast<int>(task.centers.n);
     Scratch<T> rows(static_cast<std::size_t>(D) * L + PACK_SLACK<T>);
+    const Gathered<T> gathered(task.X, L);
     alignas(64) T squares[TILE_ROWS][L];
     BestTwo<T> best;
     for (std::size_t first = begin; first < end; first += L) {
         const int n = static_cast<int>(std::min<std::size_t>(L, end - first));
         const T *own[L];
-        addresses(task.X, [&](int i) { return task.row(first + i); }, n, own);
+        gathered.read(task.X, [&](int i) { return task.row(first + i); }, n, own);
         pack<L>([&](int i) { return own[i]; }, n, D, static_cast<const T *>(nullptr), rows.get());
         best.clear();
         for (int c = 0; c < C; c += TILE_ROWS) {
@@ -53,12 +54,14 @@ template <class T>
 inline void add_rows(const TwoNearestTask<T> &task, const double *sample_weight, std::size_t begin, std::size_t end,
                      double *counts, double *sums) {
     const int D = task.X.D;
-    for (std::size_t e = begin; e < end; ++e) {
-        const std::size_t n = task.row(e), c = static_cast<std::size_t>(task.labels[e]);
-        const double weight = sample_weight ? sample_weight[n] : 1.0;
-        counts[c] += weight;
-        add_row(sums + c * D, task.X[n], weight, D);
-    }
+    for_each_of(
+        task.X, [&](std::size_t e) { return task.row(e); }, begin, end,
+        [&](std::size_t e, std::size_t n, const T *x) {
+            const auto c = static_cast<std::size_t>(task.labels[e]);
+            const double weight = sample_weight ? sample_weight[n] : 1.0;
+            counts[c] += weight;
+            add_row(sums + c * D, x, weight, D);
+        });
 }
 
 // (x - m) v

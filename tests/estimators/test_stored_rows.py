@@ -8,7 +8,8 @@ import pytest
 
 import cprime
 from cprime import GaussianMixture, KMeans, StudentTMixture, open_data
-from cprime.kernels import StoredRows
+from cprime.estimators.memory import Rows, needed
+from cprime.kernels import Dense, StoredRows
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:The fit did not converge"),
@@ -51,8 +52,9 @@ def assert_same(ours, theirs):
 
 @pytest.fixture
 def widened(monkeypatch):
-    """The most rows that are widened at once."""
+    """The most rows that are widened at once, short ones as all others."""
     most = [0]
+    monkeypatch.setattr("cprime.kernels.stored._SHORT", 0)
     dense = StoredRows.dense
     monkeypatch.setattr("cprime.kernels.stored._PIECE_BYTES", 1)
     monkeypatch.setattr(StoredRows, "dense", lambda X: most.append(len(X)) or dense(X))
@@ -72,6 +74,26 @@ def test_fits_have_the_bits_of_the_wider_copy(dtype, fit, n_threads, widened):
     assert_same(ours, theirs)
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(X.astype(np.float32)))
     assert ours.score(X) == theirs.score(X.astype(np.float32))
+
+
+@pytest.mark.parametrize("fit", ["bounded", "graph, regrouped", "cosine"])
+@pytest.mark.parametrize("few", [False, True])
+def test_short_rows_are_converted_once_where_they_are_few(few, fit, monkeypatch):
+    """Of three chunks in memory, by what all of them take; what a plan says of bytes has it."""
+    from sklearn import clone
+
+    def watched(X, n_all):
+        found = converted(X, n_all)
+        kinds.update({type(found)} if len(X) == 3000 else ())
+        return found
+
+    X, kinds, converted = numbers(np.uint8, 9000), set(), StoredRows.converted
+    monkeypatch.setattr("cprime.kernels.stored._FEW_BYTES", X.size * 4 - (not few))
+    monkeypatch.setattr(StoredRows, "converted", watched)
+    ours, theirs = (clone(FITS[fit]).fit(open_data(Y, chunk_rows=3000)) for Y in (X, X.astype(np.float32)))
+    assert_same(ours, theirs)
+    assert kinds == {Dense if few else StoredRows}
+    assert needed(FITS[fit], Rows.of(X))["rows"] >= few * X.size * 4
 
 
 def test_lengths_are_measured_once(monkeypatch):

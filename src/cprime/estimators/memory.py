@@ -22,7 +22,7 @@ from cprime.estimators.shapes import ShapeSource
 from cprime.estimators.validation import resolve_init
 from cprime.estimators.watching import unfitted_copy
 from cprime.execution import Data, Local, local
-from cprime.kernels import Tabled, as_rows
+from cprime.kernels import Tabled, as_rows, wide_bytes
 from cprime.kernels.tables import TABLE
 from cprime.neighbors import EXACT_LISTS
 from cprime.search import Bounded, Full
@@ -175,6 +175,7 @@ def needed(estimator: Any, rows: Rows, sizes: Sizes | None = None, regroup: bool
     if rows.here:
         found["rows"] = rows.loaded + (0 if rows.resident else sum(sorted(data.sizes)[-2:]) * width)
         found["rows"] += chunk * (_ORDER if narrow else width + _ID) if regroup else 0
+        found["rows"] += wide_bytes(N, D, data.dtype) if narrow else 0
         found["rows"] += int(chunk * 2 * sizes.embedded)
         if getattr(estimator, "missing", "error") == "marginal":
             found["rows"] += chunk * (width + D)

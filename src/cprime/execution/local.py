@@ -79,6 +79,10 @@ class Local:
             return self._prepare(X, self.source.name, order)
         return X if order is None else X.ordered(order)
 
+    def _of_block(self, X: Rows, order: NDArray[np.int64] | None = None) -> Rows:
+        """The same for many passes."""
+        return self._prepared(X, order).converted(self.n_points)
+
     @property
     def n_weighted(self) -> int:
         return int(self._heavy_by_chunk().sum()) if self.weighted else self.n_points
@@ -153,7 +157,7 @@ class Local:
         if not all(self._checked) and len(X) and not X.extent()[0] <= MOST[self.dtype]:
             for _ in self._each_block(True):  # one of them is refused
                 pass
-        return Taken(self._prepared(X), weights, taken(kept, len(rows)))
+        return Taken(self._prepared(X).converted(len(rows)), weights, taken(kept, len(rows)))
 
     def edit(self, rows: NDArray[np.int64], components: NDArray[np.int32]) -> None:
         for i, mine, inside in by_chunk(self.sizes, rows):
@@ -288,7 +292,7 @@ class Local:
                 if block is None:
                     X = self._read(i, next(arriving)) if reads else Dense(np.empty((end - begin, 0), dtype=self.dtype))
                     n_before = int(self._heavy_by_chunk()[:i].sum()) if self.weighted else None
-                    prepare = self._prepared if reads else None
+                    prepare = self._of_block if reads else None
                     block = self._chunks[i].block(X, self.source.weights(begin, end), begin, n_before, prepare)
                     if reads and (self.source.in_memory or len(ranges) == 1):
                         self._blocks[i] = block
@@ -327,5 +331,5 @@ def local(X: Any, sample_weight: NDArray[np.float64] | None = None) -> Local:
         return data.read_by(ReadGaps(), gaps=True)
     if data.sizes:  # at once, as `each`
         X, weights = data._made(source.read(0, len(rows), source.stored)), data.source.weights(0, len(rows))
-        data._blocks[0] = Block(X, weights, n_before=None if weights is None else 0)
+        data._blocks[0] = Block(X.converted(len(rows)), weights, n_before=None if weights is None else 0)
     return data

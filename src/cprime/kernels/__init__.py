@@ -17,7 +17,7 @@ from cprime.kernels.order import changed, grouped_order
 from cprime.kernels.rows import Dense, Rows
 from cprime.kernels.sampling import potentials
 from cprime.kernels.sparse import SparseRows
-from cprime.kernels.stored import StoredRows
+from cprime.kernels.stored import StoredRows, wide_bytes
 from cprime.kernels.sums import means
 from cprime.kernels.tables import Tabled
 from cprime.kernels.tails import Pulled, pull
@@ -55,5 +55,6 @@ __all__ = [
     "potentials",
     "pull",
     "thin",
+    "wide_bytes",
     "with_nan",
 ]

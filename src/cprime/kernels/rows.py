@@ -37,7 +37,7 @@ class Rows(CoreRows, Protocol):
 
     # Makes of centers (C, D) and of where their cells begin what `walks.CenterCells` is, for rows of this kind.
     Cells: ClassVar[Any]
-    copied_when_ordered: ClassVar[bool]
+    copied_when_ordered: ClassVar[bool]  # whether `ordered` makes a copy of the rows
 
     @property
     def nbytes(self) -> int: ...
@@ -52,6 +52,10 @@ class Rows(CoreRows, Protocol):
 
     def as_type(self, dtype: DTypeLike) -> Self:
         """The same numbers as float32 or float64."""
+        ...
+
+    def converted(self, n_all: int) -> "Rows":
+        """These of n_all rows as passes read them fastest: narrow ones in the wider type, where all take little."""
         ...
 
     def alike(self, array: Floats) -> "Rows":
@@ -246,6 +250,9 @@ class CoreTable:
     factor_costs = factor_costs
     keep_factors = keep_factors
     factor_moments = factor_moments
+
+    def converted(self: Rows, n_all: int) -> Rows:
+        return self
 
     def first(self: Rows) -> Floats:
         return self[:1].dense()[0].copy()

@@ -1,6 +1,7 @@
 """Rows as they are stored: bytes and floats of 16 bits, which kernels convert where they read them.
 
-What kernels find are, bit for bit, the rows of the same numbers in the wider type; that is never made of all of them.
+What kernels find are, bit for bit, the rows of the same numbers in the wider type; that is never made of all of them
+but where they are short and few.
 """
 
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from cprime._narrow import NAMES, bits_of, code_of
+from cprime._threads import resolve_threads
 from cprime.kernels.compiled import _core, stored_rows
 from cprime.kernels.measures import Floats, Gaussians
 from cprime.kernels.order import LEAST_LENGTH
@@ -18,7 +20,17 @@ from cprime.kernels.rows import CoreTable, Dense, Doubles, Ids, Rows
 from cprime.kernels.walks import CenterCells
 
 _PIECE_BYTES = 16 * 2**20  # of rows that NumPy sees widened
+_SHORT, _FEW_BYTES = 16, 32 * 2**20  # numbers of a row, and bytes of all in the wider type, that are converted once
 _BUFFER = 8192  # numbers that NumPy's sums convert at a time: pieces end where these do, so sums do not tell them apart
+
+
+def wide_bytes(n: int, n_features: int, dtype: np.dtype) -> int:
+    """What n narrow rows take in the wider type where a fit converts them once; 0 where kernels do in every pass.
+
+    Of short rows the work of a pass is so little that to convert them each time shows in it.
+    """
+    n_bytes = n * n_features * dtype.itemsize
+    return n_bytes if n_features <= _SHORT and n_bytes <= _FEW_BYTES else 0
 
 
 class StoredRows(CoreTable):
@@ -99,16 +111,17 @@ class StoredRows(CoreTable):
         return type(self)(self.array, dtype, self.order, lengths)
 
     def dense(self) -> Floats:
-        array = self.array if self.order is None else self.array[self.order]
-        wide: Floats = np.ascontiguousarray(array.astype(self.dtype))
-        if self.lengths is not None:
-            wide /= (self.lengths if self.order is None else self.lengths[self.order])[:, np.newaxis]
-        return wide
+        out = np.empty(self.shape, dtype=self.dtype)
+        self.core.widen(out, resolve_threads(None))
+        return out
 
     def given(self) -> Any:
         if self.lengths is not None:
             return self.dense()
         return self.array if self.order is None else self.array[self.order]
+
+    def converted(self, n_all: int) -> Rows:
+        return Dense(self.dense()) if wide_bytes(n_all, self.shape[1], self.dtype) else self
 
     def alike(self, array: Floats) -> Dense:
         return Dense(array)

@@ -72,6 +72,14 @@ def gaps_of(observed: Mask) -> list[Alike]:
     return found
 
 
+def root_of_squares(A: Doubles) -> Doubles:
+    """Lower triangles L (p, k, k) with L Lᵀ = AᵀA of A (p, m, k), without these products, whose rounding has no root."""
+    upper = np.linalg.qr(A, mode="r")
+    signs = np.sign(np.diagonal(upper, axis1=1, axis2=2))
+    lower: Doubles = (upper * signs[:, :, np.newaxis]).transpose(0, 2, 1)
+    return lower
+
+
 class Marginals(Tabled):
     """Gaussians (means, factors (C, D, D), offsets) by the marginal density of what is observed."""
 
@@ -106,9 +114,7 @@ class Marginals(Tabled):
         try:
             lower = np.linalg.cholesky(P[columns[:, :, np.newaxis], columns[:, np.newaxis, :]])
         except np.linalg.LinAlgError:  # rounding has made one of them indefinite: by A_m, whose squares they are
-            upper = np.linalg.qr(self.factors[c].T[columns].transpose(0, 2, 1), mode="r")
-            signs = np.sign(np.diagonal(upper, axis1=1, axis2=2))
-            lower = (upper * signs[:, :, np.newaxis]).transpose(0, 2, 1)
+            lower = root_of_squares(self.factors[c].T[columns].transpose(0, 2, 1))
         logs = 2 * np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
         return np.linalg.inv(lower), logs - columns.shape[1] * _LOG_2PI
 

@@ -32,7 +32,7 @@ from cprime.model.covariance import (
 from cprime.model.factor_costs import FactorCosts, parts
 from cprime.model.factor_gaps import completed, gap_moments
 from cprime.model.factor_moments import TOGETHER, FactorMoments, by_blocks
-from cprime.model.factor_steps import leading, regressed
+from cprime.model.factor_steps import inner_root, leading, regressed
 from cprime.model.full import Full
 from cprime.model.weights import Weights, log_weights, n_weights, new_weights
 
@@ -92,7 +92,7 @@ class Factors(Gaussian):
         def some(part: slice) -> None:
             loadings, noise = self.loadings[part], self.noise_variances[part]
             scaled = loadings / noise[:, :, np.newaxis]
-            lower = np.linalg.cholesky(np.eye(H) + np.matmul(loadings.transpose(0, 2, 1), scaled))
+            lower = inner_root(loadings, noise, scaled)
             found.roots[part] = np.linalg.inv(lower).transpose(0, 2, 1)
             found.log_determinants[part] = 2 * np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
             found.log_determinants[part] += np.log(noise).sum(axis=1)

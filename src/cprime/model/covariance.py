@@ -184,8 +184,9 @@ def positive(variances: NDArray[np.float64], dtype: DTypeLike, unit: float | Non
 
 def within(values: NDArray[np.float64], dtype: DTypeLike) -> NDArray:
     """The values in a dtype, those that it does not hold being the nearest that it does."""
-    most = float(np.finfo(dtype).max)
-    return np.clip(values, -most, most, out=np.empty(np.shape(values), dtype), casting="same_kind")
+    most = np.finfo(dtype).max
+    found = np.asarray(np.minimum(values, most))
+    return np.maximum(found, -most, out=found).astype(dtype, copy=False)
 
 
 def of_empty(shares: NDArray[np.float64], covariances: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,6 +7,7 @@ Analysis with Missing Data*; Ghahramani & Jordan 1994). Rows of one pattern shar
 """
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -72,12 +73,18 @@ def gaps_of(observed: Mask) -> list[Alike]:
     return found
 
 
-def root_of_squares(A: Doubles) -> Doubles:
-    """Lower triangles L (p, k, k) with L Lᵀ = AᵀA of A (p, m, k), without these products, whose rounding has no root."""
-    upper = np.linalg.qr(A, mode="r")
-    signs = np.sign(np.diagonal(upper, axis1=1, axis2=2))
-    lower: Doubles = (upper * signs[:, :, np.newaxis]).transpose(0, 2, 1)
-    return lower
+def root_of(products: Doubles, squared: Callable[[], Doubles]) -> NDArray:
+    """Lower triangles L (p, k, k) with L Lᵀ = AᵀA, which are given (p, k, k).
+
+    squared: makes A (p, m, k), of whose QR factors they are where rounding has left a product indefinite
+    """
+    try:
+        return np.linalg.cholesky(products)
+    except np.linalg.LinAlgError:
+        upper = np.linalg.qr(squared(), mode="r")
+        signs = np.sign(np.diagonal(upper, axis1=1, axis2=2))
+        lower: NDArray = (upper * signs[:, :, np.newaxis]).transpose(0, 2, 1)
+        return lower
 
 
 class Marginals(Tabled):
@@ -111,10 +118,8 @@ class Marginals(Tabled):
     def _inverses(self, alike: Alike, c: int) -> tuple[Doubles, Doubles]:
         """With P_mm = LLᵀ of each pattern: L⁻¹ (p, k, k) and log |P_mm| − k log 2π (p,)."""
         P, columns = self.precisions[c], alike.columns
-        try:
-            lower = np.linalg.cholesky(P[columns[:, :, np.newaxis], columns[:, np.newaxis, :]])
-        except np.linalg.LinAlgError:  # rounding has made one of them indefinite: by A_m, whose squares they are
-            lower = root_of_squares(self.factors[c].T[columns].transpose(0, 2, 1))
+        products = P[columns[:, :, np.newaxis], columns[:, np.newaxis, :]]
+        lower = root_of(products, lambda: self.factors[c].T[columns].transpose(0, 2, 1))
         logs = 2 * np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
         return np.linalg.inv(lower), logs - columns.shape[1] * _LOG_2PI
 

@@ -3,7 +3,6 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.kernels.marginals import root_of_squares
 from cprime.model.factor_moments import FactorMoments
 
 _LEAST_NOISE = 0.01  # of a coordinate's variance, at a start
@@ -55,14 +54,3 @@ def leading(moments: FactorMoments, random: Doubles, H: int) -> tuple[Doubles, D
 def _masses(moments: FactorMoments) -> Doubles:
     """Σ w q (C,), above 0."""
     return np.maximum(moments.counts, np.finfo(np.float64).tiny)
-
-
-def inner_root(loadings: Doubles, noise: Doubles, scaled: Doubles) -> Doubles:
-    """L, lower triangles with L Lᵀ = I + Λᵀ Ψ⁻¹ Λ, of loadings Λ (C, D, H), noise Ψ (C, D) and Ψ⁻¹ Λ: (C, H, H)."""
-    inner, one = np.matmul(loadings.transpose(0, 2, 1), scaled), np.eye(loadings.shape[2])
-    inner += one
-    try:
-        return np.linalg.cholesky(inner)
-    except np.linalg.LinAlgError:  # rounding has made one of them indefinite
-        whitened = loadings / np.sqrt(noise)[:, :, np.newaxis]
-        return root_of_squares(np.concatenate([np.broadcast_to(one, inner.shape), whitened], axis=1))

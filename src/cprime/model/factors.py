@@ -17,6 +17,7 @@ from cprime._threads import by_pieces, plain_products
 from cprime._values import cached, replace
 from cprime.block import Block
 from cprime.kernels import Dense, Floats, Rows, posterior
+from cprime.kernels.marginals import root_of
 from cprime.kernels.tables import Givers, givers, groups, mixed
 from cprime.model.base import Expected, Gaussian, Shares, register
 from cprime.model.conditional import Conditional, others
@@ -30,9 +31,9 @@ from cprime.model.covariance import (
     within,
 )
 from cprime.model.factor_costs import FactorCosts, parts
-from cprime.model.factor_gaps import completed, gap_moments
+from cprime.model.factor_gaps import above_one, completed, gap_moments
 from cprime.model.factor_moments import TOGETHER, FactorMoments, by_blocks
-from cprime.model.factor_steps import inner_root, leading, regressed
+from cprime.model.factor_steps import leading, regressed
 from cprime.model.full import Full
 from cprime.model.weights import Weights, log_weights, n_weights, new_weights
 
@@ -92,7 +93,10 @@ class Factors(Gaussian):
         def some(part: slice) -> None:
             loadings, noise = self.loadings[part], self.noise_variances[part]
             scaled = loadings / noise[:, :, np.newaxis]
-            lower = inner_root(loadings, noise, scaled)
+            lower = root_of(
+                np.eye(H) + np.matmul(loadings.transpose(0, 2, 1), scaled),
+                lambda: above_one(loadings / np.sqrt(noise)[:, :, np.newaxis]),
+            )
             found.roots[part] = np.linalg.inv(lower).transpose(0, 2, 1)
             found.log_determinants[part] = 2 * np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
             found.log_determinants[part] += np.log(noise).sum(axis=1)

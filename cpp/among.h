@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gaussians.h"
+#include "kept.h"
 #include "screen.h"
 
 namespace cprime::CPRIME_ISA {
@@ -285,53 +286,6 @@ inline void search_among(const AmongTask<T> &task, std::size_t begin, std::size_
     }
 }
 
-// Rows [begin, end), which look at nothing but what they keep, as search_among measures them bit for bit: the sums of
-// several rows are made together.
-template <class T> inline void measure_kept(const AmongTask<T> &task, std::size_t begin, std::size_t end) {
-    using V = simd<T>;
-    constexpr std::size_t W = V::width, AHEAD = 8;
-    const int D = task.X.D, H = task.n_previous;
-    const Gaussians<T> *gaussians = task.gaussians;
-    Scratch<T> costs(W * H);
-    Scratch<Candidate<T>> found(H);
-    const Wide<T> wide(task.X, W);
-    for (std::size_t first = begin; first < end; first += W) {
-        const std::size_t n_entries = std::min(W, end - first) * H, n_ahead = (end - first) * H;
-        const std::int32_t *ids = task.previous + first * H;
-        const Rows<T> x = rows_of(task.X, first, std::min(first + W, end), wide);
-        std::size_t row = 0;
-        int h = 0;
-        for (std::size_t e = 0; e < n_entries; e += W) {
-            typename V::vec parts[W] = {};
-            for (std::size_t i = 0; i < std::min(W, n_entries - e); ++i) {
-                if (const std::size_t ahead = e + i + AHEAD; ahead < n_ahead && ids[ahead] >= 0)
-                    fetch(task, ids[ahead]);
-                if (const std::int32_t c = ids[e + i]; c >= 0)
-                    parts[i] = gaussians ? scaled_square_parts(x[row], task.centers[c], gaussians->factor(c), D)
-                                         : square_parts(x[row], task.centers[c], D);
-                if (++h == H) {
-                    h = 0;
-                    ++row;
-                }
-            }
-            auto cost = V::sums(parts);
-            if (gaussians)
-                cost = costs_at(
-                    *gaussians, [&](int i) { return ids[e + i]; }, static_cast<int>(std::min(W, n_entries - e)), cost);
-            V::store(costs + e, cost);
-        }
-        for (std::size_t i = 0; i < n_entries; i += H) {
-            int count = 0;
-            for (int k = 0; k < H; ++k) {
-                const std::int32_t c = ids[i + k];
-                if (c >= 0 && std::find(ids + i, ids + i + k, c) == ids + i + k)
-                    found[count++] = {comparable(costs[i + k]), c};
-            }
-            keep_found(task, first + i / H, found.get(), count);
-        }
-    }
-}
-
 // Rows [begin, end), in an order of their own: those that are kept by the same components lie together.
 template <class T> inline void search_lists(const AmongTask<T> &task, std::size_t begin, std::size_t end) {
     const auto ask = [&](std::int32_t c) { fetch(task, c); };
@@ -351,7 +305,7 @@ template <class T> inline void nearest_among(const AmongTask<T> &task, std::size
     const bool full = task.gaussians && task.gaussians->full;
     if (task.G || task.n_extra || task.evaluated || !task.n_previous || full)
         return search_lists(task, begin, end);
-    measure_kept(task, begin, end);
+    KeptCosts<T>(task).measure(begin, end);
 }
 
 } // namespace cprime::CPRIME_ISA

@@ -5,10 +5,11 @@
 
 #include "id_set.h"
 #include "kernels.h"
+#include "lane_best.h"
+#include "lane_points.h"
 #include "law.h"
 #include "points.h"
 #include "signals.h"
-#include "tile.h"
 
 namespace cprime::CPRIME_ISA {
 
@@ -38,93 +39,6 @@ template <class T> inline void gaussian_start(const Gaussians<T> &gaussians, std
     for (int j = 0; j < D; ++j)
         out[j] = dot(A + static_cast<std::size_t>(j) * D, shift.get(), j + 1);
 }
-
-// Some points relative to an origin, packed one coordinate after the other, and what a component costs each of them.
-template <class T> class LanePoints {
-  public:
-    static constexpr int L = TILE_LANES<T>;
-
-    explicit LanePoints(int D) : D_(D), packed_(static_cast<std::size_t>(D) * L + PACK_SLACK<T>) {}
-
-    // row(i): the address of the i-th of n <= L points.
-    template <class Row> void read(Row row, int n, const T *origin) { pack<L>(row, n, D_, origin, packed_.get()); }
-
-    // The cost of component c for every lane, `start` being its gaussian_start for the points' origin; in lanes
-    // without a point it means nothing. Where all of a vector are above the bar of their lane they may be infinite.
-    void cost(const Gaussians<T> &gaussians, std::size_t c, const T *start, T *out, const T *bar = nullptr) const {
-        const T *A = gaussians.factor(c);
-        vec sum[TILE_VECTORS];
-        if (gaussians.full)
-            triangle(A, start, sum);
-        else
-            diagonal(A, start, sum);
-        for (int v = 0; v < TILE_VECTORS; ++v)
-            V::store(out + v * W, bar && gaussians.dof && !may_cost(gaussians, c, sum[v], bar + v * W)
-                                      ? V::fill(std::numeric_limits<T>::infinity())
-                                      : cost_at(gaussians, c, sum[v]));
-    }
-
-  private:
-    using V = simd<T>;
-    using vec = typename V::vec;
-    static constexpr int W = V::width;
-
-    void diagonal(const T *A, const T *start, vec (&out)[TILE_VECTORS]) const {
-        vec sum[4][TILE_VECTORS] = {};
-        const auto add = [&](int k, vec(&to)[TILE_VECTORS]) {
-            for (int v = 0; v < TILE_VECTORS; ++v) {
-                const vec t = V::load(packed_ + k * L + v * W) * A[k] + start[k];
-                to[v] += t * t;
-            }
-        };
-        int k = 0;
-        for (; k + 4 <= D_; k += 4) {
-            add(k, sum[0]);
-            add(k + 1, sum[1]);
-            add(k + 2, sum[2]);
-            add(k + 3, sum[3]);
-        }
-        for (; k < D_; ++k)
-            add(k, sum[0]);
-        for (int v = 0; v < TILE_VECTORS; ++v)
-            out[v] = (sum[0][v] + sum[1][v]) + (sum[2][v] + sum[3][v]);
-    }
-
-    void triangle(const T *A, const T *start, vec (&out)[TILE_VECTORS]) const {
-        if (D_ >= 64)
-            answer_signals();
-        for (auto &sum : out)
-            sum = vec{};
-        int j = 0;
-        for (; j + 4 <= D_; j += 4)
-            rows_of_triangle<4>(A + static_cast<std::size_t>(j) * D_, start + j, j + 4, out);
-        for (; j < D_; ++j)
-            rows_of_triangle<1>(A + static_cast<std::size_t>(j) * D_, start + j, j + 1, out);
-    }
-
-    // A few rows of the factor, which have zeros behind their diagonals.
-    template <int n>
-    void rows_of_triangle(const T *A, const T *start, int n_columns, vec (&out)[TILE_VECTORS]) const {
-        vec y[n][TILE_VECTORS];
-#pragma GCC unroll 4
-        for (int r = 0; r < n; ++r)
-            for (int v = 0; v < TILE_VECTORS; ++v)
-                y[r][v] = V::fill(start[r]);
-        for (int k = 0; k < n_columns; ++k)
-#pragma GCC unroll 4
-            for (int r = 0; r < n; ++r)
-#pragma GCC unroll 2
-                for (int v = 0; v < TILE_VECTORS; ++v)
-                    y[r][v] += V::load(packed_ + k * L + v * W) * A[r * D_ + k];
-#pragma GCC unroll 4
-        for (int r = 0; r < n; ++r)
-            for (int v = 0; v < TILE_VECTORS; ++v)
-                out[v] += y[r][v] * y[r][v];
-    }
-
-    int D_;
-    Scratch<T> packed_;
-};
 
 // Parts of |A (x - m)|^2, A a diagonal.
 template <class T> inline typename simd<T>::vec scaled_square_parts(const T *x, const T *m, const T *A, int D) {
@@ -171,130 +85,49 @@ template <class T> inline T gaussian_cost(const Gaussians<T> &gaussians, std::si
     return cost_at(gaussians, c, simd<T>::fill(gaussian_square(gaussians, c, x)))[0];
 }
 
-// The H components of least (cost, id) of each of some points, in that order; the points lie in the lanes of vectors.
-template <class T> class LaneBest {
-  public:
-    static constexpr int L = TILE_LANES<T>;
-
-    explicit LaneBest(int H) : H_(H), costs_(static_cast<std::size_t>(L) * H), ids_(static_cast<std::size_t>(L) * H) {}
-
-    void clear() {
-        std::fill_n(costs_.get(), L * H_, std::numeric_limits<T>::infinity());
-        std::fill_n(ids_.get(), L * H_, NONE);
-    }
-
-    // What another one has to cost at most, of every lane.
-    const T *bar() const { return at(costs_, H_ - 1); }
-
-    // Component c, once, at a cost for every lane.
-    void offer(std::int32_t c, const T *cost) {
-        const ints id = static_cast<Id>(c) - ints{};
-        for (int v = 0; v < L; v += W) {
-            vec x = V::load(cost + v);
-            if (!V::mask_not_above(x, V::load(at(costs_, H_ - 1) + v)))
-                continue;
-            x = x == x ? x : std::numeric_limits<T>::infinity() - vec{};
-            Entry entry{x, id}, kept = read(H_ - 1, v);
-            const auto first = before(entry, kept);
-            entry = {first ? x : kept.cost, first ? id : kept.id};
-            int h = H_ - 1;
-            for (; h > 0; --h) { // up to where no lane's is before the one above it
-                kept = read(h - 1, v);
-                const auto rises = before(entry, kept);
-                if (!V::any(rises))
-                    break;
-                write(h, v, {rises ? kept.cost : entry.cost, rises ? kept.id : entry.id});
-                entry = {rises ? entry.cost : kept.cost, rises ? entry.id : kept.id};
-            }
-            write(h, v, entry);
-        }
-    }
-
-    // The same for one lane.
-    void offer_to(int i, std::int32_t c, T cost) {
-        cost = comparable(cost);
-        const auto id = static_cast<Id>(c);
-        int h = H_ - 1;
-        const auto behind = [&](int k) {
-            const T other = at(costs_, k)[i];
-            return cost < other || (cost == other && id < at(ids_, k)[i]);
-        };
-        if (!behind(h))
-            return;
-        for (; h > 0 && behind(h - 1); --h) {
-            at(costs_, h)[i] = at(costs_, h - 1)[i];
-            at(ids_, h)[i] = at(ids_, h - 1)[i];
-        }
-        at(costs_, h)[i] = cost;
-        at(ids_, h)[i] = id;
-    }
-
-    // Those of a lane: -1 at an infinite cost where there are fewer.
-    void store(int i, std::int32_t *ids, T *costs) const {
-        for (int h = 0; h < H_; ++h) {
-            ids[h] = static_cast<std::int32_t>(at(ids_, h)[i]);
-            costs[h] = at(costs_, h)[i];
-        }
-    }
-
-  private:
-    using V = simd<T>;
-    using vec = typename V::vec;
-    using ints = typename V::ints;
-    using Id = typename integer_of<T>::type;
-    static constexpr int W = V::width;
-    static constexpr Id NONE = ~Id(0); // behind every component
-    struct Entry {
-        vec cost;
-        ints id;
-    };
-
-    static auto before(const Entry &a, const Entry &b) {
-        return (a.cost < b.cost) | ((a.cost == b.cost) & (a.id < b.id));
-    }
-    template <class U> U *at(const Scratch<U> &rows, int h) const {
-        return rows.get() + static_cast<std::size_t>(h) * L;
-    }
-    Entry read(int h, int v) const {
-        Entry out{V::load(at(costs_, h) + v), {}};
-        std::memcpy(&out.id, at(ids_, h) + v, sizeof(ints));
-        return out;
-    }
-    void write(int h, int v, const Entry &entry) {
-        V::store(at(costs_, h) + v, entry.cost);
-        std::memcpy(at(ids_, h) + v, &entry.id, sizeof(ints));
-    }
-
-    int H_;
-    Scratch<T> costs_;
-    Scratch<Id> ids_;
-};
-
-// Rows [begin, end): the H best of all components.
+// Rows [begin, end): the H best of all components. Where rows that lie together keep the same ones, those of the rows
+// before are tried first, and bars are low when the others come.
 template <class T> inline void best(const BestTask<T> &task, std::size_t begin, std::size_t end) {
     constexpr int L = TILE_LANES<T>;
-    const int D = task.X.D;
-    const std::size_t H = task.H;
+    const int D = task.X.D, H = task.H, C = static_cast<int>(task.gaussians.means.n);
     LanePoints<T> points(D);
     const Wide<T> wide(task.X, L);
-    LaneBest<T> found(task.H);
+    LaneBest<T> found(H);
+    Preferred candidates(C);
     alignas(64) T cost[L];
+    const auto start = [&](int c) { return task.starts + static_cast<std::size_t>(c) * D; };
+    const bool worth_bars = task.gaussians.full || task.gaussians.dof; // whatever they are
     for (std::size_t first = begin; first < end; first += L) {
         const int n = static_cast<int>(std::min<std::size_t>(L, end - first));
         const Rows<T> x = rows_of(task.X, first, first + n, wide);
         points.read([&](int i) { return x[i]; }, n, task.origin);
         found.clear();
-        for (std::size_t c = 0; c < task.gaussians.means.n; ++c) {
-            points.cost(task.gaussians, c, task.starts + c * D, cost, found.bar());
-            found.offer(static_cast<std::int32_t>(c), cost);
+        const bool alike = first > begin && 3 * candidates.n_first() <= L * H;
+        if (alike || worth_bars) {
+            if (!alike)
+                candidates.clear();
+            const std::int32_t *order = candidates.order();
+            for (int k = 0; k < C; ++k)
+                if (const std::int32_t c = order[k]; points.cost_within(task.gaussians, c, start(c), found.bar(), cost))
+                    found.offer(c, cost);
+        } else {
+            for (int c = 0; c < C; ++c) {
+                points.cost(task.gaussians, c, start(c), cost);
+                found.offer(c, cost);
+            }
         }
-        for (int i = 0; i < n; ++i)
-            found.store(i, task.kept + (first + i) * H, task.costs + (first + i) * H);
+        candidates.clear();
+        for (int i = 0; i < n; ++i) {
+            std::int32_t *kept = task.kept + (first + i) * H;
+            found.store(i, kept, task.costs + (first + i) * H);
+            for (int h = 0; h < H; ++h)
+                candidates.add(kept[h]);
+        }
     }
 }
 
 // Points [begin, end) of `entries`, all of them with component c best before: the H best of what they keep and of the
-// neighbours of c.
+// neighbours of c. What one of a few points keeps is tried first for all of these.
 template <class T> inline void keep_best(const KeepBestTask<T> &task, int c, std::size_t begin, std::size_t end) {
     constexpr int L = TILE_LANES<T>;
     const int D = task.X.D, H = task.H;
@@ -307,6 +140,7 @@ template <class T> inline void keep_best(const KeepBestTask<T> &task, int c, std
         gaussian_start(task.gaussians, candidate(g), origin, starts + static_cast<std::size_t>(g) * D);
     const IdSet listed(list, G);
     const Gathered<T> gathered(task.X, L);
+    Preferred candidates(G + 1);
     LanePoints<T> points(D);
     LaneBest<T> found(H);
     alignas(64) T cost[L];
@@ -317,18 +151,32 @@ template <class T> inline void keep_best(const KeepBestTask<T> &task, int c, std
         gathered.read(task.X, [&](int i) { return entries[i]; }, n, rows);
         points.read([&](int i) { return rows[i]; }, n, origin);
         found.clear();
-        for (int g = 0; g <= G; ++g) {
-            points.cost(task.gaussians, candidate(g), starts + static_cast<std::size_t>(g) * D, cost, found.bar());
-            found.offer(candidate(g), cost);
-        }
+        candidates.clear();
+        candidates.add(0);
         for (int i = 0; i < n; ++i) {
             const std::int32_t *previous = task.previous + entries[i] * task.n_previous;
             for (int h = 0; h < task.n_previous; ++h)
-                if (const std::int32_t p = previous[h];
-                    p >= 0 && p != c && !listed.has(p) && std::find(previous, previous + h, p) == previous + h)
-                    found.offer_to(i, p, gaussian_cost(task.gaussians, p, rows[i]));
-            found.store(i, task.kept + entries[i] * H, task.costs + entries[i] * H);
+                if (const std::int32_t p = previous[h]; p >= 0 && p != c) {
+                    if (const int g = listed.find(p); g >= 0)
+                        candidates.add(g + 1);
+                    else if (std::find(previous, previous + h, p) == previous + h)
+                        found.offer_to(i, p, gaussian_cost(task.gaussians, p, rows[i]));
+                }
         }
+        const std::int32_t *order = candidates.order();
+        std::size_t ahead = first + L; // rows that come next are asked for one at a time
+        for (int k = 0; k < candidates.size(); ++k) {
+            if (ahead < std::min(end, first + 2 * L)) {
+                fetch<2>(task.X, task.entries[ahead]);
+                __builtin_prefetch(task.previous + task.entries[ahead++] * task.n_previous);
+            }
+            const int g = order[k];
+            const T *start = starts + static_cast<std::size_t>(g) * D;
+            if (points.cost_within(task.gaussians, candidate(g), start, found.bar(), cost))
+                found.offer(candidate(g), cost);
+        }
+        for (int i = 0; i < n; ++i)
+            found.store(i, task.kept + entries[i] * H, task.costs + entries[i] * H);
     }
 }
 

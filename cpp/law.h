@@ -21,15 +21,13 @@ inline typename simd<T>::vec t_cost(typename simd<T>::vec square, typename simd<
     return tails.power * V::log1p(ratio < most ? ratio : most) + offset;
 }
 
-// Whether one of the lanes may cost as little as its bar.
+// Less than what a t distribution costs at squared distances that are no less than these.
 template <class T>
-inline bool may_cost(const Gaussians<T> &gaussians, std::size_t c, typename simd<T>::vec square, const T *bar) {
+inline typename simd<T>::vec below_cost(const Gaussians<T> &gaussians, std::size_t c, typename simd<T>::vec square) {
     using V = simd<T>;
     const T dof = gaussians.dof[c];
     const auto most = V::fill(std::numeric_limits<T>::max() / 4), ratio = square * (1 / dof);
-    const auto least =
-        V::below_log1p(ratio < most ? ratio : most) * (dof + gaussians.means.D) + V::fill(gaussians.offsets[c]);
-    return V::mask_not_above(least, V::load(bar));
+    return V::below_log1p(ratio < most ? ratio : most) * (dof + gaussians.means.D) + V::fill(gaussians.offsets[c]);
 }
 
 // What component c costs points at squared distances, one a lane.

@@ -60,6 +60,14 @@ template <class T> struct simd {
             return (vec)_mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1), p);
         else
             return (vec)_mm512_maskz_loadu_pd(static_cast<__mmask8>((1u << n) - 1), p);
+#elif defined(__AVX2__) && !defined(CPRIME_EMULATE_AVX512)
+        alignas(32) static constexpr std::int32_t bits[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+        const int *first = bits + 8 - n * static_cast<int>(sizeof(T) / 4); // as many are set as what is read has
+        const __m256i mask = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(first));
+        if constexpr (sizeof(T) == 4)
+            return (vec)_mm256_maskload_ps(p, mask);
+        else
+            return (vec)_mm256_maskload_pd(p, mask);
 #else
         vec v{};
         for (int i = 0; i < n; ++i)
@@ -133,19 +141,33 @@ template <class T> struct simd {
         else
             return _mm512_reduce_add_pd((__m512d)v);
 #endif
-        for (int step = width / 2; step > 0; step /= 2)
-            for (int i = 0; i < step; ++i)
-                v[i] += v[i + step];
-        return v[0];
+        return folded(v, [](vec a, vec b) { return a + b; });
     }
 
-    // One of the lanes of each of `width` vectors, which are used up: op(op(..), op(..)) of pairs, as `sum` does.
-    template <class Op> [[gnu::always_inline]] static vec joined(vec (&of)[width], Op op) {
-        transpose(of);
-        for (int step = width / 2; step > 0; step /= 2)
-            for (int i = 0; i < step; ++i)
-                of[i] = op(of[i], of[i + step]);
-        return of[0];
+    // op of the halves of a vector, of the halves of that, and so on.
+    template <int step = width / 2, class Op> [[gnu::always_inline]] static T folded(vec v, Op op) {
+        v = op(v, turned<step>(v, std::make_integer_sequence<int, width>()));
+        if constexpr (step > 1)
+            return folded<step / 2>(v, op);
+        else
+            return v[0];
+    }
+    template <int step, int... lane> static vec turned(vec v, std::integer_sequence<int, lane...>) {
+        return __builtin_shufflevector(v, v, ((lane + step) % width)...);
+    }
+
+    // In lane i all lanes of the i-th of `width` vectors, which are used up: op of its halves, of the halves of that,
+    // and so on, as `sum` does.
+    template <int step = width / 2, class Op> [[gnu::always_inline]] static vec joined(vec (&of)[width], Op op) {
+#pragma GCC unroll 16
+        for (int i = 0; i < step; ++i) {
+            exchange<step>(of[i], of[i + step], std::make_integer_sequence<int, width>());
+            of[i] = op(of[i], of[i + step]);
+        }
+        if constexpr (step > 1)
+            return joined<step / 2>(of, op);
+        else
+            return of[0];
     }
 
     // The sums of `width` vectors, bit for bit those of `sum`; the vectors are used up.
@@ -160,10 +182,7 @@ template <class T> struct simd {
         else
             return _mm512_reduce_min_pd((__m512d)v);
 #endif
-        for (int step = width / 2; step > 0; step /= 2)
-            for (int i = 0; i < step; ++i)
-                v[i] = v[i + step] < v[i] ? v[i + step] : v[i];
-        return v[0];
+        return folded(v, [](vec a, vec b) { return b < a ? b : a; });
     }
 
     // e^x for x <= 0 to a few ulp (Cody-Waite reduction, Taylor polynomial); 0 where the result would be subnormal.

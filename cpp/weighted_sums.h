@@ -65,7 +65,10 @@ inline void add_vectors(const Run<T> &run, const RunWeights<T, moments> &weights
     using V = simd<SumNumber<T, moments>>;
     constexpr int W = V::width;
     const int last = std::min(k + (N - 1) * W, run.D - W);
-    typename V::vec sum[N] = {}, square[moments ? N : 1] = {};
+    typename V::vec sum[N], square[moments ? N : 1];
+#pragma GCC unroll 16
+    for (int v = 0; v < N; ++v)
+        sum[v] = square[moments ? v : 0] = typename V::vec{};
     for (int i = 0; i < run.n; ++i) {
         const auto w = V::fill(weights.of[i]);
         const T *x = run.rows[i];

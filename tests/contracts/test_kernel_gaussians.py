@@ -134,6 +134,29 @@ def test_full_lists_give_the_best_of_all(dtype, full, n_kept):
     assert same_bits((among.kept, among.costs), expected)
 
 
+@pytest.mark.parametrize("dof", [False, True], ids=["gaussian", "t"])
+@pytest.mark.parametrize("D", [6, 90])
+@every_shape
+@every_dtype
+def test_sums_that_end_early_change_nothing(D, dof, dtype, full):
+    """Of rows that keep the same, those that are likely come first, and others are left where they cost too much."""
+    X, given = clustered(150, D, dtype), gaussians(40, D, dtype, full)
+    if dof:
+        given = given._replace(dof=np.linspace(2, 30, 40).astype(dtype))
+    apart = np.random.default_rng(0).permutation(len(X))
+    order = np.argsort(native.nearest(X[apart], given, 1)[0][:, 0], kind="stable")
+    one_by_one = [native.nearest(row[np.newaxis], given, 3) for row in X[apart][order]]
+    expected = tuple(np.concatenate(part) for part in zip(*one_by_one, strict=True))
+    assert same_bits(native.nearest(X[apart][order], given, 3), expected)
+    lists = np.array([np.delete(np.arange(40), c) for c in range(40)], dtype=np.int32)
+    kept = native.keep(X[apart][order], given, lists, expected[0], 3)
+    one_by_one = [
+        native.keep(row[np.newaxis], given, lists, ids[np.newaxis], 3)
+        for row, ids in zip(X[apart][order], expected[0], strict=True)
+    ]
+    assert same_bits(kept, tuple(np.concatenate(part) for part in zip(*one_by_one, strict=True)))
+
+
 @every_dtype
 def test_spherical_costs_of_one_variance_are_distances(dtype):
     """The order of (31) is that of distances where covariances and weights are equal (Prop. 1)."""

@@ -1,0 +1,145 @@
+// The components of least cost of points that lie in the lanes of vectors.
+#pragma once
+#include <algorithm>
+#include <cstring>
+
+#include "tile.h"
+
+namespace cprime::CPRIME_ISA {
+
+// The H components of least (cost, id) of each of some points, in that order; the points lie in the lanes of vectors.
+template <class T> class LaneBest {
+  public:
+    using Id = typename integer_of<T>::type;
+    static constexpr int L = TILE_LANES<T>;
+    static constexpr Id NONE = ~Id(0); // behind every component
+
+    explicit LaneBest(int H) : H_(H), costs_(static_cast<std::size_t>(L) * H), ids_(static_cast<std::size_t>(L) * H) {}
+
+    void clear() {
+        std::fill_n(costs_.get(), L * H_, std::numeric_limits<T>::infinity());
+        std::fill_n(ids_.get(), L * H_, NONE);
+    }
+
+    // What another one has to cost at most, of every lane.
+    const T *bar() const { return at(costs_, H_ - 1); }
+
+    // Component c, once, at a cost for every lane.
+    void offer(std::int32_t c, const T *cost) {
+        const ints id = static_cast<Id>(c) - ints{};
+        for (int v = 0; v < L; v += W)
+            offer(v, id, V::load(cost + v));
+    }
+
+    // The same for a vector of lanes from v on, each with a component of its own.
+    void offer(int v, typename simd<T>::ints id, typename simd<T>::vec x) {
+        if (!V::mask_not_above(x, V::load(at(costs_, H_ - 1) + v)))
+            return;
+        x = x == x ? x : std::numeric_limits<T>::infinity() - vec{};
+        Entry entry{x, id}, kept = read(H_ - 1, v);
+        const auto first = before(entry, kept);
+        entry = {first ? x : kept.cost, first ? id : kept.id};
+        int h = H_ - 1;
+        for (; h > 0; --h) { // up to where no lane's is before the one above it
+            kept = read(h - 1, v);
+            const auto rises = before(entry, kept);
+            if (!V::any(rises))
+                break;
+            write(h, v, {rises ? kept.cost : entry.cost, rises ? kept.id : entry.id});
+            entry = {rises ? entry.cost : kept.cost, rises ? entry.id : kept.id};
+        }
+        write(h, v, entry);
+    }
+
+    // The same for one lane.
+    void offer_to(int i, std::int32_t c, T cost) {
+        cost = comparable(cost);
+        const auto id = static_cast<Id>(c);
+        int h = H_ - 1;
+        const auto behind = [&](int k) {
+            const T other = at(costs_, k)[i];
+            return cost < other || (cost == other && id < at(ids_, k)[i]);
+        };
+        if (!behind(h))
+            return;
+        for (; h > 0 && behind(h - 1); --h) {
+            at(costs_, h)[i] = at(costs_, h - 1)[i];
+            at(ids_, h)[i] = at(ids_, h - 1)[i];
+        }
+        at(costs_, h)[i] = cost;
+        at(ids_, h)[i] = id;
+    }
+
+    // Those of a lane: -1 at an infinite cost where there are fewer.
+    void store(int i, std::int32_t *ids, T *costs) const {
+        for (int h = 0; h < H_; ++h) {
+            ids[h] = static_cast<std::int32_t>(at(ids_, h)[i]);
+            costs[h] = at(costs_, h)[i];
+        }
+    }
+
+  private:
+    using V = simd<T>;
+    using vec = typename V::vec;
+    using ints = typename V::ints;
+    static constexpr int W = V::width;
+    struct Entry {
+        vec cost;
+        ints id;
+    };
+
+    static auto before(const Entry &a, const Entry &b) {
+        return (a.cost < b.cost) | ((a.cost == b.cost) & (a.id < b.id));
+    }
+    template <class U> U *at(const Scratch<U> &rows, int h) const {
+        return rows.get() + static_cast<std::size_t>(h) * L;
+    }
+    Entry read(int h, int v) const {
+        Entry out{V::load(at(costs_, h) + v), {}};
+        std::memcpy(&out.id, at(ids_, h) + v, sizeof(ints));
+        return out;
+    }
+    void write(int h, int v, const Entry &entry) {
+        V::store(at(costs_, h) + v, entry.cost);
+        std::memcpy(at(ids_, h) + v, &entry.id, sizeof(ints));
+    }
+
+    int H_;
+    Scratch<T> costs_;
+    Scratch<Id> ids_;
+};
+
+// Candidates in an order in which some come first.
+class Preferred {
+  public:
+    explicit Preferred(int n) : n_(n), marks_(n), order_(n + 1) { std::fill_n(marks_.get(), n, 0u); }
+
+    // From now on no candidate is among the first.
+    void clear() {
+        ++turn_;
+        n_first_ = 0;
+    }
+    void add(int i) { // among the first
+        order_[n_first_] = i;
+        n_first_ += marks_[i] != turn_;
+        marks_[i] = turn_;
+    }
+    int size() const { return n_; }
+    int n_first() const { return n_first_; }
+    // All of them.
+    const std::int32_t *order() {
+        for (int i = 0, n = n_first_; i < n_; ++i) {
+            order_[n] = i;
+            n += marks_[i] != turn_;
+        }
+        return order_;
+    }
+
+  private:
+    int n_, n_first_ = 0;
+    std::uint32_t turn_ = 1;
+    Scratch<std::uint32_t> marks_;
+    Scratch<std::int32_t> order_;
+};
+
+} // namespace cprime::CPRIME_ISA

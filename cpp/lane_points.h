@@ -1,0 +1,149 @@
+// Points in the lanes of vectors, and what components cost all of them: each is read once for many points.
+#pragma once
+#include <algorithm>
+#include <type_traits>
+
+#include "kernels.h"
+#include "lane_best.h"
+#include "law.h"
+#include "signals.h"
+#include "tile.h"
+
+namespace cprime::CPRIME_ISA {
+
+// Some points relative to an origin, packed one coordinate after the other, and what a component costs each of them.
+template <class T> class LanePoints {
+  public:
+    static constexpr int L = TILE_LANES<T>;
+
+    explicit LanePoints(int D) : D_(D), packed_(static_cast<std::size_t>(D) * L + PACK_SLACK<T>) {}
+
+    // row(i): the address of the i-th of n <= L points.
+    template <class Row> void read(Row row, int n, const T *origin) { pack<L>(row, n, D_, origin, packed_.get()); }
+
+    // The cost of component c for every lane, `start` being its gaussian_start for the points' origin; in lanes
+    // without a point it means nothing.
+    void cost(const Gaussians<T> &gaussians, std::size_t c, const T *start, T *out) const {
+        vec sum[TILE_VECTORS];
+        add(gaussians, c, start, sum, Never());
+        store(gaussians, c, sum, out);
+    }
+
+    // The same unless that is above the bars of all lanes, by which a sum may end early: it only grows, rounded or not.
+    bool cost_within(const Gaussians<T> &gaussians, std::size_t c, const T *start, const T *bar, T *out) const {
+        return gaussians.dof ? cost_within<true>(gaussians, c, start, bar, out)
+                             : cost_within<false>(gaussians, c, start, bar, out);
+    }
+
+  private:
+    using V = simd<T>;
+    using vec = typename V::vec;
+    static constexpr int W = V::width;
+    struct Never {
+        bool operator()(const vec (&)[TILE_VECTORS]) const { return false; }
+    };
+    static constexpr int STRETCH = 32; // coordinates between looks at the bars, which cost about as much as two
+
+    template <bool tails>
+    bool cost_within(const Gaussians<T> &gaussians, std::size_t c, const T *start, const T *bar, T *out) const {
+        const T offset = gaussians.offsets[c];
+        const auto above = [&](const vec(&sum)[TILE_VECTORS]) {
+            for (int v = 0; v < TILE_VECTORS; ++v)
+                if (V::mask_not_above(tails ? below_cost(gaussians, c, sum[v]) : sum[v] + offset, V::load(bar + v * W)))
+                    return false;
+            return true;
+        };
+        vec sum[TILE_VECTORS];
+        if (!add(gaussians, c, start, sum, above) || above(sum))
+            return false;
+        store(gaussians, c, sum, out);
+        return true;
+    }
+
+    static void store(const Gaussians<T> &gaussians, std::size_t c, const vec (&sum)[TILE_VECTORS], T *out) {
+        for (int v = 0; v < TILE_VECTORS; ++v)
+            V::store(out + v * W, cost_at(gaussians, c, sum[v]));
+    }
+
+    // Squared distances; false as soon as they are above.
+    template <class Above>
+    [[gnu::always_inline]] bool add(const Gaussians<T> &gaussians, std::size_t c, const T *start,
+                                    vec (&out)[TILE_VECTORS], Above above) const {
+        const T *A = gaussians.factor(c);
+        return gaussians.full ? triangle(A, start, out, above) : diagonal(A, start, out, above);
+    }
+
+    template <class Above> bool diagonal(const T *A, const T *start, vec (&out)[TILE_VECTORS], Above above) const {
+        vec sum[4][TILE_VECTORS] = {};
+        const auto add = [&](int k, vec(&to)[TILE_VECTORS]) {
+            for (int v = 0; v < TILE_VECTORS; ++v) {
+                const vec t = V::load(packed_ + k * L + v * W) * A[k] + start[k];
+                to[v] += t * t;
+            }
+        };
+        const auto join = [&] {
+            for (int v = 0; v < TILE_VECTORS; ++v)
+                out[v] = (sum[0][v] + sum[1][v]) + (sum[2][v] + sum[3][v]);
+        };
+        int k = 0;
+        const bool whole = std::is_same_v<Above, Never> || D_ < 2 * STRETCH;
+        for (int end = whole ? D_ : STRETCH;; end += STRETCH) {
+            for (; k + 4 <= std::min(end, D_); k += 4) {
+                add(k, sum[0]);
+                add(k + 1, sum[1]);
+                add(k + 2, sum[2]);
+                add(k + 3, sum[3]);
+            }
+            if (end >= D_)
+                break;
+            join();
+            if (above(out))
+                return false;
+        }
+        for (; k < D_; ++k)
+            add(k, sum[0]);
+        join();
+        return true;
+    }
+
+    template <class Above> bool triangle(const T *A, const T *start, vec (&out)[TILE_VECTORS], Above above) const {
+        if (D_ >= 64)
+            answer_signals();
+        for (auto &sum : out)
+            sum = vec{};
+        int j = 0;
+        for (; j + 4 <= D_; j += 4) {
+            rows_of_triangle<4>(A + static_cast<std::size_t>(j) * D_, start + j, j + 4, out);
+            if (j >= 8 && above(out))
+                return false;
+        }
+        for (; j < D_; ++j)
+            rows_of_triangle<1>(A + static_cast<std::size_t>(j) * D_, start + j, j + 1, out);
+        return true;
+    }
+
+    // A few rows of the factor, which have zeros behind their diagonals.
+    template <int n>
+    void rows_of_triangle(const T *A, const T *start, int n_columns, vec (&out)[TILE_VECTORS]) const {
+        vec y[n][TILE_VECTORS];
+#pragma GCC unroll 4
+        for (int r = 0; r < n; ++r)
+            for (int v = 0; v < TILE_VECTORS; ++v)
+                y[r][v] = V::fill(start[r]);
+        for (int k = 0; k < n_columns; ++k)
+#pragma GCC unroll 4
+            for (int r = 0; r < n; ++r)
+#pragma GCC unroll 2
+                for (int v = 0; v < TILE_VECTORS; ++v)
+                    y[r][v] += V::load(packed_ + k * L + v * W) * A[r * D_ + k];
+#pragma GCC unroll 4
+        for (int r = 0; r < n; ++r)
+            for (int v = 0; v < TILE_VECTORS; ++v)
+                out[v] += y[r][v] * y[r][v];
+    }
+
+    int D_;
+    Scratch<T> packed_;
+};
+
+} // namespace cprime::CPRIME_ISA

@@ -25,30 +25,16 @@ template <class T> class LaneBest {
     const T *bar() const { return at(costs_, H_ - 1); }
 
     // Component c, once, at a cost for every lane.
-    void offer(std::int32_t c, const T *cost) {
+    [[gnu::always_inline]] void offer(std::int32_t c, const T *cost) {
         const ints id = static_cast<Id>(c) - ints{};
         for (int v = 0; v < L; v += W)
             offer(v, id, V::load(cost + v));
     }
 
     // The same for a vector of lanes from v on, each with a component of its own.
-    void offer(int v, typename simd<T>::ints id, typename simd<T>::vec x) {
-        if (!V::mask_not_above(x, V::load(at(costs_, H_ - 1) + v)))
-            return;
-        x = x == x ? x : std::numeric_limits<T>::infinity() - vec{};
-        Entry entry{x, id}, kept = read(H_ - 1, v);
-        const auto first = before(entry, kept);
-        entry = {first ? x : kept.cost, first ? id : kept.id};
-        int h = H_ - 1;
-        for (; h > 0; --h) { // up to where no lane's is before the one above it
-            kept = read(h - 1, v);
-            const auto rises = before(entry, kept);
-            if (!V::any(rises))
-                break;
-            write(h, v, {rises ? kept.cost : entry.cost, rises ? kept.id : entry.id});
-            entry = {rises ? entry.cost : kept.cost, rises ? entry.id : kept.id};
-        }
-        write(h, v, entry);
+    [[gnu::always_inline]] void offer(int v, typename simd<T>::ints id, typename simd<T>::vec x) {
+        if (V::mask_not_above(x, V::load(at(costs_, H_ - 1) + v)))
+            insert(v, id, x);
     }
 
     // The same for one lane.
@@ -102,6 +88,24 @@ template <class T> class LaneBest {
     void write(int h, int v, const Entry &entry) {
         V::store(at(costs_, h) + v, entry.cost);
         std::memcpy(at(ids_, h) + v, &entry.id, sizeof(ints));
+    }
+
+    // What is before the last that one of the lanes keeps.
+    void insert(int v, ints id, vec x) {
+        x = x == x ? x : std::numeric_limits<T>::infinity() - vec{};
+        Entry entry{x, id}, kept = read(H_ - 1, v);
+        const auto first = before(entry, kept);
+        entry = {first ? x : kept.cost, first ? id : kept.id};
+        int h = H_ - 1;
+        for (; h > 0; --h) { // up to where no lane's is before the one above it
+            kept = read(h - 1, v);
+            const auto rises = before(entry, kept);
+            if (!V::any(rises))
+                break;
+            write(h, v, {rises ? kept.cost : entry.cost, rises ? kept.id : entry.id});
+            entry = {rises ? entry.cost : kept.cost, rises ? entry.id : kept.id};
+        }
+        write(h, v, entry);
     }
 
     int H_;

@@ -23,7 +23,7 @@ template <class T> class LanePoints {
 
     // The cost of component c for every lane, `start` being its gaussian_start for the points' origin; in lanes
     // without a point it means nothing.
-    void cost(const Gaussians<T> &gaussians, std::size_t c, const T *start, T *out) const {
+    [[gnu::always_inline]] void cost(const Gaussians<T> &gaussians, std::size_t c, const T *start, T *out) const {
         vec sum[TILE_VECTORS];
         add(gaussians, c, start, sum, Never());
         store(gaussians, c, sum, out);
@@ -73,7 +73,8 @@ template <class T> class LanePoints {
         return gaussians.full ? triangle(A, start, out, above) : diagonal(A, start, out, above);
     }
 
-    template <class Above> bool diagonal(const T *A, const T *start, vec (&out)[TILE_VECTORS], Above above) const {
+    template <class Above>
+    [[gnu::always_inline]] bool diagonal(const T *A, const T *start, vec (&out)[TILE_VECTORS], Above above) const {
         vec sum[4][TILE_VECTORS] = {};
         const auto add = [&](int k, vec(&to)[TILE_VECTORS]) {
             for (int v = 0; v < TILE_VECTORS; ++v) {

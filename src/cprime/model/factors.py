@@ -357,7 +357,10 @@ class Factors(Gaussian):
 
     def attributes(self) -> dict[str, Any]:
         dtype = self.centers.dtype
-        return {"factors_": within(self.loadings, dtype), "noise_variances_": within(self.noise_variances, dtype)}
+        loadings = np.empty(self.loadings.shape, dtype)
+        for part in parts(self.n_components):
+            loadings[part] = within(self.loadings[part], dtype)
+        return {"factors_": loadings, "noise_variances_": within(self.noise_variances, dtype)}
 
     def as_sklearn(self) -> dict[str, Any]:
         """C·D² numbers."""

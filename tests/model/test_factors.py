@@ -279,6 +279,7 @@ def test_what_is_done_with_a_fit(X, tmp_path):
     assert_allclose(gm.to_sklearn().score(X), gm.score(X))
     z = gm.transform_factors(X)
     assert z.shape == (len(X), 3)
+    assert not any(hasattr(gm, name) for name in ("covariances_", "precisions_", "precisions_cholesky_"))
     labels = gm.predict(X)
     back = gm.means_[labels] + np.einsum("ndh,nh->nd", gm.factors_[labels], z)
     assert np.square(X - back).sum() < 0.5 * np.square(X - gm.means_[labels]).sum()

@@ -59,7 +59,9 @@ class _Implied:
 
     def __get__(self, mixture: Any, owner: type) -> Any:
         if mixture is not None and all(name in vars(mixture) for name in self.needed):
-            return self.found(mixture)
+            value = self.found(mixture)
+            if value is not None:  # a family may have no such parameter
+                return value
         raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}", name=self.name, obj=mixture)
 
 
@@ -81,7 +83,7 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
     means_: NDArray
     weights_: NDArray
     covariances_: Any = _implied(lambda m: m._parameters().attributes()["covariances_"], "precisions_cholesky_")
-    precisions_: Any = _implied(lambda m: m._parameters().attributes()["precisions_"])
+    precisions_: Any = _implied(lambda m: m._parameters().attributes().get("precisions_"))
     precisions_cholesky_: Any = _implied(lambda m: m._parameters().attributes()["precisions_cholesky_"], "covariances_")
     covariance_type: str
     covariance_type_: str = _implied(lambda m: m.covariance_type)

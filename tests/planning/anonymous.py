@@ -10,7 +10,7 @@ from typing import Any
 _PROGRAM = """
 import ctypes, json, sys, threading, time
 import numpy as np
-from cprime import GaussianMixture, KMeans
+from cprime import GaussianMixture, KMeans, StudentTMixture
 
 PAGE = 4096
 
@@ -39,7 +39,7 @@ if path:
 ctypes.CDLL(None).malloc_trim(0)
 before = most = anonymous()
 watching = True
-thread = threading.Thread(target=watch)
+thread = threading.Thread(target=watch, daemon=True)
 thread.start()
 {estimator}.fit(X)
 watching = False

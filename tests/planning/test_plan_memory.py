@@ -5,7 +5,7 @@ from anonymous import MEASURABLE, peak
 from sklearn.base import clone
 
 import cprime
-from cprime import GaussianMixture, KMeans
+from cprime import GaussianMixture, KMeans, StudentTMixture
 from marks import long_but
 
 pytestmark = pytest.mark.skipif(not MEASURABLE, reason="needs the memory figures of Linux")
@@ -15,11 +15,13 @@ DIAG = GaussianMixture(150, covariance_type="diag", max_iter=4, tol=0, random_st
 FACTORS = GaussianMixture(
     1500, covariance_type="factors", search="graph", n_active=3, max_iter=4, tol=0, random_state=0
 )
+STUDENT_T = StudentTMixture(150, covariance_type="diag", max_iter=4, tol=0, random_state=0)
 FITS = {
     "k-means, graph, in memory": (KMEANS, (200_000, 24), False),
     "k-means, graph, a file": (KMEANS, (200_000, 24), True),
     "mixture, diag, C'=5": (DIAG, (100_000, 16), False),
     "factors, graph": (FACTORS, (8000, 512), False),
+    "t, diag, C'=5": (STUDENT_T, (100_000, 16), False),
     "exact EM, full": (GaussianMixture(10, max_iter=4, tol=0, random_state=0), (400_000, 16), False),
 }
 FIRST = "k-means, graph, in memory"

@@ -14,6 +14,7 @@ from numpy.typing import DTypeLike
 
 from cprime import em
 from cprime._random import Key
+from cprime._threads import resolve_threads
 from cprime._values import replace
 from cprime.components import Measured
 from cprime.em.expectation import HardMoments
@@ -35,7 +36,7 @@ from cprime.sources.sparse import source_of
 
 PARAMETERS, SUMS = 3, 5  # generations that are alive at a time: with what momentum and the M-step make
 _PARAMETERS_IN_PLACE, _SUMS_IN_PLACE = 2, 1.3  # where the M-step makes them in the memory of the sums
-_TABLE_ENTRY = 32  # bytes of a number of a table of costs while it is made
+_TABLE_ENTRY = 16  # bytes of a number of a table of costs while it is made, of which each thread makes one
 _LIST_ENTRY = 39  # bytes of an entry of the lists while they are renewed, beside those that are kept
 _LIST_ROWS = 65536  # lists that are made of lists at a time
 _MEAN_COSTS, _MOST_MEAN_COSTS = 20, 2**24  # bytes for each pair of components whose mean costs are computed at a time
@@ -190,7 +191,8 @@ def needed(estimator: Any, rows: Rows, sizes: Sizes | None = None, regroup: bool
         if not sizes.kernels:
             found["temporary"] += chunk * 8 * D * min(plan.n_kept, C)
         if sizes.n_numbers:
-            found["temporary"] += _TABLE_ENTRY * min(TABLE, chunk * max(C * sizes.n_numbers, D))
+            most = TABLE * resolve_threads(estimator.n_threads)
+            found["temporary"] += _TABLE_ENTRY * min(most, chunk * max(C * sizes.n_numbers, D))
         if init == "k-means++":
             found["temporary"] = max(found["temporary"], trial_bytes(N, C, s))
         elif init == "jumps":

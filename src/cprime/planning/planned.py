@@ -101,7 +101,7 @@ def plan(estimator: Any, X: Any, *, dtype: str = "float32") -> Plan:
 
     Parameters
     ----------
-    estimator : KMeans or GaussianMixture
+    estimator : KMeans, GaussianMixture or StudentTMixture
         Nothing about it changes. With `max_memory` the plan is that of the chunks which this leads to, or of the
         smallest ones where nothing suffices.
     X : array-like, sparse array, source, path, Dask collection or tuple (n_samples, n_features)
@@ -129,10 +129,12 @@ def plan(estimator: Any, X: Any, *, dtype: str = "float32") -> Plan:
     >>> plan.bytes["labels"]
     80000
     """
-    from cprime.estimators import GaussianMixture, KMeans
+    from cprime.estimators import GaussianMixture, KMeans, StudentTMixture
 
-    if not isinstance(estimator, KMeans | GaussianMixture):
-        raise TypeError(f"estimator must be a KMeans or a GaussianMixture, got {type(estimator).__name__}.")
+    if not isinstance(estimator, KMeans | GaussianMixture | StudentTMixture):
+        raise TypeError(
+            f"estimator must be a KMeans, a GaussianMixture or a StudentTMixture, got {type(estimator).__name__}."
+        )
     estimator = changed(estimator)
     if isinstance(estimator, KMeans):
         check_common(estimator)

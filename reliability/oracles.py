@@ -20,6 +20,9 @@ Floats = NDArray[np.float64]
 # as the squared distance of a mean from it is no more variances than this.
 _FARTHEST = {np.dtype(np.float32): 2.0**36, np.dtype(np.float64): 2.0**24}
 
+# What rounding of its terms may take of a factor analyser's cost, plus 1, before that is measured from differences.
+_OF_FACTORS = 2.0**-27
+
 
 def squared_distances(X: Floats, centers: Floats) -> Floats:
     """(n, C), from differences."""
@@ -155,6 +158,8 @@ def _log_densities(
                 distance = min(np.square(extent @ P[c]).sum(), farthest)
                 loss += 8 * (D + 8) * float(np.finfo(np.float64).eps) * distance
             steep = 1 if dof is None else (dof[c] + k) / dof[c]  # by which −2 log p rises with the squared distance
+            if hasattr(mixture, "factors_"):
+                loss += _OF_FACTORS * (1 + cost)
             errors[:, c] = loss * steep + eps * np.abs(logs[:, c]) + eps * stiffness * (1 + cost)
     return logs, errors
 

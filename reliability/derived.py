@@ -118,7 +118,7 @@ class Derived:
                 raise Wrong("impute changes what is observed")
         if drawn[0].tobytes() != drawn[1].tobytes():
             raise Wrong("two draws of a seed differ")
-        if self._stiffness(estimator) >= _STIFF:
+        if self._stiffness(estimator) >= _STIFF or _too_close(rows):
             return
         parts = open_data(rows, chunk_rows=1 + len(rows) // 3)
         largest = np.nanmax(np.abs(rows), initial=0) + np.abs(estimator.means_).max()

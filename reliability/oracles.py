@@ -98,6 +98,15 @@ def _of_factors(loadings: NDArray, noise: NDArray) -> Floats:
     return upper * np.sign(np.diagonal(upper))
 
 
+def _whitened(y: Floats, loadings: NDArray, noise: NDArray) -> tuple[Floats, float]:
+    """y (n, D) divided by a root of Λ Λᵀ + diag(ψ), and half the logarithm of its determinant."""
+    root = np.sqrt(noise.astype(np.float64))
+    axes, lengths, _ = np.linalg.svd(loadings.astype(np.float64) / root[:, np.newaxis], full_matrices=False)
+    y = y / root
+    y = y + (y @ axes * (1 / np.sqrt(1 + lengths**2) - 1)) @ axes.T
+    return y, float(np.log(root).sum() + np.log1p(lengths**2).sum() / 2)
+
+
 def log_densities(mixture: Any, X: Floats, dtype: Any) -> tuple[Floats, Floats]:
     """log π_c p(x | c) of a fitted mixture (n, C), and bounds of what rounding in `dtype` may do to each."""
     logs, errors = np.empty((len(X), len(mixture.means_))), np.empty((len(X), len(mixture.means_)))
@@ -141,13 +150,16 @@ def _log_densities(
             difference, Q, stiffness = np.where(there, X - means[c], 0), P[c], 0.0
             if spread:  # a model is made of covariances, and their factors of these
                 stiffness = spread[c][1] * float(np.finfo(np.float64).eps / np.finfo(dtype).eps)
-            if hasattr(mixture, "factors_"):  # by a matrix whose entries are as much larger than its least eigenvalue
-                stiffness = float((np.square(mixture.factors_[c]).sum(axis=1) / mixture.noise_variances_[c]).max())
+            if hasattr(mixture, "factors_"):  # by a matrix whose trace is as much larger than its least eigenvalue
+                stiffness = float((np.square(mixture.factors_[c]).sum(axis=1) / mixture.noise_variances_[c]).sum())
             if spread and (k < D or hasattr(mixture, "factors_")):
                 Q, condition = _marginal(*spread[c], there)
                 stiffness = max(stiffness, condition)
             y = difference @ Q
             scale = np.log(weights[c]) + np.log(np.diagonal(Q)[there]).sum()
+            if hasattr(mixture, "factors_") and k == D:  # in units of the noise, which may differ by any power
+                y, half = _whitened(difference, mixture.factors_[c], mixture.noise_variances_[c])
+                scale = np.log(weights[c]) - half
             cost = np.einsum("nd,nd->n", y, y)
             slip = eps * np.linalg.norm(extent @ np.abs(P[c]))
             logs[:, c] = scale - k / 2 * np.log(2 * np.pi) - cost / 2

@@ -91,17 +91,22 @@ def factors(mixture: Any) -> Floats:
 
 def _of_factors(loadings: NDArray, noise: NDArray) -> Floats:
     """(D, D) of Λ Λᵀ + diag(ψ), by the singular values of Ψ^−½ Λ: no covariance is made."""
-    root = np.sqrt(noise.astype(np.float64))
-    axes, lengths, _ = np.linalg.svd(loadings.astype(np.float64) / root[:, np.newaxis], full_matrices=False)
+    root, axes, lengths = _in_noise(loadings, noise)
     whitener = np.eye(len(root)) + (axes * (1 / np.sqrt(1 + lengths**2) - 1)) @ axes.T
     upper = rq(whitener / root[:, np.newaxis], mode="r")
     return upper * np.sign(np.diagonal(upper))
 
 
-def _whitened(y: Floats, loadings: NDArray, noise: NDArray) -> tuple[Floats, float]:
-    """y (n, D) divided by a root of Λ Λᵀ + diag(ψ), and half the logarithm of its determinant."""
+def _in_noise(loadings: NDArray, noise: NDArray) -> tuple[Floats, Floats, Floats]:
+    """Ψ^½ (D,), and the left singular vectors (D, H) and singular values (H,) of Ψ^−½ Λ."""
     root = np.sqrt(noise.astype(np.float64))
     axes, lengths, _ = np.linalg.svd(loadings.astype(np.float64) / root[:, np.newaxis], full_matrices=False)
+    return root, axes, lengths
+
+
+def _whitened(y: Floats, loadings: NDArray, noise: NDArray) -> tuple[Floats, float]:
+    """y (n, D) divided by a root of Λ Λᵀ + diag(ψ), and half the logarithm of its determinant."""
+    root, axes, lengths = _in_noise(loadings, noise)
     y = y / root
     y = y + (y @ axes * (1 / np.sqrt(1 + lengths**2) - 1)) @ axes.T
     return y, float(np.log(root).sum() + np.log1p(lengths**2).sum() / 2)
@@ -142,7 +147,7 @@ def _log_densities(
     means, farthest = mixture.means_.astype(np.float64), _FARTHEST[mixture.means_.dtype]
     weights = np.maximum(mixture.weights_, np.finfo(mixture.means_.dtype).tiny)  # components without points have that
     C, D = means.shape
-    k, dof = int(there.sum()), getattr(mixture, "dof_", None)
+    k, dof, factored = int(there.sum()), getattr(mixture, "dof_", None), hasattr(mixture, "factors_")
     logs, errors = np.empty((len(X), C)), np.empty((len(X), C))
     eps = 8 * float(np.finfo(dtype).eps) * (D + 8)
     with np.errstate(all="ignore"):
@@ -150,14 +155,14 @@ def _log_densities(
             difference, Q, stiffness = np.where(there, X - means[c], 0), P[c], 0.0
             if spread:  # a model is made of covariances, and their factors of these
                 stiffness = spread[c][1] * float(np.finfo(np.float64).eps / np.finfo(dtype).eps)
-            if hasattr(mixture, "factors_"):  # by a matrix whose trace is as much larger than its least eigenvalue
+            if factored:  # by a matrix whose trace is as much larger than its least eigenvalue
                 stiffness = float((np.square(mixture.factors_[c]).sum(axis=1) / mixture.noise_variances_[c]).sum())
-            if spread and (k < D or hasattr(mixture, "factors_")):
+            if spread and (k < D or factored):
                 Q, condition = _marginal(*spread[c], there)
                 stiffness = max(stiffness, condition)
             y = difference @ Q
             scale = np.log(weights[c]) + np.log(np.diagonal(Q)[there]).sum()
-            if hasattr(mixture, "factors_") and k == D:  # in units of the noise, which may differ by any power
+            if factored and k == D:  # in units of the noise, which may differ by any power
                 y, half = _whitened(difference, mixture.factors_[c], mixture.noise_variances_[c])
                 scale = np.log(weights[c]) - half
             cost = np.einsum("nd,nd->n", y, y)
@@ -170,7 +175,7 @@ def _log_densities(
                 distance = min(np.square(extent @ P[c]).sum(), farthest)
                 loss += 8 * (D + 8) * float(np.finfo(np.float64).eps) * distance
             steep = 1 if dof is None else (dof[c] + k) / dof[c]  # by which −2 log p rises with the squared distance
-            if hasattr(mixture, "factors_"):
+            if factored:
                 loss += _OF_FACTORS * (1 + cost)
             errors[:, c] = loss * steep + eps * np.abs(logs[:, c]) + eps * stiffness * (1 + cost)
     return logs, errors

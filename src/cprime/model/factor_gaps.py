@@ -44,7 +44,7 @@ class Factored(NamedTuple):
 def factored(X: Floats, observed: Mask, of: Component) -> Iterator[tuple[slice, Doubles, Factored]]:
     """Rows by parts: which, what is observed of x − μ with zeros in the gaps (n, D), and what follows from it."""
     D, H = of.loadings.shape
-    scaled, roots = of.loadings / of.noise[:, np.newaxis], of.loadings / np.sqrt(of.noise)[:, np.newaxis]
+    scaled = of.loadings / of.noise[:, np.newaxis]
     outer = np.einsum("dh,dk->dhk", scaled, of.loadings).reshape(D, H * H)
     step = max(1, _NUMBERS // max(D, H * H))
     for begin in range(0, len(X), step):
@@ -52,7 +52,7 @@ def factored(X: Floats, observed: Mask, of: Component) -> Iterator[tuple[slice, 
         o = observed[rows].astype(np.float64)
         y = np.subtract(X[rows], of.mean, dtype=np.float64) * o
         inner = (o @ outer).reshape(len(o), H, H) + np.eye(H)
-        inverse = np.linalg.inv(root_of(inner, partial(_above_one_of, roots, observed[rows])))
+        inverse = np.linalg.inv(root_of(inner, partial(_above_one_of, of, observed[rows])))
         half = np.einsum("nij,nj->ni", inverse, y @ scaled)
         logs = o @ (np.log(of.noise) + _LOG_2PI) - 2 * np.log(np.diagonal(inverse, axis1=1, axis2=2)).sum(axis=1)
         means = np.einsum("nji,nj->ni", inverse, half)
@@ -66,9 +66,9 @@ def above_one(W: Doubles) -> Doubles:
     return np.concatenate([np.broadcast_to(np.eye(H), (n, H, H)), W], axis=1)
 
 
-def _above_one_of(W: Doubles, observed: Mask) -> Doubles:
-    """The same of what is observed of W (D, H) in each row."""
-    return above_one(W * observed[:, :, np.newaxis])
+def _above_one_of(of: Component, observed: Mask) -> Doubles:
+    """The same of what is observed of Ψ^−½ Λ in each row."""
+    return above_one((of.loadings / np.sqrt(of.noise)[:, np.newaxis]) * observed[:, :, np.newaxis])
 
 
 class GapMoments(NamedTuple):

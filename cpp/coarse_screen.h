@@ -108,57 +108,113 @@ inline void pack_coarse(const Rows<float> &centers, const Panels<float> &panels,
     }
 }
 
+// Rows in coarse numbers, rounded once, and what bounds the error of their scores.
+class RoundedRows {
+  public:
+    // Room for n rows; `precise`: whether their squares will be asked for.
+    RoundedRows(int n, int D, bool precise)
+        : n_(n), D_(D), depth_(coarse_depth(D + BOUND_COLUMNS)), packed_(static_cast<std::size_t>(padded(n)) * depth_),
+          rounded_(padded(n) / COARSE_ROWS), bounds_(padded(n)), numbers_(precise ? n : 0),
+          squares_(precise ? numbers_.get() : nullptr) {}
+
+    // The rows `which` of X, less a shift; as soon as one is there, open(i).
+    template <class Open> void read(const Points<float> &X, const std::size_t *which, const float *shift, Open open) {
+        const int n = n_;
+        const float error = score_error<float>(D_);
+        for (int first = 0; first < padded(n); first += COARSE_ROWS) {
+            coarse *tiles = packed_ + static_cast<std::size_t>(first) * depth_;
+            CoarseRows &rows = rounded_[first / COARSE_ROWS];
+            const int n_rows = std::clamp(n - first, 0, COARSE_ROWS);
+            const std::size_t *row = which + first;
+            const auto next = [&](int i) {
+                return first + COARSE_ROWS + i < n ? stored_row(X, row[COARSE_ROWS + i]) : Ahead{};
+            };
+            round_rows([&](int i) { return X[row[i]]; }, n_rows, next, D_, shift, 1, tiles, rows);
+            for (int i = 0; i < n_rows; ++i) {
+                const float norm = std::sqrt(rows.square[i]) * UP, lost = std::sqrt(rows.lost[i]); // of what underflows
+                const RowBound<float> bound{(lost + error * norm) * UP, norm + lost, rows.square[i] * UP};
+                bound_row(tiles, i, D_, bound);
+                bounds_[first + i] = bound;
+                if (squares_)
+                    squares_[first + i] = row_square(X[row[i]], shift, D_);
+                open(first + i);
+            }
+        }
+    }
+
+    // Those of others that have these places.
+    RoundedRows(const RoundedRows &others, const std::int32_t *places, int n)
+        : RoundedRows(n, others.D_, others.squares_ != nullptr) {
+        const std::size_t tiles = static_cast<std::size_t>(COARSE_ROWS) * depth_;
+        for (int i = 0; i < padded(n); ++i) {
+            const int place = places[std::min(i, n - 1)], to = i % COARSE_ROWS, from = place % COARSE_ROWS;
+            const CoarseRows &rows = others.rounded_[place / COARSE_ROWS];
+            rounded_[i / COARSE_ROWS].scale[to] = rows.scale[from];
+            rounded_[i / COARSE_ROWS].start[to] = rows.start[from];
+            const coarse *row = others.packed_ + place / COARSE_ROWS * tiles + from * COARSE_COLUMNS;
+            coarse *out = packed_ + i / COARSE_ROWS * tiles + to * COARSE_COLUMNS;
+            for (std::size_t k = 0; k < tiles; k += COARSE_TILE)
+                std::memcpy(out + k, row + k, COARSE_COLUMNS * sizeof(coarse));
+            if (i < n) {
+                bounds_[i] = others.bounds_[place];
+                if (squares_)
+                    squares_[i] = others.squares_[place];
+            }
+        }
+    }
+
+    int size() const { return n_; }
+    double square(int i) const { return squares_ ? squares_[i] : 0; } // |row - shift|^2
+    RowBound<float> bound(int i) const {
+        const RowBound<float> of = bounds_[i];
+        return {of.error * UP * UP, of.norm * UP * UP, of.square};
+    }
+
+    // see(first, n_rows, low, panel, p, lanes): lower bounds of the scores of some rows with the lanes of panel p, for
+    // all panels of centres [first, end).
+    template <class See> void scan(const Panels<float> &panels, int first_center, int end_center, See see) const {
+        const CoarseUnit unit;
+        alignas(64) float low[COARSE_BLOCK][COARSE_BLOCK];
+        const int K = D_ + BOUND_COLUMNS, end_panel = (end_center + COARSE_BLOCK - 1) / COARSE_BLOCK;
+        for (int p = first_center / COARSE_BLOCK; p < end_panel; ++p) {
+            if (p % 32 == 0)
+                answer_signals();
+            const Panel<float> panel = panel_of(panels, p, D_);
+            const std::uint32_t lanes = lanes_within<float>(p, first_center, end_center);
+            const auto *b = reinterpret_cast<const coarse *>(panels.coarse + p * panel_bytes<float>(D_));
+            if (p + 1 < end_panel)
+                prefetch(b + COARSE_BLOCK * depth_, COARSE_BLOCK * depth_);
+            for (int first = 0; first < n_; first += COARSE_BLOCK) {
+                const int n_rows = std::min(COARSE_BLOCK, n_ - first);
+                const CoarseRows *rows = rounded_ + first / COARSE_ROWS;
+                multiply<2, 2>(packed_ + static_cast<std::size_t>(first) * depth_, rows, b, K, low[0], COARSE_BLOCK);
+                bound_scores(low, n_rows, rows, bounds_ + first, panel);
+                see(first, n_rows, low, panel, p, lanes);
+            }
+        }
+    }
+
+  private:
+    static int padded(int n) { return (n + COARSE_BLOCK - 1) / COARSE_BLOCK * COARSE_BLOCK; }
+
+    int n_, D_, depth_;
+    Scratch<coarse> packed_;
+    Scratch<CoarseRows> rounded_;
+    Scratch<RowBound<float>> bounds_; // |what rounding takes from a product|, and what it takes from a centre's share
+    Scratch<double> numbers_;
+    double *squares_; // of each row, or null
+};
+
 // The rows `which` (n of them) and centres [first, end). Those that would have to measure too many are left: their
 // number, and `which` names them.
 inline int nearest_coarsely(const NearestTask<float> &task, std::size_t *which, int n, int first_center,
                             int end_center) {
-    const CoarseUnit unit;
-    const int D = task.X.D, K = D + BOUND_COLUMNS, depth = coarse_depth(K);
-    const int n_padded = (n + COARSE_BLOCK - 1) / COARSE_BLOCK * COARSE_BLOCK;
-    const float error = score_error<float>(D);
-    const float *shift = task.panels.shift;
     const bool precise = task.hint || task.lows || task.improve; // what a row's square is needed for
-
-    Screen<float> screen(task, n_padded);
-    Scratch<coarse> packed(static_cast<std::size_t>(n_padded) * depth);
-    Scratch<CoarseRows> rounded(n_padded / COARSE_ROWS);
-    Scratch<RowBound<float>> bounds(n_padded);
-    for (int first = 0; first < n_padded; first += COARSE_ROWS) {
-        coarse *tiles = packed + static_cast<std::size_t>(first) * depth;
-        CoarseRows &rows = rounded[first / COARSE_ROWS];
-        const int n_rows = std::clamp(n - first, 0, COARSE_ROWS);
-        const std::size_t *row = which + first;
-        const auto next = [&](int i) {
-            return first + COARSE_ROWS + i < n ? stored_row(task.X, row[COARSE_ROWS + i]) : Ahead{};
-        };
-        round_rows([&](int i) { return task.X[row[i]]; }, n_rows, next, D, shift, 1, tiles, rows);
-        for (int i = 0; i < n_rows; ++i) {
-            const float norm = std::sqrt(rows.square[i]) * UP, lost = std::sqrt(rows.lost[i]); // of what underflows too
-            const RowBound<float> bound{(lost + error * norm) * UP, norm + lost, rows.square[i] * UP};
-            bound_row(tiles, i, D, bound);
-            bounds[first + i] = bound;
-            screen.open(first + i, row[i], precise ? row_square(task.X[row[i]], shift, D) : 0,
-                        {bound.error * UP * UP, bound.norm * UP * UP, bound.square});
-        }
-    }
-    alignas(64) float low[COARSE_BLOCK][COARSE_BLOCK];
-    const int end_panel = (end_center + COARSE_BLOCK - 1) / COARSE_BLOCK;
-    for (int p = first_center / COARSE_BLOCK; p < end_panel; ++p) {
-        if (p % 32 == 0)
-            answer_signals();
-        const Panel<float> panel = panel_of(task.panels, p, D);
-        const std::uint32_t lanes = lanes_within<float>(p, first_center, end_center);
-        const auto *b = reinterpret_cast<const coarse *>(task.panels.coarse + p * panel_bytes<float>(D));
-        if (p + 1 < end_panel)
-            prefetch(b + COARSE_BLOCK * depth, COARSE_BLOCK * depth);
-        for (int first = 0; first < n; first += COARSE_BLOCK) {
-            const int n_rows = std::min(COARSE_BLOCK, n - first);
-            const CoarseRows *rows = rounded + first / COARSE_ROWS;
-            multiply<2, 2>(packed + static_cast<std::size_t>(first) * depth, rows, b, K, low[0], COARSE_BLOCK);
-            bound_scores(low, n_rows, rows, bounds + first, panel);
-            offer_tile(screen, first, n_rows, low, panel, p, lanes);
-        }
-    }
+    Screen<float> screen(task, n);
+    RoundedRows rows(n, task.X.D, precise);
+    rows.read(task.X, which, task.panels.shift,
+              [&](int i) { screen.open(i, which[i], rows.square(i), rows.bound(i)); });
+    rows.scan(task.panels, first_center, end_center, offered_to(screen));
     return close_rows(screen, task, which, n);
 }
 

@@ -5,6 +5,7 @@
 #include "along.h"
 #include "among.h"
 #include "bounds.h"
+#include "cells.h"
 #include "distances.h"
 #include "expect.h"
 #include "extent.h"
@@ -37,7 +38,7 @@ template <class T> const Kernels<T> &table() {
                                        nearest_rows<T>,
                                        nearest_of_piece<T>,
                                        nearest_bounded<T>,
-                                       Slotted<improve<T>>::run,
+                                       Slotted<find_in_cells<T>>::run,
                                        distances<T>,
                                        potential<T>,
                                        own_distances<T>,

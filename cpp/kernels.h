@@ -46,6 +46,17 @@ template <class T> struct NearestTask {
     bool improve = false; // `kept` and `distances` hold what is known, and only what is nearer takes its place
 };
 
+// Rows, each against the centres of a few cells: of the centres the first are those of the cells themselves, and those
+// in the cells follow, cell by cell.
+template <class T> struct CellsTask {
+    NearestTask<T> nearest;     // which improves nothing, at first
+    const std::int64_t *begins; // (n_cells + 1,) the first centre in each cell
+    const T *between;           // (n_cells, n_cells): a cell that is farther from a row than its own, in squares by so
+                                // many times this, has nothing that is nearer than as many
+    int n_cells;
+    int most; // cells that a row is searched in
+};
+
 // Rows whose bounds from before mostly say that their nearest centre is what it was; H - 1 others are bounded one by
 // one.
 template <class T> struct BoundedTask {
@@ -281,8 +292,7 @@ template <class T> struct Kernels {
     void (*nearest)(const NearestTask<T> &task, std::size_t begin, std::size_t end);
     // The same for one row each, by bounds; returns how many distances it took.
     std::int64_t (*nearest_bounded)(const BoundedTask<T> &task, std::size_t begin, std::size_t end);
-    // The nearest of centres [first, end) for n rows, where it is nearer than what is known.
-    void (*improve)(const NearestTask<T> &task, const std::int64_t *rows, int n, int first_center, int end_center);
+    void (*find_in_cells)(const CellsTask<T> &task, std::size_t begin, std::size_t end);
     // out[l * n + i] = min(current[i], |x_i - candidate_l|^2) for rows [begin, end).
     void (*distances)(const Points<T> &X, const Rows<T> &candidates, const T *packed_candidates, const T *current,
                       T *out, std::size_t begin, std::size_t end);

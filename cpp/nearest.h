@@ -81,6 +81,64 @@ template <class T> inline std::size_t nearest_rows(int H, int D, bool coarse) {
     return std::clamp<std::size_t>(fitting, TILE_ROWS, 192 / TILE_ROWS * TILE_ROWS);
 }
 
+// Rows in tiles of the arithmetic's numbers, and what bounds the error of their scores.
+template <class T> class TiledRows {
+  public:
+    TiledRows(int n, int D)
+        : n_(n), D_(D), packed_(tile_size() * n_tiles() + PACK_SLACK<T>), squares_(n_tiles() * TILE_ROWS) {}
+
+    // The rows `which` of X, less a shift; as soon as one is there, open(i).
+    template <class Open> void read(const Points<T> &X, const std::size_t *which, const T *shift, Open open) {
+        const T error = score_error<T>(D_);
+        for (int t = 0; t < n_tiles(); ++t) {
+            T *a = packed_ + tile_size() * t;
+            const std::size_t *row = which + t * TILE_ROWS;
+            const int rows = std::min(TILE_ROWS, n_ - t * TILE_ROWS);
+            pack<TILE_ROWS>([&](int i) { return X[row[i]]; }, rows, D_, shift, a);
+            for (int i = 0; i < TILE_ROWS; ++i) {
+                T &bound = error_of(t * TILE_ROWS + i);
+                bound = 0;
+                if (i >= rows)
+                    continue;
+                const double square = squares_[t * TILE_ROWS + i] = row_square(X[row[i]], shift, D_);
+                bound = error * static_cast<T>(std::sqrt(square) * (1 + 1e-6));
+                open(t * TILE_ROWS + i);
+            }
+        }
+    }
+
+    double square(int i) const { return squares_[i]; } // |row - shift|^2
+    RowBound<T> bound(int i) const { return {error_of(i), 0, rounded_up<T>(squares_[i])}; }
+
+    // see(first, n_rows, low, panel, p, lanes): lower bounds of the scores of some rows with the lanes of panel p,
+    // which panel(p) gives, for all panels of centres [first, end).
+    template <class PanelOf, class See> void scan(PanelOf panel_at, int first_center, int end_center, See see) const {
+        alignas(64) T low[TILE_ROWS][TILE_LANES<T>];
+        const int end_panel = (end_center + TILE_LANES<T> - 1) / TILE_LANES<T>;
+        for (int p = first_center / TILE_LANES<T>; p < end_panel; ++p) {
+            if (p % 32 == 0)
+                answer_signals();
+            const Panel<T> panel = panel_at(p);
+            const std::uint32_t lanes = lanes_within<T>(p, first_center, end_center);
+            for (int t = 0; t < n_tiles(); ++t) {
+                tile<T, Form::product>(packed_ + tile_size() * t, panel.columns, D_ + 1, panel.half_norm, low);
+                see(t * TILE_ROWS, std::min(TILE_ROWS, n_ - t * TILE_ROWS), low, panel, p, lanes);
+            }
+        }
+    }
+
+  private:
+    int n_tiles() const { return (n_ + TILE_ROWS - 1) / TILE_ROWS; }
+    std::size_t tile_size() const { return static_cast<std::size_t>(D_ + 1) * TILE_ROWS; }
+    T &error_of(int i) const {
+        return packed_[tile_size() * (i / TILE_ROWS) + static_cast<std::size_t>(D_) * TILE_ROWS + i % TILE_ROWS];
+    }
+
+    int n_, D_;
+    Scratch<T> packed_;
+    Scratch<double> squares_;
+};
+
 // The rows `which` (n of them) and centres [first, end) by the register tile, relative to the panels' shift, or to
 // `origin` unless it is null. Those that would have to measure too many are left: their number, and `which` names them.
 template <class T>
@@ -88,47 +146,21 @@ inline int nearest_by_products(const NearestTask<T> &task, const T *origin, std:
                                int end_center) {
     constexpr int L = TILE_LANES<T>;
     const int D = task.X.D;
-    const T *shift = origin ? origin : task.panels.shift;
-    const int n_tiles = (n + TILE_ROWS - 1) / TILE_ROWS;
-    const T error = score_error<T>(D);
-    const std::size_t tile_size = static_cast<std::size_t>(D + 1) * TILE_ROWS;
-
-    Screen<T> screen(task, static_cast<std::size_t>(n_tiles) * TILE_ROWS);
-    Scratch<T> packed(tile_size * n_tiles + PACK_SLACK<T>), own(origin ? (D + std::size_t(4)) * L + PACK_SLACK<T> : 0);
-    for (int t = 0; t < n_tiles; ++t) {
-        T *a = packed + tile_size * t;
-        const std::size_t *row = which + t * TILE_ROWS;
-        const int rows = std::min(TILE_ROWS, n - t * TILE_ROWS);
-        pack<TILE_ROWS>([&](int i) { return task.X[row[i]]; }, rows, D, shift, a);
-        for (int i = 0; i < TILE_ROWS; ++i) {
-            T *bound = a + static_cast<std::size_t>(D) * TILE_ROWS + i;
-            *bound = 0;
-            if (i >= rows)
-                continue;
-            const double square = row_square(task.X[row[i]], shift, D);
-            *bound = error * static_cast<T>(std::sqrt(square) * (1 + 1e-6));
-            screen.open(t * TILE_ROWS + i, row[i], square, {*bound, 0, rounded_up<T>(square)});
-        }
-    }
-
-    alignas(64) T low[TILE_ROWS][L];
-    const int end_panel = (end_center + TILE_LANES<T> - 1) / TILE_LANES<T>;
-    for (int p = first_center / TILE_LANES<T>; p < end_panel; ++p) {
-        if (p % 32 == 0)
-            answer_signals();
-        Panel<T> panel = panel_of(task.panels, p, D);
-        if (origin) {
-            T *numbers = own + (D + std::size_t(1)) * L;
-            panel = {own, numbers, numbers + L, nullptr, numbers + 2 * L};
-            std::fill_n(panel.lost, L, T(0));
-            pack_panel(task.centers, task.panels.surplus, p, origin, panel);
-        }
-        const std::uint32_t lanes = lanes_within<T>(p, first_center, end_center);
-        for (int t = 0; t < n_tiles; ++t) {
-            tile<T, Form::product>(packed + tile_size * t, panel.columns, D + 1, panel.half_norm, low);
-            offer_tile(screen, t * TILE_ROWS, std::min(TILE_ROWS, n - t * TILE_ROWS), low, panel, p, lanes);
-        }
-    }
+    Screen<T> screen(task, n);
+    TiledRows<T> rows(n, D);
+    rows.read(task.X, which, origin ? origin : task.panels.shift,
+              [&](int i) { screen.open(i, which[i], rows.square(i), rows.bound(i)); });
+    Scratch<T> own(origin ? (D + std::size_t(4)) * L + PACK_SLACK<T> : 0);
+    const auto panel_at = [&](int p) {
+        if (!origin)
+            return panel_of(task.panels, p, D);
+        T *numbers = own + (D + std::size_t(1)) * L;
+        const Panel<T> panel{own, numbers, numbers + L, nullptr, numbers + 2 * L};
+        std::fill_n(panel.lost, L, T(0));
+        pack_panel(task.centers, task.panels.surplus, p, origin, panel);
+        return panel;
+    };
+    rows.scan(panel_at, first_center, end_center, offered_to(screen));
     return close_rows(screen, task, which, n);
 }
 
@@ -184,21 +216,6 @@ template <class T> inline void nearest_of_piece(const NearestTask<T> &task, std:
     piece.kept += begin * task.H;
     piece.distances += begin * task.H;
     nearest(piece, 0, n);
-}
-
-template <class T>
-inline void improve(const NearestTask<T> &task, const std::int64_t *rows, int n, int first_center, int end_center) {
-    Scratch<std::size_t> which(n);
-    std::copy_n(rows, n, which.get());
-#if CPRIME_COARSE
-    if constexpr (sizeof(T) == sizeof(float))
-        if (task.panels.coarse)
-            n = nearest_coarsely(task, which, n, first_center, end_center);
-#endif
-    if (n)
-        n = nearest_by_products(task, static_cast<const T *>(nullptr), which.get(), n, first_center, end_center);
-    if (n)
-        nearest_by_differences(task, which.get(), n, first_center, end_center);
 }
 
 } // namespace cprime::CPRIME_ISA

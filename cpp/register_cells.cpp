@@ -1,8 +1,9 @@
+#include <algorithm>
+#include <limits>
 #include <memory>
 #include <vector>
 
 #include "arrays.h"
-#include "grouping.h"
 #include "origin.h"
 #include "panels.h"
 #include "thread_pool.h"
@@ -10,55 +11,51 @@
 namespace cprime {
 namespace {
 
-// Centres in the order of the cells that they lie in, packed once for many searches.
+// Centres in the order of the cells that they lie in, behind those of the cells, packed once for many searches.
 template <class T> class CenterCells {
   public:
-    CenterCells(Matrix<T> centers, Vector<std::int64_t> begins, int n_threads)
-        : centers_(centers), begins_(begins.data(), begins.data() + begins.size()) {
+    CenterCells(Matrix<T> centers, Vector<std::int64_t> begins, Table<T> between, int n_threads)
+        : centers_(centers), between_(between), begins_(begins.data(), begins.data() + begins.size()) {
         const Rows<T> m = components(centers);
-        require(m.n > 0, "centers");
-        require(!begins_.empty() && begins_.front() == 0 && begins_.back() == static_cast<std::int64_t>(m.n), "begins");
+        require(begins_.size() > 1 && begins_.front() == static_cast<std::int64_t>(begins_.size() - 1), "begins");
         require(std::is_sorted(begins_.begin(), begins_.end()), "begins");
+        require(begins_.back() == static_cast<std::int64_t>(m.n) && begins_.back() > begins_.front(), "begins");
+        require(between.shape(0) == begins_.size() - 1 && between.shape(1) == between.shape(0), "between");
         const KernelCall call;
         shift_ = median_of(m);
         packed_ = std::make_unique<PackedCenters<T>>(m, shift_.data(), 0, n_threads);
     }
 
-    // For each row the nearest centers of its cell, where they are nearer than what it keeps; nothing where the cell is
-    // -1, or `least` is greater than the last distance so far.
-    void improve(AnyRows<T> X, Vector<std::int32_t> cells, Vector<T> least, OutTable<std::int32_t> kept,
-                 OutTable<T> squares, int n_threads) const {
+    // The nearest of the centres in `most` cells near each row, as they are numbered here, -1 behind the last.
+    void find(AnyRows<T> X, int most, OutTable<std::int32_t> kept, OutTable<T> squares, int n_threads) const {
         const Kernels<T> &kernel = kernels<T>();
         const Points<T> x = points(X);
         const Rows<T> m = components(centers_);
-        const std::size_t n_cells = begins_.size() - 1;
         require(x.D == m.D, "X and centers differ in their columns");
-        require(cells.shape(0) == x.n && least.shape(0) == x.n, "cells, least");
-        const int H = columns(kept);
+        const int H = columns(kept), n_cells = static_cast<int>(begins_.size() - 1);
         require(H > 0 && kept.shape(0) == x.n, "kept");
         require(squares.shape(0) == x.n && squares.shape(1) == kept.shape(1), "squares");
+        require(most > 0, "most");
         const KernelCall call;
-        require_components(cells, n_cells, -1, "cells");
-        require_components(kept, m.n, -1, "kept");
-        std::vector<std::int32_t> reached(x.n); // the cell, or the number behind them all
-        for (std::size_t n = 0; n < x.n; ++n) {
-            const bool left_out = cells.data()[n] < 0 || least.data()[n] > std::sqrt(squares.data()[n * H + H - 1]);
-            reached[n] = static_cast<std::int32_t>(left_out ? n_cells : cells.data()[n]);
-        }
-        std::vector<std::int64_t> entries;
-        std::vector<std::size_t> begin = group(reached.data(), x.n, n_cells + 1, n_threads, entries);
-        begin.pop_back(); // of those that are left out
-        NearestTask<T> task{x, m, packed_->panels(), nullptr, H, kept.data(), squares.data(), nullptr};
-        task.improve = true;
-        for_each(segments(begin, kernel.nearest_rows(H, m.D, packed_->panels().coarse)), n_threads,
-                 [&](int c, std::size_t b, std::size_t e) {
-                     kernel.improve(task, entries.data() + b, static_cast<int>(e - b), static_cast<int>(begins_[c]),
-                                    static_cast<int>(begins_[c + 1]));
-                 });
+        std::fill_n(kept.data(), x.n * H, -1);
+        std::fill_n(squares.data(), x.n * H, std::numeric_limits<T>::infinity());
+        NearestTask<T> nearest{x, m, packed_->panels(), nullptr, H, kept.data(), squares.data(), nullptr};
+        nearest.improve = true;
+        const CellsTask<T> task{nearest, begins_.data(), between_.data(), n_cells, std::min(most, n_cells)};
+        // Rows whose bytes stay near the processor, and as many pieces for every thread.
+        constexpr std::size_t NEAR = std::size_t(1) << 20, FEW = 1024, MANY = 16384;
+        const std::size_t step = std::clamp<std::size_t>(NEAR / std::max(x.D, 1), FEW, MANY);
+        n_threads = worth(static_cast<double>(x.n) * x.D * (n_cells + task.most * (m.n / n_cells)), n_threads);
+        const auto threads = static_cast<std::size_t>(n_threads);
+        const std::size_t n_pieces =
+            std::min<std::size_t>(x.n, ((x.n + step - 1) / step + threads - 1) / threads * threads);
+        parallel_for(n_pieces, n_threads,
+                     [&](std::size_t i) { kernel.find_in_cells(task, i * x.n / n_pieces, (i + 1) * x.n / n_pieces); });
     }
 
   private:
     Matrix<T> centers_; // which it keeps alive
+    Table<T> between_;
     std::vector<std::int64_t> begins_;
     std::vector<T> shift_;
     std::unique_ptr<PackedCenters<T>> packed_;
@@ -66,10 +63,10 @@ template <class T> class CenterCells {
 
 template <class T> void define_cells(nb::module_ &m, const char *name) {
     nb::class_<CenterCells<T>>(m, name)
-        .def(nb::init<Matrix<T>, Vector<std::int64_t>, int>(), argument<Matrix<T>>(), argument<Vector<std::int64_t>>(),
-             nb::arg())
-        .def("improve", &CenterCells<T>::improve, argument<AnyRows<T>>(), argument<Vector<std::int32_t>>(),
-             argument<Vector<T>>(), argument<OutTable<std::int32_t>>(), argument<OutTable<T>>(), nb::arg());
+        .def(nb::init<Matrix<T>, Vector<std::int64_t>, Table<T>, int>(), argument<Matrix<T>>(),
+             argument<Vector<std::int64_t>>(), argument<Table<T>>(), nb::arg())
+        .def("find", &CenterCells<T>::find, argument<AnyRows<T>>(), nb::arg(), argument<OutTable<std::int32_t>>(),
+             argument<OutTable<T>>(), nb::arg());
 }
 
 } // namespace

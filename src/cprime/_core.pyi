@@ -330,17 +330,8 @@ def cut_line(
 ) -> None: ...
 
 class _CenterCells:
-    def __init__(self, centers: _Floats, begins: NDArray[np.int64], n_threads: int, /) -> None: ...
-    def improve(
-        self,
-        X: _Floats,
-        cells: NDArray[np.int32],
-        least: _Floats,
-        kept: NDArray[np.int32],
-        squares: _Floats,
-        n_threads: int,
-        /,
-    ) -> None: ...
+    def __init__(self, centers: _Floats, begins: NDArray[np.int64], between: _Floats, n_threads: int, /) -> None: ...
+    def find(self, X: _Floats, most: int, kept: NDArray[np.int32], squares: _Floats, n_threads: int, /) -> None: ...
 
 class _StoredRows:
     """Narrow numbers as the kernels take them in place of X."""

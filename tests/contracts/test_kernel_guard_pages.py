@@ -32,15 +32,11 @@ def at_page_end(array):
     return placed
 
 
-def cells(X, centers, known, place):
-    """The nearest in two cells, of rows that know a center and another one or more."""
-    C, (n, D) = len(centers), X.shape
-    labels, squares = place(known.copy()), place(np.full(known.shape, 4 * D, dtype=X.dtype))
-    search = kernels.CenterCells(centers, place(np.array([0, C // 2, C])))
-    search.improve(
-        as_rows(X), place(np.arange(n, dtype=np.int32) % 2), place(np.ones(n, dtype=X.dtype)), labels, squares
-    )
-    return labels, squares
+def cells(X, centers, n_kept, place):
+    """The nearest in two cells, of which each row is searched in one or in both."""
+    C = len(centers)
+    begins, between = place(np.array([0, C // 2, C])), place(np.full((2, 2), X.shape[1] ** 0.5, dtype=X.dtype))
+    return kernels.CenterCells(place(centers[:2]), centers, begins, between).find(as_rows(X), n_kept, 2)
 
 
 def results(dtype, n, D, C, place):
@@ -57,8 +53,8 @@ def results(dtype, n, D, C, place):
         return kernels.Moves(*map(place, moves_between(*between)))
 
     found = {
-        "cells": cells(X, centers, labels[:, np.newaxis], place),
-        "cells, several kept": cells(X, centers, kept, place),
+        "cells": cells(X, centers, 1, place),
+        "cells, several kept": cells(X, centers, H, place),
         "nearest": (kept, distances),
         "hinted": kernels.nearest(X, centers, H, hint=place(kept[::-1])),
         "bounded": kernels.nearest_bounded(X, centers, bounds, moves(centers, centers)),

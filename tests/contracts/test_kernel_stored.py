@@ -117,11 +117,8 @@ CALLS = {
 
 
 def in_cells(X, g):
-    C, n = len(g["m"]), len(X)
-    kept, squares = np.full((n, 2), -1, np.int32), np.full((n, 2), np.inf, X.dtype)
-    cells = X.Cells(g["m"], np.array([0, C // 2, C]))
-    cells.improve(X, (g["labels"] % 2).astype(np.int32), np.zeros(n, X.dtype), kept, squares)
-    return kept, squares
+    m, C = g["m"], len(g["m"])
+    return X.Cells(m[:2], m, np.array([0, C // 2, C]), np.full((2, 2), X.shape[1] ** 0.5, X.dtype)).find(X, 2, 2)
 
 
 def flat(found):

@@ -120,15 +120,6 @@ def test_a_near_center_is_nearer_than_that_of_the_own_cell_and_those_around(dtyp
     assert missed[0] < missed[2]
 
 
-def test_a_near_center_is_found_block_by_block(monkeypatch):
-    X = np.random.default_rng(0).standard_normal((700, 12))
-    near = Near(X[:300])
-    whole = near.find(as_rows(X))
-    monkeypatch.setattr("cprime.neighbors.near._ROWS", 256)
-    for one, other in zip(near.find(as_rows(X)), whole, strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
 def test_weights_steer_an_exchange():
     """A point of great weight is not treated as one of many: J never rises, and ends near the best."""
     X, weight = clustered(600, 2, n_clusters=30), random_weights(600)

@@ -6,6 +6,7 @@ mostly zeros, `Reference` those that the twins serve. What needs no rows is a fu
 
 from cprime.kernels.among import Evidence, Found
 from cprime.kernels.bounds import Bounds, Moves
+from cprime.kernels.cells import CenterCells
 from cprime.kernels.compute import as_rows, computing, instruction_set
 from cprime.kernels.exact import Posterior, Responses, posterior
 from cprime.kernels.factors import FactorAnalysers
@@ -21,7 +22,7 @@ from cprime.kernels.stored import StoredRows, wide_bytes
 from cprime.kernels.sums import means
 from cprime.kernels.tables import Tabled
 from cprime.kernels.tails import Pulled, pull
-from cprime.kernels.walks import CenterCells, Walked, thin
+from cprime.kernels.walks import Walked, thin
 
 __all__ = [
     "Bounds",

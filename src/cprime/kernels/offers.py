@@ -5,6 +5,7 @@ from copy import copy
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime.kernels.cells import search_cells
 from cprime.kernels.measures import Floats
 from cprime.kernels.rows import Dense, Rows
 
@@ -46,18 +47,21 @@ class Offer:
 
 
 class OfferedCells:
-    """What `walks.CenterCells` does, for rows that keep one and of which the core packs no cells."""
+    """What `cells.CenterCells` does, for rows that keep one and of which the core packs no cells."""
 
-    def __init__(self, centers: Floats, begins: NDArray[np.int64]):
+    def __init__(self, cells: Floats, centers: Floats, begins: NDArray[np.int64], between: Floats):
         places = begins[:-1, np.newaxis] + np.arange(np.diff(begins).max(initial=1))
         offered = np.where(places < begins[1:, np.newaxis], places, -1).astype(np.int32)
+        self.cells, self.between = cells, between
         self._offer = Offer(centers[begins[:-1]], centers, offered)
 
-    def improve(
-        self, X: Rows, cells: NDArray[np.int32], least: Floats, kept: NDArray[np.int32], squares: Floats
-    ) -> None:
-        rows = np.flatnonzero((cells >= 0) & ~(least > np.sqrt(squares[:, 0])))
-        if len(rows):
-            there, squared = self._offer.choose(X[rows], cells[rows])
-            nearer = squared < squares[rows, 0]
-            kept[rows[nearer], 0], squares[rows[nearer], 0] = there[nearer], squared[nearer]
+    def find(self, X: Rows, n_kept: int, most: int) -> tuple[NDArray[np.int32], Floats]:
+        """The same of rows that keep one."""
+
+        def improve(rows: NDArray, cells: NDArray, kept: NDArray, squares: Floats) -> None:
+            if len(rows):
+                there, squared = self._offer.choose(X[rows], cells)
+                nearer = squared < squares[rows, 0]
+                kept[rows[nearer], 0], squares[rows[nearer], 0] = there[nearer], squared[nearer]
+
+        return search_cells(X.nearest(self.cells, most), self.between, improve, 1)

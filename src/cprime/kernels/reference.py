@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from cprime.kernels.among import among_twin
 from cprime.kernels.bounds import nearest_bounded_twin
+from cprime.kernels.cells import CenterCells, CenterCellsTwin
 from cprime.kernels.compiled import win_by_parts
 from cprime.kernels.distances import distances_twin, extent_twin, products_twin
 from cprime.kernels.exact import expect_all_twin, log_sum_exp_twin, posterior_twin, respond_twin
@@ -27,7 +28,7 @@ from cprime.kernels.rows import Dense
 from cprime.kernels.sampling import potentials_twin, spread_out_twin
 from cprime.kernels.sums import accumulate_twin, along_twin, means_twin, moments_twin
 from cprime.kernels.tails import pull_twin
-from cprime.kernels.walks import CenterCells, CenterCellsTwin, thin_twin, walk_twin
+from cprime.kernels.walks import thin_twin, walk_twin
 
 TWINS: Any = SimpleNamespace(
     CenterCells32=CenterCellsTwin,

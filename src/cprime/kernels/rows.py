@@ -14,6 +14,7 @@ from cprime.kernels import arguments as check
 from cprime.kernels.among import Found, among
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.bounds import Bounds, Moves, nearest_bounded
+from cprime.kernels.cells import CenterCells
 from cprime.kernels.compiled import _core
 from cprime.kernels.distances import distances, extent, products
 from cprime.kernels.exact import Expectation, Responses, expect_all, log_sum_exp, respond, responsibilities
@@ -25,7 +26,7 @@ from cprime.kernels.order import gather, normalized
 from cprime.kernels.partial import keep, own_distances, reassign
 from cprime.kernels.sampling import spread_out
 from cprime.kernels.sums import accumulate, along, moments
-from cprime.kernels.walks import CenterCells, Walked, walk
+from cprime.kernels.walks import Walked, walk
 from cprime.kernels.wins import Won, win
 
 Ids = NDArray[np.int32]
@@ -35,7 +36,7 @@ Doubles = NDArray[np.float64]
 class Rows(CoreRows, Protocol):
     """n rows of D numbers; what a verb means, and its arguments, are said where its kernel is, in the file named."""
 
-    # Makes of centers (C, D) and of where their cells begin what `walks.CenterCells` is, for rows of this kind.
+    # What `cells.CenterCells` is, for rows of this kind.
     Cells: ClassVar[Any]
     copied_when_ordered: ClassVar[bool]  # whether `ordered` makes a copy of the rows
 

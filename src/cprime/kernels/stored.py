@@ -13,11 +13,11 @@ from numpy.typing import DTypeLike, NDArray
 
 from cprime._narrow import NAMES, bits_of, code_of
 from cprime._threads import resolve_threads
+from cprime.kernels.cells import CenterCells
 from cprime.kernels.compiled import _core, stored_rows
 from cprime.kernels.measures import Floats, Gaussians
 from cprime.kernels.order import LEAST_LENGTH
 from cprime.kernels.rows import CoreTable, Dense, Doubles, Ids, Rows
-from cprime.kernels.walks import CenterCells
 
 _PIECE_BYTES = 16 * 2**20  # of rows that NumPy sees widened
 _SHORT, _FEW_BYTES = 16, 32 * 2**20  # numbers of a row, and bytes of all in the wider type, that are converted once

@@ -11,7 +11,6 @@ from cprime.neighbors.cells import Cells
 
 _MOST_CELLS = 16  # that a row is searched in
 _SPREAD = 4  # standard deviations of a random direction's share in a given one
-_ROWS = 2**18  # at a time
 
 
 class Near:
@@ -25,20 +24,22 @@ class Near:
 
     def __init__(self, centers: Floats):
         self.cells = Cells(centers, 1)
-        coarse = self.cells.coarse
+        coarse, members = self.cells.coarse, self.cells.members
         self.n_cells = min(_MOST_CELLS, len(coarse))
-        self.reach = min(1.0, _SPREAD / math.sqrt(centers.shape[1]))
-        self.apart = np.sqrt(Dense(coarse).distances(coarse))
-        members = self.cells.members >= 0
-        self.order = self.cells.members[members]
-        self.begins = np.append(0, np.cumsum(members.sum(axis=1)))
+        reach = min(1.0, _SPREAD / math.sqrt(centers.shape[1]))
+        self.between = 2 * reach * np.sqrt(Dense(coarse).distances(coarse))
+        if self.cells.clumped:
+            self.between[:] = np.inf
+        self.order = members[members >= 0]
+        self.begins = np.append(0, np.cumsum((members >= 0).sum(axis=1)))
         self._packed: dict[type, Any] = {}
 
     def _cells_for(self, X: Rows) -> Any:
         """The centers cell by cell, packed for rows of this kind."""
         kind = type(X)
         if kind not in self._packed:
-            self._packed[kind] = kind.Cells(self.cells.centers[self.order], self.begins)
+            centers = self.cells.centers[self.order]
+            self._packed[kind] = kind.Cells(self.cells.coarse, centers, self.begins, self.between)
         return self._packed[kind]
 
     def find(self, X: Rows, n_kept: int = 1) -> tuple[NDArray[np.int32], Floats]:
@@ -46,20 +47,5 @@ class Near:
 
         O(N √C D) for each of the cells looked at; −1 at an infinite distance where they have fewer.
         """
-        shape = len(X), n_kept
-        kept, squares = np.full(shape, -1, dtype=np.int32), np.full(shape, np.inf, dtype=X.dtype)
-        for begin in range(0, len(X), _ROWS):
-            some = slice(begin, begin + _ROWS)
-            self._find(X[some], kept[some], squares[some])
+        kept, squares = self._cells_for(X).find(X, n_kept, self.n_cells)
         return np.where(kept < 0, np.int32(-1), self.order[kept]), squares
-
-    def _find(self, X: Rows, kept: NDArray[np.int32], squares: Floats) -> None:
-        """The same for some of the rows: numbers among the centers cell by cell, and squares, written to."""
-        cells, to_cells = X.nearest(self.cells.coarse, self.n_cells)
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is no number leaves nothing out
-            least = (to_cells - to_cells[:, :1]) / (2 * self.reach * self.apart[cells[:, :1], cells])
-        if self.cells.clumped:
-            least[:] = 0
-        packed = self._cells_for(X)
-        for cell, distance in zip(np.ascontiguousarray(cells.T), np.ascontiguousarray(least.T), strict=True):
-            packed.improve(X, cell, distance, kept, squares)

@@ -1,0 +1,107 @@
+"""Near centers of rows: of each, the nearest ones in the cells that may hold a nearer one."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cprime._threads import resolve_threads
+from cprime.kernels import arguments as check
+from cprime.kernels.arguments import CoreRows
+from cprime.kernels.compiled import _core
+from cprime.kernels.measures import Floats, costs_of
+
+Found = tuple[NDArray[np.int32], Floats]
+
+
+class CenterCells:
+    """Centers in the order of the cells that they lie in, packed once for many searches.
+
+    cells (g, D): a center of each cell; centers (C, D); begins (g + 1,) int64, rising: cell i holds the centers
+    begins_i … begins_{i+1} − 1
+    between (g, g) of the centers' dtype [data unit]: where a row lies in cell i, at the squared distance a from its
+    center and b from that of cell j, nothing in j is nearer than (b − a) / between_ij. 2 |m_i − m_j| makes that true of
+    all that is nearer to m_j than to m_i: it lies beyond the plane in the middle. Infinite ones leave nothing out.
+    """
+
+    def __init__(
+        self,
+        cells: Floats,
+        centers: Floats,
+        begins: NDArray[np.int64],
+        between: Floats,
+        *,
+        n_threads: int | None = None,
+        kernels: Any = _core,
+    ):
+        check.matrix(check.matrix(centers, "centers"), "centers", cells)
+        self.parts = cells, centers, begins, between
+        self.n_cells, self.places = len(cells), np.concatenate([cells, centers])
+        packed = kernels.CenterCells32 if centers.dtype == np.float32 else kernels.CenterCells64
+        self._packed = packed(self.places, begins + self.n_cells, between, resolve_threads(n_threads))
+
+    def __reduce__(self) -> tuple[type, tuple]:
+        return CenterCells, self.parts
+
+    def find(self, X: CoreRows, n_kept: int, most: int, *, n_threads: int | None = None) -> Found:
+        """Near centers of every row, nearest first, and their squared distances [data unit²]: (n, n_kept) each.
+
+        A row is searched in its cell, and in those of the `most` nearest ones, by scores that carry the rounding of the
+        screens, that may hold something nearer than the last of what its own has. −1 and infinity behind the last.
+        """
+        check.matrix(self.places, "centers", X)
+        shape = len(X), check.count(n_kept, "n_kept")
+        kept, squares = np.empty(shape, dtype=np.int32), np.empty(shape, dtype=X.dtype)
+        self._packed.find(X.core, check.count(most, "most"), kept, squares, resolve_threads(n_threads))
+        kept -= np.where(kept < 0, np.int32(0), np.int32(self.n_cells))
+        return kept, squares
+
+
+def search_cells(
+    near: Found, between: Floats, improve: Callable[[NDArray, NDArray, NDArray, Floats], None], n_kept: int
+) -> Found:
+    """The same, by what searches rows in a cell each: improve(rows, cells, kept, squares) writes to the last two.
+
+    near: the nearest cells of every row, and the squared distances to their centers
+    """
+    cells, to_cells = near
+    n, most = cells.shape
+    kept = np.full((n, n_kept), -1, dtype=np.int32)
+    squares = np.full((n, n_kept), np.inf, dtype=to_cells.dtype)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is no number leaves nothing out
+        least = (to_cells - to_cells[:, :1]) / between[cells[:, :1], cells]
+    improve(np.arange(n), cells[:, 0], kept, squares)
+    looked_at = ~(least > np.sqrt(squares[:, -1:]))
+    for rank in range(1, most):
+        rows = np.flatnonzero(looked_at[:, rank])
+        improve(rows, cells[rows, rank], kept, squares)
+    return kept, squares
+
+
+class CenterCellsTwin:
+    """What is packed of centers for `CenterCells`: nothing."""
+
+    def __init__(self, places: Floats, begins: NDArray, between: Floats, n_threads: int):
+        g = len(begins) - 1
+        if g < 1 or begins[0] != g or begins[-1] != len(places) or len(places) == g or (np.diff(begins) < 0).any():
+            raise ValueError("begins must rise from 0 to the number of centers")
+        if between.shape != (g, g):
+            raise ValueError("between must have a row and a column for each cell")
+        self.places, self.begins, self.between = places, begins, between
+
+    def find(self, X: Floats, most: int, kept: NDArray, squares: NDArray, n_threads: int) -> None:
+        """Row by row."""
+
+        def improve(rows: NDArray, cells: NDArray, kept: NDArray, squares: Floats) -> None:
+            for n, cell in zip(rows, cells, strict=True):
+                inside = np.arange(self.begins[cell], self.begins[cell + 1])
+                squared = costs_of(X[n : n + 1], self.places[inside])[0].astype(X.dtype)
+                ids, all_squares = np.append(kept[n], inside), np.append(squares[n], squared)
+                first = np.lexsort((ids, all_squares))[: kept.shape[1]]
+                kept[n], squares[n] = ids[first], all_squares[first]
+
+        to_cells = costs_of(X, self.places[: self.begins[0]]).astype(X.dtype)
+        cells = np.argsort(to_cells, axis=1, kind="stable")[:, :most].astype(np.int32)
+        near = cells, np.take_along_axis(to_cells, cells, axis=1)
+        kept[:], squares[:] = search_cells(near, self.between, improve, kept.shape[1])

@@ -141,9 +141,9 @@ inline void improve_in_cell(const CellsTask<T> &task, const Call &call, const st
         nearest_by_differences(nearest, rows, left, first, end);
 }
 
-// Rows [begin, end).
-template <class T, class Call> inline void find_in_cells_by(const CellsTask<T> &task, std::size_t begin,
-                                                            std::size_t end) {
+// Rows [begin, end). Returns how many distances it took.
+template <class T, class Call> inline std::int64_t find_in_cells_by(const CellsTask<T> &task, std::size_t begin,
+                                                                    std::size_t end) {
     const NearestTask<T> &nearest = task.nearest;
     const int n = static_cast<int>(end - begin), n_cells = task.n_cells, most = task.most, H = nearest.H;
     const int step = static_cast<int>(nearest_rows<T>(H, nearest.X.D, Call::coarse));
@@ -181,6 +181,7 @@ template <class T, class Call> inline void find_in_cells_by(const CellsTask<T> &
     };
     const Scratch<Visit> visits(static_cast<std::size_t>(n) * most);
     const Scratch<std::int32_t> ends(n_cells + 1);
+    std::int64_t n_distances = static_cast<std::int64_t>(n) * n_cells;
     const auto search = [&](int from, int to) {
         std::fill_n(ends.get(), n_cells + 1, 0);
         std::size_t n_visits = 0;
@@ -198,21 +199,24 @@ template <class T, class Call> inline void find_in_cells_by(const CellsTask<T> &
             ends[c + 1] += ends[c];
         for (std::size_t v = 0; v < n_visits; ++v)
             places[ends[visits[v].cell]++] = visits[v].row;
-        for (int c = 0, first = 0; c < n_cells; first = ends[c++])
+        for (int c = 0, first = 0; c < n_cells; first = ends[c++]) {
+            n_distances += (ends[c] - first) * (task.begins[c + 1] - task.begins[c]);
             for (int some = first; some < ends[c]; some += step)
                 improve_in_cell(task, call, which, c, places + some, std::min(step, ends[c] - some));
+        }
     };
     search(0, 1);
     search(1, most);
+    return n_distances;
 }
 
-template <class T> inline void find_in_cells(const CellsTask<T> &task, std::size_t begin, std::size_t end) {
+template <class T> inline std::int64_t find_in_cells(const CellsTask<T> &task, std::size_t begin, std::size_t end) {
 #if CPRIME_COARSE
     if constexpr (sizeof(T) == sizeof(float))
         if (task.nearest.panels.coarse)
             return find_in_cells_by<T, RoundedRowsOfCall>(task, begin, end);
 #endif
-    find_in_cells_by<T, RowsOfCall<T>>(task, begin, end);
+    return find_in_cells_by<T, RowsOfCall<T>>(task, begin, end);
 }
 
 } // namespace cprime::CPRIME_ISA

@@ -292,7 +292,8 @@ template <class T> struct Kernels {
     void (*nearest)(const NearestTask<T> &task, std::size_t begin, std::size_t end);
     // The same for one row each, by bounds; returns how many distances it took.
     std::int64_t (*nearest_bounded)(const BoundedTask<T> &task, std::size_t begin, std::size_t end);
-    void (*find_in_cells)(const CellsTask<T> &task, std::size_t begin, std::size_t end);
+    // Returns how many distances it took, those to cells among them.
+    std::int64_t (*find_in_cells)(const CellsTask<T> &task, std::size_t begin, std::size_t end);
     // out[l * n + i] = min(current[i], |x_i - candidate_l|^2) for rows [begin, end).
     void (*distances)(const Points<T> &X, const Rows<T> &candidates, const T *packed_candidates, const T *current,
                       T *out, std::size_t begin, std::size_t end);

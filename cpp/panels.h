@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -17,14 +18,14 @@ template <class T> class PackedCenters {
     PackedCenters(const Rows<T> &centers, const T *shift, int n_kept, int n_threads) {
         const Kernels<T> &kernel = kernels<T>();
         const int lanes = kernel.lanes, n = static_cast<int>((centers.n + lanes - 1) / lanes);
-        columns_.resize(static_cast<std::size_t>(n) * (centers.D + 1) * lanes);
+        columns_.reset(new T[static_cast<std::size_t>(n) * (centers.D + 1) * lanes]); // all of which is written
         for (auto *numbers : {&half_norm_, &norm_, &scale_, &lost_})
             numbers->resize(static_cast<std::size_t>(n) * lanes);
         if (const std::size_t size = kernel.coarse_panel_size(centers.n, n_kept, centers.D))
             coarse_.resize(size * n + LINE);
         if (n_kept)
             find_surplus(centers, n_kept);
-        panels_ = {columns_.data(),
+        panels_ = {columns_.get(),
                    half_norm_.data(),
                    norm_.data(),
                    coarse_.empty() ? nullptr : aligned(coarse_.data()),
@@ -80,7 +81,8 @@ template <class T> class PackedCenters {
         }
     }
 
-    std::vector<T> columns_, half_norm_, norm_, scale_, lost_;
+    std::unique_ptr<T[]> columns_;
+    std::vector<T> half_norm_, norm_, scale_, lost_;
     std::vector<std::uint8_t> coarse_;
     std::vector<std::uint8_t> surplus_;
     Panels<T> panels_;

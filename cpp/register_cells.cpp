@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <vector>
 
 #include "arrays.h"
@@ -26,8 +27,9 @@ template <class T> class CenterCells {
         packed_ = std::make_unique<PackedCenters<T>>(m, shift_.data(), 0, n_threads);
     }
 
-    // The nearest of the centres in `most` cells near each row, as they are numbered here, -1 behind the last.
-    void find(AnyRows<T> X, int most, OutTable<std::int32_t> kept, OutTable<T> squares, int n_threads) const {
+    // The nearest of the centres in `most` cells near each row, as they are numbered here, -1 behind the last. Returns
+    // how many distances it took.
+    std::int64_t find(AnyRows<T> X, int most, OutTable<std::int32_t> kept, OutTable<T> squares, int n_threads) const {
         const Kernels<T> &kernel = kernels<T>();
         const Points<T> x = points(X);
         const Rows<T> m = components(centers_);
@@ -49,8 +51,11 @@ template <class T> class CenterCells {
         const auto threads = static_cast<std::size_t>(n_threads);
         const std::size_t n_pieces =
             std::min<std::size_t>(x.n, ((x.n + step - 1) / step + threads - 1) / threads * threads);
-        parallel_for(n_pieces, n_threads,
-                     [&](std::size_t i) { kernel.find_in_cells(task, i * x.n / n_pieces, (i + 1) * x.n / n_pieces); });
+        std::vector<std::int64_t> counts(n_pieces);
+        parallel_for(n_pieces, n_threads, [&](std::size_t i) {
+            counts[i] = kernel.find_in_cells(task, i * x.n / n_pieces, (i + 1) * x.n / n_pieces);
+        });
+        return std::accumulate(counts.begin(), counts.end(), std::int64_t(0));
     }
 
   private:

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import is_valid_linkage
 
 from cprime import open_data
-from cprime._range import LEAST
 from cprime.selection import merge
 from reliability import oracles
 from reliability.properties import Wrong
@@ -118,7 +117,7 @@ class Derived:
                 raise Wrong("impute changes what is observed")
         if drawn[0].tobytes() != drawn[1].tobytes():
             raise Wrong("two draws of a seed differ")
-        if self._stiffness(estimator) >= _STIFF or _too_close(rows):
+        if self._stiffness(estimator) >= _STIFF:
             return
         parts = open_data(rows, chunk_rows=1 + len(rows) // 3)
         largest = np.nanmax(np.abs(rows), initial=0) + np.abs(estimator.means_).max()
@@ -152,8 +151,6 @@ class Derived:
         columns = self._columns(X.shape[1])
         part = estimator.marginal(columns)
         alone = np.ascontiguousarray(X[:, columns])
-        if _too_close(alone):
-            return
         found = part.score_samples(alone)
         if not np.isfinite(found).all() or found.dtype != X.dtype:
             raise Wrong(f"a marginal scores {found}")
@@ -188,8 +185,6 @@ class Derived:
         if not len(rows):
             return
         M, known = D - len(columns), np.ascontiguousarray(rows[:, columns])
-        if _too_close(known):
-            return
         given_rows = estimator.condition(columns, known)
         means, deviations = estimator.regress(rows, columns, return_std=True)
         for what, found, shape in (
@@ -218,13 +213,6 @@ class Derived:
             slack = 1e-3 * (np.abs(one.means_).max() + np.abs(means[0]).max()) + 1e-30
             if not (np.abs(mean - means[0]) <= slack).all():
                 raise Wrong(f"the mean of one row is {mean}, among many {means[0]}")
-
-
-def _too_close(X: NDArray) -> bool:
-    """Whether rows differ by too little for their type, or nearly, so that they may be refused as those of a fit."""
-    observed = X[:, ~np.isnan(X).all(axis=0)]
-    spread = (np.nanmax(observed, axis=0) - np.nanmin(observed, axis=0)).max(initial=0)
-    return bool(0 < spread < 4 * LEAST[X.dtype])
 
 
 def _centers(estimator: Any) -> NDArray:

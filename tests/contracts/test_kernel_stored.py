@@ -118,7 +118,8 @@ CALLS = {
 
 def in_cells(X, g):
     m, C = g["m"], len(g["m"])
-    return X.Cells(m[:2], m, np.array([0, C // 2, C]), np.full((2, 2), X.shape[1] ** 0.5, X.dtype)).find(X, 2, 2)
+    between = np.full((2, 2), X.shape[1] ** 0.5, X.dtype)
+    return X.Cells(np.concatenate([m[:2], m]), np.array([0, C // 2, C]), between).find(X, 2, 2)
 
 
 def flat(found):

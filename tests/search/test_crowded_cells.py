@@ -55,7 +55,7 @@ def test_what_is_found_is_near(kind):
     centers = centers_of(kind)
     X = near_points(centers)
     _, least = Dense(X).nearest(centers)
-    near = [values[:, 0] for values in Near(centers).find(Dense(X))]
+    near = [values[:, 0] for values in Near(centers).find(Dense(X))[:2]]
     for (labels, distances), share in ((Cells(centers).find(Dense(X)), 0.7), (near, 0.85)):
         np.testing.assert_allclose(distances, np.square(X - centers[labels]).sum(axis=1), rtol=1e-4)
         assert (np.sqrt(distances) <= 1.1 * np.sqrt(least[:, 0]) + 1e-30).mean() > share

@@ -109,8 +109,8 @@ def test_a_near_center_is_nearer_than_that_of_the_own_cell_and_those_around(dtyp
     X = np.random.default_rng(0).standard_normal((2400, 12)).astype(dtype)
     X, centers = X[:1500], X[1500:]
     near = Near(centers)
-    labels, distances = (values[:, 0] for values in near.find(as_rows(X)))
-    _, by_cell = near.cells.find(as_rows(X))
+    labels, distances = (values[:, 0] for values in near.find(as_rows(X))[:2])
+    _, by_cell = Cells(centers, 1).find(as_rows(X))
     _, by_more_cells = Cells(centers).find(as_rows(X))
     _, truth = Dense(X).nearest(centers)
     squared = squared_distances(X, centers)[np.arange(1500), labels]

@@ -11,6 +11,7 @@ from cprime._random import Key, seed_of
 from cprime._warnings import warn_if_few
 from cprime.estimators.approximate import Approximate
 from cprime.estimators.base import Clusterer, FirstModel
+from cprime.estimators.batches import followed, in_cells
 from cprime.estimators.budget import within_memory
 from cprime.estimators.fitted_kmeans import FittedKMeans
 from cprime.estimators.gaps import Imputing
@@ -26,7 +27,6 @@ from cprime.estimators.validation import (
     resolve_regroup,
     resolve_search,
 )
-from cprime.estimators.walked import is_walked, walks_of
 from cprime.estimators.watching import with_callbacks
 from cprime.estimators.whole import whole
 from cprime.execution import Data
@@ -35,7 +35,7 @@ from cprime.model import TiedSpherical
 from cprime.model.tied_spherical import variance_floor
 from cprime.model.unit import UnitCenters, unit_rows
 from cprime.search import Full, Graph, Search
-from cprime.search.nearby import LookAlong
+from cprime.search.nearby import LookNear
 
 
 @storage.register
@@ -297,9 +297,9 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         first batch chooses the centers by `init`; after a `fit` the batches go on from it.
 
         Assignments are exact, but where `search` is "graph", or "auto" and means that for a batch of this size, from
-        16,384 clusters on: there a point walks along lists of neighbors. These are kept with the model from batch to
-        batch and made anew once a quarter of the weight won since has gone to centers that have come farther than their
-        neighbors were, after at least one point for four clusters.
+        16,384 clusters on: there a point looks into the cells of centers near it. These are kept with the model from
+        batch to batch and made anew once a quarter of the weight won since has gone to centers that have come nearer to
+        another cell than to their own, after at least one point for four clusters.
 
         Parameters
         ----------
@@ -331,8 +331,8 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
                 data.begin(keep=False)
             else:
                 model = self._parameters()
-            walks = walks_of(self, model.centers) if is_walked(self, data) else None
-            look = em.ALL if walks is None else LookAlong(walks)
+            cells = followed(self, model.centers) if in_cells(self, data) else None
+            look = em.ALL if cells is None else LookNear(cells.near)
             model, counts, won = em.k_means_step(model, counts, data, decay, look)
             J, labels = won.error, data.labels()
             assert labels is not None
@@ -342,10 +342,10 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         self._set_fitted(model, counts, np.concatenate([rows, em.history([row])]))
         self.converged_, self.n_relocated_ = False, 0
         self.neighbors_ = self.certificate_ = None
-        self.final_assignment_ = "exact" if walks is None else "found"
-        if walks is not None:
-            self._walks = walks.following(won.ids, won.counts, won.n_weighted, model.centers)
-            self.structure_ = self._walks.as_dict()
+        self.final_assignment_ = "exact" if cells is None else "found"
+        if cells is not None:
+            self._followed = cells.following(won.ids, won.counts, won.n_weighted, model.centers)
+            self.structure_ = self._followed.as_dict()
         return self
 
     def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
@@ -372,11 +372,11 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         self.lower_bounds_ = history["lower_bound"].tolist()
         self.n_iter_ = len(history)
         self.n_active_ = 1
-        for name in ("_walks", "structure_"):  # of the centers of before
+        for name in ("_followed", "structure_"):  # of the centers of before
             self.__dict__.pop(name, None)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in super().__getstate__().items() if name != "_walks"}
+        return {name: value for name, value in super().__getstate__().items() if name != "_followed"}
 
     def _parameters(self) -> TiedSpherical:
         return self._model(self.cluster_centers_, self.variance_, variance_floor(self.cluster_centers_))

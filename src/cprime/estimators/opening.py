@@ -46,7 +46,7 @@ def opened(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] 
     if source.columns is not None:
         source = source.select(_known(estimator, source.columns))
     _check_features(estimator, source.n_features)
-    return Local(source.as_type(dtype())).read_by(make, gaps)
+    return Local(source.as_type(dtype()), spread=False).read_by(make, gaps)
 
 
 def _distributed(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] | None) -> Data:

@@ -152,21 +152,22 @@ def _names(value: Any, sizes: _Sizes) -> bool:
 
 
 def _structure(value: Any, sizes: _Sizes) -> bool:
-    """What batches are searched by; see `neighbors.Walks`."""
-    names = {"coarse", "ids", "starts", "lists", "room", "strayed", "won", "won_astray", "n_rows"}
+    """What batches are searched by; see `neighbors.Followed`."""
+    names = {"coarse", "order", "begins", "clumped", "home", "won", "won_astray", "n_rows"}
     if not (isinstance(value, dict) and value.keys() == names and _numbers(value["coarse"], "f", (None, sizes.D))):
         return False
-    coarse, ids, starts, C = value["coarse"], value["ids"], value["starts"], sizes.C
+    coarse, order, begins, C = value["coarse"], value["order"], value["begins"], sizes.C
     return (
         coarse.dtype in (np.float32, np.float64)
         and 1 <= len(coarse) <= C
-        and _ids(ids, (C,), 0, C)
-        and bool((np.bincount(ids, minlength=C) == 1).all())
-        and _ids(starts, (len(coarse), None), -1, C)
-        and starts.shape[1] >= 1
-        and bool((starts[:, 0] >= 0).all())
-        and _ids(value["lists"], (C, None), -1, C)
-        and all(_numbers(value[name], "f", (C,)) and bool((value[name] >= 0).all()) for name in ("room", "strayed"))
+        and _ids(order, (None,), 0, C)
+        and 1 <= len(order) <= C
+        and bool((np.bincount(order, minlength=C) <= 1).all())
+        and _numbers(begins, "i", (len(coarse) + 1,))
+        and begins.dtype == np.int64
+        and bool(begins[0] == 0 and begins[-1] == len(order) and (np.diff(begins) > 0).all())
+        and isinstance(value["clumped"], bool | np.bool_)
+        and _ids(value["home"], (len(order),), 0, len(coarse))
         and all(_number(value[name], 0.0) for name in ("won", "won_astray"))
         and _count(value["n_rows"])
     )

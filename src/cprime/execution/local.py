@@ -31,12 +31,12 @@ class Local:
 
     Of an array in memory, and of a file of one chunk, the blocks are kept too, regrouped ones among them. checked:
     whether rows are known to be finite and of a range that can be squared; else each chunk is checked when it is first
-    read.
+    read. spread: whether rows that differ are to differ by what can be squared, as those of a fit are
     """
 
     spills = True
 
-    def __init__(self, source: Source, checked: bool = False):
+    def __init__(self, source: Source, checked: bool = False, spread: bool = True):
         self.source = source
         self.sizes = source.sizes
         self.n_points = source.n_rows
@@ -49,6 +49,7 @@ class Local:
         self.weighted = source.weights(0, 0) is not None
         self._prepare: Prepare | None = None
         self._checked = [checked] * len(self.sizes)
+        self._with_spread = spread
         self._origin: Floats | None = None
         self._spread = 0.0  # the greatest difference from the origin in any column, of the rows checked so far
         self._chunks = [Chunk()] * len(self.sizes)
@@ -224,7 +225,7 @@ class Local:
                 if not self._checked[i]:
                     self._check(X, begin)
                 yield self._prepared(X)
-        check_spread(self._spread, self.dtype, self.source.name)
+        self._check_spread()
         self.source.verify()
 
     @contextmanager
@@ -307,8 +308,12 @@ class Local:
             self._check(X, self._range(i)[0])
             self._checked[i] = True
             if all(self._checked):
-                check_spread(self._spread, self.dtype, self.source.name)
+                self._check_spread()
         return X
+
+    def _check_spread(self) -> None:
+        if self._with_spread:
+            check_spread(self._spread, self.dtype, self.source.name)
 
     def _check(self, X: Rows, begin: int) -> None:
         """Raise unless the rows from `begin` on are finite, and of numbers whose squares their type holds."""

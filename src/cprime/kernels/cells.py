@@ -12,14 +12,15 @@ from cprime.kernels.arguments import CoreRows
 from cprime.kernels.compiled import _core
 from cprime.kernels.measures import Floats, costs_of
 
-Found = tuple[NDArray[np.int32], Floats]
+# ids (n, H) int32 and squared distances (n, H), nearest first, −1 and infinity behind the last; how many it took
+Found = tuple[NDArray[np.int32], Floats, int]
 
 
 class CenterCells:
     """Centers in the order of the cells that they lie in, packed once for many searches.
 
-    cells (g, D): a center of each cell; centers (C, D); begins (g + 1,) int64, rising: cell i holds the centers
-    begins_i … begins_{i+1} − 1
+    places (g + C, D): a center of each cell, then C centers, cell by cell; begins (g + 1,) int64, rising from 0 to C:
+    cell i holds the centers begins_i … begins_{i+1} − 1
     between (g, g) of the centers' dtype [data unit]: where a row lies in cell i, at the squared distance a from its
     center and b from that of cell j, nothing in j is nearer than (b − a) / between_ij. 2 |m_i − m_j| makes that true of
     all that is nearer to m_j than to m_i: it lies beyond the plane in the middle. Infinite ones leave nothing out.
@@ -27,43 +28,45 @@ class CenterCells:
 
     def __init__(
         self,
-        cells: Floats,
-        centers: Floats,
+        places: Floats,
         begins: NDArray[np.int64],
         between: Floats,
         *,
         n_threads: int | None = None,
         kernels: Any = _core,
     ):
-        check.matrix(check.matrix(centers, "centers"), "centers", cells)
-        self.parts = cells, centers, begins, between
-        self.n_cells, self.places = len(cells), np.concatenate([cells, centers])
-        packed = kernels.CenterCells32 if centers.dtype == np.float32 else kernels.CenterCells64
-        self._packed = packed(self.places, begins + self.n_cells, between, resolve_threads(n_threads))
+        self.parts = check.matrix(places, "places"), begins, between
+        self.n_cells = len(begins) - 1
+        packed = kernels.CenterCells32 if places.dtype == np.float32 else kernels.CenterCells64
+        self._packed = packed(places, begins + self.n_cells, between, resolve_threads(n_threads))
 
     def __reduce__(self) -> tuple[type, tuple]:
         return CenterCells, self.parts
 
     def find(self, X: CoreRows, n_kept: int, most: int, *, n_threads: int | None = None) -> Found:
-        """Near centers of every row, nearest first, and their squared distances [data unit²]: (n, n_kept) each.
+        """Near centers of every row, nearest first, their squared distances [data unit²], and how many it took.
 
         A row is searched in its cell, and in those of the `most` nearest ones, by scores that carry the rounding of the
-        screens, that may hold something nearer than the last of what its own has. −1 and infinity behind the last.
+        screens, that may hold something nearer than the last of what its own has. (n, n_kept) each, −1 and infinity
+        behind the last.
         """
-        check.matrix(self.places, "centers", X)
+        check.matrix(self.parts[0], "places", X)
         shape = len(X), check.count(n_kept, "n_kept")
         kept, squares = np.empty(shape, dtype=np.int32), np.empty(shape, dtype=X.dtype)
-        self._packed.find(X.core, check.count(most, "most"), kept, squares, resolve_threads(n_threads))
+        n = self._packed.find(X.core, check.count(most, "most"), kept, squares, resolve_threads(n_threads))
         kept -= np.where(kept < 0, np.int32(0), np.int32(self.n_cells))
-        return kept, squares
+        return kept, squares, n
 
 
 def search_cells(
-    near: Found, between: Floats, improve: Callable[[NDArray, NDArray, NDArray, Floats], None], n_kept: int
+    near: tuple[NDArray[np.int32], Floats],
+    between: Floats,
+    improve: Callable[[NDArray, NDArray, NDArray, Floats], int],
+    n_kept: int,
 ) -> Found:
     """The same, by what searches rows in a cell each: improve(rows, cells, kept, squares) writes to the last two.
 
-    near: the nearest cells of every row, and the squared distances to their centers
+    near: the nearest cells of every row, and the squared distances to their centers. It says how many it took.
     """
     cells, to_cells = near
     n, most = cells.shape
@@ -71,12 +74,12 @@ def search_cells(
     squares = np.full((n, n_kept), np.inf, dtype=to_cells.dtype)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is no number leaves nothing out
         least = (to_cells - to_cells[:, :1]) / between[cells[:, :1], cells]
-    improve(np.arange(n), cells[:, 0], kept, squares)
+    n_distances = n * len(between) + improve(np.arange(n), cells[:, 0], kept, squares)
     looked_at = ~(least > np.sqrt(squares[:, -1:]))
     for rank in range(1, most):
         rows = np.flatnonzero(looked_at[:, rank])
-        improve(rows, cells[rows, rank], kept, squares)
-    return kept, squares
+        n_distances += improve(rows, cells[rows, rank], kept, squares)
+    return kept, squares, n_distances
 
 
 class CenterCellsTwin:
@@ -90,18 +93,20 @@ class CenterCellsTwin:
             raise ValueError("between must have a row and a column for each cell")
         self.places, self.begins, self.between = places, begins, between
 
-    def find(self, X: Floats, most: int, kept: NDArray, squares: NDArray, n_threads: int) -> None:
+    def find(self, X: Floats, most: int, kept: NDArray, squares: NDArray, n_threads: int) -> int:
         """Row by row."""
 
-        def improve(rows: NDArray, cells: NDArray, kept: NDArray, squares: Floats) -> None:
+        def improve(rows: NDArray, cells: NDArray, kept: NDArray, squares: Floats) -> int:
             for n, cell in zip(rows, cells, strict=True):
                 inside = np.arange(self.begins[cell], self.begins[cell + 1])
                 squared = costs_of(X[n : n + 1], self.places[inside])[0].astype(X.dtype)
                 ids, all_squares = np.append(kept[n], inside), np.append(squares[n], squared)
                 first = np.lexsort((ids, all_squares))[: kept.shape[1]]
                 kept[n], squares[n] = ids[first], all_squares[first]
+            return int(np.diff(self.begins)[cells].sum())
 
         to_cells = costs_of(X, self.places[: self.begins[0]]).astype(X.dtype)
         cells = np.argsort(to_cells, axis=1, kind="stable")[:, :most].astype(np.int32)
         near = cells, np.take_along_axis(to_cells, cells, axis=1)
-        kept[:], squares[:] = search_cells(near, self.between, improve, kept.shape[1])
+        kept[:], squares[:], n = search_cells(near, self.between, improve, kept.shape[1])
+        return n

@@ -5,7 +5,7 @@ from copy import copy
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.kernels.cells import search_cells
+from cprime.kernels.cells import Found, search_cells
 from cprime.kernels.measures import Floats
 from cprime.kernels.rows import Dense, Rows
 
@@ -49,19 +49,21 @@ class Offer:
 class OfferedCells:
     """What `cells.CenterCells` does, for rows that keep one and of which the core packs no cells."""
 
-    def __init__(self, cells: Floats, centers: Floats, begins: NDArray[np.int64], between: Floats):
-        places = begins[:-1, np.newaxis] + np.arange(np.diff(begins).max(initial=1))
-        offered = np.where(places < begins[1:, np.newaxis], places, -1).astype(np.int32)
-        self.cells, self.between = cells, between
+    def __init__(self, places: Floats, begins: NDArray[np.int64], between: Floats):
+        g = len(begins) - 1
+        self.cells, centers, self.sizes, self.between = places[:g], places[g:], np.diff(begins), between
+        inside = begins[:-1, np.newaxis] + np.arange(self.sizes.max(initial=1))
+        offered = np.where(inside < begins[1:, np.newaxis], inside, -1).astype(np.int32)
         self._offer = Offer(centers[begins[:-1]], centers, offered)
 
-    def find(self, X: Rows, n_kept: int, most: int) -> tuple[NDArray[np.int32], Floats]:
+    def find(self, X: Rows, n_kept: int, most: int) -> Found:
         """The same of rows that keep one."""
 
-        def improve(rows: NDArray, cells: NDArray, kept: NDArray, squares: Floats) -> None:
+        def improve(rows: NDArray, cells: NDArray, kept: NDArray, squares: Floats) -> int:
             if len(rows):
-                there, squared = self._offer.choose(X[rows], cells)
+                there, squared = self._offer.choose(X[rows], np.ascontiguousarray(cells))
                 nearer = squared < squares[rows, 0]
                 kept[rows[nearer], 0], squares[rows[nearer], 0] = there[nearer], squared[nearer]
+            return int(self.sizes[cells].sum())
 
         return search_cells(X.nearest(self.cells, most), self.between, improve, 1)

@@ -3,7 +3,6 @@
 from cprime.neighbors.cells import SAMPLE_PER_CELL, Cells, coarse_centers, nearest_of_few, table
 from cprime.neighbors.lists import (
     EXACT_LISTS,
-    both_ways,
     exact_lists,
     least_lists,
     random_lists,
@@ -12,16 +11,14 @@ from cprime.neighbors.lists import (
     with_self,
     without_self,
 )
-from cprime.neighbors.near import Near
-from cprime.neighbors.walks import Walks
+from cprime.neighbors.near import Followed, Near
 
 __all__ = [
     "EXACT_LISTS",
     "SAMPLE_PER_CELL",
     "Cells",
+    "Followed",
     "Near",
-    "Walks",
-    "both_ways",
     "coarse_centers",
     "exact_lists",
     "least_lists",

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from cprime.block import Block, Kept
 from cprime.components import Components
 from cprime.kernels import Floats, Rows
-from cprime.neighbors import Near, Walks
+from cprime.neighbors import Near
 from cprime.search.base import Lookup, SearchStats
 
 _FEW = 8192  # components that are all looked at: as fast, or nearly
@@ -38,16 +38,14 @@ class Nearby:
         if self.few:
             return self.components.best(points, n_kept)
         if self.lists is None:
-            kept, costs = self.near.find(points, n_kept)
+            kept, costs, _ = self.near.find(points, n_kept)
         else:
             kept, costs = np.empty((len(points), n_kept), dtype=np.int32), np.empty((len(points), n_kept), points.dtype)
             for begin in range(0, len(points), _ROWS):
                 some = slice(begin, begin + _ROWS)
                 met, theirs = self._walked(points[some], self.lists, max(_WIDTH * n_kept, _LEAST_WIDTH))
                 kept[some], costs[some] = met[:, :n_kept], theirs[:, :n_kept]
-        short = np.flatnonzero(kept[:, -1] < 0)  # of cells with fewer, or of numbers that no cell can tell apart
-        if len(short):
-            kept[short], costs[short] = self.components.best(points[short], n_kept)
+        _complete(kept, costs, points, self.components)
         return kept, costs
 
     def _walked(self, points: Rows, lists: NDArray[np.int32], width: int) -> tuple[NDArray[np.int32], Floats]:
@@ -71,11 +69,19 @@ class Nearby:
 
 
 @dataclass(frozen=True)
-class LookAlong:
-    """For points of a batch: what walks find among the components, which are where these have them."""
+class LookNear:
+    """For points of a batch: the nearest in the cells near them, of centers that are where these have them."""
 
-    walks: Walks
+    near: Near
 
     def __call__(self, block: Block, points: Rows, kept: Kept | None, components: Components, n_kept: int) -> Lookup:
-        labels, costs, n_distances = self.walks.find(points)
-        return Lookup(Kept(labels[:, np.newaxis], costs[:, np.newaxis]), n_distances, SearchStats(block.n_weighted))
+        ids, costs, n_distances = self.near.find(points, n_kept)
+        _complete(ids, costs, points, components)
+        return Lookup(Kept(ids, costs), n_distances, SearchStats(block.n_weighted))
+
+
+def _complete(kept: NDArray[np.int32], costs: Floats, points: Rows, components: Components) -> None:
+    """The best of all for points whose cells have fewer than are kept, or whose numbers tell no cell from another."""
+    short = np.flatnonzero(kept[:, -1] < 0)
+    if len(short):
+        kept[short], costs[short] = components.best(points[short], kept.shape[1])

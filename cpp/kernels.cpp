@@ -24,9 +24,7 @@
 #include "sparse_sums.h"
 #include "spread.h"
 #include "table_sums.h"
-#include "thin.h"
 #include "two_nearest.h"
-#include "walk.h"
 
 namespace cprime::CPRIME_ISA {
 
@@ -54,8 +52,6 @@ template <class T> const Kernels<T> &table() {
                                        reassign<T>,
                                        keep<T>,
                                        Slotted<nearest_among<T>>::run,
-                                       Slotted<walk<T>>::run,
-                                       thin<T>,
                                        Slotted<spread_out<T>>::run,
                                        products<T>,
                                        gaussian_start<T>,

@@ -244,30 +244,6 @@ template <class T> struct AmongTask {
     CPRIME_INLINED std::size_t capacity() const { return static_cast<std::size_t>(n_previous) * (G + 1) + n_extra; }
 };
 
-// Rows that walk along lists from where they start.
-template <class T> struct WalkTask {
-    Points<T> X;
-    Rows<T> centers;
-    const std::int32_t *lists; // (C, G), -1 behind the last
-    int G;
-    const std::int32_t *starts; // (N, n_starts), -1 behind the last
-    int n_starts;
-    int width;                   // how many of the nearest met are asked for their lists
-    const std::int64_t *entries; // (N,) rows in the order in which they walk
-    std::int32_t *labels;        // (N,)
-    T *distances;                // (N,)
-    std::int32_t *counts;        // (N,) evaluations
-};
-
-// Lists, nearest first, of which some stay.
-template <class T> struct ThinTask {
-    Rows<T> centers;
-    const std::int32_t *lists; // (C, G), -1 behind the last
-    int G;
-    T spread;
-    std::int32_t *out; // (C, G), -1 behind the last
-};
-
 // Some rows against a few centres.
 template <class T> struct TwoNearestTask {
     Points<T> X;
@@ -323,8 +299,6 @@ template <class T> struct Kernels {
     void (*reassign)(const ReassignTask<T> &task, int component, std::size_t begin, std::size_t end);
     void (*keep)(const KeepTask<T> &task, int component, std::size_t begin, std::size_t end);
     void (*nearest_among)(const AmongTask<T> &task, std::size_t begin, std::size_t end);
-    void (*walk)(const WalkTask<T> &task, std::size_t begin, std::size_t end);
-    void (*thin)(const ThinTask<T> &task, std::size_t begin, std::size_t end);
     // n_chosen of the candidates, by uniform (n_chosen, n_trials).
     void (*spread_out)(const Points<T> &candidates, const double *weights, const double *uniform, int n_trials,
                        std::size_t n_chosen, std::int64_t *chosen);

@@ -143,28 +143,4 @@ inline nb::object as_arrays(std::optional<Evidence> &&looked) {
                           as_array(std::move(looked->sums)), as_array(std::move(looked->weights)));
 }
 
-// Without entries, which follow from the starts.
-template <class T>
-WalkTask<T> walk_task(const std::type_identity_t<Points<T>> &x, const Rows<T> &m, const Table<std::int32_t> &lists,
-                      const Table<std::int32_t> &starts, int width, const OutVector<std::int32_t> &labels,
-                      const OutVector<T> &distances, const OutVector<std::int32_t> &counts) {
-    require(x.D == m.D, "X and centers differ in their columns");
-    require(lists.shape(0) == m.n && starts.shape(0) == x.n && starts.shape(1) >= 1, "lists, starts");
-    require(width >= 1, "width");
-    require(labels.shape(0) == x.n && distances.shape(0) == x.n && counts.shape(0) == x.n, "labels, distances, counts");
-    return {x,     m,       lists.data(),  columns(lists),   starts.data(), columns(starts),
-            width, nullptr, labels.data(), distances.data(), counts.data()};
-}
-
-// Walks of all rows, those that start at one component side by side: they meet the same centres. walks(begin, end)
-template <class T, class Walks>
-void walk_in_order(WalkTask<T> &task, const Table<std::int32_t> &starts, int n_threads, Walks walks) {
-    std::vector<std::int64_t> entries;
-    group_by_first(starts.data(), task.X.n, starts.shape(1), task.centers.n, n_threads, entries);
-    task.entries = entries.data();
-    const std::size_t step = std::max<std::size_t>(256, task.centers.n / 512); // each clears marks for all components
-    parallel_for((task.X.n + step - 1) / step, n_threads,
-                 [&](std::size_t i) { walks(i * step, std::min(task.X.n, (i + 1) * step)); });
-}
-
 } // namespace cprime

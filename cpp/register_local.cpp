@@ -67,32 +67,6 @@ nb::object nearest_among(AnyRows<T> X, Matrix<T> centers, Table<std::int32_t> li
     return as_arrays(std::move(looked));
 }
 
-template <class T>
-void walk(AnyRows<T> X, Matrix<T> centers, Table<std::int32_t> lists, Table<std::int32_t> starts, int width,
-          OutVector<std::int32_t> labels, OutVector<T> distances, OutVector<std::int32_t> counts, int n_threads) {
-    const Kernels<T> &kernel = kernels<T>();
-    const Points<T> x = points(X);
-    const Rows<T> m = components(centers);
-    WalkTask<T> task = walk_task(x, m, lists, starts, width, labels, distances, counts);
-    const KernelCall call;
-    for (const auto &ids : {lists, starts})
-        require_components(ids, m.n, -1, "lists or starts");
-    walk_in_order(task, starts, n_threads, [&](std::size_t begin, std::size_t end) { kernel.walk(task, begin, end); });
-}
-
-template <class T>
-void thin(Matrix<T> centers, Table<std::int32_t> lists, double spread, OutTable<std::int32_t> out, int n_threads) {
-    const Kernels<T> &kernel = kernels<T>();
-    const Rows<T> m = components(centers);
-    require(lists.shape(0) == m.n && out.shape(0) == m.n && out.shape(1) == lists.shape(1), "lists, out");
-    const KernelCall call;
-    require_components(lists, m.n, -1, "lists");
-    const ThinTask<T> task{m, lists.data(), columns(lists), static_cast<T>(spread), out.data()};
-    const std::size_t step = 256;
-    parallel_for((m.n + step - 1) / step, n_threads,
-                 [&](std::size_t i) { kernel.thin(task, i * step, std::min(m.n, (i + 1) * step)); });
-}
-
 // The points in order of their component, each component's in rising order.
 void grouped_order(Vector<std::int32_t> labels, std::size_t n_components, OutVector<std::int64_t> order,
                    int n_threads) {
@@ -166,10 +140,6 @@ void register_local(nb::module_ &m) {
     define(m, "normalized", &normalized<double>);
     define(m, "nearest_among", &nearest_among<float>);
     define(m, "nearest_among", &nearest_among<double>);
-    define(m, "walk", &walk<float>);
-    define(m, "walk", &walk<double>);
-    define(m, "thin", &thin<float>);
-    define(m, "thin", &thin<double>);
 }
 
 } // namespace cprime

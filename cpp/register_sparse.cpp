@@ -212,26 +212,6 @@ void sparse_reassign(const Csr<T> &X, Matrix<T> centers, Table<std::int32_t> lis
 }
 
 template <class T>
-void sparse_walk(const Csr<T> &X, Matrix<T> centers, Table<std::int32_t> lists, Table<std::int32_t> starts, int width,
-                 OutVector<std::int32_t> labels, OutVector<T> distances, OutVector<std::int32_t> counts,
-                 int n_threads) {
-    const SparseKernels<T> &kernel = *kernels<T>().sparse;
-    const SparseRows<T> x = sparse_rows<T>(X);
-    const Rows<T> m = components(centers);
-    SparseWalkTask<T> task;
-    static_cast<WalkTask<T> &>(task) = walk_task(shape_of(x), m, lists, starts, width, labels, distances, counts);
-
-    const KernelCall call;
-    check(x, std::get<0>(X).shape(0), n_threads);
-    for (const auto &ids : {lists, starts})
-        require_components(ids, m.n, -1, "lists or starts");
-    const std::vector<Twofold> square = squares_of(m, n_threads);
-    task.sparse = x;
-    task.square = square.data();
-    walk_in_order(task, starts, n_threads, [&](std::size_t begin, std::size_t end) { kernel.walk(task, begin, end); });
-}
-
-template <class T>
 nb::object sparse_nearest_among(const Csr<T> &X, Matrix<T> centers, Table<std::int32_t> lists,
                                 Table<std::int32_t> previous, Table<std::int32_t> extra, OutTable<std::int32_t> kept,
                                 OutTable<T> distances, OutVector<std::int32_t> counts, bool evidence,
@@ -302,8 +282,6 @@ void register_sparse(nb::module_ &m) {
     define(m, "reassign", &sparse_reassign<double>);
     define(m, "nearest_among", &sparse_nearest_among<float>);
     define(m, "nearest_among", &sparse_nearest_among<double>);
-    define(m, "walk", &sparse_walk<float>);
-    define(m, "walk", &sparse_walk<double>);
     define(m, "spread_out", &sparse_spread_out<float>);
     define(m, "spread_out", &sparse_spread_out<double>);
 }

@@ -61,11 +61,6 @@ template <class T> struct SparseAmongTask : AmongTask<T> {
     const Twofold *square; // (C,): |m|^2
 };
 
-template <class T> struct SparseWalkTask : WalkTask<T> {
-    SparseRows<T> sparse;
-    const Twofold *square; // (C,): |m|^2
-};
-
 template <class T> struct SparseKernels {
     int lanes;
     void (*squares)(const Rows<T> &centers, Twofold *out, std::size_t begin, std::size_t end);
@@ -83,7 +78,6 @@ template <class T> struct SparseKernels {
                   double *out, std::size_t begin, std::size_t end);
     void (*reassign)(const SparseReassignTask<T> &task, int component, std::size_t begin, std::size_t end);
     void (*nearest_among)(const SparseAmongTask<T> &task, std::size_t begin, std::size_t end);
-    void (*walk)(const SparseWalkTask<T> &task, std::size_t begin, std::size_t end);
     void (*spread_out)(const SparseRows<T> &candidates, const double *weights, const double *uniform, int n_trials,
                        std::size_t n_chosen, std::int64_t *chosen);
 };

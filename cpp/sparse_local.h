@@ -7,7 +7,6 @@
 #include "reassign.h"
 #include "signals.h"
 #include "sparse_nearest.h"
-#include "walk.h"
 
 namespace cprime::CPRIME_ISA {
 
@@ -278,15 +277,6 @@ inline void sparse_nearest_among(const SparseAmongTask<T> &task, std::size_t beg
             };
         },
         nothing_shared<T>);
-}
-
-template <class T> inline void sparse_walk(const SparseWalkTask<T> &task, std::size_t begin, std::size_t end) {
-    walk_rows(
-        task, begin, end, [](std::int32_t) {},
-        [&](std::size_t n, const std::int32_t *ids, int count, T *out) {
-            for (int i = 0; i < count; ++i)
-                out[i] = measured(row_of(task.sparse, n), task.centers[ids[i]], task.square[ids[i]]);
-        });
 }
 
 } // namespace cprime::CPRIME_ISA

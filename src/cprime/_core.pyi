@@ -179,21 +179,6 @@ def nearest_among(
     n_threads: int,
     /,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], NDArray[np.float64]] | None: ...
-def walk(
-    X: _Rows,
-    centers: _Floats,
-    lists: NDArray[np.int32],
-    starts: NDArray[np.int32],
-    width: int,
-    labels: NDArray[np.int32],
-    distances: _Floats,
-    counts: NDArray[np.int32],
-    n_threads: int,
-    /,
-) -> None: ...
-def thin(
-    centers: _Floats, lists: NDArray[np.int32], spread: float, out: NDArray[np.int32], n_threads: int, /
-) -> None: ...
 def grouped_order(
     labels: NDArray[np.int32], n_components: int, order: NDArray[np.int64], n_threads: int, /
 ) -> None: ...

@@ -77,8 +77,6 @@ def results(dtype, n, D, C, place):
         "exchange": kernels.reassign(X, centers, lists, labels, factors, place(factors[::-1])),
         "keep_nearest": kernels.keep(X, centers, lists, kept, H),
         "nearest_among": tuple(kernels.among(X, centers, lists, kept, H, evidence=True)),
-        "walk": tuple(kernels.walk(X, centers, lists, kept, 3)),
-        "thin": kernels.thin(centers, lists, 1.0),
         "gather": kernels.gather(X, place(np.arange(0, n, 3))),
         "normalized": kernels.normalized(X),
         "normalized in order": kernels.normalized(X, place(np.arange(0, n, 3))),

@@ -56,7 +56,6 @@ def questions(C, D, dtype, copies, seed):
 
     dense = {
         "nearest_bounded": bounded,
-        "walk": lambda X, at: native.walk(X, centers, lists, pairs[at], 4),
         "keep": lambda X, at: native.keep(X, centers, lists, pairs[at], 2),
         "distances": lambda X, at: (native.distances(X, centers).T,),
         "along": lambda X, at: (native.along(X, centers, centers, own[at]),),

@@ -76,7 +76,6 @@ CALLS = {
         for name in ("m", "diag", "full")
         for lists in (g["lists"], g["lists"][:, :0])
     ],
-    "walk": lambda X, g: X.walk(g["m"], g["lists"], g["kept"], 2),
     "distances": lambda X, g: X.distances(g["m"]),
     "extent": lambda X, g: [X.extent(), X.extent(g["m"][0])],
     "products": lambda X, g: [X.products(g["m"]), X.products(g["m"], g["m"][0])],

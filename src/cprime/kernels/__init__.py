@@ -22,7 +22,6 @@ from cprime.kernels.stored import StoredRows, wide_bytes
 from cprime.kernels.sums import means
 from cprime.kernels.tables import Tabled
 from cprime.kernels.tails import Pulled, pull
-from cprime.kernels.walks import Walked, thin
 
 __all__ = [
     "Bounds",
@@ -44,7 +43,6 @@ __all__ = [
     "SparseRows",
     "StoredRows",
     "Tabled",
-    "Walked",
     "as_rows",
     "changed",
     "computing",
@@ -55,7 +53,6 @@ __all__ = [
     "posterior",
     "potentials",
     "pull",
-    "thin",
     "wide_bytes",
     "with_nan",
 ]

@@ -28,7 +28,6 @@ from cprime.kernels.rows import Dense
 from cprime.kernels.sampling import potentials_twin, spread_out_twin
 from cprime.kernels.sums import accumulate_twin, along_twin, means_twin, moments_twin
 from cprime.kernels.tails import pull_twin
-from cprime.kernels.walks import thin_twin, walk_twin
 
 TWINS: Any = SimpleNamespace(
     CenterCells32=CenterCellsTwin,
@@ -61,8 +60,6 @@ TWINS: Any = SimpleNamespace(
     reassign=reassign_twin,
     respond=respond_twin,
     spread_out=spread_out_twin,
-    thin=thin_twin,
-    walk=walk_twin,
     win=lambda *call: win_by_parts(TWINS, *call),
 )
 

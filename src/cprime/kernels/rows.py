@@ -26,7 +26,6 @@ from cprime.kernels.order import gather, normalized
 from cprime.kernels.partial import keep, own_distances, reassign
 from cprime.kernels.sampling import spread_out
 from cprime.kernels.sums import accumulate, along, moments
-from cprime.kernels.walks import Walked, walk
 from cprime.kernels.wins import Won, win
 
 Ids = NDArray[np.int32]
@@ -137,7 +136,6 @@ class Rows(CoreRows, Protocol):
         sample_weight: Floats | None = None,
         n_threads: int | None = None,
     ) -> Found: ...
-    def walk(self, centers: Floats, lists: Ids, starts: Ids, width: int, *, n_threads: int | None = None) -> Walked: ...
     def distances(
         self,
         candidates: Floats,
@@ -234,7 +232,6 @@ class CoreTable:
     own_distances = own_distances
     keep = keep
     among = among
-    walk = walk
     distances = distances
     extent = extent
     products = products

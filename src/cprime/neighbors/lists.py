@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._random import Key, Purpose
-from cprime.kernels import Dense, Floats, grouped_order
+from cprime.kernels import Dense, Floats
 
 EXACT_LISTS = 32768  # most components whose lists come from all C² distances or costs
 _BLOCK = 65536  # rows at a time
@@ -33,26 +33,6 @@ def _blocks(n: int) -> Iterator[tuple[int, int]]:
     """Ranges of rows that together are all n, so that what is made of them on the way stays small."""
     for begin in range(0, n, _BLOCK):
         yield begin, min(begin + _BLOCK, n)
-
-
-def both_ways(lists: NDArray[np.int32], length: int) -> NDArray[np.int32]:
-    """Lists (C, G), and behind them those that list a component, as far as there is room: (C, length)."""
-    C = len(lists)
-    whose, listed = np.tile(np.arange(C, dtype=np.int32), lists.shape[1]), lists.T.ravel()  # nearest first
-    whose, listed = whose[listed >= 0], listed[listed >= 0]
-    back = np.ones(len(whose), dtype=bool)
-    for begin, end in _blocks(len(whose)):
-        back[begin:end] = (lists[listed[begin:end]] != whose[begin:end, np.newaxis]).all(axis=1)
-    whose, listed = whose[back], listed[back]
-    order = grouped_order(listed, C)
-    whose, listed = whose[order], listed[order]
-    counts = np.bincount(listed, minlength=C)
-    place = (lists >= 0).sum(axis=1)[listed] + np.arange(len(listed)) - (np.cumsum(counts) - counts)[listed]
-    out = np.full((C, length), -1, dtype=np.int32)
-    out[:, : lists.shape[1]] = lists[:, :length]
-    room = place < length
-    out[listed[room], place[room]] = whose[room]
-    return out
 
 
 def with_self(lists: NDArray[np.int32]) -> NDArray[np.int32]:

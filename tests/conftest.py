@@ -76,4 +76,5 @@ def forked():
 @pytest.fixture
 def cells_for_few(monkeypatch):
     """Approximate predictions of few components go by cells too, not only those of many."""
-    monkeypatch.setattr("cprime.search.nearby._FEW", 0)
+    for few in ("_FEW", "_FEW_OF_WALKS"):
+        monkeypatch.setattr(f"cprime.search.nearby.{few}", 0)

@@ -216,7 +216,8 @@ def test_a_sample_has_rows(n_points, error):
 
 
 def test_few_components_are_all_looked_at(monkeypatch, built):
-    monkeypatch.setattr("cprime.search.nearby._FEW", 16384)
+    for few in ("_FEW", "_FEW_OF_WALKS"):
+        monkeypatch.setattr(f"cprime.search.nearby.{few}", 16384)
     km = fitted("full")
     assert count(built, lambda: km.predict(OTHER, approximate=True)) == 0
     assert near(km, OTHER) == 1

@@ -40,7 +40,7 @@ class FittedKMeans(NearestCenter):
         ----------
         X : array-like or sparse array of shape (n_samples, n_features)
         approximate : bool, default=False
-            False searches all centers. True looks, where these are more than 8,192, in the cells near each row, of √C
+            False searches all centers. True looks, where these are more than 4,096, in the cells near each row, of √C
             centers each; `certify` says how good that is.
         out : ndarray, str or path-like, default=None
             Where the result goes: an array of its shape and dtype, a memory map say, or the path of a .npy file, which

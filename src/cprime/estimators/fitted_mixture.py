@@ -190,8 +190,8 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
         ----------
         X : array-like of shape (n_samples, n_features)
         approximate : bool, default=False
-            False searches all components. True looks, where these are more than 8,192, at those near each row;
-            `certify` says how good that is.
+            False searches all components. True looks, where these are more than 8,192 (4,096 of tied_spherical and tied
+            covariances), at those near each row; `certify` says how good that is.
         out : ndarray, str or path-like, default=None
             Where the result goes: an array of its shape and dtype, a memory map say, or the path of a .npy file, which
             is written whole or not at all and returned as a memory map.
@@ -240,7 +240,8 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
             True gives a CSR array of the kept entries only; False an N×C array with exact zeros elsewhere.
         approximate : bool, default=False
             False keeps the best of all components of each row. True those that it finds near it, where components are
-            more than 8,192 and a row keeps but some of them (`n_active_`); `certify` says how good that is.
+            more than 8,192 (4,096 of tied_spherical and tied covariances) and a row keeps but some of them
+            (`n_active_`); `certify` says how good that is.
         out : ndarray, str or path-like, default=None
             Where the result goes: an array of its shape and dtype, a memory map say, or the path of a .npy file, which
             is written whole or not at all and returned as a memory map; with `sparse` None.

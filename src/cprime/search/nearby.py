@@ -11,7 +11,7 @@ from cprime.kernels import Floats, Rows
 from cprime.neighbors import Near
 from cprime.search.base import Lookup, SearchStats
 
-_FEW = 8192  # components that are all looked at: as fast, or nearly
+_FEW, _FEW_OF_WALKS = 4096, 8192  # components that are all looked at: as fast, or nearly
 _NEIGHBORS = 65  # of lists, the component itself among them
 _WIDTH, _LEAST_WIDTH = 2, 4  # a row walks with so many times what it keeps, and begins with as many centers
 _ROUNDS = 4  # lists that it asks for at most
@@ -28,7 +28,7 @@ class Nearby:
 
     def __init__(self, components: Components):
         self.components = components
-        self.few = len(components.centers) <= _FEW
+        self.few = len(components.centers) <= (_FEW if components.squared_distances else _FEW_OF_WALKS)
         if not self.few:
             self.near = Near(components.centers)
             self.lists = None if components.squared_distances else components.lists(_NEIGHBORS)

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
 from cprime._files import replacing
-from cprime._style import BLACK, BLUE, VERMILION, frame, name_curve
+from cprime._style import BLACK, BLUE, VERMILION, frame, name_curve, name_curves
 from cprime.estimators.fitted import centers_of
 from cprime.plots.codebook import CodebookDisplay
 from cprime.plots.style import GREY, bare
@@ -45,11 +45,13 @@ def draw_curves(path: Path, descents: Sequence[Descent], gaps: Sequence[Gap], ti
     figure = Figure(figsize=(10, 4), dpi=_DPI, layout="constrained")
     left, right = figure.subplots(1, 2)
     best = min(float(descent.error.min()) for descent in descents)
+    ends = []
     for descent, color in zip(descents, (BLACK, BLUE, VERMILION), strict=True):
         excess = 100 * (descent.error / best - 1)
         left.plot(descent.seconds, excess, color=color, linewidth=1.8, marker="o", markersize=4)
-        name_curve(left, descent.name, (float(descent.seconds[-1]), float(excess[-1])), color, **_BESIDE)
-    left.set(xscale="log", xlim=(None, 4 * max(float(descent.seconds[-1]) for descent in descents)))
+        ends.append((descent.name, float(excess[-1]), color))
+    left.set_xscale("log")
+    name_curves(left, ends)
     left.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     left.xaxis.set_minor_formatter(NullFormatter())
     _label(left, titles[0], "seconds", "J above the lowest, %")

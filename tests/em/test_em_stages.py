@@ -229,9 +229,10 @@ def test_only_an_exchange_has_factors_and_not_before_counts_are_known():
     assert stage.final(model(), LOOK, KEY).reweighting is None
 
 
-def exchanged(last, tol=1e-3, n_moved=5, n_steps=3, max_iter=10):
+def exchanged(last, tol=1e-3, n_moved=5, n_steps=3, max_iter=10, gain=np.inf):
     totals, data = pass_of(n_moved=n_moved)
-    return Exchange(Settings(max_iter, tol), replace(RUNNING, last=last, n_steps=n_steps)).judge(model(), totals, data)
+    progress = replace(RUNNING, last=last, n_steps=n_steps)
+    return Exchange(Settings(max_iter, tol), progress, gain=gain).judge(model(), totals, data)
 
 
 def test_an_exchange_is_judged_by_the_means_that_follow():
@@ -245,13 +246,20 @@ def test_an_exchange_is_judged_by_the_means_that_follow():
 
 def test_an_exchange_that_would_raise_j_does_not_count():
     after = lloyd(points(), model().centers)[1]
-    step = exchanged(after * 0.99)
+    step = exchanged(after * 0.99, gain=0.023)
     assert (type(step), type(step.stage)) == (Undo, Lloyd)
     np.testing.assert_array_equal(step.model.centers, model().centers)
     assert (step.stage.progress.n_steps, step.stage.progress.last) == (4, after * 0.99)
     assert exchanged(after * 0.99, n_steps=9).stage.end == End.MAX_ITER
-    assert isinstance(exchanged(after * 0.99, n_steps=8).stage, Lloyd)
+    assert isinstance(exchanged(after * 0.99, n_steps=8, gain=0.0).stage, Lloyd)
     assert isinstance(exchanged(after * 1.01), Accept)
+
+
+def test_a_plain_step_comes_in_between_while_jumps_pay():
+    """They pay while the last ones have lowered J by 24 times `tol`."""
+    step = exchanged(lloyd(points(), model().centers)[1] * 0.99, gain=0.025)
+    assert (type(step), type(step.stage), step.stage.gain) == (Undo, Exchange, 0.025)
+    assert step.stage.propose(model(), LOOK, KEY).reweighting is None
 
 
 @pytest.mark.parametrize(("relative", "goes_on"), [(0.0079, False), (0.0081, True)])

@@ -74,6 +74,20 @@ def test_j_falls_by_what_is_said_before(dtype, weighted):
     np.testing.assert_allclose(jumped.model.centers, means, rtol=10 * np.finfo(dtype).eps, atol=1e-5)
 
 
+@pytest.mark.parametrize(("C", "found"), [(16, True), (400, False)])
+def test_halves_of_a_cluster_find_each_other_where_no_list_has_them(C, found):
+    """Unless all distances between centers take more than a pass: then lists say who is near."""
+    X = separate(C, 10, 4)
+    labels = (np.arange(len(X)) // 10).astype(np.int32)
+    labels[labels == 1] = 0
+    labels[np.flatnonzero(labels == 5)[::2]] = 1
+    data, model, statistics, _ = placed(X, labels, C)
+    far = np.stack([np.arange(C), (np.arange(C) + 8) % C], axis=1).astype(np.int32)
+    jumped = jumps.jump(data, model, far, statistics.counts, statistics.sums, Key(1))
+    assert ({*jumped.one, *jumped.other} == {1, 5}) == found
+    assert not found or list(jumped.cut) == [0]
+
+
 def test_nothing_jumps_where_every_cluster_has_its_center():
     X = separate(40, 10, 4)
     data, model, statistics, _ = placed(X, (np.arange(len(X)) // 10).astype(np.int32), 40)

@@ -19,7 +19,7 @@ from cprime._random import Key, Purpose
 from cprime._values import replace
 from cprime.block import Block, Kept
 from cprime.execution import Data
-from cprime.kernels import Floats
+from cprime.kernels import Dense, Floats
 from cprime.model import TiedSpherical
 
 logger = logging.getLogger("cprime")
@@ -117,7 +117,7 @@ def jump(
     above = data.each(Along(centers, directions, 1.0, above=True))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is no number is no gain
         gains = _cuts(model, counts, sums, above)
-        partners, costs = _unions(model, counts, sums, lists)
+        partners, costs = _unions(model, counts, sums, _near(centers, lists, data.n_weighted))
     one, other, cut = _chosen(gains, partners, costs)
     if not len(one):
         return Jumped(model, counts, 0.0, one, other, cut, 0)
@@ -134,6 +134,16 @@ def jump(
     gain = float((gains[cut] - costs[one]).sum())
     logger.info("%d clusters became part of another one, and as many were cut in two: J falls by %.6g", len(one), gain)
     return Jumped(replace(model, centers=new), after, gain, one, other, cut, n_relabelled)
+
+
+def _near(centers: Floats, lists: NDArray[np.int32], n_points: int) -> NDArray[np.int32]:
+    """The nearest centers of each, itself mostly among them: (C, 9 at most).
+
+    Those of lists where all C² distances would take more than a pass along lists; else where centers are now, since
+    one that has come from afar is in no list of those beside it.
+    """
+    C, n = len(centers), min(_NEAREST + 1, lists.shape[1])
+    return lists[:, :n] if n_points * lists.shape[1] < C * C else Dense(centers).nearest(centers, n)[0]
 
 
 def _widest(data: Data, model: TiedSpherical, key: Key) -> Floats:
@@ -178,11 +188,11 @@ def _cuts(model: TiedSpherical, counts: NDArray, sums: NDArray, above: NDArray) 
     return gains
 
 
-def _unions(model: TiedSpherical, counts: NDArray, sums: NDArray, lists: NDArray[np.int32]) -> tuple[NDArray, NDArray]:
+def _unions(model: TiedSpherical, counts: NDArray, sums: NDArray, near: NDArray[np.int32]) -> tuple[NDArray, NDArray]:
     """The neighbor with which each cluster had best become one, and by how much J rises then, infinite for none."""
     every = np.arange(len(counts))
     partners, costs = np.zeros(len(counts), dtype=np.int32), np.full(len(counts), np.inf)
-    for column in lists[:, :_NEAREST].T:
+    for column in np.ascontiguousarray(near.T):
         cost = np.empty(len(counts))
         for part in _blocks(sums):
             there = column[part]

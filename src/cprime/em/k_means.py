@@ -30,7 +30,9 @@ from cprime.statistics import Tally
 logger = logging.getLogger("cprime")
 
 _EXCHANGE_TOL = 8  # an exchange goes on while an iteration of it lowers J by more than this many times `tol`
-_JUMP_TOL = 100  # there are more jumps while those before have lowered J by more than this many times `tol`
+_JUMP_TOL = (
+    24  # there are more jumps while those before have lowered J by this many times `tol`: they take three passes
+)
 _FIRST_JUMPS = 3  # exchanges before the first jumps
 _FEW = 0.25  # share of the points that may have moved for sums to be those of before, corrected for them
 _HEAVY = 64.0  # by how much a component may have lost weight for its sums to be corrected still
@@ -275,8 +277,10 @@ class Exchange(_KMeans):
         over = n_steps >= settings.max_iter
         J = step.squares
         if not step.settled and self.progress.last < J:
-            logger.info("the exchange would not lower J; plain steps from here")
-            plain = Lloyd(settings, replace(self.progress, n_steps=n_steps))
+            progress = replace(self.progress, n_steps=n_steps)
+            jumps_pay = self.gain > _JUMP_TOL * settings.tol
+            logger.info("the exchange would not lower J; " + ("a plain step" if jumps_pay else "plain steps from here"))
+            plain = replace(self, progress=replace(progress, counts=None)) if jumps_pay else Lloyd(settings, progress)
             old = model.with_variance(totals.tally.error / weight)
             return Undo(old, Final(plain, End.MAX_ITER) if over else plain)
         new = step.new if step.settled else step.new.with_variance(J / weight)

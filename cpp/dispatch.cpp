@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#if defined(CPRIME_HAS_AMX) && !defined(CPRIME_EMULATE)
+#if defined(CPRIME_HAS_AVX2) || defined(CPRIME_EMULATE)
 #include <cpuid.h>
+#endif
+#if defined(CPRIME_HAS_AMX) && !defined(CPRIME_EMULATE)
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -37,6 +39,16 @@ namespace {
 enum class Isa { baseline, avx2, avx512f, avx512, amx }; // avx512: with VNNI, as processors have it since 2019
 constexpr const char *NAMES[] = {"baseline", "avx2", "avx512f", "avx512", "amx"};
 
+#if defined(CPRIME_HAS_AVX2) || defined(CPRIME_EMULATE)
+// AVX2 as all processors have it: with fused products and the conversion of halves, which compilers have no name for.
+bool has_avx2() {
+    __builtin_cpu_init();
+    unsigned a, b, c, d;
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __get_cpuid(1, &a, &b, &c, &d) &&
+           (c >> 29 & 1);
+}
+#endif
+
 #if defined(CPRIME_HAS_AMX) && !defined(CPRIME_EMULATE)
 // Whether there is a matrix unit for bfloat16, and the system lets this process use its registers.
 bool has_matrix_unit() {
@@ -54,13 +66,11 @@ bool has_matrix_unit() {
 Isa choose() {
     Isa best = Isa::baseline;
 #if defined(CPRIME_EMULATE) // software that AVX2 runs
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    if (has_avx2())
         best = Isa::amx;
 #else
 #if defined(CPRIME_HAS_AVX2)
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    if (has_avx2())
         best = Isa::avx2;
 #endif
 #if defined(CPRIME_HAS_AVX512F)

@@ -60,6 +60,10 @@ template <Stored stored, class T> inline void widen_as(const char *from, T *__re
         }
         return;
     }
+#elif defined(__F16C__)
+    if constexpr (stored == Stored::half && sizeof(T) == sizeof(float))
+        for (; k + 8 <= count; k += 8)
+            _mm256_storeu_ps(out + k, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i *>(in + k))));
 #endif
     for (; k < count; ++k)
         if constexpr (stored == Stored::half)

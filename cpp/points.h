@@ -214,13 +214,19 @@ template <class T, class Number, class Use>
         }
         return;
     }
+    // Rows that are narrow come as fast as more of them are on their way; each is asked for between two conversions.
+    const std::size_t ahead =
+        std::clamp<std::size_t>(8192 / std::max<std::size_t>(stored_row(X, 0).bytes, 1), STEP, 32);
     const Gathered<T> gathered(X, STEP);
     const T *rows[STEP];
     for (std::size_t first = begin; first < end; first += STEP) {
         const std::size_t n = std::min(STEP, end - first);
-        for (std::size_t i = 0; i < STEP; ++i)
-            ask(first + STEP + i);
-        gathered.read(X, [&](int i) { return number(first + static_cast<std::size_t>(i)); }, static_cast<int>(n), rows);
+        const auto next = [&](int i) {
+            const std::size_t e = first + static_cast<std::size_t>(i);
+            ask(e + ahead);
+            return number(e);
+        };
+        gathered.read(X, next, static_cast<int>(n), rows);
         for (std::size_t i = 0; i < n; ++i)
             use(first + i, number(first + i), rows[i]);
     }

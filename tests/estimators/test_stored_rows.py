@@ -26,6 +26,8 @@ FITS = {
     "mixture, tied_spherical": GaussianMixture(
         20, n_active=3, covariance_type="tied_spherical", random_state=0, max_iter=4
     ),
+    "mixture, tied": GaussianMixture(20, n_active=3, covariance_type="tied", random_state=0, max_iter=3),
+    "mixture, all of tied": GaussianMixture(4, covariance_type="tied", random_state=0, max_iter=3),
     "mixture, graph": GaussianMixture(
         30, n_active=3, covariance_type="full", search="graph", random_state=0, max_iter=3, n_neighbors=5
     ),

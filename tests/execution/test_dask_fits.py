@@ -10,6 +10,8 @@ from dask_data import CHUNK, FITS, assert_same, clustered, in_memory, k_means, m
 from sklearn.base import clone
 
 from cprime import KMeans, open_data
+from cprime.execution import tasks
+from cprime.execution.dask_collections import collected
 from marks import long_but
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -38,6 +40,30 @@ def test_single_precision_and_many_chunks(name, client):
     X = clustered(1000, dtype=np.float32)
     expected, found = clone(FITS[name]).fit(in_memory(X, 25)), clone(FITS[name]).fit(on_dask(X, 25))
     assert_same(found, expected)
+
+
+@pytest.mark.parametrize("workers", [False, True], ids=["here", "on workers"])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float16], ids=["uint8", "float16"])
+def test_narrow_rows_have_the_bits_of_the_wider_type(dtype, workers, request):
+    X = np.clip(40 + 20 * clustered(), 1, 255).astype(dtype)
+    if workers:
+        request.getfixturevalue("client")
+    for name in ("k-means, graph", "k-means, cosine"):
+        expected, found = clone(FITS[name]).fit(in_memory(X.astype(np.float32))), clone(FITS[name]).fit(on_dask(X))
+        assert_same(found, expected)
+        labels = expected.predict(X.astype(np.float32))
+        np.testing.assert_array_equal(found.predict(on_dask(X)), labels)
+
+
+def test_narrow_rows_stay_so():
+    """Those that workers hold, and those that are read here."""
+    X = np.clip(40 + 20 * clustered(), 0, 255).astype(np.uint8)
+    (block,) = tasks.made([X], None, 0, tasks.Reading(np.dtype(np.float32)))
+    assert block.X.array is X
+    assert block.X.dtype == np.float32
+    source = collected(on_dask(X), None, None, None).source
+    assert source.stored == np.uint8
+    assert source.dtype == np.float32
 
 
 @pytest.mark.parametrize("light", [0, 2**20])

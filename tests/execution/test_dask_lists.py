@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from cprime import KMeans, open_data
+from cprime.execution.dask_lists import rows_of_lists
 
 pd = pytest.importorskip("pandas")
 dask = pytest.importorskip("dask")
@@ -59,6 +60,14 @@ def test_partitions_of_other_lists_are_refused():
         frame = on_partitions(pd.DataFrame({"e": [*X[:80], *other]}))
         with pytest.raises(ValueError, match=r"lists of 3 numbers of float32, as in its first row, got .* lists of"):
             fitted(frame)
+
+
+def test_lists_of_bytes_stay_so():
+    stored = np.clip(30 * X + 100, 0, 255).astype(np.uint8)
+    frame = on_partitions(pd.DataFrame({"e": list(stored)}))
+    assert rows_of_lists(frame).dtype == np.uint8
+    found, expected = fitted(frame), fitted(open_data(stored.astype(np.float32), chunk_rows=40))
+    np.testing.assert_array_equal(found.cluster_centers_, expected.cluster_centers_, strict=True)
 
 
 def test_text_that_was_lists_is_named():

@@ -25,6 +25,7 @@ from cprime.estimators.watching import unfitted_copy
 from cprime.execution import Data, Local, local
 from cprime.kernels import Tabled, as_rows, wide_bytes
 from cprime.kernels.tables import TABLE
+from cprime.model.embedded import PIECE
 from cprime.neighbors import EXACT_LISTS
 from cprime.search import Bounded, Full
 from cprime.seeding.jumps import PER_CLUSTER
@@ -139,6 +140,7 @@ class Sizes(NamedTuple):
     made: what is made of the parameters of a component to compare rows with it
     in_place: whether M-steps are made in the memory of the sums
     by_distances: whether lists follow from distances of centers, not from mean costs
+    steady: whether those rows outlive a pass, and are of a whole chunk whatever the pass
     kernels: whether components are compared with rows by kernels, not with copies of them in double precision
     n_numbers: that a row and a component take in tables of costs, 0 where there are none
     """
@@ -150,6 +152,7 @@ class Sizes(NamedTuple):
     embedded: float
     in_place: bool
     by_distances: bool
+    steady: bool
     kernels: bool
     n_numbers: int
 
@@ -177,7 +180,7 @@ def needed(estimator: Any, rows: Rows, sizes: Sizes | None = None, regroup: bool
         found["rows"] = rows.loaded + (0 if rows.resident else sum(sorted(data.sizes)[-2:]) * width)
         found["rows"] += chunk * (_ORDER if narrow else width + _ID) if regroup else 0
         found["rows"] += wide_bytes(N, D, data.dtype) if narrow else 0
-        found["rows"] += int(chunk * 2 * sizes.embedded)
+        found["rows"] += int((chunk if sizes.steady or not exact else min(chunk, max(1, PIECE // D))) * sizes.embedded)
         if getattr(estimator, "missing", "error") == "marginal":
             found["rows"] += chunk * (width + D)
             found["temporary"] = min(_MARGINALS, chunk * 32 * D)
@@ -263,7 +266,7 @@ def _measured(view: Any, n_features: int, dtype: np.dtype) -> Sizes:
     component, tables = bare[1] - bare[0], isinstance(components, Tabled)
     made, shared = models[1] - models[0] - component, 3 * models[0] - 2 * models[1]
     kernels, n_numbers = tables or isinstance(components, Measured), components.n_numbers if tables else 0
-    flags = model.in_place, components.squared_distances, kernels, n_numbers
+    flags = model.in_place, components.squared_distances, components.steady, kernels, n_numbers
     return Sizes(component, made, shared, sums[1] - sums[0], per_row, *flags)
 
 

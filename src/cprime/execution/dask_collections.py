@@ -10,22 +10,23 @@ from cprime.execution.base import Data
 from cprime.execution.local import Local
 from cprime.execution.tasks import hashes
 from cprime.sources import Source
+from cprime.sources.kinds import kind_of, precision
 
 
 def collected(X: Any, sample_weight: Any, dtype: Any, columns: list[str] | None) -> Data:
     """Data of a Dask array or dataframe, on the cluster of the current client, if there is one.
 
-    dtype: None is float32 or float64 as the collection has it, float64 for anything else
+    dtype: None is the narrower of float32 and float64 that holds all numbers of the collection's type
     """
     rows = _as_array(X, "X")
     if rows.ndim != 2 or 0 in rows.shape:
         raise ValueError(f"X must have rows and columns, got a Dask collection of shape {rows.shape}.")
-    if rows.dtype.kind not in "biuf":
+    if isinstance(kind_of(rows.dtype), str):
         raise ValueError(f"X must hold numbers, got a Dask collection of {rows.dtype}.")
     if rows.numblocks[1] > 1:
         rows = rows.rechunk({1: -1})
     if dtype is None:
-        dtype = np.float32 if rows.dtype == np.float32 else np.float64
+        dtype = precision([rows.dtype])
     weights = None if sample_weight is None else _weights(sample_weight, rows)
     rows, weights = _without_empty(rows, weights)
     client = _current_client()
@@ -89,8 +90,11 @@ def _current_client() -> Any:
 class DaskSource(Source):
     """Chunks of a Dask array, computed by Dask's own schedulers as they are read."""
 
+    _keeps_narrow = True
+
     def __init__(self, rows: Any, weights: Any, dtype: Any, columns: list[str] | None):
-        super().__init__("X", rows.shape[0], (np.dtype(dtype),) * rows.shape[1], columns)
+        super().__init__("X", rows.shape[0], (rows.dtype,) * rows.shape[1], columns)
+        self._dtype = np.dtype(dtype)
         self._rows, self._chunk_sizes = rows, tuple(int(n) for n in rows.chunks[0])
         if weights is not None:
             self._weights = self.with_weights(weights.compute())._weights

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._narrow import is_narrow
 from cprime.sources.kinds import precision
 from cprime.sources.tables import TableSource, has_lists, matrix_of_lists, table_of
 
@@ -25,7 +26,7 @@ def rows_of_lists(X: Any) -> Any:
         return X
     rows = TableSource(first).select(None)
     column = [name for name in frame.columns if [str(name)] == rows._stored_columns]
-    return _array(frame[column], rows.n_features, rows.dtype)
+    return _array(frame[column], rows.n_features, rows.stored)
 
 
 def _array(frame: Any, width: int, dtype: np.dtype) -> Any:
@@ -45,7 +46,8 @@ def _matrix(table: Any, width: int, dtype: np.dtype) -> NDArray:
     if not len(table):
         return np.empty((0, width), dtype)
     found = matrix_of_lists(table_of(table))
-    if found.shape[1] != width or np.result_type(precision([found.dtype]), dtype) != dtype:
+    holds = found.dtype == dtype if is_narrow(dtype) else np.result_type(precision([found.dtype]), dtype) == dtype
+    if found.shape[1] != width or not holds:
         raise ValueError(
             f"X must have lists of {width} numbers of {dtype}, as in its first row, got a partition of lists of "
             f"{found.shape[1]} of {found.dtype}."

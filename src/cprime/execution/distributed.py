@@ -59,7 +59,7 @@ class Distributed:
         self._n_tasks = 0
         self.sizes = tuple(int(n) for n in X.chunks[0])
         self.n_points = sum(self.sizes)
-        self.n_bytes = self.n_points * self.n_features * self.dtype.itemsize
+        self.n_bytes = self.n_points * self.n_features * min(X.dtype.itemsize, self.dtype.itemsize)
         self._scratch: Path | None = None
         self._cuts = True
         self._step = self._chunks_of_a_group(max(1, sum(client.nthreads().values())))

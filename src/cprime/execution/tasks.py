@@ -9,6 +9,7 @@ import numpy as np
 from dask.sizeof import sizeof
 from numpy.typing import NDArray
 
+from cprime._narrow import is_narrow
 from cprime._range import check_largest
 from cprime.block import Block
 from cprime.execution import chunk as chunk_of
@@ -38,7 +39,7 @@ def _(chunk: Chunk) -> int:
 
 
 class Reading(NamedTuple):
-    """How rows are made of a block of any dtype: in this one, by a function, and prepared."""
+    """How rows are made of a block of any dtype: computed with as this one, by a function, and prepared."""
 
     dtype: np.dtype
     rows: MakeRows = as_rows
@@ -77,7 +78,9 @@ class Fields:
 
 
 def checked(array: Any, reading: Reading, first: int) -> Rows:
-    X = reading.rows(np.ascontiguousarray(array, dtype=reading.dtype))
+    array = np.asarray(array)
+    X = reading.rows(np.ascontiguousarray(array, None if is_narrow(array.dtype) else reading.dtype))
+    X = X if X.dtype == reading.dtype else X.as_type(reading.dtype)
     largest, _ = X.extent()
     if not np.isfinite(largest):
         row, _, _ = X.not_finite() or (0, 0, 0)

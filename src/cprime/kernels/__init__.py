@@ -8,7 +8,7 @@ from cprime.kernels.among import Evidence, Found
 from cprime.kernels.bounds import Bounds, Moves
 from cprime.kernels.cells import CenterCells
 from cprime.kernels.compute import as_rows, computing, instruction_set
-from cprime.kernels.exact import Posterior, Responses, posterior
+from cprime.kernels.exact import Posterior, Responses, joined, posterior
 from cprime.kernels.factors import FactorAnalysers
 from cprime.kernels.line import cut_line
 from cprime.kernels.masked import ReadGaps, with_nan
@@ -49,6 +49,7 @@ __all__ = [
     "cut_line",
     "grouped_order",
     "instruction_set",
+    "joined",
     "means",
     "posterior",
     "potentials",

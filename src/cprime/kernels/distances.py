@@ -26,12 +26,17 @@ def distances(
         current = check.contiguous(current, X.dtype)
         if current.shape != (len(X),):
             raise ValueError(f"current must have shape ({len(X)},), got {current.shape}")
-    shape = len(candidates), len(X)
-    if out is None:
-        out = np.empty(shape, dtype=X.dtype)
-    elif out.shape != shape or out.dtype != X.dtype or not out.flags.c_contiguous:
-        raise ValueError(f"out must be contiguous {X.dtype} of shape {shape}, got {out.dtype} of shape {out.shape}")
+    out = _room(out, (len(candidates), len(X)), X.dtype)
     X.kernels.distances(X.core, candidates, current, out, resolve_threads(n_threads))
+    return out
+
+
+def _room(out: Floats | None, shape: tuple[int, int], dtype: np.dtype) -> Floats:
+    """An array to be written to: the given one, if it will do, or a new one."""
+    if out is None:
+        return np.empty(shape, dtype=dtype)
+    if out.shape != shape or out.dtype != dtype or not out.flags.c_contiguous:
+        raise ValueError(f"out must be contiguous {dtype} of shape {shape}, got {out.dtype} of shape {out.shape}")
     return out
 
 
@@ -61,15 +66,18 @@ def extent_twin(X: Floats, origin: Floats, n_threads: int) -> tuple[float, float
 
 
 def products(
-    X: CoreRows, B: Floats, shift: Floats | None = None, *, n_threads: int | None = None
+    X: CoreRows, B: Floats, shift: Floats | None = None, *, out: Floats | None = None, n_threads: int | None = None
 ) -> NDArray[np.floating]:
-    """(X − shift) Bᵀ for B (m, D) and shift (D,) or None: (n, m), the same bits for any number of threads."""
+    """(X − shift) Bᵀ for B (m, D) and shift (D,) or None: (n, m), the same bits for any number of threads.
+
+    They are written to `out`, where that is given: of this shape, of X's dtype and in C order.
+    """
     B = check.matrix(B, "B", X)
     if shift is not None:
         shift = check.contiguous(shift, X.dtype)
         if shift.shape != (X.shape[1],):
             raise ValueError(f"shift must have shape ({X.shape[1]},), got {shift.shape}")
-    out = np.empty((len(X), len(B)), dtype=X.dtype)
+    out = _room(out, (len(X), len(B)), X.dtype)
     X.kernels.products(X.core, B, shift, out, resolve_threads(n_threads))
     return out
 

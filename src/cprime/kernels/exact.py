@@ -1,5 +1,7 @@
 """Exact E-steps, over all components [L Alg. 2], and the posterior of a few."""
 
+from collections.abc import Iterable
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -143,6 +145,15 @@ class Responses(NamedTuple):
     second: NDArray[np.float64]
     shares: NDArray[np.float64] = np.empty(0)
     logs: NDArray[np.float64] = np.empty(0)
+
+
+def joined(parts: Iterable[Responses]) -> Responses:
+    """Of all rows, of what was found of some after the other."""
+    found = list(parts)
+    if len(found) == 1:
+        return found[0]
+    rows = [np.concatenate([part[i] for part in found]) for i in range(3)]
+    return Responses(*rows, *(reduce(np.add, [part[i] for part in found]) for i in range(3, len(found[0]))))
 
 
 def respond(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from cprime._storable import storable
 from cprime.block import Block, Kept
 from cprime.components import Components
-from cprime.kernels import Floats, Gaussians, Responses, Rows, posterior
+from cprime.kernels import Floats, Responses, Rows, posterior
 from cprime.model.conditional import Conditional
 from cprime.model.covariance import scaled_along
 from cprime.model.weights import Weights
@@ -368,13 +368,11 @@ def winner_error(block: Block, centers: Floats, labels: NDArray[np.int32]) -> fl
 
 def expect_gaussians(
     block: Block,
-    points: Rows,
-    gaussians: Gaussians,
+    found: Responses,
     moments: Callable[[Responses], Any],
     error: Callable[[Block, Kept], float],
 ) -> Expected:
-    """The exact E-step by `Rows.respond`; moments: of what that finds    error: the family's `error_of`."""
-    found = points.respond(gaussians, block.sample_weight)
+    """The exact E-step by what `Rows.respond` finds; moments: of that    error: the family's `error_of`."""
     log_sum, cost = block.weighted_sum(found.log_sum), block.weighted_sum(found.mean)
     J = error(block, Kept(found.labels[:, np.newaxis]))
     return Expected(moments(found), log_sum, log_sum + 0.5 * cost, J)

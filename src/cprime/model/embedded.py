@@ -15,6 +15,8 @@ from cprime.kernels import Gaussians, Rows
 from cprime.model.base import Gaussian
 from cprime.model.weights import log_weights
 
+PIECE = 2**22  # numbers of rows that are embedded together, where those of a pass are of no use to the next
+
 
 class _Places(Gaussian):
     """What a subclass says of where centers are."""

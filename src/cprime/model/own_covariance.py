@@ -103,7 +103,8 @@ class OwnCovariance(_Shape):
         return GaussianCosts(self.gaussians, self.spread)
 
     def expect_all(self, block: Block) -> Expected:
-        return expect_gaussians(block, block.X, self.gaussians, self._moments, self.error_of)
+        found = block.X.respond(self.gaussians, block.sample_weight)
+        return expect_gaussians(block, found, self._moments, self.error_of)
 
     def _moments(self, found: Responses) -> OwnMoments:
         sums = found.first + found.counts[:, np.newaxis] * self.centers

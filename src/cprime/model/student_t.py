@@ -109,7 +109,7 @@ class StudentT(OwnCovariance):
         def moments(found: Responses) -> StudentTMoments:
             return StudentTMoments(found.shares, self._moments(found), found.logs)
 
-        return expect_gaussians(block, block.X, self.gaussians, moments, self.error_of)
+        return expect_gaussians(block, block.X.respond(self.gaussians, block.sample_weight), moments, self.error_of)
 
     def maximise(self, moments: StudentTMoments, prior: None = None) -> Self:  # type: ignore[override]
         """M-step: that of Gaussians with shares q u, but π_c = N_c / N; and ν.

@@ -5,7 +5,7 @@ and every search for squared distances serves.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cprime._values import cached, replace
 from cprime.block import Block
-from cprime.kernels import Dense, Floats, Responses, Rows
+from cprime.kernels import Dense, Floats, Responses, Rows, joined
 from cprime.model.base import Expected, Shares, expect_gaussians, means_of, register
 from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import (
@@ -29,7 +29,7 @@ from cprime.model.covariance import (
     repaired,
     within,
 )
-from cprime.model.embedded import Embedded
+from cprime.model.embedded import PIECE, Embedded
 from cprime.model.pooled import PooledFull
 from cprime.model.scatter import Scatter, ScatterOf
 from cprime.model.weights import Weights, log_weights, n_weights, new_weights
@@ -105,15 +105,25 @@ class Tied(Embedded):
         )
 
     def embed(self, X: Rows, before: Rows | None = None) -> Rows:
-        dtype = self.centers.dtype
-        return X.alike(X.products(self._whitening.astype(dtype), self._origin.astype(dtype)))
+        """In the memory of what was made before, which another whitening is of no use to."""
+        dtype, room = self.centers.dtype, None if before is None else before.dense()
+        return X.alike(X.products(self._whitening.astype(dtype), self._origin.astype(dtype), out=room))
 
     def expect_all(self, block: Block) -> Expected:
+        """Some rows are whitened at a time."""
+
+        def respond() -> Iterator[Responses]:
+            step = max(1, PIECE // self.n_features)
+            for begin in range(0, max(1, len(block)), step):
+                rows = slice(begin, begin + step)
+                weights = None if block.sample_weight is None else block.sample_weight[rows]
+                yield self.embed(block.X[rows]).respond(self._gaussians, weights)
+
         def moments(found: Responses) -> TiedMoments:
             first = found.first[:, : self.n_features] @ self._lower.T
             return TiedMoments(found.counts, first + found.counts[:, np.newaxis] * self.centers, block.weight)
 
-        return expect_gaussians(block, block.embedded(self.embed), self._gaussians, moments, self.error_of)
+        return expect_gaussians(block, joined(respond()), moments, self.error_of)
 
     def summarise(self, block: Block, shares: Shares) -> TiedMoments:
         counts, sums = block.X.accumulate(

@@ -113,7 +113,8 @@ class TiedSpherical(Embedded):
             squares = float(np.asarray(found.second)[:, :D].sum())
             return SphericalMoments(found.counts, sums, block.weight, squares)
 
-        return expect_gaussians(block, block.embedded(self.embed), self._gaussians, moments_of, self.error_of)
+        responses = block.embedded(self.embed).respond(self._gaussians, block.sample_weight)
+        return expect_gaussians(block, responses, moments_of, self.error_of)
 
     def summarise(self, block: Block, shares: Shares) -> SphericalMoments:
         counts, sums = block.X.accumulate(

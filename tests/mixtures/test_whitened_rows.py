@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from mixture_data import clustered, mixture
 
-from cprime.model import Tied
-from cprime.model import tied as module
+from cprime.em import expectation
+from cprime.model import Tied, tied
 
 pytestmark = pytest.mark.filterwarnings("ignore:The fit did not converge")
 N, D, C = 1200, 3, 6
@@ -30,10 +30,11 @@ def test_exact_steps_whiten_some_rows_at_a_time(dtype, whitened, monkeypatch):
     X, w = clustered(N, D).astype(dtype), np.random.default_rng(1).uniform(0.5, 2, N)
     given = {"n_active": None, "max_iter": 4, "means_init": X[:C].astype(np.float64)}
     at_once = mixture(C, "tied", **given).fit(X, sample_weight=w)
-    monkeypatch.setattr(module, "PIECE", 100 * D)
+    for module in (tied, expectation):
+        monkeypatch.setattr(module, "PIECE", 100 * D)
     whitened.clear()
     by_pieces = mixture(C, "tied", **given).fit(X, sample_weight=w)
-    assert [n for n, _ in whitened if n > 100] == [N]  # of the labels at the end
+    assert max(n for n, _ in whitened) == 100
     tight = {"rtol": 1e-9 if dtype == np.float64 else 1e-4}
     for name in ("means_", "covariances_", "weights_", "lower_bounds_"):
         np.testing.assert_allclose(getattr(by_pieces, name), getattr(at_once, name), **tight, err_msg=name)

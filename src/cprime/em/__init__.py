@@ -1,7 +1,7 @@
 """Truncated variational EM: the loop, its stages and E-steps."""
 
 from cprime.em.assignment import Drawn, Hard, Soft, assignment_of
-from cprime.em.expectation import DrawFromAll, EStep, ExactEStep, LogLikelihood, Totals, Visit
+from cprime.em.expectation import DrawFromAll, EStep, ExactEStep, Label, LogLikelihood, Totals, Visit
 from cprime.em.k_means import Exchange, Lloyd, Settings, Win, hard_free_energy
 from cprime.em.loop import HISTORY, Plan, Run, assigned, begin, hard_start, history, proceed, reached, run, sampler
 from cprime.em.mixture import EM, MixtureSettings, Momentum, free_energy
@@ -21,6 +21,7 @@ __all__ = [
     "Exchange",
     "Final",
     "Hard",
+    "Label",
     "Lloyd",
     "LogLikelihood",
     "MixtureSettings",

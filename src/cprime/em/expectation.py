@@ -14,6 +14,7 @@ from cprime.em.assignment import Assignment, Drawn
 from cprime.kernels import Floats, changed
 from cprime.model import Model
 from cprime.model.base import Expected, Shares
+from cprime.model.embedded import PIECE
 from cprime.neighbors import Cells
 from cprime.search import Look, SearchStats
 from cprime.statistics import Sums, Tally
@@ -110,6 +111,24 @@ class Visit:
         kept, _, stats = self.look(block, points, before, self.model.components(), self.n_kept)
         cost = 0.0 if kept.costs is None else block.weighted_sum(kept.costs[:, 0])
         return kept, CostTally(cost, block.weight, stats)
+
+
+@dataclass(frozen=True)
+class Label:
+    """The best of all components of each point, which is what they keep then; some rows are embedded at a time."""
+
+    model: Model
+
+    reads: ClassVar[bool] = True
+    keeps: ClassVar[bool] = True
+
+    def __call__(self, block: Block, before: Kept | None) -> tuple[Kept, int]:
+        model, components = self.model, self.model.components()
+        labels, step = np.empty((len(block), 1), dtype=np.int32), max(1, PIECE // model.n_features)
+        for begin in range(0, len(block), step):
+            rows = slice(begin, begin + step)
+            labels[rows] = components.best(model.embed(block.X[rows]), 1)[0]
+        return Kept(labels), len(block)
 
 
 @dataclass(frozen=True)

@@ -341,7 +341,7 @@ class Clusterer(CallbackSupportMixin, Stored):
     def _found(self, data: Data, fit: em.Run, plan: em.Plan) -> tuple[em.Run, dict[str, Any]]:
         """A run that has ended after its final assignment, and what is to be remembered of it beside the parameters."""
         if not data.placed:
-            data.each(em.Visit(fit.model, Full().look(None, fit.model.components(), fit.key), 1))
+            data.each(em.Label(fit.model))
         found = {"neighbors": plan.search.neighbors(fit.search), "certificate": self._certified(data, fit, plan)}
         fit, exact = em.assigned(data, fit, plan)
         return fit, {**found, "labels": self._kept_labels(data), "final_assignment": "exact" if exact else "found"}

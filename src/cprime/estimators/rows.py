@@ -30,13 +30,13 @@ def validated(
     narrow: whether rows may stay in a narrow type, to be computed with as that one
     """
     X = plain(X, narrow=narrow)
-    kind = _narrow_type(X) if narrow else None
+    kind = narrow_type(X) if narrow else None
     if dtype is not None:
         check_is_fitted(estimator)
     with np.errstate(over="ignore", invalid="ignore"):  # what the type does not hold is infinite then
         wanted = _precision_of(X) if dtype is None else dtype()
         if kind is not None:
-            rows = make(_taken_narrow(estimator, X, kind, reset=dtype is None)).as_type(wanted)
+            rows = make(taken_narrow(estimator, X, kind, reset=dtype is None)).as_type(wanted)
         else:
             X = taken(estimator, X, reset=dtype is None, dtype=wanted, accept_sparse=_formats)
             rows = make(X.astype(precision([X.dtype]), copy=False) if dtype is None else X)
@@ -91,7 +91,7 @@ def _precision_of(X: Any) -> Any:
     return "numeric" if any(isinstance(kind, str) for kind in found) else precision(found)
 
 
-def _narrow_type(X: Any) -> np.dtype | None:
+def narrow_type(X: Any) -> np.dtype | None:
     """The narrow type of an array, or of all columns of a table of pandas; None of whatever else."""
     if type(X).__module__.partition(".")[0] == "pandas" and hasattr(X, "dtypes") and hasattr(X, "columns"):
         found = set(X.dtypes)
@@ -101,7 +101,7 @@ def _narrow_type(X: Any) -> np.dtype | None:
     return dtype if is_narrow(dtype) else None
 
 
-def _taken_narrow(estimator: Any, X: Any, dtype: np.dtype, *, reset: bool) -> np.ndarray:
+def taken_narrow(estimator: Any, X: Any, dtype: np.dtype, *, reset: bool) -> np.ndarray:
     """As `taken`, in the type that it is stored in, which scikit-learn need not know."""
     bits = bits_of(X) if isinstance(X, np.ndarray) else X
     wanted = bits.dtype if isinstance(X, np.ndarray) else dtype

@@ -18,10 +18,10 @@ from sklearn.utils.validation import check_array
 import cprime
 from cprime._threads import resolve_threads
 from cprime.estimators.validation import are_many
-from cprime.kernels import computing
+from cprime.kernels import as_rows, computing
 from cprime.seeding import OwnStart
 from cprime.sklearn.draws import Draws, Greedy, draws_here
-from cprime.sklearn.nearest import Nearest, weighted
+from cprime.sklearn.nearest import Nearest, variances, weighted
 
 # Greedy k-means++ of scikit-learn's own draws, and all centers, up to so many products: some hundredths of a second.
 SAME_DRAWS = 2**27
@@ -29,7 +29,7 @@ SAME_DRAWS = 2**27
 
 def is_small(X: Any, n_clusters: int) -> bool:
     """Whether scikit-learn's k-means++ of these rows takes no time that matters, so that its clusters can be kept."""
-    return X.size * n_clusters * (2 + math.log(n_clusters)) <= SAME_DRAWS
+    return math.prod(X.shape) * n_clusters * (2 + math.log(n_clusters)) <= SAME_DRAWS
 
 
 def are_centers(init: Any) -> bool:
@@ -61,6 +61,12 @@ class Centered(NamedTuple):
         return np.add.reduce(self.rows * self.rows, axis=0) / len(self.rows)
 
 
+def check_with_tolerance(estimator: Any, X: Any, of_columns: NDArray) -> None:
+    """Have parameters checked against rows, of whose columns these are the variances."""
+    estimator._check_params_vs_input(np.broadcast_to(X.dtype.type(0), (len(X), 1)))  # their number is asked for
+    estimator._tol = np.mean(of_columns) * estimator.tol
+
+
 def start_of(
     estimator: Any,
     X: Any,
@@ -78,13 +84,17 @@ def start_of(
     if isinstance(init, str) and init == "k-means++" and not is_small(X, estimator.n_clusters):
         return "auto"
     weights = np.ones(X.shape[0], dtype=X.dtype) if sample_weight is None else sample_weight
-    mean: Any = 0
-    norms: Any = None
-    points = X
-    if not (isinstance(init, str) and init == "random"):
-        if not sp.issparse(X):
-            mean, points = centered or Centered.of(X)
-        norms = row_norms(points, squared=True)
+    if isinstance(init, str) and init == "random":  # which is a draw of row numbers
+        numbers = np.arange(X.shape[0])[:, np.newaxis]
+
+        def drawn(*_: Any, **__: Any) -> NDArray:
+            more = {"init": init, "random_state": random_state, "sample_weight": weights}
+            chosen = estimator._init_centroids(numbers, x_squared_norms=None, **more)
+            return as_rows(X)[chosen[:, 0]].dense()
+
+        return OwnStart(drawn)
+    mean, points = (0, X) if sp.issparse(X) else centered or Centered.of(X)
+    norms = row_norms(points, squared=True)
     if draws_here(points, init, weights):
         greedy = Greedy(points, norms, weights)
         return OwnStart(lambda: mean + greedy.centers(estimator.n_clusters, random_state))
@@ -177,18 +187,18 @@ class KMeans(Nearest, Draws, sklearn.cluster.KMeans):
         self : KMeans
         """
         with computing(None), self._drawing() as random_state:
-            X, sample_weight = self._training_data(X, sample_weight)
+            keeps = lambda X: not callable(self.init) and not is_small(X, self.n_clusters)  # noqa: E731
+            X, sample_weight = self._training_data(X, sample_weight, keeps=keeps)
             return self._fit(X, sample_weight, random_state)
 
     def _fit(self, X: Any, sample_weight: NDArray | None, random_state: np.random.RandomState) -> Self:
         """Fit rows that have been checked."""
         centered = None
-        if self.tol == 0 or sp.issparse(X) or not is_small(X, self.n_clusters):
+        if self.tol == 0 or sp.issparse(X):
             self._check_params_vs_input(X)
-        else:  # of which the variance is all that is asked for beside their number
-            self._check_params_vs_input(X[:, :1])
-            centered = Centered.of(X)
-            self._tol = np.mean(centered.variances) * self.tol
+        else:
+            centered = Centered.of(X) if is_small(X, self.n_clusters) else None
+            check_with_tolerance(self, X, variances(X) if centered is None else centered.variances)
         init = start_of(self, X, sample_weight, random_state, centered)
         printer = Printer(self._tol) if self.verbose else None
         core = cprime.KMeans(
@@ -204,7 +214,7 @@ class KMeans(Nearest, Draws, sklearn.cluster.KMeans):
         )
         core._least_shift = self._tol
         core.n_features_in_ = X.shape[1]
-        core._fit_to(weighted(X, sample_weight), (X, None, sample_weight))
+        core._fit_to(weighted(X, sample_weight), (as_rows(X).given(), None, sample_weight))
         core.init, core.callbacks, core.random_state = self.init, None, self.random_state  # what can be stored
         self.cluster_centers_, self.labels_ = core.cluster_centers_, core.labels_
         self.inertia_, self.n_iter_ = core.inertia_, core.n_iter_

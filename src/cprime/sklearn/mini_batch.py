@@ -21,8 +21,8 @@ from cprime.kernels import as_rows, computing
 from cprime.model import TiedSpherical
 from cprime.model.tied_spherical import variance_floor
 from cprime.sklearn.draws import Choice, Draws
-from cprime.sklearn.kmeans import are_centers, given_centers
-from cprime.sklearn.nearest import Nearest, weighted
+from cprime.sklearn.kmeans import are_centers, check_with_tolerance, given_centers
+from cprime.sklearn.nearest import Nearest, as_given, variances, weighted
 
 
 class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
@@ -65,10 +65,14 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
         self : MiniBatchKMeans
         """
         with computing(None), self._drawing() as random_state:
-            X, sample_weight = self._training_data(X, sample_weight)
-            self._check_params_vs_input(X)
+            X, sample_weight = self._training_data(X, sample_weight, keeps=lambda _: True)
+            if self.tol == 0 or sp.issparse(X):
+                self._check_params_vs_input(X)
+            else:
+                check_with_tolerance(self, X, variances(X))
             n, batch = X.shape[0], self._batch_size
-            weights = np.ones(n, dtype=X.dtype) if check_weights(sample_weight, X) is None else sample_weight
+            weighs = check_weights(sample_weight, as_rows(X).given()) is not None
+            weights = sample_weight if weighs else np.ones(n, dtype=X.dtype)
             model = self._first_model(self._best_start(X, weights, random_state))
             self._ewa_inertia = self._ewa_inertia_min = None
             self._no_improvement = 0
@@ -139,13 +143,16 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
         return best[1]
 
     def _start(self, X: Any, weights: NDArray, random_state: np.random.RandomState) -> NDArray:
-        """Starting centers by scikit-learn's own draws from `init_size` rows."""
+        """Starting centers by scikit-learn's own draws from `init_size` rows, which are drawn first as there."""
+        if self._init_size < X.shape[0]:
+            some = random_state.randint(0, X.shape[0], self._init_size)
+            X, weights = X[some], weights[some]
+        X = as_given(X)
         centers = self._init_centroids(
             X,
             x_squared_norms=row_norms(X, squared=True),
             init=given_centers(self, X) if are_centers(self.init) else self.init,
             random_state=random_state,
-            init_size=self._init_size,
             sample_weight=weights,
         )
         return np.array(centers, dtype=X.dtype, order="C")
@@ -184,7 +191,7 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
         if self.verbose:
             sys.stdout.write(f"[MiniBatchKMeans] Reassigning {len(rows)} cluster centers.\n")
         centers = model.centers.copy()
-        centers[light] = X[rows].toarray() if sp.issparse(X) else X[rows]
+        centers[light] = as_rows(X)[rows].dense()
         counts[light] = counts[~light].min()
         return _model(centers)
 

@@ -1,10 +1,12 @@
 """What the drop-in classes of k-means share: how data come in, distances to centers, what is handed over."""
 
 import logging
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
@@ -12,14 +14,16 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from cprime._documentation import Documented
 from cprime._range import check_largest
 from cprime.estimators.nearest_center import Inertia, euclidean_distances, nearest_labels
-from cprime.estimators.rows import check_numbers, taken
+from cprime.estimators.rows import check_numbers, narrow_type, taken, taken_narrow
 from cprime.estimators.validation import check_weights
 from cprime.execution import Data, local
-from cprime.kernels import Rows, as_rows, computing
+from cprime.kernels import Rows, StoredRows, as_rows, computing
 from cprime.sklearn.parameters import CheckedOnce
 from cprime.sources import as_matrix, unmasked
 
 logger = logging.getLogger("cprime")
+
+_PIECE = 2**20  # numbers of rows that are widened at a time
 
 
 def hand_over(estimator: Any, why: str) -> None:
@@ -35,8 +39,35 @@ def squared(X: Any) -> Rows:
 
 
 def weighted(X: Any, sample_weight: Any) -> Data:
-    """Checked rows of either kind with weights that are not negative, or None."""
-    return local(X, check_weights(sample_weight, X))
+    """Checked rows of any kind with weights that are not negative, or None."""
+    rows = as_rows(X)
+    return local(rows, check_weights(sample_weight, rows.given()))
+
+
+def as_given(X: Any) -> Any:
+    """Rows as scikit-learn takes them: an array, or CSR."""
+    return X if isinstance(X, np.ndarray) or sp.issparse(X) else X.dense()
+
+
+def variances(X: Any) -> NDArray:
+    """Of the columns, to the bit what `numpy.var` makes of all rows at once, of some rows at a time: (D,).
+
+    It adds one row after the other, but where a column is all there is.
+    """
+    rows = as_rows(X)
+    n, D = rows.shape
+    step = max(1, _PIECE // max(D, 1)) if D != 1 else max(n, 1)
+
+    def mean(of: Callable[[NDArray], NDArray]) -> NDArray:
+        total: NDArray | None = None
+        for begin in range(0, n, step):
+            piece = of(rows[begin : begin + step].dense())
+            total = np.add.reduce(piece if total is None else np.vstack([total, piece]), axis=0)
+        assert total is not None
+        return total / n
+
+    center = mean(lambda piece: piece)
+    return mean(lambda piece: np.square(piece - center))
 
 
 class Distances(Documented, CheckedOnce, TransformerMixin):
@@ -46,25 +77,41 @@ class Distances(Documented, CheckedOnce, TransformerMixin):
     _check_test_data: Any
     fit: Any
 
-    def _training_data(self, X: Any, sample_weight: Any, reset: bool = True) -> tuple[Any, NDArray | None]:
-        """What `fit` is given, checked as scikit-learn checks it: an array, or CSR."""
+    def _training_data(
+        self, X: Any, sample_weight: Any, reset: bool = True, keeps: Callable[[Any], bool] = lambda X: False
+    ) -> tuple[Any, NDArray | None]:
+        """What `fit` is given, checked as scikit-learn checks it: an array, or CSR.
+
+        keeps: of rows of a narrow type, whether they stay so, as rows that are computed with as scikit-learn would
+        """
         dtypes = [np.float64, np.float32]
         X, sample_weight = as_matrix(X), unmasked(sample_weight, "sample_weight")
         unmasked(getattr(self, "init", None), "init")
-        X = taken(self, X, reset=reset, dtype=dtypes, accept_sparse=lambda _: "csr", accept_large_sparse=False)
+        kind = narrow_type(X)
+        if kind is not None and keeps(X):
+            given: Any = taken_narrow(self, X, kind, reset=reset)
+            X = StoredRows(given, np.float64)
+        else:
+            given = X = taken(
+                self, X, reset=reset, dtype=dtypes, accept_sparse=lambda _: "csr", accept_large_sparse=False
+            )
         check_numbers(self, as_rows(X), spread=reset)
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=X.dtype)
+            sample_weight = _check_sample_weight(sample_weight, given, dtype=X.dtype)
         return X, sample_weight
 
-    def _rows(self, X: Any) -> tuple[Any, NDArray]:
-        """Rows to predict, an array or CSR, and the centers in their type."""
+    def _rows(self, X: Any) -> tuple[Rows, NDArray]:
+        """Rows to predict, and the centers in their type."""
         check_is_fitted(self)
-        X = self._check_test_data(as_matrix(X))
-        dtype = np.result_type(X.dtype, self.cluster_centers_)
-        X = X.astype(dtype, copy=False)
-        squared(X)
-        return X, np.ascontiguousarray(self.cluster_centers_, dtype=dtype)
+        X = as_matrix(X)
+        kind = narrow_type(X)
+        if kind is not None:
+            rows: Rows = StoredRows(taken_narrow(self, X, kind, reset=False), np.float64)
+            check_numbers(self, rows, spread=False)
+        else:
+            X = self._check_test_data(X)
+            rows = squared(X.astype(np.result_type(X.dtype, self.cluster_centers_), copy=False))
+        return rows, np.ascontiguousarray(self.cluster_centers_, dtype=rows.dtype)
 
     def transform(self, X: Any) -> Any:
         """The Euclidean distance of each row to each center: (n_samples, n_clusters), in data units."""

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_array
 
+from cprime._narrow import is_narrow
 from cprime.seeding.sampling import draw
 from cprime.seeding.validation import check_count
 from cprime.sources.foreign import plain, unmasked
@@ -28,7 +29,7 @@ class Coreset(NamedTuple):
     Attributes
     ----------
     points : ndarray of shape (m, n_features)
-        Rows of X, in its dtype and order; a row may be there more than once.
+        Rows of X, in its order and in float32 or float64; a row may be there more than once.
     weights : ndarray of shape (m,), float64
         What each stands for, to be given as `sample_weight`. Their sum is that of the data's weights on average.
     indices : ndarray of shape (m,), int64
@@ -68,8 +69,8 @@ def lightweight(
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        Finite data. float32 and float64 are used as they are, read-only arrays and memory maps included; anything
-        else becomes float64.
+        Finite data. float32 and float64 are used as they are, and so are arrays of uint8, int8, bool and float16, whose
+        points become float64; read-only arrays and memory maps included. Anything else becomes float64.
     m : int
         Number of draws.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -108,13 +109,16 @@ def lightweight(
     True
     """
     with np.errstate(invalid="ignore"):  # of a sum that says that there are infinite numbers
-        data = check_array(plain(X), dtype=[np.float64, np.float32])
+        given = plain(X)
+        dtype = given.dtype if isinstance(given, np.ndarray) and is_narrow(given.dtype) else [np.float64, np.float32]
+        data = check_array(given, dtype=dtype)
     check_count("m", m)
     rng = check_random_state(random_state)
     w = np.ones(len(data))
     if sample_weight is not None:
-        given = unmasked(sample_weight, "sample_weight")
-        w = _check_sample_weight(given, data, dtype=np.float64, ensure_non_negative=True)
+        w = _check_sample_weight(
+            unmasked(sample_weight, "sample_weight"), data, dtype=np.float64, ensure_non_negative=True
+        )
         if not w.any():
             raise ValueError("sample_weight must have at least one positive entry, got zeros only.")
     with np.errstate(over="ignore", invalid="ignore"):
@@ -127,7 +131,8 @@ def lightweight(
         ratio += squares / spread
         ratio /= 2
     indices = np.sort(draw(np.cumsum(w * ratio), rng.uniform(size=m)))
-    return Coreset(np.ascontiguousarray(data[indices]), 1 / (m * ratio[indices]), indices)
+    points = np.ascontiguousarray(data[indices], dtype=np.float64 if is_narrow(data.dtype) else None)
+    return Coreset(points, 1 / (m * ratio[indices]), indices)
 
 
 def _blocks(X: NDArray) -> Iterator[slice]:

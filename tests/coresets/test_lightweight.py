@@ -165,3 +165,12 @@ def test_the_seed_decides():
 def test_what_is_refused(arguments, error, words):
     with pytest.raises(error, match=words):
         lightweight(**({"X": np.arange(6.0).reshape(3, 2), "m": 2} | arguments))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, bool, np.float16])
+def test_narrow_rows_have_the_coreset_of_the_wider_copy(dtype):
+    X = np.random.default_rng(0).integers(0, 2 if dtype is bool else 100, (500, 3)).astype(dtype)
+    for ours, theirs in zip(
+        lightweight(X, 20, random_state=0), lightweight(X.astype(np.float64), 20, random_state=0), strict=True
+    ):
+        np.testing.assert_array_equal(ours, theirs, strict=True)

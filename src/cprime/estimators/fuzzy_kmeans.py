@@ -20,7 +20,6 @@ from cprime.estimators.validation import (
 )
 from cprime.estimators.watching import CallbackSupportMixin, Watch, unfitted_copy, with_callbacks
 from cprime.estimators.whole import whole
-from cprime.kernels import as_rows
 from cprime.seeding import is_given, start
 
 _LARGEST_EXPONENT = 700.0  # of e, in float64
@@ -160,8 +159,9 @@ class FuzzyKMeans(CallbackSupportMixin, Arrays, Graded):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Finite numbers. Types of up to 16 bits and float32 become float32, wider ones float64; a C-contiguous array
-            or memory map is not copied.
+            Finite numbers. Rows of uint8, int8, bool, float16 and bfloat16 stay so and are computed with as float32;
+            16-bit integers and float32 become float32, wider types float64. A C-contiguous array or memory map is not
+            copied.
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
             A weight of 2 is the point twice; None is 1 for each.
@@ -181,8 +181,7 @@ class FuzzyKMeans(CallbackSupportMixin, Arrays, Graded):
         rule = self._given_rule(n_active)
         watch = Watch(self, (X, y, sample_weight), lambda fit: unfitted_copy(self)._set_run(fit, n_active))
         X = self._validated(X, reset=True)
-        weights = check_weights(sample_weight, X)
-        X = as_rows(X)
+        weights = check_weights(sample_weight, X.given())
         random_state = check_random_state(self.random_state)
         best, n_starts = None, 1 if is_given(self.init) else self.n_init
         with watch.fit(n_starts, self.max_iter):
@@ -259,6 +258,6 @@ class FuzzyKMeans(CallbackSupportMixin, Arrays, Graded):
         score : float
         """
         X = self._validated(X, reset=False)
-        weights = check_weights(sample_weight, X)
-        found = fuzzy.expect(as_rows(X), self.cluster_centers_, self._rule(), self.n_active_, weights, self.n_threads)
+        weights = check_weights(sample_weight, X.given())
+        found = fuzzy.expect(X, self.cluster_centers_, self._rule(), self.n_active_, weights, self.n_threads)
         return -found.objective

@@ -241,9 +241,9 @@ class KMedoids(CallbackSupportMixin, Arrays, Prototypes):
         return given.astype(np.intp)
 
     def _validated(self, X: Any, reset: bool) -> NDArray:
-        """As of the other members; a precomputed matrix keeps its order in memory."""
+        """An array, in the type that is computed with; a precomputed matrix keeps its order in memory."""
         if not self._precomputed:
-            return super()._validated(X, reset)
+            return super()._validated(X, reset).dense()
         if not reset:
             check_is_fitted(self)
         X = validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=False)

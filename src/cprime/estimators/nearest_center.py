@@ -70,8 +70,8 @@ class Arrays:
     _validated: Any
 
     def _opened(self, X: Any, sample_weight: Any = None) -> Data:
-        X = self._validated(X, reset=False)
-        return local(X, check_weights(sample_weight, X))
+        X = as_rows(self._validated(X, reset=False))
+        return local(X, check_weights(sample_weight, X.given()))
 
 
 class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin):

@@ -11,7 +11,6 @@ from cprime.estimators.entries import kept_entries
 from cprime.estimators.nearest_center import NearestCenter
 from cprime.estimators.rows import validated
 from cprime.estimators.stored import Stored
-from cprime.kernels import as_rows
 
 
 class Prototypes(NearestCenter, Stored):
@@ -19,11 +18,12 @@ class Prototypes(NearestCenter, Stored):
 
     n_clusters: int
 
-    def _validated(self, X: Any, reset: bool) -> NDArray:
-        X = validated(self, X, None if reset else lambda: self.cluster_centers_.dtype).dense()
-        if reset and len(X) < self.n_clusters:
-            raise ValueError(f"n_samples={len(X)} should be >= n_clusters={self.n_clusters}.")
-        return X
+    def _validated(self, X: Any, reset: bool) -> Any:
+        """Rows, narrow ones as they are stored."""
+        rows = validated(self, X, None if reset else lambda: self.cluster_centers_.dtype, narrow=True)
+        if reset and len(rows) < self.n_clusters:
+            raise ValueError(f"n_samples={len(rows)} should be >= n_clusters={self.n_clusters}.")
+        return rows
 
 
 class Graded(Prototypes):
@@ -53,7 +53,7 @@ class Graded(Prototypes):
         X = self._validated(X, reset=False)
         C, H = len(self.cluster_centers_), self.n_active_
         kept, values = np.empty((len(X), H), dtype=np.int32), np.empty((len(X), H), dtype=X.dtype)
-        for rows, ids, _, found in fuzzy.blocks(as_rows(X), self.cluster_centers_, self._rule(), H, self.n_threads):
+        for rows, ids, _, found in fuzzy.blocks(X, self.cluster_centers_, self._rule(), H, self.n_threads):
             with np.errstate(under="ignore"):  # what float32 does not hold is 0
                 kept[rows], values[rows] = ids, found.memberships
         return values if H == C and not sparse else kept_entries(kept, values, C, sparse)

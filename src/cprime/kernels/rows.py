@@ -28,6 +28,8 @@ from cprime.kernels.sampling import spread_out
 from cprime.kernels.sums import accumulate, along, moments
 from cprime.kernels.wins import Won, win
 
+_CENTERED = 2**21  # numbers of rows less a mean, in double precision, at a time
+
 Ids = NDArray[np.int32]
 Doubles = NDArray[np.float64]
 
@@ -257,6 +259,16 @@ class CoreTable:
     def first(self: Rows) -> Floats:
         return self[:1].dense()[0].copy()
 
+    def principal(self: Rows, weights: Doubles, mean: Doubles) -> tuple[float, Doubles]:
+        covariance, step = np.zeros((len(mean), len(mean))), max(1, _CENTERED // max(1, len(mean)))
+        for begin in range(0, len(self), step):
+            some = slice(begin, begin + step)
+            centered = self[some].dense() - mean
+            covariance += np.einsum("n,nd,ne->de", weights[some], centered, centered, optimize=True)
+        last = len(covariance) - 1
+        variances, directions = eigh(covariance / weights.sum(), subset_by_index=[last, last])
+        return float(variances[0]), directions[:, 0]
+
 
 class Dense(CoreTable):
     """Rows of an array of float32 or float64: C order, or any strides between rows."""
@@ -333,10 +345,3 @@ class Dense(CoreTable):
 
     def projected(self, direction: Doubles, origin: Doubles | None = None) -> NDArray:
         return np.einsum("nd,d->n", self.array if origin is None else self.array - origin, direction)
-
-    def principal(self, weights: Doubles, mean: Doubles) -> tuple[float, Doubles]:
-        centered = self.array - mean
-        covariance = np.einsum("n,nd,ne->de", weights, centered, centered, optimize=True) / weights.sum()
-        last = len(covariance) - 1
-        variances, directions = eigh(covariance, subset_by_index=[last, last])
-        return float(variances[0]), directions[:, 0]

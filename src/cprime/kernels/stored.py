@@ -167,6 +167,3 @@ class StoredRows(CoreTable):
     def projected(self, direction: Doubles, origin: Doubles | None = None) -> NDArray:
         found = [Dense(rows).projected(direction, origin) for _, rows in self._pieces()]
         return np.concatenate(found) if found else Dense(self.dense()).projected(direction, origin)
-
-    def principal(self, weights: Doubles, mean: Doubles) -> tuple[float, Doubles]:
-        return Dense(self.dense()).principal(weights, mean)

@@ -60,7 +60,8 @@ class Splitter(NearestCenter, Clusterer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Finite numbers. Types of up to 16 bits and float32 become float32, wider ones float64.
+            Finite numbers. Rows of uint8, int8, bool, float16 and bfloat16 stay so and are computed with as float32;
+            16-bit integers and float32 become float32, wider types float64.
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
             A weight of 2 is the point twice, in the criterion and the test too; None is 1 for each. So weights that
@@ -77,8 +78,8 @@ class Splitter(NearestCenter, Clusterer):
         """
         self._check()
         watch = Watch(self, (X, y, sample_weight), lambda run: unfitted_copy(self)._set_rounds(*run))
-        X = validated(self, X)
-        weights = check_weights(sample_weight, X)
+        X = validated(self, X, narrow=True)
+        weights = check_weights(sample_weight, X.given())
         if len(X) < self.min_clusters:
             raise ValueError(f"n_samples={len(X)} should be >= min_clusters={self.min_clusters}.")
         counted = np.ones(len(X)) if weights is None else weights

@@ -21,7 +21,7 @@ inline void accumulate(const AccumulateTask<T> &task, std::size_t begin, std::si
         return task.rows ? task.rows[n] : n;
     };
     double total = 0;
-    for_each_of(task.X, row, begin, end, [&](std::size_t e, std::size_t n, const T *x) {
+    for_each_of(task.X, row, begin, end, task.n_entries, [&](std::size_t e, std::size_t n, const T *x) {
         const double weight = (task.responsibilities ? task.responsibilities[task.entries[e]] : 1.0) *
                               (task.sample_weight ? task.sample_weight[n] : 1.0);
         total += weight;

@@ -78,6 +78,7 @@ template <class T> struct AccumulateTask {
     const double *responsibilities; // (n, H), or null for ones
     const double *sample_weight;    // (N,) by rows of X, or null for ones
     int H;
+    std::size_t n_entries;
 };
 
 // Rows, and what each shares among the components that it keeps.

@@ -107,16 +107,22 @@ template <int locality = 3, class T> [[gnu::always_inline]] inline void fetch(co
     fetch<locality>(stored_row(X, i));
 }
 
-// Rows [begin, end), one behind the other in `out`.
+// How many rows ahead one is asked for: narrow ones come as fast as many of them are on their way.
+template <class T> inline std::size_t rows_ahead(const Points<T> &X) {
+    const std::size_t bytes = static_cast<std::size_t>(X.D) * static_cast<std::size_t>(bytes_of(X.stored));
+    return std::clamp<std::size_t>(8192 / std::max<std::size_t>(bytes, 1), 8, 32);
+}
+
+// Rows [begin, end), one behind the other in `out`; those behind them are likely to be wanted next.
 template <class T> inline void widen_rows(const Points<T> &X, std::size_t begin, std::size_t end, T *out) {
     const auto D = static_cast<std::size_t>(X.D);
-    const std::size_t ahead = std::clamp<std::size_t>(1024 / std::max<std::size_t>(D, 1), 8, 32);
+    const std::size_t ahead = rows_ahead(X);
     const bool dense = !X.order && !X.lengths && X.stride == static_cast<std::ptrdiff_t>(D) * bytes_of(X.stored);
     of_type(X.stored, [&](auto stored) {
         if (dense)
             return widen_as<stored>(X.address(begin), out, (end - begin) * D);
         for (std::size_t i = begin; i < end; ++i) {
-            if (i + ahead < end) // in an order of their own they lie anywhere
+            if (i + ahead < X.n) // in an order of their own they lie anywhere
                 fetch(X, i + ahead);
             widen_row<stored>(X, i, out + (i - begin) * D);
         }
@@ -196,37 +202,30 @@ template <class T> class Gathered {
     Scratch<T> numbers_;
 };
 
-// use(e, n, x) for e in [begin, end) in their order, x being row n = number(e); what comes next is asked for early.
+// use(e, n, x) for e in [begin, end) in their order, x being row n = number(e); what comes next, of all entries that
+// there are, is asked for early.
 template <class T, class Number, class Use>
 [[gnu::always_inline]] inline void for_each_of(const Points<T> &X, Number number, std::size_t begin, std::size_t end,
-                                               Use use) {
+                                               std::size_t n_entries, Use use) {
     constexpr std::size_t STEP = 8;
-    const auto ask = [&](std::size_t e) {
-        if (e < end)
-            fetch(X, number(e));
-    };
+    const auto coming = [&](std::size_t e) { return e < n_entries ? stored_row(X, number(e)) : Ahead{}; };
     if (X.stored == Stored::own) {
         const Rows<T> rows = stored_as_read(X);
         for (std::size_t e = begin; e < end; ++e) {
-            ask(e + STEP);
+            fetch(coming(e + STEP));
             const std::size_t n = number(e);
             use(e, n, rows[n]);
         }
         return;
     }
-    // Rows that are narrow come as fast as more of them are on their way; each is asked for between two conversions.
-    const std::size_t ahead =
-        std::clamp<std::size_t>(8192 / std::max<std::size_t>(stored_row(X, 0).bytes, 1), STEP, 32);
+    const std::size_t ahead = rows_ahead(X);
     const Gathered<T> gathered(X, STEP);
     const T *rows[STEP];
     for (std::size_t first = begin; first < end; first += STEP) {
         const std::size_t n = std::min(STEP, end - first);
-        const auto next = [&](int i) {
-            const std::size_t e = first + static_cast<std::size_t>(i);
-            ask(e + ahead);
-            return number(e);
-        };
-        gathered.read(X, next, static_cast<int>(n), rows);
+        for (std::size_t i = 0; i < n; ++i)
+            fetch(coming(first + ahead + i));
+        gathered.read(X, [&](int i) { return number(first + static_cast<std::size_t>(i)); }, static_cast<int>(n), rows);
         for (std::size_t i = 0; i < n; ++i)
             use(first + i, number(first + i), rows[i]);
     }

@@ -122,7 +122,7 @@ inline void reassign_by_differences(const ReassignTask<T> &task, int c, std::siz
                                     const std::int32_t *list, int n_candidates) {
     Moves<T> moves(task, c, end - begin);
     for_each_of(
-        task.X, [&](std::size_t e) { return static_cast<std::size_t>(task.entries[e]); }, begin, end,
+        task.X, [&](std::size_t e) { return static_cast<std::size_t>(task.entries[e]); }, begin, end, task.X.n,
         [&](std::size_t, std::size_t n, const T *x) {
             const auto squared = squared_from(x, task.centers);
             moves.settle(n, squared(c), list, n_candidates, squared);

@@ -141,8 +141,14 @@ void sparse_accumulate(const Csr<T> &X, Table<std::int32_t> kept, std::optional<
         require(subset->data()[i] >= 0 && static_cast<std::size_t>(subset->data()[i]) < x.n, "rows: outside X");
     std::vector<std::int64_t> entries;
     const std::vector<std::size_t> first = group(kept.data(), n * H, C, n_threads, entries);
-    const SparseAccumulateTask<T> task{
-        {{}, data_or_null(subset), entries.data(), data_or_null(responsibilities), data_or_null(sample_weight), H}, x};
+    const SparseAccumulateTask<T> task{{{},
+                                        data_or_null(subset),
+                                        entries.data(),
+                                        data_or_null(responsibilities),
+                                        data_or_null(sample_weight),
+                                        H,
+                                        entries.size()},
+                                       x};
     constexpr std::size_t SEGMENT = 8192;
     std::fill_n(counts.data(), C, 0.0);
     if (!onto)

@@ -256,13 +256,15 @@ template <class T> inline simd<double>::vec load_wide(const T *p) {
 }
 
 // Asks for n numbers before they are read, since rows may lie anywhere in memory; locality as the builtin has it.
+// To compilers a function that does no more than that has no effect, so that they leave out the calls of it: the empty
+// instruction is one.
 template <int locality = 3, class T> [[gnu::always_inline]] inline void prefetch(const T *p, std::size_t n) {
+    asm volatile("");
     for (std::size_t byte = 0; byte < n * sizeof(T); byte += 64)
         __builtin_prefetch(reinterpret_cast<const char *>(p) + byte, 0, locality);
 }
 
-// Some memory that is to be asked for, perhaps none. Values, not calls: a call that asks and returns nothing is for
-// some compilers one without effect.
+// Some memory that is to be asked for, perhaps none.
 struct Ahead {
     const char *at = nullptr;
     std::size_t bytes = 0;

@@ -55,7 +55,7 @@ inline void add_rows(const TwoNearestTask<T> &task, const double *sample_weight,
                      double *counts, double *sums) {
     const int D = task.X.D;
     for_each_of(
-        task.X, [&](std::size_t e) { return task.row(e); }, begin, end,
+        task.X, [&](std::size_t e) { return task.row(e); }, begin, end, end,
         [&](std::size_t e, std::size_t n, const T *x) {
             const auto c = static_cast<std::size_t>(task.labels[e]);
             const double weight = sample_weight ? sample_weight[n] : 1.0;

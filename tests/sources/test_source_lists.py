@@ -197,8 +197,75 @@ def test_what_is_missing(tmp_path, X, kind):
     assert np.array_equal(np.delete(found, 7, 0), np.delete(X, 7, 0))
     with pytest.raises(ValueError, match="row 7, column 0: nan"):
         KMeans(3).fit(source)
-    with pytest.raises(ValueError, match="lists of column 'embedding' must have 1 to"):
-        open_data(pa.table({"embedding": pa.array([None, None], pa.list_(pa.float32()))}))
+    none = pa.table({"embedding": pa.array([None, None], inner)})
+    parquet.write_table(none, tmp_path / "none.parquet")
+    for data in (none, tmp_path / "none.parquet") if kind == "list" else ():
+        with pytest.raises(ValueError, match="column 'embedding' must have lists, all of its values are missing"):
+            open_data(data)
+    with pytest.raises(ValueError, match="lists of column 'embedding' must have 1 to 16777216 numbers, got 0"):
+        open_data(pa.table({"embedding": pa.array([[], []], pa.list_(pa.float32()))}))
+
+
+def test_no_rows(X):
+    for given in (table(X[:0], "list"), table(X[:0], "list").to_pandas()):
+        with pytest.raises(ValueError, match=r"at least one row, got none|0 sample\(s\)"):
+            KMeans(3).fit(given[["embedding"]] if hasattr(given, "loc") else given)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float16, np.float32])
+def test_arrays_in_an_array(dtype, X):
+    """As `Series.to_numpy()` gives them."""
+    stored = (40 + 10 * X).astype(dtype)
+    column = np.empty(N, dtype=object)
+    column[:] = list(stored)
+    expected = KMeans(3, random_state=0).fit(stored)
+    found = KMeans(3, random_state=0).fit(column)
+    assert np.array_equal(found.cluster_centers_, expected.cluster_centers_)
+    assert np.array_equal(found.predict(column), expected.labels_)
+    assert open_data(column).stored == dtype
+    column[7] = stored[7, 1:]
+    with pytest.raises(ValueError, match=r"row 7 has the shape \(5,\), expected \(6,\) as those before it have"):
+        KMeans(3).fit(column)
+    column[7] = None
+    with pytest.raises(ValueError, match=r"row 7 has the shape \(\), expected \(6,\)"):
+        open_data(column)
+
+
+def words(inner=str):
+    return [[inner(a), inner(b)] for a, b in ((1, 2), (3, 4))]
+
+
+OTHER_LISTS = {
+    "Arrow's": (lambda: pa.table({"id": ["a", "b"], "e": words()}), "list<.*string>"),
+    "Arrow's lists of lists": (lambda: pa.table({"e": [[[1, 2]], [[3, 4]]]}), "list<.*list<.*int64>>"),
+    "Arrow's structures": (lambda: pa.table({"e": [{"a": 1.0}, {"a": 2.0}]}), "struct<a: double>"),
+    "pandas'": (lambda: pytest.importorskip("pandas").DataFrame({"e": words()}), "lists of str"),
+    "pandas' matrices": (lambda: pytest.importorskip("pandas").DataFrame({"e": [np.eye(2)] * 3}), "arrays of shape"),
+    "polars'": (lambda: pytest.importorskip("polars").DataFrame({"e": words()}), "list<.*string.*>"),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_LISTS)
+def test_lists_of_no_numbers_are_named(name):
+    make, kind = OTHER_LISTS[name]
+    for use in (KMeans(2).fit, open_data):
+        with pytest.raises(ValueError, match=rf"X: .*'e'.*{kind}"):
+            use(make())
+
+
+def test_views_of_lists(X):
+    if not hasattr(pa, "list_view"):
+        pytest.skip("an older pyarrow")
+    views = pa.table({"embedding": pa.array(X.tolist(), pa.list_view(pa.float32()))})
+    assert np.array_equal(open_data(views).read(0, N), X)
+
+
+def test_brain_floats_in_arrays_of_pandas(X):
+    pd, ml_dtypes = pytest.importorskip("pandas"), pytest.importorskip("ml_dtypes")
+    stored = X.astype(ml_dtypes.bfloat16)
+    source = open_data(pd.DataFrame({"id": ["a"] * N, "embedding": list(stored)}))
+    assert np.array_equal(source.read(0, N), stored.astype(np.float32))
+    assert np.array_equal(KMeans(3, random_state=0).fit(source).labels_, KMeans(3, random_state=0).fit(stored).labels_)
 
 
 def test_lines_of_json_have_lists(tmp_path, X):

@@ -104,7 +104,7 @@ class ArrowSource(Source):
         if self._list is not None and self._list.width is None and self.n_rows:
             self._know_width(_GUESSED_WIDTH)
             found = (width_of(batch.column(0)) for batch in self._forward(0, self.n_rows))
-            self._know_width(next((width for width in found if width is not None), 0))
+            self._know_width(next((width for width in found if width is not None), None))
             self.close()
 
     def _where_among(self, rows: Sequence[int] | NDArray[np.int64], row: int) -> str:

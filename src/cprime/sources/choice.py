@@ -96,11 +96,13 @@ class Columns:
         if kind.width is not None:
             self._know_width(kind.width)
 
-    def _know_width(self, width: int) -> None:
-        """How many numbers the chosen lists have, each of them."""
+    def _know_width(self, width: int | None) -> None:
+        """How many numbers the chosen lists have, each of them; None where there is no list."""
         assert self._list is not None
+        name = self._stored_columns[0]  # type: ignore[index]
+        if width is None:
+            raise ValueError(f"{self.name}: column {name!r} must have lists, all of its values are missing")
         if not 1 <= width <= MOST_COLUMNS:
-            name = self._stored_columns[0]  # type: ignore[index]
             expected = f"must have 1 to {MOST_COLUMNS} numbers"
             raise ValueError(f"{self.name}: lists of column {name!r} {expected}, got {width}")
         self._list = replace(self._list, width=width)

@@ -8,6 +8,13 @@ from numpy.typing import NDArray
 
 from cprime.sources.kinds import Kind, Lists
 
+_LISTS = ("list", "large_list", "fixed_size_list", "list_view", "large_list_view")
+
+
+def _never(kind: Any) -> bool:
+    """Of a type that this version of Arrow does not have."""
+    return False
+
 
 def kind_of_type(kind: Any) -> Kind:
     """The NumPy type that holds an Arrow type, its name if it is no type of numbers."""
@@ -17,7 +24,7 @@ def kind_of_type(kind: Any) -> Kind:
         return np.dtype(np.float64)
     if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
         return np.dtype(kind.to_pandas_dtype())
-    if types.is_fixed_size_list(kind) or types.is_list(kind) or types.is_large_list(kind):
+    if any(getattr(types, f"is_{name}", _never)(kind) for name in _LISTS):
         inner = kind_of_type(kind.value_type)
         width = kind.list_size if types.is_fixed_size_list(kind) else None
         return Lists(inner, width) if isinstance(inner, np.dtype) else str(kind)

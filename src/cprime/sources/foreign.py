@@ -37,7 +37,7 @@ def plain(data: Any, name: str = "X", narrow: bool = False) -> Any:
     """
     library = type(data).__module__.partition(".")[0]
     if isinstance(data, np.ndarray):
-        return _of_numpy(unmasked(data, name), narrow)
+        return _of_numpy(_stacked(unmasked(data, name), name), narrow)
     if library in ("dask", "scipy", "builtins"):
         return data
     if library in ("pandas", "polars", "pyarrow"):
@@ -58,6 +58,19 @@ def plain(data: Any, name: str = "X", narrow: bool = False) -> Any:
     if hasattr(data, "__array_namespace__") or (hasattr(data, "__dlpack__") and not hasattr(data, "__array__")):
         return _of_numpy(_exchanged(data, name), narrow)
     return data
+
+
+def _stacked(array: np.ndarray, name: str) -> np.ndarray:
+    """An array whose elements are arrays or lists, as a column of pandas comes, as the matrix of these."""
+    if array.dtype != object or array.ndim != 1 or not len(array) or np.ndim(array[0]) != 1:
+        return array
+    shapes = [np.shape(row) for row in array]
+    other = next((n for n, shape in enumerate(shapes) if shape != shapes[0]), None)
+    if other is not None:
+        raise ValueError(
+            f"{name}: row {other} has the shape {shapes[other]}, expected {shapes[0]} as those before it have"
+        )
+    return np.stack(array.tolist())
 
 
 def _of_numpy(array: np.ndarray, narrow: bool) -> np.ndarray:

@@ -1,15 +1,19 @@
 """Tables in memory: pandas, polars and pyarrow."""
 
+import re
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._narrow import is_bfloat16
 from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source
 from cprime.sources.columns import check_names, kind_of_type, matrix_of, values_of, width_of
-from cprime.sources.kinds import Kind, Lists, any_lists, kind_of
+from cprime.sources.kinds import Kind, Lists, any_lists, kind_of, not_numeric
 from cprime.sources.optional import require
+
+_NESTED = re.compile(r"(lists|arrays) of |(large_|fixed_size_)?list(_view)?<|struct|map<", re.IGNORECASE)
 
 
 class TableSource(ArraySource):
@@ -33,10 +37,12 @@ class TableSource(ArraySource):
 
     def _matrix(self, j: int) -> NDArray:
         """The lists of a column as rows; where they lie in one piece of Arrow's without a missing one, a view of it."""
+        if not len(self._table):
+            raise ValueError(f"{self.name} must have at least one row, got none")
         pieces = _lists(self._table, j)
-        known = (width for width in map(width_of, pieces) if width is not None)
-        width = next(known, 0)
+        width = next((width for width in map(width_of, pieces) if width is not None), None)
         self._know_width(width)
+        assert width is not None
         found, begin = [], 0
         for piece in pieces:
             found.append(matrix_of(piece, width, lambda row, begin=begin: self._where(begin + row)))  # type: ignore[misc]
@@ -70,10 +76,19 @@ def table_of(data: Any) -> Any:
 
 
 def has_lists(table: Any) -> bool:
-    """Whether values of a table are lists of numbers; of a table of numbers alone, at once."""
+    """Whether values of a table are lists of numbers; of a table of numbers alone, at once.
+
+    Raises ValueError, and names the columns, where they are lists or structures of something else.
+    """
     if _library(table) == "pandas" and all(getattr(dtype, "kind", "O") in "biuf" for dtype in set(table.dtypes)):
         return False
-    return any_lists(kinds(table))
+    found = kinds(table)
+    if any_lists(found):
+        return True
+    nested = [(name, kind) for name, kind in zip(_names(table), found, strict=True) if _NESTED.match(str(kind))]
+    if nested:
+        raise ValueError(f"X: {not_numeric([(name, str(kind)) for name, kind in nested])}")
+    return False
 
 
 def matrix_of_lists(table: Any) -> NDArray:
@@ -125,8 +140,21 @@ def _kind_of_objects(column: Any) -> Kind:
     """How a column of pandas is stored that holds objects: these may be arrays or lists of numbers."""
     there = column.notna().to_numpy()
     value = column.iloc[int(there.argmax())] if there.any() else None
-    found = np.asarray(value if isinstance(value, np.ndarray | list | tuple) else "none")
-    return Lists(found.dtype) if found.ndim == 1 and found.dtype.kind in "biuf" else str(column.dtype)
+    if not isinstance(value, np.ndarray | list | tuple):
+        return str(column.dtype)
+    found = np.asarray(value)
+    if found.ndim != 1:
+        return f"arrays of shape {found.shape}"
+    if is_bfloat16(found.dtype):
+        return Lists(np.dtype(np.float32))
+    return Lists(found.dtype) if found.dtype.kind in "biuf" else f"lists of {found.dtype.name}"
+
+
+def _of_pandas(column: Any, pa: Any) -> Any:
+    """A column of pandas as an array of Arrow, which has no bfloat16."""
+    if any(isinstance(value, np.ndarray) and is_bfloat16(value.dtype) for value in column):
+        return pa.array([value.astype(np.float32) if isinstance(value, np.ndarray) else value for value in column])
+    return pa.array(column)
 
 
 def _lists(table: Any, j: int) -> list[Any]:
@@ -135,7 +163,7 @@ def _lists(table: Any, j: int) -> list[Any]:
     if _library(table) == "pyarrow":
         return table.column(j).chunks
     try:
-        column = pa.array(table.iloc[:, j]) if _library(table) == "pandas" else table.to_series(j).to_arrow()
+        column = _of_pandas(table.iloc[:, j], pa) if _library(table) == "pandas" else table.to_series(j).to_arrow()
     except pa.ArrowException as error:
         raise ValueError(f"X: lists of column {_names(table)[j]!r} must be numbers of one type: {error}") from error
     return column.chunks if isinstance(column, pa.ChunkedArray) else [column]

@@ -28,6 +28,7 @@ FITS = {
     ),
     "mixture, tied": GaussianMixture(20, n_active=3, covariance_type="tied", random_state=0, max_iter=3),
     "mixture, all of tied": GaussianMixture(4, covariance_type="tied", random_state=0, max_iter=3),
+    "factor analysers": GaussianMixture(3, covariance_type="factors", n_factors=2, random_state=0, max_iter=3),
     "mixture, graph": GaussianMixture(
         30, n_active=3, covariance_type="full", search="graph", random_state=0, max_iter=3, n_neighbors=5
     ),

@@ -8,7 +8,7 @@ from cprime.sources import Source
 def chunk_figures(source: Source) -> dict[str, int]:
     """How many chunks there are, and the bytes of the largest one as it is read: its columns, in its precision."""
     rows = max(source.sizes, default=0)
-    return {"n_chunks": len(source.sizes), "chunk_bytes": rows * source.n_features * source.dtype.itemsize}
+    return {"n_chunks": len(source.sizes), "chunk_bytes": rows * source.n_features * source.stored.itemsize}
 
 
 def say_chunks(source: Source) -> None:

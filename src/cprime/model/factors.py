@@ -203,21 +203,22 @@ class Factors(Gaussian):
         """
         if block.X.observed is not None or self.components().reach > _FAR:
             return self._expect_each(block)
-        X, costs, roots = block.X.dense(), self.components(), self._inner.roots
+        costs, roots = self.components(), self._inner.roots
         C, D, H = self.loadings.shape
         terms = costs.terms
         origin = terms.origin
         found, cross = FactorMoments.none(C, H, D), np.zeros((D, C * H))
         log_sum = cost = 0.0
-        for rows in costs.blocks(len(X)):
-            each, along = costs.measured(X[rows], terms)
+        for rows in costs.blocks(len(block)):
+            X = block.X[rows].dense()
+            each, along = costs.measured(X, terms)
             likely = posterior(each, self.scale)
             r = likely.responsibilities
             weight = None if block.sample_weight is None else block.sample_weight[rows]
             q = r if weight is None else r * weight[:, np.newaxis]
             log_sum += float(likely.log_sum.sum() if weight is None else weight @ likely.log_sum)
             cost += float((q * each).sum())
-            y = np.subtract(X[rows], origin, dtype=np.float64)
+            y = np.subtract(X, origin, dtype=np.float64)
             weighted = np.empty((len(y), C, H))
             for c in range(C):
                 z = along[:, c] @ roots[c].T

@@ -99,11 +99,13 @@ template <class Array> int columns(const Array &table) {
 template <class Ids>
 void require_components(const Ids &ids, std::size_t n_components, std::int64_t least, const char *name) {
     const std::int32_t *id = ids.data();
-    const auto n = static_cast<std::int64_t>(n_components);
-    bool inside = true;
-    for (std::size_t i = 0; i < ids.size(); ++i)
-        inside &= (id[i] >= least) & (id[i] < n);
-    if (!inside)
+    const auto first = static_cast<std::int32_t>(least);
+    const auto behind = static_cast<std::int32_t>(std::min<std::size_t>(n_components, INT32_MAX));
+    const std::size_t size = ids.size();
+    std::int32_t outside = 0; // of the type of the ids, so that vectors have many
+    for (std::size_t i = 0; i < size; ++i)
+        outside |= (id[i] < first) | (id[i] >= behind);
+    if (outside)
         throw std::invalid_argument(std::string(name) + " has a component outside its range");
 }
 

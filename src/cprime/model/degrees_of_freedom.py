@@ -5,12 +5,12 @@ All is computed so that nothing cancels where ν is large: at 10⁹ a t distribu
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import digamma, gammaln, polygamma
+from scipy.special import digamma, gammaln
 
 LEAST, MOST = 0.1, 1e9  # that an M-step gives
 _LARGE = 50.0  # from which on four terms of Stirling's series are all of it
-_STEPS = 60  # of Newton's method, at most; some five are needed
-_CLOSE = 1e-13  # of log ν
+_STEPS = 9  # at most
+_CLOSE = 1e-12  # of the logarithm of what is solved: a step from there leaves nothing
 
 Doubles = NDArray[np.float64]
 
@@ -23,34 +23,22 @@ def gap(x: Doubles) -> Doubles:
         return np.where(x < _LARGE, np.log(x) - digamma(np.minimum(x, _LARGE)), series)
 
 
-def _slope(x: Doubles) -> Doubles:
-    """The derivative of log `gap` by log x: −1 at both ends, and near it between."""
-    square = 1 / np.square(x)
-    series = -(0.5 + (1 / 6 - square * (1 / 30 - square / 42)) / x) / x
-    falls = np.where(x < _LARGE, 1 - x * polygamma(1, np.minimum(x, _LARGE)), series)
-    return falls / gap(x)
-
-
 def solved(target: Doubles) -> Doubles:
     """ν of log(ν/2) − ψ(ν/2) = target, or the end of [0.1, 10⁹] that is next to it; target >= 0, of any shape.
 
-    Newton's method on logarithms, where the curve is almost straight, halves the interval wherever it would leave it.
+    With x = ν/2 the left side is (3x + 1)/(x (6x + 1)) within 2 % (Minka: Estimating a Gamma distribution, 2002). That
+    says where to start, and what slope its logarithm has over log x: each step leaves 2 % of the error.
     """
     target = np.asarray(target, dtype=np.float64)
-    low, high = np.full(target.shape, np.log(LEAST / 2)), np.full(target.shape, np.log(MOST / 2))
-    wanted = np.clip(target, gap(np.exp(high)), gap(np.exp(low)))
-    at = np.clip(np.log((3 + np.sqrt(9 + 12 * wanted)) / (12 * wanted)), low, high)
+    least, most = gap(np.array([MOST, LEAST]) / 2)
+    wanted = np.clip(target, least, most)
+    x = (3 - wanted + np.sqrt(np.square(3 - wanted) + 24 * wanted)) / (12 * wanted)
     for _ in range(_STEPS):
-        x = np.exp(at)
         off = np.log(gap(x) / wanted)
-        low, high = np.where(off >= 0, at, low), np.where(off <= 0, at, high)
-        step = at - off / _slope(x)
-        new = np.where((step >= low) & (step <= high), step, (low + high) / 2)
-        done = np.abs(new - at) <= _CLOSE * (1 + np.abs(new))
-        at = new
-        if done.all():
+        x = x * np.exp(off / (1 + 6 * x / ((6 * x + 1) * (6 * x + 2))))
+        if np.abs(off).max(initial=0.0) <= _CLOSE:
             break
-    return np.clip(2 * np.exp(at), LEAST, MOST)
+    return np.where(target >= most, LEAST, np.where(target <= least, MOST, np.clip(2 * x, LEAST, MOST)))
 
 
 def log_normalizer(dof: Doubles, n_features: int) -> Doubles:

@@ -96,7 +96,7 @@ template <class T> inline void best(const BestTask<T> &task, std::size_t begin, 
     Preferred candidates(C);
     alignas(64) T cost[L];
     const auto start = [&](int c) { return task.starts + static_cast<std::size_t>(c) * D; };
-    const bool worth_bars = task.gaussians.full || task.gaussians.dof; // whatever they are
+    const bool worth_bars = task.gaussians.full; // whatever they are
     for (std::size_t first = begin; first < end; first += L) {
         const int n = static_cast<int>(std::min<std::size_t>(L, end - first));
         const Rows<T> x = rows_of(task.X, first, first + n, wide);

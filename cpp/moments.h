@@ -1,5 +1,6 @@
 // Exact E-steps of general Gaussian mixtures over a block of rows, and the sums of their M-steps about the means.
 #pragma once
+#include <bit>
 #include <cmath>
 
 #include "gaussians.h"
@@ -10,6 +11,10 @@ namespace cprime::CPRIME_ISA {
 // A responsibility that adds nothing to sums in double precision.
 constexpr double NEGLIGIBLE = 1e-18;
 
+// One that adds nothing to those of t distributions, whose tails reach everywhere: what single precision leaves of a
+// responsibility is wrong by more.
+template <class T> constexpr T NEGLIGIBLE_TAIL = sizeof(T) == 4 ? T(1e-12) : T(NEGLIGIBLE);
+
 // Lanes of t distributions, by their costs `own` (C, lanes): e becomes e u times the scale of the lane, and tails (2,
 // C) grow by e and e log u times that; u = (nu + D) / (nu + d2) = (1 + D / nu) / (1 + d2 / nu). What is negligible is
 // 0.
@@ -17,39 +22,35 @@ template <class T>
 inline void pull_columns(const Gaussians<T> &gaussians, const T *own, const T *scale, T *columns, std::size_t stride,
                          double *tails) {
     using V = simd<T>;
+    using W = simd<double>;
     constexpr int L = TILE_LANES<T>;
     const std::size_t C = gaussians.means.n;
     const int D = gaussians.means.D;
     for (std::size_t c = 0; c < C; ++c) {
-        const T inverse = 1 / (gaussians.dof[c] + D), ratio = T(D) / gaussians.dof[c];
+        const T inverse = 1 / (gaussians.dof[c] + D), ratio = T(D) / gaussians.dof[c], offset = gaussians.offsets[c];
         const T most = 1 + ratio, log_most = std::log1p(ratio);
-        alignas(64) T share[L], logs[L];
-        bool counts = false;
+        typename W::vec shares{}, logs{};
         for (int v = 0; v < L; v += V::width) {
             T *place = columns + c * stride + v;
             const auto e = V::load(place);
-            if (!V::any(e > V::fill(T(NEGLIGIBLE)))) {
+            const auto counts = e > V::fill(NEGLIGIBLE_TAIL<T>);
+            if (!V::any(counts)) {
                 V::store(place, typename V::vec{});
-                V::store(share + v, typename V::vec{});
-                V::store(logs + v, typename V::vec{});
                 continue;
             }
-            counts = true;
-            const auto q = e * V::load(scale + v);
-            const auto log = V::max((V::load(own + c * L + v) - gaussians.offsets[c]) * inverse, typename V::vec{});
+            const auto q = counts ? e * V::load(scale + v) : typename V::vec{};
+            const auto log = V::max((V::load(own + c * L + v) - offset) * inverse, typename V::vec{});
             V::store(place, q * V::exp(-log) * most);
-            V::store(share + v, q);
-            V::store(logs + v, q * (log_most - log));
+            alignas(64) T share[V::width], part[V::width];
+            V::store(share, q);
+            V::store(part, q * (log_most - log));
+            for (int i = 0; i < V::width; i += W::width) {
+                shares += load_wide(share + i);
+                logs += load_wide(part + i);
+            }
         }
-        if (!counts)
-            continue;
-        double sums[2] = {};
-        for (int i = 0; i < L; ++i) {
-            sums[0] += share[i];
-            sums[1] += logs[i];
-        }
-        tails[c] += sums[0];
-        tails[C + c] += sums[1];
+        tails[c] += W::sum(shares);
+        tails[C + c] += W::sum(logs);
     }
 }
 
@@ -68,26 +69,25 @@ template <class T> inline void respond(const RespondTask<T> &task, std::size_t b
         const int n = static_cast<int>(std::min<std::size_t>(L, end - first));
         const Rows<T> x = rows_of(task.X, first, first + n, wide);
         points.read([&](int i) { return x[i]; }, n, task.origin);
-        T *columns = task.table + first;
+        T *columns = task.table + first, *costs = tails ? own.get() : columns;
+        const std::size_t stride = tails ? L : task.n_padded;
         alignas(64) T least[L];
         alignas(64) typename integer_of<T>::type label[L] = {};
         for (std::size_t c = 0; c < C; ++c)
-            points.cost(task.gaussians, c, task.starts + c * D, columns + c * task.n_padded);
-        std::copy_n(columns, L, least);
+            points.cost(task.gaussians, c, task.starts + c * D, costs + c * stride);
+        std::copy_n(costs, L, least);
         for (std::size_t c = 1; c < C; ++c)
             for (int i = 0; i < L; ++i) {
-                const T cost = columns[c * task.n_padded + i];
+                const T cost = costs[c * stride + i];
                 label[i] = cost < least[i] ? static_cast<typename integer_of<T>::type>(c) : label[i];
                 least[i] = cost < least[i] ? cost : least[i];
             }
-        for (std::size_t c = 0; tails && c < C; ++c)
-            std::copy_n(columns + c * task.n_padded, L, own + c * L);
         alignas(64) double total[L] = {}, excess[L] = {};
         for (std::size_t c = 0; c < C; ++c) {
             T *column = columns + c * task.n_padded;
             alignas(64) T over[L];
             for (int v = 0; v < L; v += V::width) {
-                const auto difference = V::load(column + v) - V::load(least + v);
+                const auto difference = V::load(costs + c * stride + v) - V::load(least + v);
                 const auto e = V::exp(difference * T(-0.5));
                 V::store(column + v, e);
                 V::store(over + v, e * V::min(difference, V::fill(std::numeric_limits<T>::max()))); // 0 where infinite
@@ -105,7 +105,7 @@ template <class T> inline void respond(const RespondTask<T> &task, std::size_t b
             scale[i] = static_cast<T>((task.sample_weight ? task.sample_weight[first + i] : 1.0) / total[i]);
         }
         if (tails)
-            pull_columns<T>(task.gaussians, own, scale, columns, task.n_padded, tails);
+            pull_columns<T>(task.gaussians, costs, scale, columns, task.n_padded, tails);
         else
             for (std::size_t c = 0; c < C; ++c)
                 for (int v = 0; v < L; v += V::width) {
@@ -224,20 +224,36 @@ inline void moments(const MomentsTask<T> &task, int c, std::size_t begin, std::s
         first, second);
 }
 
+// Those of rows [begin, end) of the block that have a share in component c which counts; returns how many.
+template <class T>
+inline std::size_t sharing(const RespondTask<T> &task, int c, std::size_t begin, std::size_t end, std::uint32_t *rows) {
+    using V = simd<double>;
+    const T *column = task.table + static_cast<std::size_t>(c) * task.n_padded;
+    const double *weight = task.sample_weight;
+    // A row may pull little because it is far: its square is as large.
+    const double least = task.tails ? 0 : NEGLIGIBLE, some = std::numeric_limits<double>::denorm_min();
+    std::size_t n = 0, i = begin;
+    for (; i + V::width <= end; i += V::width) { // branches for each were not foreseen
+        const auto low = V::max(weight ? V::load(weight + i) * least : V::fill(least), V::fill(some));
+        for (std::uint32_t bits = V::mask_not_above(low, load_wide(column + i)); bits; bits &= bits - 1)
+            rows[n++] = static_cast<std::uint32_t>(i) + static_cast<std::uint32_t>(std::countr_zero(bits));
+    }
+    for (; i < end; ++i)
+        if (!(std::max(weight ? weight[i] * least : least, some) > column[i]))
+            rows[n++] = static_cast<std::uint32_t>(i);
+    return n;
+}
+
 // Rows [begin, end) of the block, by the column of component c.
 template <class T>
 inline void column_moments(const RespondTask<T> &task, int c, std::size_t begin, std::size_t end, Part part,
                            double *count, double *first, double *second) {
     const T *column = task.table + static_cast<std::size_t>(c) * task.n_padded;
-    const double *weight = task.sample_weight;
-    const double least = task.tails ? 0 : NEGLIGIBLE; // a row may pull little because it is far: its square is as large
-    add_moments<T>(
-        [&](std::size_t n) {
-            const double w = column[n];
-            return w < least * (weight ? weight[n] : 1.0) ? 0.0 : w;
-        },
-        [&](std::size_t n) { return task.X[n]; }, begin, end, task.gaussians.means[c], task.X.D, task.gaussians.full,
-        part, count, first, second);
+    const Scratch<std::uint32_t> rows(end - begin);
+    const std::size_t n = sharing(task, c, begin, end, rows.get());
+    add_moments<T>([&](std::size_t i) { return static_cast<double>(column[rows[i]]); },
+                   [&](std::size_t i) { return task.X[rows[i]]; }, 0, n, task.gaussians.means[c], task.X.D,
+                   task.gaussians.full, part, count, first, second);
 }
 
 } // namespace cprime::CPRIME_ISA

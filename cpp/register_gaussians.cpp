@@ -100,8 +100,9 @@ void respond(AnyRows<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offset
     const std::size_t fitting = std::clamp(wanted, std::min(8 * lanes, most), most);
     const std::size_t block = (std::min(x.n, fitting) + lanes - 1) / lanes * lanes;
     const std::size_t step = block < 32 * lanes ? lanes : 4 * lanes;
+    const std::size_t stride = (block / lanes | 1) * lanes; // columns a power of two apart share places of a cache
     const std::size_t n_parts = parts_of(D, gaussians.full);
-    std::vector<T> table(C * block);
+    std::vector<T> table(C * stride);
     std::vector<double> parts(tails ? (block + step - 1) / step * 2 * C : 0);
     // A component's rows are summed in one piece where components are many, in a few where there is else little to
     // share.
@@ -113,7 +114,7 @@ void respond(AnyRows<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offset
                                   origin.data(),
                                   start.data(),
                                   sample_weight ? sample_weight->data() + begin : nullptr,
-                                  block,
+                                  stride,
                                   table.data(),
                                   labels.data() + begin,
                                   log_sum.data() + begin,
@@ -140,7 +141,7 @@ void respond(AnyRows<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offset
             parallel_for((n + step - 1) / step, n_threads, [&](std::size_t i) {
                 for (std::size_t r = i * step; r < std::min(n, (i + 1) * step); ++r)
                     for (std::size_t c = 0; c < C; ++c)
-                        responsibilities->data()[(begin + r) * C + c] = table[c * block + r];
+                        responsibilities->data()[(begin + r) * C + c] = table[c * stride + r];
             });
     }
 }

@@ -12,7 +12,7 @@ from sklearn.mixture import GaussianMixture as SklearnMixture
 from cprime import FuzzyKMeans, GaussianMixture, KMeans, KMedoids, open_data
 from cprime.selection import MergeTree, merge
 from cprime.selection.merging.drop import drop
-from cprime.selection.merging.entropy import Shares, entropy_joins
+from cprime.selection.merging.entropy import Shares, entropy_joins, excess, gain
 from cprime.selection.merging.joins import children_of
 from cprime.selection.merging.ward import ward_joins
 
@@ -95,6 +95,13 @@ def test_shares_as_small_as_they_come_have_finite_gains():
     assert set(found.pairs[0]) == {0, 2}
 
 
+def test_what_gains_have_too_much_is_found_without_their_difference():
+    s, t, u = np.random.default_rng(0).dirichlet([0.3, 0.3, 0.3], 1000).T
+    np.testing.assert_allclose(excess(s, t, u), gain(s, u) + gain(t, u) - gain(s + t, u), rtol=1e-8, atol=1e-15)
+    tiny = np.array([1e-300, 0.5, 0.25])
+    assert np.isfinite(excess(tiny, tiny[::-1], tiny[[1, 0, 2]])).all()
+
+
 @pytest.fixture(scope="module")
 def overlapping():
     """Points of three clusters, a mixture of 30 and its tree by exact responsibilities."""
@@ -109,8 +116,8 @@ def test_a_tree_of_a_mixture_is_brute_force_on_its_posterior(overlapping):
     nodes = members(tree.children)
     expected = greedy(T, np.ones(len(X)))
     assert len(expected) > 25
-    for (one, other, gain), (a, b), change in zip(expected, tree.children, tree.changes, strict=False):
-        assert change == pytest.approx(gain, rel=1e-6)
+    for (one, other, lowered), (a, b), change in zip(expected, tree.children, tree.changes, strict=False):
+        assert change == pytest.approx(lowered, rel=1e-6)
         assert {nodes[a], nodes[b]} == {one, other}
     for n in (30, 7, 1):
         clusters = np.column_stack([T[:, tree.cut(n) == k].sum(axis=1) for k in range(n)])

@@ -7,11 +7,12 @@ With t_nk the share of point n in cluster k, the sum of those of its components,
 
 to which only points with a share in both contribute. g rises in s and is concave, so after a join of i and j
 
-    G_ij,k = G_ik + G_jk + Σ_n w_n [g(t_ni + t_nj, t_nk) − g(t_ni, t_nk) − g(t_nj, t_nk)],
-    max(G_ik, G_jk) ≤ G_ij,k ≤ G_ik + G_jk:
+    G_ij,k = G_ik + G_jk − Σ_n w_n h(t_ni, t_nj, t_nk),    max(G_ik, G_jk) ≤ G_ij,k ≤ G_ik + G_jk,
+    h(s, t, u) = g(s, u) + g(t, u) − g(s + t, u)
+               = s log(1 + tu/(sv)) + t log(1 + su/(tv)) + u log(1 + st/(uv)) ≥ 0,    v = s + t + u:
 
-the correction is of the points that have shares in both i and j alone, nothing cancels, and whoever had i or j for its
-best partner has the union for it from then on. So best partners are kept up to date without looking for any anew.
+what is too much is of the points that have shares in both i and j alone, and whoever had i or j for its best partner
+has the union for it from then on. So best partners are kept up to date without looking for any anew.
 """
 
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import xlogy
 
+from cprime.kernels import grouped_order
 from cprime.selection.merging.joins import Joins, sums_by
 
 LEAST_SHARE = 1e-300  # less is nothing: ratios of shares are finite
@@ -52,6 +54,12 @@ def gain(s: NDArray[np.float64], t: NDArray[np.float64]) -> NDArray[np.float64]:
     return s * np.log1p(t / s) + t * np.log1p(s / t)
 
 
+def excess(s: NDArray[np.float64], t: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.float64]:
+    """h(s, t, u) of positive shares."""
+    total = s + t + u
+    return s * np.log1p(t / s * (u / total)) + t * np.log1p(s / t * (u / total)) + u * np.log1p(s / u * (t / total))
+
+
 def entropy_joins(points: Shares, n_components: int) -> Joins:
     """Joins by the greatest gain, which is their change, until no two clusters have a point in common."""
     clusters = _Clusters(points, n_components)
@@ -64,7 +72,7 @@ class _Clusters:
     """Clusters of components, each called by one of them; what changes while they are joined.
 
     of (C,): the cluster of each component
-    shares (n, H): where components of a point meet in a cluster one slot has all
+    clusters, shares (n, H): −1 and 0 where there is none. Where components of a point meet one slot has all
     entries: the places in `shares` that each cluster has, in pieces
     low, high, gains (P,): G of each pair of components that have a point in common. Of those that have become pairs of
     the same clusters one stands for all, and the others are no longer `alive`.
@@ -74,17 +82,18 @@ class _Clusters:
 
     def __init__(self, points: Shares, n_components: int) -> None:
         C = n_components
-        self.ids, self.shares, self.weights = points.ids, points.shares.copy(), points.weights
+        self.shares, self.weights = points.shares.copy(), points.weights
+        self.clusters = np.where(self.shares > 0, points.ids, np.int32(-1))
         self.of = np.arange(C)
         places = np.flatnonzero(self.shares.ravel() > 0)
-        owner = self.ids.ravel()[places]
+        owner = self.clusters.ravel()[places]
         self.n_entries = np.bincount(owner, minlength=C)
         self.entries = [[piece] for piece in _grouped(places, owner, self.n_entries)]
 
         gains = _pair_gains(points, C).tocoo()
         self.low, self.high, self.gains = gains.coords[0], gains.coords[1], gains.data
         self.alive = np.ones(len(self.gains), dtype=bool)
-        ends, numbers = np.concatenate([self.low, self.high]), np.tile(np.arange(len(self.gains)), 2)
+        ends, numbers = np.concatenate([self.low, self.high]).astype(np.int32), np.tile(np.arange(len(self.gains)), 2)
         self.pairs = _grouped(numbers, ends, np.bincount(ends, minlength=C))
 
         self.best, self.partner = np.zeros(C), np.full(C, C)
@@ -139,41 +148,79 @@ class _Clusters:
         H = self.shares.shape[1]
         places = np.concatenate(self.entries[b])
         rows = places // H
-        clusters, shares = self.of[self.ids[rows]], self.shares[rows]
-        in_a = (clusters == a) & (shares > 0)
-        both = in_a.any(axis=1)
-        self.entries[a].append(places[~both])
+        clusters = self.clusters.take(rows, axis=0)
+        in_a = np.flatnonzero(clusters == a)  # one slot of a row at most
+        both = in_a // H
+        self.entries[a].append(np.delete(places, both))
         self.n_entries[a] += len(self.entries[a][-1])
         self.entries[b] = []
-        if not both.any():
+        self.clusters.flat[places] = a
+        if not len(both):
             return np.zeros(len(self.of))
-        rows, places, clusters, shares, in_a = rows[both], places[both], clusters[both], shares[both], in_a[both]
-        s, t = shares[in_a], self.shares.flat[places]
-        self.shares[rows, in_a.argmax(axis=1)] = s + t
-        self.shares.flat[places] = 0.0
-        shares[in_a | (clusters == b)] = 0.0
-        row, slot = np.nonzero(shares)
-        s, t, u = s[row], t[row], shares[row, slot]
-        more = self.weights[rows[row]] * (gain(s + t, u) - gain(s, u) - gain(t, u))
-        return sums_by(clusters[row, slot], more, len(self.of))
+        slots = in_a % H
+        clusters, rows, places = clusters.take(both, axis=0), rows[both], places[both]
+        shares = self.shares.take(rows, axis=0)
+        index = np.arange(len(both))
+        s, t = shares[index, slots], shares[index, places % H]
+        self.shares[rows, slots] = s + t
+        self.shares.flat[places], self.clusters.flat[places] = 0.0, -1
+        clusters[index, slots] = clusters[index, places % H] = -1
+        third = np.flatnonzero(clusters >= 0)
+        row = third // H
+        more = self.weights[rows][row] * excess(s[row], t[row], shares.ravel()[third])
+        return -sums_by(clusters.ravel()[third], more, len(self.of))
 
 
-def _grouped(values: NDArray, groups: NDArray, counts: NDArray) -> list[NDArray]:
+def _grouped(values: NDArray, groups: NDArray[np.int32], counts: NDArray) -> list[NDArray]:
     """The values of each group, in their order."""
-    return np.split(values[np.argsort(groups, kind="stable")], np.cumsum(counts)[:-1])
+    return np.split(values[grouped_order(groups, len(counts))], np.cumsum(counts)[:-1])
 
 
 def _pair_gains(points: Shares, n_components: int) -> csr_array:
     """G of all pairs that have a point in common, above the diagonal: (C, C)."""
     total = csr_array((n_components, n_components), dtype=np.float64)
-    one, other = np.triu_indices(points.ids.shape[1], 1)
-    step = max(1, _VALUES // max(1, len(one)))
-    for begin in range(0, len(points.ids), step):
+    H = points.ids.shape[1]
+    step = max(1, _most_values(n_components) // max(1, H * (H - 1) // 2))
+    for begin in range(0, len(points.ids) if H > 1 else 0, step):
         rows = slice(begin, begin + step)
-        ids, shares, weights = points.ids[rows], points.shares[rows], points.weights[rows]
-        s, t = shares[:, one], shares[:, other]
-        row, pair = np.nonzero((s > 0) & (t > 0))
-        a, b = ids[row, one[pair]], ids[row, other[pair]]
-        values = weights[row] * gain(s[row, pair], t[row, pair])
-        total = total + csr_array((values, (np.minimum(a, b), np.maximum(a, b))), shape=total.shape)
+        ids, shares = (np.ascontiguousarray(of[rows].T) for of in (points.ids, points.shares))
+        weights = points.weights[rows]
+        found = [_gains_beside(ids[h], ids[h + 1 :], shares[h], shares[h + 1 :], weights) for h in range(H - 1)]
+        low, high, values = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        total = total + _summed(low, high, values, n_components)
     return total
+
+
+def _gains_beside(
+    ids: NDArray, others: NDArray, s: NDArray, t: NDArray, weights: NDArray
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
+    """Of components ids (n,) and each of others (m, n), of shares s and t: the lesser, the greater, and w g."""
+    both = (s > 0) & (t > 0)
+    low, high = np.minimum(ids, others), np.maximum(ids, others)
+    if both.all():
+        return low.ravel(), high.ravel(), (weights * gain(s, t)).ravel()
+    s, weights = (np.broadcast_to(of, t.shape)[both] for of in (s, weights))
+    return low[both], high[both], weights * gain(s, t[both])
+
+
+def _most_values(n_components: int) -> int:
+    """How many values `_summed` can tell apart, or as many as should be at hand."""
+    return min(_VALUES, 1 << (63 - 2 * n_components.bit_length()))
+
+
+def _summed(low: NDArray, high: NDArray, values: NDArray, n_components: int) -> csr_array:
+    """The sum of the values of each pair (low, high): (C, C).
+
+    By sorting numbers that are a pair and, in their last digits, the place of its value, which is faster than to sort
+    pairs, and keeps the order of what is summed.
+    """
+    C, bits = n_components, len(values).bit_length()
+    keys = np.sort((low.astype(np.int64) * C + high) << bits | np.arange(len(values)))
+    values, keys = values[keys & (1 << bits) - 1], keys >> bits
+    new = np.ones(len(keys), dtype=bool)
+    np.not_equal(keys[1:], keys[:-1], out=new[1:])
+    first = np.flatnonzero(new)
+    sums = np.add.reduceat(values, first) if len(first) else values
+    row, column = np.divmod(keys[first], C)
+    begins = np.searchsorted(row, np.arange(C + 1))
+    return csr_array((sums, column, begins), shape=(C, C))

@@ -120,6 +120,19 @@ def test_what_is_far_beyond_all_costs_a_finite_number(dtype, full):
     np.testing.assert_allclose(found.shares.sum(), 40, rtol=1e-5)
 
 
+@every_dtype
+def test_many_small_shares_add_up(dtype):
+    """Of a component that each point has some 1e-8 in, nothing is left out but the shares that are far less."""
+    X = np.random.default_rng(0).normal(size=(3000, 2)).astype(dtype)
+    X[::3] = 1e9  # where the tail of the other reaches farther
+    means, dof = np.array([[0, 0], [1, 1]], dtype), np.array([4, 30], dtype)
+    given = Gaussians(means, np.ones((2, 2), dtype), np.array([0, 37], dtype), dof)
+    found, expected = (k.respond(X, given) for k in (native, reference))
+    assert 1e-6 < expected.shares[1] < 1e-4
+    for a, b in zip(found[3:], expected[3:], strict=True):
+        np.testing.assert_allclose(a[1], b[1], rtol=1e-4)
+
+
 def test_a_far_point_adds_its_square_though_it_pulls_little(kernels):
     """u falls as the squared distance grows: their product stays."""
     X = np.array([[0.0], [1e12], [-1e12]])

@@ -41,13 +41,17 @@ def solved(target: Doubles) -> Doubles:
     return np.where(target >= most, LEAST, np.where(target <= least, MOST, np.clip(2 * x, LEAST, MOST)))
 
 
+def _stirling(x: Doubles) -> Doubles:
+    """log Γ(x) − (x − ½) log x + x − ½ log 2π, of x that is large."""
+    square = 1 / np.square(x)
+    return (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))) / x
+
+
 def log_normalizer(dof: Doubles, n_features: int) -> Doubles:
     """By how much −2 log of the greatest density exceeds that of the Gaussian of the same Σ: D log(ν/2) −
     2 log Γ((ν + D)/2) + 2 log Γ(ν/2), which goes to 0.
     """
     x, a = np.asarray(dof, dtype=np.float64) / 2, n_features / 2
     far = np.maximum(x, _LARGE)
-    rest = [1 / 12, -1 / 360, 1 / 1260, -1 / 1680]
-    series = sum(factor * ((far + a) ** -power - far**-power) for power, factor in zip((1, 3, 5, 7), rest, strict=True))
-    large = 2 * a - 2 * (far + a - 0.5) * np.log1p(a / far) - 2 * series
+    large = 2 * a - 2 * (far + a - 0.5) * np.log1p(a / far) - 2 * (_stirling(far + a) - _stirling(far))
     return np.where(x < _LARGE, 2 * (a * np.log(x) - gammaln(x + a) + gammaln(x)), large)

@@ -235,7 +235,13 @@ inline std::size_t sharing(const RespondTask<T> &task, int c, std::size_t begin,
     std::size_t n = 0, i = begin;
     for (; i + V::width <= end; i += V::width) { // branches for each were not foreseen
         const auto low = V::max(weight ? V::load(weight + i) * least : V::fill(least), V::fill(some));
-        for (std::uint32_t bits = V::mask_not_above(low, load_wide(column + i)); bits; bits &= bits - 1)
+        std::uint32_t bits = V::mask_not_above(low, load_wide(column + i));
+        if (bits == (1u << V::width) - 1) {
+            for (int k = 0; k < V::width; ++k)
+                rows[n++] = static_cast<std::uint32_t>(i) + k;
+            continue;
+        }
+        for (; bits; bits &= bits - 1)
             rows[n++] = static_cast<std::uint32_t>(i) + static_cast<std::uint32_t>(std::countr_zero(bits));
     }
     for (; i < end; ++i)

@@ -52,7 +52,7 @@ template <class T> const Kernels<T> &table() {
                                        reassign<T>,
                                        keep<T>,
                                        Slotted<nearest_among<T>>::run,
-                                       Slotted<spread_out<T>>::run,
+                                       spread_out<T>,
                                        products<T>,
                                        gaussian_start<T>,
                                        best<T>,

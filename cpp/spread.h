@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels.h"
+#include "points.h"
 #include "signals.h"
 #include "simd.h"
 
@@ -54,8 +55,10 @@ inline void spread_among(std::size_t m, From from, const double *weights, const 
 template <class T>
 inline void spread_out(const Points<T> &candidates, const double *weights, const double *uniform, int n_trials,
                        std::size_t n_chosen, std::int64_t *chosen) {
+    const Wide<T> wide(candidates, candidates.n); // each is read again and again
+    const Rows<T> x = rows_of(candidates, 0, candidates.n, wide);
     const auto from = [&](std::size_t i) {
-        return [&candidates, i](std::size_t j) { return squared_distance(candidates[j], candidates[i], candidates.D); };
+        return [&x, i](std::size_t j) { return squared_distance(x[j], x[i], x.D); };
     };
     spread_among<T>(candidates.n, from, weights, uniform, n_trials, n_chosen, chosen);
 }

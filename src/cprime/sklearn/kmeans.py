@@ -187,7 +187,10 @@ class KMeans(Nearest, Draws, sklearn.cluster.KMeans):
         self : KMeans
         """
         with computing(None), self._drawing() as random_state:
-            keeps = lambda X: not callable(self.init) and not is_small(X, self.n_clusters)  # noqa: E731
+
+            def keeps(X: Any) -> bool:
+                return not callable(self.init) and not is_small(X, self.n_clusters)
+
             X, sample_weight = self._training_data(X, sample_weight, keeps=keeps)
             return self._fit(X, sample_weight, random_state)
 

@@ -12,9 +12,9 @@ MANY = 16384  # clusters from which on a batch is searched in cells several time
 
 
 def in_cells(k_means: Any, data: Data) -> bool:
-    """Whether a batch is searched in cells."""
+    """Whether a batch is searched in cells; of sparse rows, which have few products, all centers take less time."""
     search = resolve_search(k_means, k_means.n_clusters, 1, data.n_weighted, data.n_features, data.sparse)
-    return isinstance(search, Graph) and k_means.n_clusters >= MANY
+    return isinstance(search, Graph) and k_means.n_clusters >= MANY and not data.sparse
 
 
 def followed(k_means: Any, centers: Floats) -> Followed:

@@ -297,9 +297,9 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         first batch chooses the centers by `init`; after a `fit` the batches go on from it.
 
         Assignments are exact, but where `search` is "graph", or "auto" and means that for a batch of this size, from
-        16,384 clusters on: there a point looks into the cells of centers near it. These are kept with the model from
-        batch to batch and made anew once a quarter of the weight won since has gone to centers that have come nearer to
-        another cell than to their own, after at least one point for four clusters.
+        16,384 clusters on, of rows that are not sparse: there a point looks into the cells of centers near it. These
+        are kept with the model from batch to batch and made anew once a quarter of the weight won since has gone to
+        centers that have come nearer to another cell than to their own, after at least one point for four clusters.
 
         Parameters
         ----------

@@ -3,18 +3,19 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "kernels.h"
 #include "nearest.h"
 
 namespace cprime::CPRIME_ISA {
 
-// The rows `which`, n of them, of which some at a time are tiled, from their own numbers.
+// The rows from `begin` on, n of them, of which some at a time are tiled, from their own numbers.
 template <class T> class RowsOfCall {
   public:
     static constexpr bool coarse = false;
 
-    RowsOfCall(const NearestTask<T> &task, const std::size_t *which, int) : task_(task), which_(which) {}
+    RowsOfCall(const NearestTask<T> &task, std::size_t begin, int) : task_(task), begin_(begin) {}
 
     class Some {
       public:
@@ -23,7 +24,7 @@ template <class T> class RowsOfCall {
             : panels_(call.task_.panels), D_(call.task_.X.D), rows_(n, D_) {
             const Scratch<std::size_t> which(n);
             for (int i = 0; i < n; ++i)
-                which[i] = call.which_[places[i]];
+                which[i] = call.begin_ + places[i];
             rows_.read(call.task_.X, which, panels_.shift, [](int) {});
         }
         double square(int i) const { return rows_.square(i); }
@@ -40,7 +41,7 @@ template <class T> class RowsOfCall {
 
   private:
     const NearestTask<T> &task_;
-    const std::size_t *which_;
+    std::size_t begin_;
 };
 
 #if CPRIME_COARSE
@@ -49,8 +50,10 @@ class RoundedRowsOfCall {
   public:
     static constexpr bool coarse = true;
 
-    RoundedRowsOfCall(const NearestTask<float> &task, const std::size_t *which, int n)
+    RoundedRowsOfCall(const NearestTask<float> &task, std::size_t begin, int n)
         : panels_(task.panels), rows_(n, task.X.D, true) {
+        const Scratch<std::size_t> which(n);
+        std::iota(which.get(), which + n, begin);
         rows_.read(task.X, which, panels_.shift, [](int) {});
     }
 
@@ -75,19 +78,15 @@ class RoundedRowsOfCall {
 };
 #endif
 
-// Some cells of a row, the nearest one first, and for each how far from the row the last centre that it keeps has to be
-// for the cell to be looked at.
-template <class T> struct CellsOfRow {
-    std::int32_t *cells;
-    T *least;
-};
-
-// Of the nearest cells, by scores of all, which have room for whole vectors. Their number.
-template <class T> inline int choose_cells(const CellsTask<T> &task, T *scores, double square, CellsOfRow<T> out) {
+// The cells near a row, the nearest one first, and for each how far from the row the last centre that it keeps has to
+// be for the cell to be looked at: by scores of all cells, which have room for whole vectors. Returns how many they
+// are.
+template <class T>
+inline int choose_cells(const CellsTask<T> &task, T *scores, double square, std::int32_t *cells, T *least) {
     using V = simd<T>;
     constexpr int WORD = 64;
     const int n_cells = task.n_cells;
-    const auto bar = V::fill(above_smallest(scores, n_cells, std::min(task.most, n_cells)));
+    const auto bar = V::fill(above_smallest(scores, n_cells, task.most));
     Scratch<Candidate<T>> near(n_cells);
     int n = 0;
     for (int begin = 0; begin < n_cells; begin += WORD) {
@@ -109,15 +108,15 @@ template <class T> inline int choose_cells(const CellsTask<T> &task, T *scores, 
     std::swap(near[0], *std::min_element(near.get(), near + n, nearer));
     const T *between = task.between + static_cast<std::size_t>(near[0].id) * n_cells;
     for (int i = 0; i < n; ++i) {
-        out.cells[i] = near[i].id;
-        out.least[i] = (near[i].square - near[0].square) / between[near[i].id];
+        cells[i] = near[i].id;
+        least[i] = (near[i].square - near[0].square) / between[near[i].id];
     }
     return n;
 }
 
-// Rows in places of a call, all of which are searched in cell c.
+// Rows in places of a call, which begins with row `begin`, all of them searched in cell c.
 template <class T, class Call>
-inline void improve_in_cell(const CellsTask<T> &task, const Call &call, const std::size_t *which, int c,
+inline void improve_in_cell(const CellsTask<T> &task, const Call &call, std::size_t begin, int c,
                             const std::int32_t *places, int n) {
     const NearestTask<T> &nearest = task.nearest;
     const int first = static_cast<int>(task.begins[c]), end = static_cast<int>(task.begins[c + 1]);
@@ -129,7 +128,7 @@ inline void improve_in_cell(const CellsTask<T> &task, const Call &call, const st
         Screen<T> screen(nearest, n);
         const typename Call::Some some(call, places, n);
         for (int i = 0; i < n; ++i) {
-            rows[i] = which[places[i]];
+            rows[i] = begin + places[i];
             screen.open(i, rows[i], some.square(i), some.bound(i));
         }
         some.scan(first, end, offered_to(screen));
@@ -147,10 +146,7 @@ template <class T, class Call> inline std::int64_t find_in_cells_by(const CellsT
     const NearestTask<T> &nearest = task.nearest;
     const int n = static_cast<int>(end - begin), n_cells = task.n_cells, most = task.most, H = nearest.H;
     const int step = static_cast<int>(nearest_rows<T>(H, nearest.X.D, Call::coarse));
-    const Scratch<std::size_t> which(n);
-    for (int i = 0; i < n; ++i)
-        which[i] = begin + i;
-    const Call call(nearest, which, n);
+    const Call call(nearest, begin, n);
     const Scratch<std::int32_t> cells(static_cast<std::size_t>(n) * most), counts(n);
     const Scratch<T> least(static_cast<std::size_t>(n) * most);
     const Scratch<std::int32_t> places(static_cast<std::size_t>(n) * most);
@@ -170,7 +166,7 @@ template <class T, class Call> inline std::int64_t find_in_cells_by(const CellsT
             for (int i = 0; i < n_rows; ++i) {
                 const std::size_t to = static_cast<std::size_t>(first + i) * most;
                 counts[first + i] = choose_cells(task, scores + static_cast<std::size_t>(i) * width, some.square(i),
-                                                 CellsOfRow<T>{cells + to, least + to});
+                                                 cells + to, least + to);
             }
         }
     }
@@ -202,7 +198,7 @@ template <class T, class Call> inline std::int64_t find_in_cells_by(const CellsT
         for (int c = 0, first = 0; c < n_cells; first = ends[c++]) {
             n_distances += (ends[c] - first) * (task.begins[c + 1] - task.begins[c]);
             for (int some = first; some < ends[c]; some += step)
-                improve_in_cell(task, call, which, c, places + some, std::min(step, ends[c] - some));
+                improve_in_cell(task, call, begin, c, places + some, std::min(step, ends[c] - some));
         }
     };
     search(0, 1);

@@ -54,7 +54,7 @@ template <class T> struct CellsTask {
     const T *between;           // (n_cells, n_cells): a cell that is farther from a row than its own, in squares by so
                                 // many times this, has nothing that is nearer than as many
     int n_cells;
-    int most; // cells that a row is searched in
+    int most; // cells that a row is searched in, n_cells at most
 };
 
 // Rows whose bounds from before mostly say that their nearest centre is what it was; H - 1 others are bounded one by

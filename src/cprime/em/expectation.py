@@ -14,7 +14,7 @@ from cprime.em.assignment import Assignment, Drawn
 from cprime.kernels import Floats, changed
 from cprime.model import Model
 from cprime.model.base import Expected, Shares
-from cprime.model.embedded import PIECE
+from cprime.model.embedded import rows_of_piece
 from cprime.neighbors import Cells
 from cprime.search import Look, SearchStats
 from cprime.statistics import Sums, Tally
@@ -124,7 +124,7 @@ class Label:
 
     def __call__(self, block: Block, before: Kept | None) -> tuple[Kept, int]:
         model, components = self.model, self.model.components()
-        labels, step = np.empty((len(block), 1), dtype=np.int32), max(1, PIECE // model.n_features)
+        labels, step = np.empty((len(block), 1), dtype=np.int32), rows_of_piece(model.n_features)
         for begin in range(0, len(block), step):
             rows = slice(begin, begin + step)
             labels[rows] = components.best(model.embed(block.X[rows]), 1)[0]

@@ -109,7 +109,7 @@ def jump(
 ) -> Jumped:
     """Makes jumps that lower J, each of three clusters that take part in no other; the cheapest unions go first.
 
-    model: centers are the means of what points keep    lists (C, G): neighbors, among which two may become one
+    model: centers are the means of what points keep    lists (C, G): neighbors, for `_near`
     counts (C,), sums (C, D): Σ w_n and Σ w_n x_n of what points keep
     """
     centers = model.centers

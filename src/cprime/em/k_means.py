@@ -30,9 +30,7 @@ from cprime.statistics import Tally
 logger = logging.getLogger("cprime")
 
 _EXCHANGE_TOL = 8  # an exchange goes on while an iteration of it lowers J by more than this many times `tol`
-_JUMP_TOL = (
-    24  # there are more jumps while those before have lowered J by this many times `tol`: they take three passes
-)
+_JUMP_TOL = 24  # there are more jumps, which take three passes, while the last have lowered J by so many times `tol`
 _FIRST_JUMPS = 3  # exchanges before the first jumps
 _FEW = 0.25  # share of the points that may have moved for sums to be those of before, corrected for them
 _HEAVY = 64.0  # by how much a component may have lost weight for its sums to be corrected still

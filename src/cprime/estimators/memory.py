@@ -25,7 +25,7 @@ from cprime.estimators.watching import unfitted_copy
 from cprime.execution import Data, Local, local
 from cprime.kernels import Tabled, as_rows, wide_bytes
 from cprime.kernels.tables import TABLE
-from cprime.model.embedded import PIECE
+from cprime.model.embedded import rows_of_piece
 from cprime.neighbors import EXACT_LISTS
 from cprime.search import Bounded, Full
 from cprime.seeding.jumps import PER_CLUSTER
@@ -180,7 +180,7 @@ def needed(estimator: Any, rows: Rows, sizes: Sizes | None = None, regroup: bool
         found["rows"] = rows.loaded + (0 if rows.resident else sum(sorted(data.sizes)[-2:]) * width)
         found["rows"] += chunk * (_ORDER if narrow else width + _ID) if regroup else 0
         found["rows"] += wide_bytes(N, D, data.dtype) if narrow else 0
-        found["rows"] += int((chunk if sizes.steady or not exact else min(chunk, max(1, PIECE // D))) * sizes.embedded)
+        found["rows"] += int((chunk if sizes.steady or not exact else min(chunk, rows_of_piece(D))) * sizes.embedded)
         if getattr(estimator, "missing", "error") == "marginal":
             found["rows"] += chunk * (width + D)
             found["temporary"] = min(_MARGINALS, chunk * 32 * D)

@@ -47,7 +47,7 @@ class Offer:
 
 
 class OfferedCells:
-    """What `cells.CenterCells` does, for rows that keep one and of which the core packs no cells."""
+    """What `cells.CenterCells` does, for rows of which the core packs no cells."""
 
     def __init__(self, places: Floats, begins: NDArray[np.int64], between: Floats):
         g = len(begins) - 1
@@ -57,7 +57,7 @@ class OfferedCells:
         self._offer = Offer(centers[begins[:-1]], centers, offered)
 
     def find(self, X: Rows, n_kept: int, most: int) -> Found:
-        """The same of rows that keep one."""
+        """The same; of rows that keep several the nearest alone."""
 
         def improve(rows: NDArray, cells: NDArray, kept: NDArray, squares: Floats) -> int:
             if len(rows):
@@ -66,4 +66,4 @@ class OfferedCells:
                 kept[rows[nearer], 0], squares[rows[nearer], 0] = there[nearer], squared[nearer]
             return int(self.sizes[cells].sum())
 
-        return search_cells(X.nearest(self.cells, most), self.between, improve, 1)
+        return search_cells(X.nearest(self.cells, most), self.between, improve, n_kept)

@@ -15,7 +15,12 @@ from cprime.kernels import Gaussians, Rows
 from cprime.model.base import Gaussian
 from cprime.model.weights import log_weights
 
-PIECE = 2**22  # numbers of rows that are embedded together, where those of a pass are of no use to the next
+_PIECE = 2**22  # numbers of rows that are embedded together
+
+
+def rows_of_piece(n_features: int) -> int:
+    """How many rows are embedded together where those of a pass are of no use to the next."""
+    return max(1, _PIECE // n_features)
 
 
 class _Places(Gaussian):

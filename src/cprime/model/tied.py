@@ -29,7 +29,7 @@ from cprime.model.covariance import (
     repaired,
     within,
 )
-from cprime.model.embedded import PIECE, Embedded
+from cprime.model.embedded import Embedded, rows_of_piece
 from cprime.model.pooled import PooledFull
 from cprime.model.scatter import Scatter, ScatterOf
 from cprime.model.weights import Weights, log_weights, n_weights, new_weights
@@ -113,7 +113,7 @@ class Tied(Embedded):
         """Some rows are whitened at a time."""
 
         def respond() -> Iterator[Responses]:
-            step = max(1, PIECE // self.n_features)
+            step = rows_of_piece(self.n_features)
             for begin in range(0, max(1, len(block)), step):
                 rows = slice(begin, begin + step)
                 weights = None if block.sample_weight is None else block.sample_weight[rows]

@@ -102,10 +102,11 @@ FUZZ_avx512f := -mavx512f -mavx512dq -mavx512vl -mavx512bw -mfma
 FUZZ_avx512 := $(FUZZ_avx512f) -mavx512vnni
 FUZZ_HAS := -DCPRIME_HAS_AVX2 -DCPRIME_HAS_AVX512F -DCPRIME_HAS_AVX512
 
+FUZZ_SOURCE_avx512 := cpp/coarse_kernels.cpp
 $(FUZZ_SETS:%=build/fuzz/%.o): build/fuzz/%.o: $(wildcard cpp/*)
 	@test -n "$(FUZZ_CXX)" || { echo "make fuzz-core needs clang++, with libFuzzer" >&2; exit 1; }
 	@mkdir -p build/fuzz
-	$(FUZZ_CXX) $(FUZZ_FLAGS) $(FUZZ_$*) -DCPRIME_ISA=$* -fsanitize=fuzzer-no-link,address,undefined -c cpp/kernels.cpp -o $@
+	$(FUZZ_CXX) $(FUZZ_FLAGS) $(FUZZ_$*) -DCPRIME_ISA=$* -fsanitize=fuzzer-no-link,address,undefined -c $(or $(FUZZ_SOURCE_$*),cpp/kernels.cpp) -o $@
 
 build/fuzz/core: reliability/core_fuzz.cpp $(FUZZ_SETS:%=build/fuzz/%.o)
 	$(FUZZ_CXX) $(FUZZ_FLAGS) $(FUZZ_HAS) -fsanitize=fuzzer,address,undefined -pthread $^ cpp/dispatch.cpp cpp/grouping.cpp cpp/thread_pool.cpp -o $@

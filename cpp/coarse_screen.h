@@ -5,6 +5,7 @@
 
 #include "coarse.h"
 #include "screen.h"
+#include "signals.h"
 
 namespace cprime::CPRIME_ISA {
 

@@ -94,7 +94,8 @@ def environment(name: str, sets: list[str]) -> str:
     packages = Path(subprocess.check_output(where, text=True).strip())
     # Of a path file's folders the path files are not read: so the package that is installed here is not found there.
     (packages / "others.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    compiled = ";".join(s.upper() for s in sets if s != "baseline")
+    needed = {"avx512f"} if {"avx512", "amx"} & {*sets} else set()  # these take most kernels from AVX512F
+    compiled = ";".join(s.upper() for s in INSTRUCTION_SETS if s in needed.union(sets) - {"baseline"})
     settings = {"CPRIME_EMULATE": "ON", "CPRIME_SETS": compiled, **SANITIZERS[name].settings}
     subprocess.run(
         [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--disable-pip-version-check"]

@@ -30,16 +30,19 @@ for system in "${systems[@]}"; do
     has=() sets=("baseline ")
     if [[ $system == x86_64* && $system != *windows* ]]; then
         avx512="-mavx512f -mavx512dq -mavx512vl -mavx512bw -mfma"
-        has=(-DCPRIME_HAS_AVX2 -DCPRIME_HAS_AVX512) sets+=("avx2 -mavx2 -mfma" "avx512 $avx512")
+        has=(-DCPRIME_HAS_AVX2 -DCPRIME_HAS_AVX512F -DCPRIME_HAS_AVX512)
+        sets+=("avx2 -mavx2 -mfma" "avx512f $avx512" "avx512 $avx512 -mavx512vnni")
         [[ $system != *linux* ]] || { has+=(-DCPRIME_HAS_AMX) && sets+=("amx $avx512 -mavx512bf16 -mamx-tile -mamx-bf16"); }
     fi
     try() { "$zig" c++ -target "$system" "${options[@]}" -isystem "$python" "$@" || { echo "$system: $* FAILED"; failed=1; }; }
     for source in cpp/*.cpp; do
-        [ "$source" = cpp/kernels.cpp ] || try "${has[@]}" "$source"
+        [[ "$source" = cpp/*kernels.cpp ]] || try "${has[@]}" "$source"
     done
     for set in "${sets[@]}"; do
         read -r name flags <<< "$set"
-        try -DCPRIME_ISA="$name" $flags cpp/kernels.cpp
+        source=cpp/kernels.cpp
+        [[ $name = baseline || $name = avx2 || $name = avx512f ]] || source=cpp/coarse_kernels.cpp
+        try -DCPRIME_ISA="$name" $flags "$source"
     done
     echo "$system: done"
 done

@@ -143,7 +143,7 @@ template <class T> class SharedCosts {
         if (task.gaussians && task.gaussians->full) {
             LanePoints<T> points(task.X.D);
             const Gathered<T> gathered(task.X, TILE_LANES<T>);
-            Scratch<T> starts(static_cast<std::size_t>(task.G + 1) * task.X.D);
+            OwnStarts<T> starts(task.G + 1, task.X.D);
             each([&](const std::uint32_t *of, int n, auto component) {
                 measure(task, of, n, row, component, gathered, points, starts);
             });
@@ -186,12 +186,10 @@ template <class T> class SharedCosts {
 
     template <class Row, class Component>
     void measure(const AmongTask<T> &task, const std::uint32_t *pairs, int n, Row row, Component component,
-                 const Gathered<T> &gathered, LanePoints<T> &points, T *starts) {
+                 const Gathered<T> &gathered, LanePoints<T> &points, OwnStarts<T> &starts) {
         constexpr int L = TILE_LANES<T>;
-        const int D = task.X.D;
         const T *origin = task.centers[component(0)];
-        for (int g = 0; g <= task.G; ++g)
-            gaussian_start(*task.gaussians, component(g), origin, starts + static_cast<std::size_t>(g) * D);
+        starts.compute(*task.gaussians, task.G + 1, component, origin);
         alignas(64) T cost[L];
         const T *x[L];
         for (int first = 0; first < n; first += L) {
@@ -199,7 +197,7 @@ template <class T> class SharedCosts {
             gathered.read(task.X, [&](int i) { return row(pairs[first + i]); }, n_points, x);
             points.read([&](int i) { return x[i]; }, n_points, origin);
             for (int g = 0; g <= task.G; ++g) {
-                points.cost(*task.gaussians, component(g), starts + static_cast<std::size_t>(g) * D, cost);
+                points.cost(*task.gaussians, component(g), starts.of(g), cost);
                 for (int i = 0; i < n_points; ++i)
                     costs(pairs[first + i])[g] = comparable(cost[i]);
             }

@@ -7,83 +7,9 @@
 #include "kernels.h"
 #include "lane_best.h"
 #include "lane_points.h"
-#include "law.h"
 #include "points.h"
-#include "signals.h"
 
 namespace cprime::CPRIME_ISA {
-
-template <class T> inline T dot(const T *a, const T *b, int n) {
-    using V = simd<T>;
-    typename V::vec sum{};
-    int k = 0;
-    for (; k + V::width <= n; k += V::width)
-        sum += V::load(a + k) * V::load(b + k);
-    if (k < n)
-        sum += V::load_first(a + k, n - k) * V::load_first(b + k, n - k);
-    return V::sum(sum);
-}
-
-// A_c (origin - m_c) of component c: (D,). What is A_c (x - m_c) less this is A_c (x - origin).
-template <class T> inline void gaussian_start(const Gaussians<T> &gaussians, std::size_t c, const T *origin, T *out) {
-    const int D = gaussians.means.D;
-    const T *A = gaussians.factor(c), *m = gaussians.means[c];
-    if (!gaussians.full) {
-        for (int k = 0; k < D; ++k)
-            out[k] = A[k] * (origin[k] - m[k]);
-        return;
-    }
-    Scratch<T> shift(D);
-    for (int k = 0; k < D; ++k)
-        shift[k] = origin[k] - m[k];
-    for (int j = 0; j < D; ++j)
-        out[j] = dot(A + static_cast<std::size_t>(j) * D, shift.get(), j + 1);
-}
-
-// Parts of |A (x - m)|^2, A a diagonal.
-template <class T> inline typename simd<T>::vec scaled_square_parts(const T *x, const T *m, const T *A, int D) {
-    using V = simd<T>;
-    constexpr int W = V::width;
-    typename V::vec sum{};
-    int k = 0;
-    for (; k + W <= D; k += W) {
-        const auto t = (V::load(x + k) - V::load(m + k)) * V::load(A + k);
-        sum += t * t;
-    }
-    if (k < D) {
-        const int n = D - k;
-        const auto t = (V::load_first(x + k, n) - V::load_first(m + k, n)) * V::load_first(A + k, n);
-        sum += t * t;
-    }
-    return sum;
-}
-
-// |A (x - m)|^2 of component c for one point.
-template <class T> inline T gaussian_square(const Gaussians<T> &gaussians, std::size_t c, const T *x) {
-    using V = simd<T>;
-    const int D = gaussians.means.D;
-    const T *A = gaussians.factor(c), *m = gaussians.means[c];
-    T total = 0;
-    if (gaussians.full) {
-        if (D >= 256)
-            answer_signals();
-        Scratch<T> d(D);
-        for (int k = 0; k < D; ++k)
-            d[k] = x[k] - m[k];
-        for (int j = 0; j < D; ++j) {
-            const T y = dot(A + static_cast<std::size_t>(j) * D, d.get(), j + 1);
-            total += y * y;
-        }
-    } else {
-        total = V::sum(scaled_square_parts(x, m, A, D));
-    }
-    return total;
-}
-
-// The cost of component c for one point.
-template <class T> inline T gaussian_cost(const Gaussians<T> &gaussians, std::size_t c, const T *x) {
-    return cost_at(gaussians, c, simd<T>::fill(gaussian_square(gaussians, c, x)))[0];
-}
 
 // Rows [begin, end): the H best of all components. Where rows that lie together keep the same ones, those of the rows
 // before are tried first, and bars are low when the others come.
@@ -95,7 +21,6 @@ template <class T> inline void best(const BestTask<T> &task, std::size_t begin, 
     LaneBest<T> found(H);
     Preferred candidates(C);
     alignas(64) T cost[L];
-    const auto start = [&](int c) { return task.starts + static_cast<std::size_t>(c) * D; };
     const bool worth_bars = task.gaussians.full; // whatever they are
     for (std::size_t first = begin; first < end; first += L) {
         const int n = static_cast<int>(std::min<std::size_t>(L, end - first));
@@ -108,11 +33,12 @@ template <class T> inline void best(const BestTask<T> &task, std::size_t begin, 
                 candidates.clear();
             const std::int32_t *order = candidates.order();
             for (int k = 0; k < C; ++k)
-                if (const std::int32_t c = order[k]; points.cost_within(task.gaussians, c, start(c), found.bar(), cost))
+                if (const std::int32_t c = order[k];
+                    points.cost_within(task.gaussians, c, task.starts.of(c, D), found.bar(), cost))
                     found.offer(c, cost);
         } else {
             for (int c = 0; c < C; ++c) {
-                points.cost(task.gaussians, c, start(c), cost);
+                points.cost(task.gaussians, c, task.starts.of(c, D), cost);
                 found.offer(c, cost);
             }
         }
@@ -134,10 +60,9 @@ template <class T> inline void keep_best(const KeepBestTask<T> &task, int c, std
     const std::int32_t *list = task.lists + static_cast<std::size_t>(c) * task.G;
     const int G = static_cast<int>(std::find(list, list + task.G, -1) - list);
     const T *origin = task.gaussians.means[c];
-    Scratch<T> starts(static_cast<std::size_t>(G + 1) * D);
     const auto candidate = [&](int g) { return g ? list[g - 1] : c; };
-    for (int g = 0; g <= G; ++g)
-        gaussian_start(task.gaussians, candidate(g), origin, starts + static_cast<std::size_t>(g) * D);
+    OwnStarts<T> starts(G + 1, D);
+    starts.compute(task.gaussians, G + 1, candidate, origin);
     const IdSet listed(list, G);
     const Gathered<T> gathered(task.X, L);
     Preferred candidates(G + 1);
@@ -171,8 +96,7 @@ template <class T> inline void keep_best(const KeepBestTask<T> &task, int c, std
                 __builtin_prefetch(task.previous + task.entries[ahead++] * task.n_previous);
             }
             const int g = order[k];
-            const T *start = starts + static_cast<std::size_t>(g) * D;
-            if (points.cost_within(task.gaussians, candidate(g), start, found.bar(), cost))
+            if (points.cost_within(task.gaussians, candidate(g), starts.of(g), found.bar(), cost))
                 found.offer(candidate(g), cost);
         }
         for (int i = 0; i < n; ++i)

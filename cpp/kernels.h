@@ -155,12 +155,23 @@ template <class T> struct Gaussians {
     }
 };
 
+// A Gaussian as points relative to an origin are compared with it.
+template <class T> struct Start {
+    const T *values; // (D,): A (origin - m)
+    bool far;        // whether squared distances have to be computed from x - m
+};
+template <class T> struct Starts {
+    const T *values; // (C, D)
+    const bool *far; // (C,)
+    CPRIME_INLINED Start<T> of(std::size_t c, int D) const { return {values + c * D, far[c]}; }
+};
+
 // Rows against all Gaussians.
 template <class T> struct BestTask {
     Points<T> X;
     Gaussians<T> gaussians;
-    const T *origin; // (D,) the points are packed relative to it
-    const T *starts; // (C, D) gaussian_start for that origin
+    const T *origin;  // (D,) the points are packed relative to it
+    Starts<T> starts; // gaussian_start for that origin
     int H;
     std::int32_t *kept; // (N, H)
     T *costs;           // (N, H)
@@ -171,7 +182,7 @@ template <class T> struct RespondTask {
     Points<T> X;
     Gaussians<T> gaussians;
     const T *origin; // as above
-    const T *starts;
+    Starts<T> starts;
     const double *sample_weight; // (n,), or null for ones
     std::size_t n_padded;
     T *table;             // (C, n_padded)
@@ -306,7 +317,7 @@ template <class T> struct Kernels {
     // out (n, m): products of rows [begin, end), less a shift (D,) or null, with the m columns of pack_columns.
     void (*products)(const Points<T> &X, const T *shift, const T *columns, std::size_t m, T *out, std::size_t begin,
                      std::size_t end);
-    void (*gaussian_start)(const Gaussians<T> &gaussians, std::size_t component, const T *origin, T *out);
+    bool (*gaussian_start)(const Gaussians<T> &gaussians, std::size_t component, const T *origin, T *out);
     void (*best)(const BestTask<T> &task, std::size_t begin, std::size_t end);
     void (*keep_best)(const KeepBestTask<T> &task, int component, std::size_t begin, std::size_t end);
     void (*respond)(const RespondTask<T> &task, std::size_t begin, std::size_t end);

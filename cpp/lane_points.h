@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "gaussian_cost.h"
 #include "kernels.h"
 #include "lane_best.h"
 #include "law.h"
@@ -11,7 +12,27 @@
 
 namespace cprime::CPRIME_ISA {
 
+// The starts of some components for one origin.
+template <class T> class OwnStarts {
+  public:
+    OwnStarts(int most, int D) : D_(D), values_(static_cast<std::size_t>(most) * D), far_(most) {}
+
+    // Those of components id(0) to id(n - 1).
+    template <class Id> void compute(const Gaussians<T> &gaussians, int n, Id id, const T *origin) {
+        for (int i = 0; i < n; ++i)
+            far_[i] = gaussian_start(gaussians, id(i), origin, values_ + static_cast<std::size_t>(i) * D_);
+    }
+
+    Start<T> of(int i) const { return Starts<T>{values_.get(), far_.get()}.of(i, D_); }
+
+  private:
+    int D_;
+    Scratch<T> values_;
+    Scratch<bool> far_;
+};
+
 // Some points relative to an origin, packed one coordinate after the other, and what a component costs each of them.
+// The rows that were read must outlive their use here: components whose start is far are compared with these.
 template <class T> class LanePoints {
   public:
     static constexpr int L = TILE_LANES<T>;
@@ -19,20 +40,31 @@ template <class T> class LanePoints {
     explicit LanePoints(int D) : D_(D), packed_(static_cast<std::size_t>(D) * L + PACK_SLACK<T>) {}
 
     // row(i): the address of the i-th of n <= L points.
-    template <class Row> void read(Row row, int n, const T *origin) { pack<L>(row, n, D_, origin, packed_.get()); }
+    template <class Row> void read(Row row, int n, const T *origin) {
+        pack<L>(row, n, D_, origin, packed_.get());
+        n_ = n;
+        for (int i = 0; i < n; ++i)
+            rows_[i] = row(i);
+    }
 
     // The cost of component c for every lane, `start` being its gaussian_start for the points' origin; in lanes
     // without a point it means nothing.
-    [[gnu::always_inline]] void cost(const Gaussians<T> &gaussians, std::size_t c, const T *start, T *out) const {
+    [[gnu::always_inline]] void cost(const Gaussians<T> &gaussians, std::size_t c, Start<T> start, T *out) const {
+        if (start.far)
+            return measure(gaussians, c, out);
         vec sum[TILE_VECTORS];
-        add(gaussians, c, start, sum, Never());
+        add(gaussians, c, start.values, sum, Never());
         store(gaussians, c, sum, out);
     }
 
     // The same unless that is above the bars of all lanes, by which a sum may end early: it only grows, rounded or not.
-    bool cost_within(const Gaussians<T> &gaussians, std::size_t c, const T *start, const T *bar, T *out) const {
-        return gaussians.dof ? cost_within<true>(gaussians, c, start, bar, out)
-                             : cost_within<false>(gaussians, c, start, bar, out);
+    bool cost_within(const Gaussians<T> &gaussians, std::size_t c, Start<T> start, const T *bar, T *out) const {
+        if (start.far) {
+            measure(gaussians, c, out);
+            return true;
+        }
+        return gaussians.dof ? cost_within<true>(gaussians, c, start.values, bar, out)
+                             : cost_within<false>(gaussians, c, start.values, bar, out);
     }
 
   private:
@@ -42,6 +74,13 @@ template <class T> class LanePoints {
     struct Never {
         bool operator()(const vec (&)[TILE_VECTORS]) const { return false; }
     };
+    // The cost of component c for every lane, from x - m.
+    [[gnu::noinline]] void measure(const Gaussians<T> &gaussians, std::size_t c, T *out) const {
+        for (int i = 0; i < n_; ++i)
+            out[i] = gaussian_cost(gaussians, c, rows_[i]);
+        std::fill(out + n_, out + L, gaussians.offsets[c]);
+    }
+
     static constexpr int STRETCH = 32; // coordinates between looks at the bars, which cost about as much as two
 
     template <bool tails>
@@ -143,8 +182,9 @@ template <class T> class LanePoints {
                 out[v] += y[r][v] * y[r][v];
     }
 
-    int D_;
+    int D_, n_ = 0;
     Scratch<T> packed_;
+    const T *rows_[L];
 };
 
 } // namespace cprime::CPRIME_ISA

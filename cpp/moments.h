@@ -74,7 +74,7 @@ template <class T> inline void respond(const RespondTask<T> &task, std::size_t b
         alignas(64) T least[L];
         alignas(64) typename integer_of<T>::type label[L] = {};
         for (std::size_t c = 0; c < C; ++c)
-            points.cost(task.gaussians, c, task.starts + c * D, costs + c * stride);
+            points.cost(task.gaussians, c, task.starts.of(c, D), costs + c * stride);
         std::copy_n(costs, L, least);
         for (std::size_t c = 1; c < C; ++c)
             for (int i = 0; i < L; ++i) {

@@ -1,3 +1,4 @@
+#include <memory>
 #include <vector>
 
 #include "arrays.h"
@@ -9,13 +10,23 @@
 namespace cprime {
 namespace {
 
-// Rows relative to an origin, and each component's start for it.
-template <class T> std::vector<T> starts(const Gaussians<T> &gaussians, const T *origin, int n_threads) {
-    const std::size_t C = gaussians.means.n, D = gaussians.means.D;
-    std::vector<T> out(C * D);
-    for_each(C, n_threads, [&](std::size_t c) { kernels<T>().gaussian_start(gaussians, c, origin, &out[c * D]); });
-    return out;
-}
+// The median of the means as the origin of all points, and each component's start for it.
+template <class T> class AllStarts {
+  public:
+    AllStarts(const Gaussians<T> &gaussians, int n_threads)
+        : origin_(median_of(gaussians.means)), values_(gaussians.means.n * gaussians.means.D),
+          far_(new bool[gaussians.means.n]) {
+        for_each(gaussians.means.n, n_threads, [&](std::size_t c) {
+            far_[c] = kernels<T>().gaussian_start(gaussians, c, origin(), values_.data() + c * gaussians.means.D);
+        });
+    }
+    const T *origin() const { return origin_.data(); }
+    Starts<T> starts() const { return {values_.data(), far_.get()}; }
+
+  private:
+    std::vector<T> origin_, values_;
+    std::unique_ptr<bool[]> far_;
+};
 
 // In how many parts a component's second moments are summed: large matrices by their rows, so that few components give
 // many threads something to do without matrices of their own.
@@ -51,8 +62,8 @@ void best(AnyRows<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets, 
     require(kept.shape(0) == x.n && costs.shape(0) == x.n && costs.shape(1) == kept.shape(1), "kept, costs");
     require(kept.shape(1) >= 1 && kept.shape(1) <= gaussians.means.n, "kept");
     const KernelCall call;
-    const std::vector<T> origin = median_of(gaussians.means), start = starts(gaussians, origin.data(), n_threads);
-    const BestTask<T> task{x, gaussians, origin.data(), start.data(), columns(kept), kept.data(), costs.data()};
+    const AllStarts<T> all(gaussians, n_threads);
+    const BestTask<T> task{x, gaussians, all.origin(), all.starts(), columns(kept), kept.data(), costs.data()};
     const std::size_t step = static_cast<std::size_t>(kernel.lanes) * 4;
     parallel_for((x.n + step - 1) / step, n_threads,
                  [&](std::size_t i) { kernel.best(task, i * step, std::min(x.n, (i + 1) * step)); });
@@ -90,7 +101,7 @@ void respond(AnyRows<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offset
             "tails");
 
     const KernelCall call;
-    const std::vector<T> origin = median_of(gaussians.means), start = starts(gaussians, origin.data(), n_threads);
+    const AllStarts<T> all(gaussians, n_threads);
     // Rows that are worked on at once: few enough to stay near the processor while every component reads them, enough
     // to be worth sharing and to fill the vectors, and what they take is bounded, or of one vector for each component.
     constexpr std::size_t NEAR = std::size_t(1) << 19, WORTH = std::size_t(1) << 20, BUDGET = std::size_t(32) << 20;
@@ -111,8 +122,8 @@ void respond(AnyRows<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offset
         const std::size_t n = std::min(block, x.n - begin);
         const RespondTask<T> task{x.from(begin, n),
                                   gaussians,
-                                  origin.data(),
-                                  start.data(),
+                                  all.origin(),
+                                  all.starts(),
                                   sample_weight ? sample_weight->data() + begin : nullptr,
                                   stride,
                                   table.data(),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from mixture_data import DTYPES, FAMILIES, WEIGHTS, clustered, matrices, mixture
 
-from cprime import GaussianMixture, em
+from cprime import GaussianMixture, StudentTMixture, em
 from cprime.estimators import base
 
 pytestmark = [
@@ -203,3 +203,26 @@ def test_several_starts_are_of_different_kinds(monkeypatch):
         kinds.clear()
         GaussianMixture(4, init_params=init, n_init=2, random_state=0).fit(X)
         assert kinds == [expected] * 2
+
+
+@pytest.mark.parametrize("n_active", [3, 1], ids=["exact", "truncated"])
+@pytest.mark.parametrize("covariance_type", ["full", "diag", "spherical"])
+@pytest.mark.parametrize("family", [GaussianMixture, StudentTMixture])
+def test_single_precision_sees_narrow_components_that_lie_far_apart(family, covariance_type, n_active):
+    """A column of few large values, which float32 holds exactly: the likelihood is that of a fit in float64."""
+    rng = np.random.default_rng(7)
+    X = np.column_stack([rng.normal(size=500), rng.choice([1e6, 2000001, 3.5e6], size=500)])
+    given = {"covariance_type": covariance_type, "n_active": n_active, "random_state": 0}
+    single, double = (family(3, **given).fit(X.astype(dtype)) for dtype in (np.float32, np.float64))
+    assert single.lower_bound_ == pytest.approx(double.lower_bound_, abs=1e-4)
+    assert single.bic(X.astype(np.float32)) < family(1, **given | {"n_active": 1}).fit(X).bic(X)
+
+
+def test_a_sentinel_value_has_the_density_of_its_own_component():
+    """Three rows of 1,000 hold 9999999 in place of a number."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 2)).astype(np.float32)
+    X[[3, 500, 900], 1] = 9999999
+    gm = GaussianMixture(3, random_state=0).fit(X)
+    double = GaussianMixture(3, random_state=0).fit(X.astype(np.float64))
+    np.testing.assert_allclose(gm.score_samples(X), double.score_samples(X.astype(np.float64)), atol=1e-3)

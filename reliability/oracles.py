@@ -6,9 +6,11 @@ Tolerances follow from the arithmetic: a squared distance of D terms from differ
 last place of the data's type, a Gaussian's cost to what its factor makes of the rounding of points and means.
 """
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
+import mpmath
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import rq
@@ -104,20 +106,38 @@ def _in_noise(loadings: NDArray, noise: NDArray) -> tuple[Floats, Floats, Floats
     return root, axes, lengths
 
 
-def _whitened(y: Floats, loadings: NDArray, noise: NDArray) -> tuple[Floats, float]:
-    """y (n, D) divided by a root of Λ Λᵀ + diag(ψ), and half the logarithm of its determinant."""
+def _factor_squares(X: Floats, mean: Floats, loadings: Floats, noise: Floats) -> tuple[Floats, float]:
+    """Return (x − μ)ᵀ (Λ Λᵀ + diag(ψ))⁻¹ (x − μ) for each row of X (n, D), and half the logarithm of the determinant.
+
+    In units of the noise, where the covariance is I + W Wᵀ, its eigenvalues may differ by any power of ten. If float64
+    would lose digits to that, the computation has as many digits more.
+    """
     root, axes, lengths = _in_noise(loadings, noise)
-    y = y / root
-    y = y + (y @ axes * (1 / np.sqrt(1 + lengths**2) - 1)) @ axes.T
-    return y, float(np.log(root).sum() + np.log1p(lengths**2).sum() / 2)
+    largest = float(np.square(lengths).max(initial=0))
+    if largest < 1e4:
+        y = (X - mean) / root
+        y = y + (y @ axes * (1 / np.sqrt(1 + lengths**2) - 1)) @ axes.T
+        return np.einsum("nd,nd->n", y, y), float(np.log(root).sum() + np.log1p(lengths**2).sum() / 2)
+    with mpmath.workdps(40 + 2 * math.ceil(math.log10(largest))):
+        deviations = [mpmath.sqrt(psi) for psi in noise.tolist()]
+        columns = [[a / root for a, root in zip(column, deviations, strict=True)] for column in loadings.T.tolist()]
+        inner = mpmath.matrix([[mpmath.fdot(a, b) for b in columns] for a in columns]) + mpmath.eye(len(columns))
+        inverse = mpmath.inverse(inner)
+        squares = []
+        for row in X.tolist():
+            y = [(mpmath.mpf(x) - m) / root for x, m, root in zip(row, mean.tolist(), deviations, strict=True)]
+            along = mpmath.matrix([mpmath.fdot(y, column) for column in columns])
+            squares.append(float(mpmath.fdot(y, y) - (along.T * inverse * along)[0]))
+        half = sum(map(mpmath.log, deviations)) + mpmath.log(mpmath.det(inner)) / 2
+        return np.array(squares), float(half)
 
 
 def log_densities(mixture: Any, X: Floats, dtype: Any) -> tuple[Floats, Floats]:
     """log π_c p(x | c) of a fitted mixture (n, C), and bounds of what rounding in `dtype` may do to each."""
     logs, errors = np.empty((len(X), len(mixture.means_))), np.empty((len(X), len(mixture.means_)))
     P, means = factors(mixture), mixture.means_.astype(np.float64)
-    matrices = hasattr(mixture, "factors_") or mixture.covariance_type_ in ("full", "tied")
-    spread = [_spread(factor) for factor in P] if matrices or np.isnan(X).any() else []
+    matrices = not hasattr(mixture, "factors_") and (mixture.covariance_type_ in ("full", "tied") or np.isnan(X).any())
+    spread = [_spread(factor) for factor in P] if matrices else []
     with np.errstate(all="ignore"):
         least, most = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
         extent = np.nan_to_num(np.abs([most - least, most - means.min(axis=0), means.max(axis=0) - least])).sum(axis=0)
@@ -156,16 +176,18 @@ def _log_densities(
             if spread:  # a model is made of covariances, and their factors of these
                 stiffness = spread[c][1] * float(np.finfo(np.float64).eps / np.finfo(dtype).eps)
             if factored:  # by a matrix whose trace is as much larger than its least eigenvalue
-                stiffness = float((np.square(mixture.factors_[c]).sum(axis=1) / mixture.noise_variances_[c]).sum())
-            if spread and (k < D or factored):
-                Q, condition = _marginal(*spread[c], there)
-                stiffness = max(stiffness, condition)
-            y = difference @ Q
-            scale = np.log(weights[c]) + np.log(np.diagonal(Q)[there]).sum()
-            if factored and k == D:  # in units of the noise, which may differ by any power
-                y, half = _whitened(difference, mixture.factors_[c], mixture.noise_variances_[c])
+                loadings = mixture.factors_[c][there].astype(np.float64)
+                noise = mixture.noise_variances_[c][there].astype(np.float64)
+                stiffness = float((np.square(loadings).sum(axis=1) / noise).sum())
+                cost, half = _factor_squares(X[:, there], means[c, there], loadings, noise)
                 scale = np.log(weights[c]) - half
-            cost = np.einsum("nd,nd->n", y, y)
+            else:
+                if spread and k < D:
+                    Q, condition = _marginal(*spread[c], there)
+                    stiffness = max(stiffness, condition)
+                y = difference @ Q
+                cost = np.einsum("nd,nd->n", y, y)
+                scale = np.log(weights[c]) + np.log(np.diagonal(Q)[there]).sum()
             slip = eps * np.linalg.norm(extent @ np.abs(P[c]))
             logs[:, c] = scale - k / 2 * np.log(2 * np.pi) - cost / 2
             if dof is not None:

@@ -126,7 +126,7 @@ BAD_DATA = {
     "infinite": (np.where(np.eye(30, 3) > 0, np.inf, X), "contains infinity"),
     "vector": (X[:, 0], "Expected 2D array"),
     "complex": (X + 1j, "Complex data not supported"),
-    "text": (np.array([["a", "b"]] * 30), "bytes.strings"),
+    "text": (np.array([["a", "b"]] * 30), "must hold numbers, got .a. in row 0, column 0"),
     "no rows": (X[:0], "0 sample"),
     "no columns": (X[:, :0], "0 feature"),
 }

@@ -80,5 +80,5 @@ def test_text_that_was_lists_is_named():
 
 
 def test_other_text_is_no_data():
-    with pytest.raises(ValueError, match="must hold numbers"):
+    with pytest.raises(ValueError, match=r"X: column .id. is not numeric.*choose numeric columns with X\[\[...\]\]"):
         fitted(on_partitions(TABLE[["id"]]))

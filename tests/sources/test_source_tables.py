@@ -54,7 +54,10 @@ def test_flags_are_numbers(tmp_path):
 @pytest.mark.parametrize("column", ["text", "list", "day"])
 def test_columns_that_are_no_numbers_are_named(column, tmp_path):
     for data in tables(pa.table(MIXED), tmp_path):
-        with pytest.raises(ValueError, match=f"column '{column}' is not numeric, it has the type .* with columns="):
+        with pytest.raises(
+            ValueError,
+            match=f"column '{column}' is not numeric, it has the type .*; choose numeric columns with open_data",
+        ):
             open_data(data, columns=[column])
         with pytest.raises(ValueError, match=r"columns 'text' \(string\), 'list' \(.*\), 'day' \(.*\) are not numeric"):
             open_data(data)
@@ -207,7 +210,7 @@ def test_text_without_a_header(tmp_path, caplog):
 def test_text_that_is_no_number_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr("cprime.sources.lines.PIECE_BYTES", 8)
     (tmp_path / "t.csv").write_text("a,b\n1,2\n3,\n5,x y\n")
-    with pytest.raises(ValueError, match=r"t\.csv: row 2, column 'b' is not numeric: 'x y'; choose the columns"):
+    with pytest.raises(ValueError, match=r"t\.csv: row 2, column 'b' is not numeric: 'x y'; choose numeric columns"):
         open_data(tmp_path / "t.csv")
     assert np.array_equal(open_data(tmp_path / "t.csv", columns=["a"]).read(0, 3), [[1], [3], [5]])
     (tmp_path / "t.csv").write_text("a,b\n1,2\n3,\n5\n")

@@ -16,7 +16,7 @@ from cprime.cli.errors import say
 from cprime.estimators.budget import LEAST_CHUNK
 from cprime.sources import Source, open_data
 from cprime.sources.held import HeldSource
-from cprime.sources.kinds import listed
+from cprime.sources.kinds import NUMERIC_COLUMNS, listed
 from cprime.sources.opening import open_path, spooled
 from cprime.sources.prepared import Preparation, PreparedSource, complete, complete_rows, learned
 from cprime.sources.spool import received
@@ -158,11 +158,7 @@ def _stored(path: str, request: Request) -> Source:
 
 def _as_options(message: str) -> str:
     """A message of the library in the command line's words."""
-    message = re.sub(
-        r"choose the columns that are with columns=",
-        "--numeric takes the columns that are, --drop leaves some out",
-        message,
-    )
+    message = message.replace(NUMERIC_COLUMNS, "--numeric takes the columns that are, --drop leaves some out")
     message = re.sub(r"\b(header|separator|key) (is for|names)", r"--\1 \2", message)
     return re.sub(r"\b(columns|key)=", r"--\1 ", message)
 

@@ -17,6 +17,7 @@ from cprime.estimators.validation import check_choice, check_integer, check_loop
 from cprime.estimators.watching import CallbackSupportMixin, Watch, unfitted_copy, with_callbacks
 from cprime.estimators.whole import whole
 from cprime.seeding.sampling import draw_distinct
+from cprime.sources.foreign import plain
 
 _OF_THE_DATA = {"seuclidean": "V", "mahalanobis": "VI"}  # metrics with a parameter that is the data's own
 
@@ -246,7 +247,7 @@ class KMedoids(CallbackSupportMixin, Arrays, Prototypes):
             return super()._validated(X, reset).dense()
         if not reset:
             check_is_fitted(self)
-        X = validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=False)
+        X = validate_data(self, plain(X), reset=reset, dtype=[np.float64, np.float32], accept_sparse=False)
         if reset and X.shape[0] != X.shape[1]:
             raise ValueError(f"X must be square for metric='precomputed', got shape {X.shape}.")
         if reset and len(X) < self.n_clusters:

@@ -77,6 +77,7 @@ class Rows:
     @classmethod
     def of(cls, X: Any) -> Self:
         """Data of any kind that an estimator takes."""
+        held = not isinstance(X, list)
         X = plain(X)
         if type(X).__module__.partition(".")[0] == "dask":
             from cprime.execution.dask_collections import collected
@@ -91,7 +92,7 @@ class Rows:
             sparse = as_rows(X.tocsr())
             return cls(Local(source_of(sparse), checked=True), 0 if X.format == "csr" else _size(sparse))
         source = open_data(X if hasattr(X, "shape") else np.asarray(X))
-        as_it_is = is_plain(X, (source.stored,))
+        as_it_is = held and is_plain(X, (source.stored,))
         return cls(Local(source), 0 if as_it_is else _n_bytes_stored(source))
 
     @classmethod

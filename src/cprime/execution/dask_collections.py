@@ -11,6 +11,9 @@ from cprime.execution.local import Local
 from cprime.execution.tasks import hashes
 from cprime.sources import Source
 from cprime.sources.kinds import kind_of, precision
+from cprime.sources.tables import numeric_kinds
+
+_SAMPLE_ROWS = 1000  # that are read to find out what columns of Python objects hold
 
 
 def collected(X: Any, sample_weight: Any, dtype: Any, columns: list[str] | None) -> Data:
@@ -40,11 +43,26 @@ def collected(X: Any, sample_weight: Any, dtype: Any, columns: list[str] | None)
 def _as_array(X: Any, name: str) -> Any:
     """A Dask array with chunks of known sizes."""
     if hasattr(X, "to_dask_array"):
-        return X.to_dask_array(lengths=True)
+        return _numeric(X, name).to_dask_array(lengths=True)
     if np.isnan(X.shape[0]):
         X = X.copy()
         X.compute_chunk_sizes()
     return X
+
+
+def _numeric(X: Any, name: str) -> Any:
+    """Return a dataframe or series with NumPy's types: other numeric types, and Booleans among numbers, become floats.
+
+    Raises ValueError, naming the columns and their types, if columns are not numeric.
+    """
+    frame = X.to_frame(X.name or "values") if X.ndim == 1 else X
+    dtypes = list(frame.dtypes)
+    plain = all(isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in dtypes)
+    if plain and len({dtype.kind == "b" for dtype in dtypes}) < 2:
+        return X
+    has_objects = any(isinstance(dtype, np.dtype) and dtype.kind == "O" for dtype in dtypes)
+    sample = frame.head(_SAMPLE_ROWS, npartitions=-1) if has_objects else frame._meta
+    return X.astype(precision(numeric_kinds(sample, name, f"choose numeric columns with {name}[[...]]")))
 
 
 def _weights(sample_weight: Any, rows: Any) -> Any:

@@ -4,6 +4,8 @@ A file is pieces of known length (row groups, record batches), at each of which 
 is decoded and not yet asked for: less than a batch.
 """
 
+import base64
+import binascii
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -173,7 +175,8 @@ class ParquetSource(ArrowSource):
         with reading(str(path), self._format), parquet.ParquetFile(path) as file:
             schema = file.schema_arrow
             counts = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
-        super().__init__(str(path), [kind_of_type(field.type) for field in schema], schema.names, counts, (stamp,))
+            kinds = stored_kinds(schema, [file.metadata])
+        super().__init__(str(path), kinds, schema.names, counts, (stamp,))
 
     def _open(self) -> Any:
         parquet = require("pyarrow.parquet", self.name)
@@ -216,11 +219,25 @@ class IpcSource(ArrowSource):
         return (batch.slice(a, step) for a in range(0, batch.num_rows, step))
 
 
+def stored_kinds(schema: Any, files: Iterable[Any]) -> list[Kind]:
+    """Return how the columns of Parquet files, given by their metadata, are stored.
+
+    Arrow reads categories of numbers as these numbers; that they were categories is written in the files' metadata.
+    """
+    pa = require("pyarrow", "a Parquet file")
+    categories: dict[str, str] = {}
+    for file in files:
+        encoded = (file.metadata or {}).get(b"ARROW:schema")
+        written = [] if encoded is None else pa.ipc.read_schema(pa.py_buffer(base64.b64decode(encoded)))
+        categories |= {field.name: str(field.type) for field in written if pa.types.is_dictionary(field.type)}
+    return [categories.get(field.name) or kind_of_type(field.type) for field in schema]
+
+
 @contextmanager
 def reading(name: str, kind: str) -> Iterator[None]:
     """What Arrow raises while it reads, as an error that names the file."""
     pa = require("pyarrow", name)
     try:
         yield
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError, binascii.Error) as error:
         raise ValueError(f"{name} cannot be read as a {kind}: {error}") from error

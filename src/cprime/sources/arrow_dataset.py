@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from cprime.sources.arrow import ArrowSource, reading
+from cprime.sources.arrow import ArrowSource, reading, stored_kinds
 from cprime.sources.base import Source
-from cprime.sources.columns import kind_of_type
 from cprime.sources.stamps import Stamp
 from cprime.sources.tables import TableSource
 
@@ -23,9 +22,10 @@ class DatasetSource(ArrowSource):
             fragments = list(dataset.get_fragments())
             self._pieces = [piece for fragment in fragments for piece in _pieces(fragment)]
             counts = [_count(piece) for piece in self._pieces]
+            files = [fragment.metadata for fragment in fragments if hasattr(fragment, "row_groups")]  # of Parquet
+            kinds = stored_kinds(dataset.schema, files)
         self._schema = dataset.schema
         paths = [fragment.path for fragment in fragments if isinstance(fragment.filesystem, LocalFileSystem)]
-        kinds = [kind_of_type(field.type) for field in self._schema]
         super().__init__(name, kinds, self._schema.names, counts, [Stamp.of(path) for path in paths])
 
     def _open(self) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._range import MOST_COLUMNS
-from cprime.sources.kinds import Kind, Lists, all_numeric, any_lists, listed, not_numeric
+from cprime.sources.kinds import NUMERIC_COLUMNS, Kind, Lists, all_numeric, any_lists, listed, not_numeric
 
 
 class Columns:
@@ -108,8 +108,8 @@ class Columns:
         self._list = replace(self._list, width=width)
 
     def _not_numeric(self, columns: Sequence[tuple[str, str]]) -> str:
-        """The message about columns that are no numbers: their names and types."""
-        return f"{self.name}: {not_numeric(columns)}; choose the columns that are with columns="
+        """Return the message about columns that are not numeric, given as names and types."""
+        return f"{self.name}: {not_numeric(columns)}; {NUMERIC_COLUMNS}"
 
     @property
     def _positions(self) -> Sequence[int]:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from cprime._narrow import is_bfloat16
+from cprime.sources.kinds import first_non_number
 from cprime.sources.optional import require
-from cprime.sources.tables import has_lists, matrix_of_lists, table_of
+from cprime.sources.tables import has_lists, matrix_of_lists, numbers_of, refuse_nested, table_of
 
 
 def plain(data: Any, name: str = "X", narrow: bool = False) -> Any:
@@ -37,14 +38,19 @@ def plain(data: Any, name: str = "X", narrow: bool = False) -> Any:
     """
     library = type(data).__module__.partition(".")[0]
     if isinstance(data, np.ndarray):
-        return _of_numpy(_stacked(unmasked(data, name), name), narrow)
+        return _of_numpy(_stacked(unmasked(data, name), name), narrow, name)
+    if isinstance(data, list):
+        return _of_list(data, name)
     if library in ("dask", "scipy", "builtins"):
         return data
     if library in ("pandas", "polars", "pyarrow"):
         table = table_of(data)
-        if table is not None and has_lists(table):
+        if table is None:
+            return data
+        if has_lists(table):
             return matrix_of_lists(table)
-        return table if type(data).__name__ in ("LazyFrame", "RecordBatch") else data
+        table = numbers_of(table, name)
+        return data if len(getattr(data, "shape", (0, 0))) == 1 else table
     if library == "torch" and hasattr(data, "detach"):
         return _of_torch(data, name, narrow)
     if library == "astropy" and hasattr(data, "to_pandas"):
@@ -56,7 +62,7 @@ def plain(data: Any, name: str = "X", narrow: bool = False) -> Any:
             raise TypeError(f"{name} is an xarray.Dataset: give one DataArray of it, or {name}.to_dataframe().")
         return plain(data.data, name, narrow)
     if hasattr(data, "__array_namespace__") or (hasattr(data, "__dlpack__") and not hasattr(data, "__array__")):
-        return _of_numpy(_exchanged(data, name), narrow)
+        return _of_numpy(_exchanged(data, name), narrow, name)
     return data
 
 
@@ -73,8 +79,36 @@ def _stacked(array: np.ndarray, name: str) -> np.ndarray:
     return np.stack(array.tolist())
 
 
-def _of_numpy(array: np.ndarray, narrow: bool) -> np.ndarray:
-    """Narrow floats that NumPy itself does not have as float32, or all of these but bfloat16."""
+def _of_list(data: list, name: str) -> np.ndarray:
+    """Return a list as an array; text among numbers is refused as itself, where NumPy would make all of it text."""
+    array = np.asarray(data)
+    return _of_numpy(array if array.dtype.kind not in "SU" else np.asarray(data, dtype=object), False, name)
+
+
+def _refuse_objects(array: np.ndarray, name: str) -> None:
+    """Raise for the first object of an array that is no number: ValueError for text, TypeError for anything else."""
+    values = array.ravel()
+    n = first_non_number(values)
+    if n is None:
+        return
+    place = np.unravel_index(n, array.shape)
+    where = f"row {place[0]}, column {place[1]}" if array.ndim == 2 else f"position {tuple(map(int, place))}"
+    what = f"{name} must hold numbers, got {str(values[n])[:40]!r} in {where}"
+    if isinstance(values[n], str | bytes):
+        raise ValueError(f"{what}: leave that column out, or encode its text as numbers.")
+    kind = type(values[n]).__name__
+    raise TypeError(f"{what}: float() argument must be a string or a real number, not {kind!r}; leave that column out.")
+
+
+def _of_numpy(array: np.ndarray, narrow: bool, name: str) -> np.ndarray:
+    """Narrow floats that NumPy itself does not have as float32, or all of these but bfloat16.
+
+    Raises ValueError or TypeError, with `name`, if the array holds text, dates or other objects than numbers.
+    """
+    if array.dtype.kind in "Mm":
+        raise TypeError(f"{name} must hold numbers, got an array of type {array.dtype}: leave such columns out.")
+    if array.dtype.kind in "OSU":
+        _refuse_objects(array.astype(object, copy=False), name)
     if array.dtype.type.__module__ != "ml_dtypes" or (narrow and is_bfloat16(array.dtype)):
         return array
     return array.astype(np.float32)
@@ -102,7 +136,12 @@ def as_matrix(data: Any, name: str = "X") -> Any:
     Raises as `unmasked` does.
     """
     table = table_of(data)
-    return matrix_of_lists(table) if table is not None and has_lists(table) else unmasked(data, name)
+    if table is None:
+        return unmasked(data, name)
+    if has_lists(table):
+        return matrix_of_lists(table)
+    refuse_nested(table, name)
+    return data
 
 
 def _of_astropy(table: Any, name: str) -> Any:

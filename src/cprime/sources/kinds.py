@@ -8,6 +8,7 @@ from struct import error as StructError
 from zipfile import BadZipFile
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cprime._narrow import is_bfloat16
 from cprime._range import MOST_COLUMNS
@@ -34,6 +35,8 @@ class Lists:
 
 
 Kind = np.dtype | Lists | str  # how a column is stored; a str names a type that is not numeric
+NUMERIC_COLUMNS = "choose numeric columns with open_data(..., columns=[...])"  # the remedy in messages
+_NO_NUMBERS = (str, bytes, np.character, np.datetime64, np.timedelta64, np.complexfloating, np.ndarray)
 
 
 def precision(kinds: Sequence[Kind]) -> np.dtype:
@@ -91,8 +94,30 @@ def described(items: Sequence[str]) -> str:
     return f"{shown} and {len(items) - 12} more" if len(items) > 12 else shown or "none"
 
 
+def first_non_number(values: NDArray[np.object_]) -> int | None:
+    """Return the position of the first object that is neither a real number nor None; None if there is no such one."""
+    wrong = {kind for kind in set(map(type, values)) if not _is_number(kind)}
+    return next(n for n, value in enumerate(values) if type(value) in wrong) if wrong else None
+
+
+def kind_of_objects(values: NDArray[np.object_]) -> Kind:
+    """Return the kind of a column of Python objects, none of them missing: of Booleans, of numbers, or of others."""
+    n = first_non_number(values)
+    if n is not None:
+        return f"object ({type(values[n]).__name__})"
+    if not len(values):
+        return "object, all values are missing"
+    booleans = all(issubclass(kind, bool | np.bool_) for kind in set(map(type, values)))
+    return np.dtype(bool if booleans else np.float64)
+
+
+def _is_number(kind: type) -> bool:
+    """Return whether objects of a class are real numbers, or None."""
+    return kind is type(None) or (hasattr(kind, "__float__") and not issubclass(kind, _NO_NUMBERS))
+
+
 def not_numeric(columns: Sequence[tuple[str, str]]) -> str:
-    """That columns of such names and types are no numbers."""
+    """Describe columns that are not numeric, given as names and types, for a message."""
     name, kind = columns[0]
     if len(columns) == 1:
         return f"column {name!r} is not numeric, it has the type {kind}"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cprime.sources.arrow import ArrowSource, reading
-from cprime.sources.kinds import Kind, described
+from cprime.sources.kinds import NUMERIC_COLUMNS, Kind, described
 from cprime.sources.optional import require
 from cprime.sources.stamps import Stamp
 
@@ -93,7 +93,7 @@ class LinesSource(ArrowSource):
         if len(found) > 1:
             each = [f"{name!r} ({_short(value)} in row {row})" for name, row, value in found]
             what = f"{self.name}: columns {described(each)} are not numeric"
-        return f"{what}; choose the columns that are with columns="
+        return f"{what}; {NUMERIC_COLUMNS}"
 
     def _not_numeric(self, columns: Sequence[tuple[str, str]]) -> str:
         return self._no_number([(name, *self._examples[name]) for name, _ in columns])

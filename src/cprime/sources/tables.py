@@ -10,7 +10,16 @@ from cprime._narrow import is_bfloat16
 from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source
 from cprime.sources.columns import check_names, kind_of_type, matrix_of, values_of, width_of
-from cprime.sources.kinds import Kind, Lists, any_lists, kind_of, not_numeric
+from cprime.sources.kinds import (
+    NUMERIC_COLUMNS,
+    Kind,
+    Lists,
+    any_lists,
+    kind_of,
+    kind_of_objects,
+    not_numeric,
+    precision,
+)
 from cprime.sources.optional import require
 
 _NESTED = re.compile(r"(lists|arrays) of |(large_|fixed_size_)?list(_view)?<|struct|map<", re.IGNORECASE)
@@ -76,19 +85,53 @@ def table_of(data: Any) -> Any:
 
 
 def has_lists(table: Any) -> bool:
-    """Whether values of a table are lists of numbers; of a table of numbers alone, at once.
+    """Return whether a column of a table holds lists of numbers."""
+    return not _is_plain(table) and any_lists(kinds(table))
 
-    Raises ValueError, and names the columns, where they are lists or structures of something else.
+
+def numbers_of(table: Any, name: str = "X") -> Any:
+    """Return a table whose columns are all numbers: the table, its columns of Python objects as arrays of numbers.
+
+    Raises ValueError, naming the columns and their types, if columns are not numeric.
     """
-    if _library(table) == "pandas" and all(getattr(dtype, "kind", "O") in "biuf" for dtype in set(table.dtypes)):
-        return False
+    if _is_plain(table) or not len(table):
+        return table
+    found = numeric_kinds(table, name)
+    if _library(table) != "pandas" or not any(dtype == np.dtype(object) for dtype in table.dtypes):
+        return table
+    table = table.copy(deep=False)
+    for j, kind in enumerate(found):
+        column = table.iloc[:, j]
+        if column.dtype == np.dtype(object):
+            dtype = kind if isinstance(kind, np.dtype) and column.notna().all() else precision([kind])
+            table.isetitem(j, _values(table, j, dtype))
+    return table
+
+
+def numeric_kinds(table: Any, name: str = "X", remedy: str = NUMERIC_COLUMNS) -> list[Kind]:
+    """Return how the columns of a table are stored; ValueError, with their names and types, if some are not numeric."""
     found = kinds(table)
-    if any_lists(found):
-        return True
-    nested = [(name, kind) for name, kind in zip(_names(table), found, strict=True) if _NESTED.match(str(kind))]
-    if nested:
-        raise ValueError(f"X: {not_numeric([(name, str(kind)) for name, kind in nested])}")
-    return False
+    _refuse(table, found, [j for j, kind in enumerate(found) if isinstance(kind, str)], name, remedy)
+    return found
+
+
+def refuse_nested(table: Any, name: str = "X") -> None:
+    """Raise ValueError, naming the columns and their types, if columns are lists or structures without numbers."""
+    if not _is_plain(table):
+        found = kinds(table)
+        _refuse(table, found, [j for j, kind in enumerate(found) if _NESTED.match(str(kind))], name)
+
+
+def _refuse(table: Any, found: list[Kind], columns: list[int], name: str, remedy: str = NUMERIC_COLUMNS) -> None:
+    """Raise for these columns, if there are any."""
+    if columns:
+        names = _names(table)
+        raise ValueError(f"{name}: {not_numeric([(names[j], str(found[j])) for j in columns])}; {remedy}")
+
+
+def _is_plain(table: Any) -> bool:
+    """Return whether a table is one of pandas whose columns all have a numeric type."""
+    return _library(table) == "pandas" and all(getattr(dtype, "kind", "O") in "biuf" for dtype in set(table.dtypes))
 
 
 def matrix_of_lists(table: Any) -> NDArray:
@@ -137,11 +180,11 @@ def _values(table: Any, j: int, dtype: np.dtype) -> NDArray:
 
 
 def _kind_of_objects(column: Any) -> Kind:
-    """How a column of pandas is stored that holds objects: these may be arrays or lists of numbers."""
-    there = column.notna().to_numpy()
-    value = column.iloc[int(there.argmax())] if there.any() else None
+    """Return the kind of a column of Python objects of pandas: numbers, arrays or lists of numbers, or others."""
+    values = column[column.notna().to_numpy()].to_numpy()
+    value = values[0] if len(values) else None
     if not isinstance(value, np.ndarray | list | tuple):
-        return str(column.dtype)
+        return kind_of_objects(values)
     found = np.asarray(value)
     if found.ndim != 1:
         return f"arrays of shape {found.shape}"

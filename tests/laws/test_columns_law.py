@@ -1,0 +1,273 @@
+"""The same table gives the same features, or the same refusal, whatever library or file holds it."""
+
+import datetime
+import decimal
+import re
+
+import numpy as np
+import pytest
+
+from cprime import (
+    FuzzyKMeans,
+    GaussianMixture,
+    GMeans,
+    KMeans,
+    KMeans1D,
+    KMedoids,
+    SoftKMeans,
+    StudentTMixture,
+    XMeans,
+    open_data,
+)
+from cprime.estimators.opening import opened
+
+pa = pytest.importorskip("pyarrow")
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+dd = pytest.importorskip("dask.dataframe")
+dask = pytest.importorskip("dask")
+
+N = 6
+NAN = float("nan")
+DAYS = pd.date_range("2024-01-01", periods=N)
+WHOLE = [1, 2, 3, 1, 2, 3]
+LETTERS = ["a", "b", "c", "a", "b", "c"]
+
+# Column type: the column, its features, and the narrowest of float32 and float64 that holds them.
+FEATURES = {
+    "int8": (pa.array(range(N), pa.int8()), range(N), "f4"),
+    "int64": (pa.array(range(N)), range(N), "f8"),
+    "int64, some missing": (pa.array([1, None, 3, 4, 5, 6]), [1, NAN, 3, 4, 5, 6], "f8"),
+    "uint64": (
+        pa.array([2**63 + 2**13 * k for k in range(N)], pa.uint64()),
+        [2**63 + 2**13 * k for k in range(N)],
+        "f8",
+    ),
+    "float16": (pa.array(np.arange(N) / 4, pa.float16()), np.arange(N) / 4, "f4"),
+    "float32": (pa.array(np.arange(N) / 4, pa.float32()), np.arange(N) / 4, "f4"),
+    "float64": (pa.array(np.arange(N) / 3), np.arange(N) / 3, "f8"),
+    "float64, some missing": (pa.array([0.5, None, 1, 2, 3, 4]), [0.5, NAN, 1, 2, 3, 4], "f8"),
+    "float64, all missing": (pa.nulls(N, pa.float64()), [NAN] * N, "f8"),
+    "boolean": (pa.array([True, False, True] * 2), [1, 0, 1] * 2, "f4"),
+    "boolean, some missing": (pa.array([True, None, False] * 2), [1, NAN, 0] * 2, "f4"),
+    "decimal": (pa.array([decimal.Decimal(k) / 4 for k in range(N)], pa.decimal128(9, 2)), np.arange(N) / 4, "f8"),
+}
+# Column type: the column, and what the message says of its type in each library.
+REFUSED = {
+    "categories of whole numbers": (pa.array(WHOLE).dictionary_encode(), "category|dictionary"),
+    "categories of text": (pa.array(LETTERS).dictionary_encode(), "category|dictionary|Categorical|str"),
+    "date": (pa.array(DAYS.date), "(?i)date"),
+    "datetime": (pa.array(DAYS), "(?i)datetime|timestamp"),
+    "datetime with time zone": (pa.array(DAYS.tz_localize("Europe/Berlin")), "(?i)datetime|timestamp"),
+    "time of day": (pa.array([datetime.time(hour) for hour in range(N)]), "(?i)time"),
+    "duration": (pa.array(pd.to_timedelta(range(N), unit="s")), "(?i)timedelta|duration"),
+    "text": (pa.array(LETTERS), "(?i)str|text"),
+    "text of numbers": (pa.array([str(k) for k in range(N)]), "(?i)str|text"),
+    "bytes": (pa.array([b"a"] * N), "(?i)bytes|binary"),
+    "lists of text": (pa.array([["a"]] * N), "list"),
+    "lists beside numbers": (pa.array([[1.0, 2.0]] * N), "list"),
+    "nested": (pa.array([{"u": 1.0}] * N), "(?i)struct|dict"),
+    "no type, all missing": (pa.nulls(N), "(?i)null|object"),
+}
+# Text files have no types: these columns are the numbers that their text says.
+NUMBERS_AS_TEXT = {
+    "categories of whole numbers": WHOLE,
+    "text of numbers": range(N),
+    "no type, all missing": [NAN] * N,
+}
+NULLABLE = {
+    pa.int8(): pd.Int8Dtype(),
+    pa.int64(): pd.Int64Dtype(),
+    pa.uint64(): pd.UInt64Dtype(),
+    pa.float32(): pd.Float32Dtype(),
+    pa.float64(): pd.Float64Dtype(),
+    pa.bool_(): pd.BooleanDtype(),
+    pa.string(): pd.StringDtype(),
+}
+
+
+def parquet(table, folder):
+    pytest.importorskip("pyarrow.parquet").write_table(table, folder / "t.parquet")
+    return folder / "t.parquet"
+
+
+def parquet_of_pandas(table, folder):
+    table.to_pandas().to_parquet(folder / "pandas.parquet")
+    return folder / "pandas.parquet"
+
+
+def parquet_of_polars(table, folder):
+    pl.from_arrow(table).write_parquet(folder / "polars.parquet")
+    return folder / "polars.parquet"
+
+
+def dataset(table, folder):
+    return pytest.importorskip("pyarrow.dataset").dataset(parquet(table, folder))
+
+
+def feather(table, folder):
+    pytest.importorskip("pyarrow.feather").write_feather(table, folder / "t.feather")
+    return folder / "t.feather"
+
+
+def csv(table, folder):
+    table.to_pandas().to_csv(folder / "t.csv", index=False)
+    return folder / "t.csv"
+
+
+def dask_of(frame):
+    with dask.config.set({"dataframe.convert-string": False}):
+        return dd.from_pandas(frame, npartitions=2)
+
+
+IN_MEMORY = {
+    "pyarrow": lambda table, folder: table,
+    "record batch": lambda table, folder: table.to_batches()[0],
+    "pandas": lambda table, folder: table.to_pandas(),
+    "pandas, nullable": lambda table, folder: table.to_pandas(types_mapper=NULLABLE.get),
+    "pandas, Arrow": lambda table, folder: table.to_pandas(types_mapper=pd.ArrowDtype),
+    "pandas, objects": lambda table, folder: table.to_pandas().astype({"c": object}),
+    "polars": lambda table, folder: pl.from_arrow(table),
+    "polars, lazy": lambda table, folder: pl.from_arrow(table).lazy(),
+}
+SOURCES = {
+    **IN_MEMORY,
+    "parquet": parquet,
+    "parquet of pandas": parquet_of_pandas,
+    "parquet of polars": parquet_of_polars,
+    "data set": dataset,
+    "feather": feather,
+    "csv": csv,
+    "dask": lambda table, folder: dask_of(table.to_pandas()),
+    "dask, nullable": lambda table, folder: dask_of(table.to_pandas(types_mapper=NULLABLE.get)),
+    "dask, Arrow": lambda table, folder: dask_of(table.to_pandas(types_mapper=pd.ArrowDtype)),
+    "dask, text of Arrow": lambda table, folder: dd.from_pandas(table.to_pandas(), npartitions=2),
+}
+# Types that a source does not have: it holds other values in their place, whole numbers or text.
+OBJECTS_OF_PANDAS = (
+    *("boolean, some missing", "decimal", "date", "time of day", "bytes", "lists of text", "lists beside numbers"),
+    *("nested", "no type, all missing"),
+)
+LACKING = {
+    "pandas, objects": ("categories of whole numbers", "float64, all missing"),
+    "polars": ("categories of whole numbers",),
+    "polars, lazy": ("categories of whole numbers",),
+    "parquet of polars": ("categories of whole numbers",),
+    "dask, text of Arrow": OBJECTS_OF_PANDAS,
+}
+
+
+def table_of(column):
+    return pa.table({"x": pa.array(np.arange(N), pa.float32()), "c": column})
+
+
+def features(data):
+    with dask.config.set(scheduler="synchronous"):
+        return opened(KMeans(2, missing="marginal"), data, None).source.read(0, N)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("kind", FEATURES)
+def test_numbers_are_the_same_features(kind, source, tmp_path):
+    if kind in LACKING.get(source, ()):
+        pytest.skip("the source has no such type")
+    column, values, dtype = FEATURES[kind]
+    data = SOURCES[source](table_of(column), tmp_path)
+    found = features(data)
+    no_types = source == "csv" or (source == "pandas, objects" and not kind.startswith("boolean"))
+    assert found.dtype == ("f8" if no_types else dtype)
+    np.testing.assert_array_equal(found, np.column_stack([np.arange(N), list(values)]))
+    if not source.startswith("dask"):
+        read = open_data(data).read(0, N)
+        assert read.dtype == found.dtype
+        np.testing.assert_array_equal(read, found)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("kind", REFUSED)
+def test_other_columns_are_refused_with_name_type_and_remedy(kind, source, tmp_path):
+    if kind in LACKING.get(source, ()):
+        pytest.skip("the source has no such type")
+    column, what = REFUSED[kind]
+    data = SOURCES[source](table_of(column), tmp_path)
+    if source == "csv" and kind in NUMBERS_AS_TEXT:
+        np.testing.assert_array_equal(features(data)[:, 1], list(NUMBERS_AS_TEXT[kind]))
+        return
+    with pytest.raises((ValueError, TypeError)) as error:
+        features(data)
+    message = str(error.value)
+    assert "column 'c'" in message
+    assert "columns=" in message or (source.startswith("dask") and "X[[...]]" in message)
+    assert source == "csv" or re.search(what, message.split("column 'c'")[1])
+    rest = data[["x"]] if source.startswith("dask") else open_data(data, columns=["x"])
+    np.testing.assert_array_equal(features(rest), np.arange(N)[:, np.newaxis])
+
+
+ESTIMATORS = [
+    KMeans(2),
+    GaussianMixture(2),
+    StudentTMixture(2),
+    KMedoids(2),
+    KMedoids(2, metric="precomputed"),
+    FuzzyKMeans(2),
+    SoftKMeans(2),
+    KMeans1D(2),
+    XMeans(),
+    GMeans(),
+]
+METHODS = (
+    "predict",
+    "predict_proba",
+    "score",
+    "score_samples",
+    "transform",
+    "nearest",
+    "bounds",
+    "aic",
+    "bic",
+    "impute",
+)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+@pytest.mark.parametrize("kind", ["categories of whole numbers", "categories of text", "datetime", "text of numbers"])
+@pytest.mark.parametrize("library", ["pandas", "pandas, objects", "polars", "pyarrow"])
+def test_every_estimator_refuses_them_in_fit_and_in_other_methods(estimator, kind, library):
+    if kind in LACKING.get(library, ()):
+        pytest.skip("the library has no such type")
+    estimator = type(estimator)(**estimator.get_params())
+    bad = IN_MEMORY[library](table_of(REFUSED[kind][0]).select(["c"]), None)
+    message = "column 'c' is not numeric, it has the type .*columns="
+    with pytest.raises(ValueError, match=message):
+        estimator.fit(bad)
+    if estimator.get_params().get("metric") == "precomputed":
+        return
+    estimator.fit(pd.DataFrame({"c": [0.0, 0.5, 1.0, 9.0, 9.5, 10.0]}))
+    methods = [name for name in METHODS if hasattr(estimator, name)]
+    assert "predict" in methods
+    for name in methods:
+        with pytest.raises(ValueError, match=message):
+            getattr(estimator, name)(bad)
+
+
+OBJECTS = {
+    "text": (np.array([[1.0, "a"], [2.0, "b"]], dtype=object), ValueError, "'a' in row 0, column 1"),
+    "text of numbers": (np.array([[1.0, 2.0], ["3", 4.0]], dtype=object), ValueError, "'3' in row 1, column 0"),
+    "dates": (np.array([[1.0, datetime.date(2024, 1, 1)]], dtype=object), TypeError, "in row 0, column 1.*'date'"),
+    "strings": (np.array([["1", "2"]]), ValueError, "'1' in row 0, column 0"),
+    "datetimes": (np.array([["2024-01-01"]], "M8[D]"), TypeError, r"datetime64\[D\]"),
+    "a list of rows": ([[1.0, 2.0], [3.0, "b"]], ValueError, "text"),
+}
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+@pytest.mark.parametrize("kind", OBJECTS)
+def test_arrays_of_text_and_dates_are_refused(estimator, kind):
+    X, error, message = OBJECTS[kind]
+    with pytest.raises(error, match=f"X must hold numbers, got .*{message}"):
+        type(estimator)(**estimator.get_params()).fit(X)
+
+
+def test_objects_that_are_numbers_are_numbers():
+    X = np.array([[1, 2.5], [True, decimal.Decimal(4)], [7, None]], dtype=object)
+    np.testing.assert_array_equal(opened(KMeans(1, missing="marginal"), X, None).source.read(0, 3), X.astype(float))

@@ -1,6 +1,7 @@
 """What can go wrong: one line that says what, exit code 1, and no file."""
 
 import os
+import re
 import sys
 
 import numpy as np
@@ -129,6 +130,25 @@ def test_columns_without_any_value(fit_fails, write, tmp_path):
     assert "column 'b' is not numeric, it has the type null" in fit_fails(path)
     (tmp_path / "x.csv").write_text("a,b\n1,\n2,\n3,\n")
     assert "row 0, column 'b': nan; values must be finite, and 3 of the 3 rows" in fit_fails(tmp_path / "x.csv")
+
+
+@pytest.mark.parametrize("options", [(), ("--chunk-rows", 20)], ids=["one chunk", "chunks"])
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+@pytest.mark.parametrize("missing", ["list", "number"])
+def test_what_is_missing_in_a_column_of_lists_is_named(missing, dtype, options, fit_fails, tmp_path):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rows = [[n, n % 7] for n in range(50)]
+    kind = pa.list_(pa.type_for_alias(dtype))
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    parquet.write_table(pa.table({"embedding": pa.array(rows, kind)}), folder / "0.parquet")
+    rows[7] = None if missing == "list" else [7, None]
+    parquet.write_table(pa.table({"embedding": pa.array(rows, kind)}), folder / "1.parquet")
+    line = fit_fails(folder, *options)
+    number = 0 if missing == "list" else 1
+    where = rf"row 7( \(row 57 of all\))?, column 'embedding', number {number} of its list: "
+    assert re.match(rf"{folder / '1.parquet'}: {where}", line)
+    assert "--missing drop leaves such rows out" in line
 
 
 def test_csv_with_ragged_rows_or_a_column_twice(fit_fails, tmp_path):

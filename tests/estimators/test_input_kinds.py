@@ -4,9 +4,10 @@ import os
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn import config_context
 
-from cprime import GaussianMixture, KMeans, KMedoids, open_data
+from cprime import FuzzyKMeans, GaussianMixture, KMeans, KMedoids, open_data
 
 RNG = np.random.default_rng(0)
 A = RNG.standard_normal((60, 3)).astype(np.float32)
@@ -178,10 +179,40 @@ def with_missing(kind):
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow", "astropy"])
 def test_a_missing_value_is_named(kind):
-    with pytest.raises(ValueError, match=r"Input X contains NaN(.|\n)*The first is nan in row 3, column 'b'; missing"):
+    with pytest.raises(
+        ValueError, match=r"^Input X contains NaN in row 3, column 'b'\. Use KMeans\(missing=\"marginal\"\)"
+    ):
         KMeans(3).fit(with_missing(kind))
-    with pytest.raises(ValueError, match=r"The first is inf in row 2, column 0\."):
-        KMeans(3).fit(np.where(np.arange(180).reshape(60, 3) == 6, np.inf, 0.0))
+    with pytest.raises(
+        ValueError, match=r"^Input X contains NaN in row 3, column 'b'\. FuzzyKMeans takes no missing values"
+    ):
+        FuzzyKMeans(3).fit(with_missing(kind))
+
+
+@pytest.mark.parametrize(
+    "estimator", [KMeans(3), FuzzyKMeans(3), KMedoids(3), KMedoids(3, metric="precomputed")], ids=str
+)
+def test_values_that_are_not_finite_are_named_in_one_short_line(estimator):
+    X = np.ones((60, 60))
+    X[2, 1] = np.inf
+    with pytest.raises(ValueError, match=r"^Input X contains infinity .* in row 2, column 1: inf\. ") as error:
+        estimator.fit(X)
+    assert len(str(error.value)) < 170
+    X[2, 1] = np.nan
+    with pytest.raises(ValueError, match=r"^Input X contains NaN in row 2, column 1\. ") as error:
+        estimator.fit(X)
+    assert len(str(error.value)) < 170
+    assert "\n" not in str(error.value)
+
+
+def test_missing_values_are_not_offered_where_they_cannot_be_fitted():
+    X = np.ones((60, 3))
+    X[2, 1] = np.nan
+    for estimator in (KMeans(3), KMeans(3, missing="marginal")):
+        with pytest.raises(ValueError, match=r"row 2, column 1\. KMeans takes no missing values in sparse rows: fill"):
+            estimator.fit(csr_array(X))
+    with pytest.raises(ValueError, match=r"KMeans takes no missing values with metric='cosine': fill them"):
+        KMeans(3, metric="cosine").fit(X)
 
 
 def test_what_cannot_be_taken_says_what_to_call():

@@ -226,8 +226,11 @@ def test_weights_that_are_none_are_refused(weights, client):
 def test_a_row_that_is_not_finite_is_named(value, client):
     X = clustered()
     X[321, 1] = value
-    with pytest.raises(ValueError, match=r"X: row 321\b"):
+    with pytest.raises(ValueError, match=f"X: row 321, column 1: {value}; "):
         k_means().fit(on_dask(X))
+    frame = dd.from_pandas(pd.DataFrame(X, columns=["a", "b", "c"]), npartitions=4)
+    with pytest.raises(ValueError, match=f"X: row 321, column 'b': {value}; "):
+        k_means().fit(frame)
 
 
 def test_a_dataframe_has_names(client):

@@ -344,7 +344,7 @@ def test_a_precision_that_rounding_makes_indefinite():
 
 def test_errors():
     X = with_gaps(clustered(20, 3))
-    with pytest.raises(ValueError, match=r'row 0, column 0; missing="marginal" fits what is observed'):
+    with pytest.raises(ValueError, match=r'row 0, column 0\. Use GaussianMixture\(missing="marginal"\)'):
         GaussianMixture(2).fit(X)
     with pytest.raises(ValueError, match="infinity"):
         mixture().fit(np.where(np.isnan(X), np.inf, X))

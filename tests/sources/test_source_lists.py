@@ -195,7 +195,7 @@ def test_what_is_missing(tmp_path, X, kind):
     found = source.read(0, N)
     assert np.isnan(found[7]).all()
     assert np.array_equal(np.delete(found, 7, 0), np.delete(X, 7, 0))
-    with pytest.raises(ValueError, match="row 7, column 0: nan"):
+    with pytest.raises(ValueError, match="row 7, column 'embedding', number 0 of its list: nan"):
         KMeans(3).fit(source)
     none = pa.table({"embedding": pa.array([None, None], inner)})
     parquet.write_table(none, tmp_path / "none.parquet")

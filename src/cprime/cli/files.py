@@ -16,7 +16,7 @@ from cprime.cli.errors import say
 from cprime.estimators.budget import LEAST_CHUNK
 from cprime.sources import Source, open_data
 from cprime.sources.held import HeldSource
-from cprime.sources.kinds import NUMERIC_COLUMNS, listed
+from cprime.sources.kinds import FILL_MISSING, NUMERIC_COLUMNS, listed
 from cprime.sources.opening import open_path, spooled
 from cprime.sources.prepared import Preparation, PreparedSource, complete, complete_rows, learned
 from cprime.sources.spool import received
@@ -104,15 +104,15 @@ def opened(path: str | Path, request: Request, expected: tuple[str, ...] | None 
 
 @contextmanager
 def hinted(*, fills: bool = True) -> Iterator[None]:
-    """Errors about missing values say which option sees to them; fills: whether means may be put in their place."""
+    """Name the options for missing values in errors about them; fills: whether means may be put in their place."""
     try:
         yield
     except ValueError as error:
-        if ": nan; values must be finite" not in str(error):
+        if FILL_MISSING not in str(error):
             raise
         more = ", --missing mean puts the column's mean, --missing marginal fits what is there"
         hint = "--missing drop leaves such rows out" + (more if fills else "")
-        raise ValueError(f"{error}; {hint}") from error
+        raise ValueError(str(error).replace(FILL_MISSING, hint)) from error
 
 
 def for_fit(path: str | Path, request: Request, max_memory: str | None = None) -> Source:

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import get_tags
-from sklearn.utils.validation import assert_all_finite, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cprime._narrow import bits_of, is_narrow
 from cprime._range import check_largest, check_spread
-from cprime.kernels import Rows, as_rows
+from cprime.kernels import Rows, SparseRows, as_rows
 from cprime.sources.foreign import plain
 from cprime.sources.kinds import kind_of, precision
 from cprime.sources.tables import kinds
@@ -74,7 +74,7 @@ def check_numbers(estimator: Any, rows: Rows, *, spread: bool) -> None:
     """Raise unless numbers are finite and their squares fit into their type, with `spread` those of differences too."""
     largest, most = rows.extent(n_threads=getattr(estimator, "n_threads", None))
     if not np.isfinite(largest):
-        _refuse_not_finite(estimator, rows)
+        refuse_not_finite(estimator, rows)
     check_largest(largest, rows.dtype, rows.shape[1], "X")
     if spread:
         check_spread(most, rows.dtype, "X")
@@ -108,18 +108,31 @@ def taken_narrow(estimator: Any, X: Any, dtype: np.dtype, *, reset: bool) -> np.
     return taken(estimator, bits, reset=reset, dtype=wanted, accept_sparse=_formats).view(dtype)
 
 
-def _refuse_not_finite(estimator: Any, X: Rows) -> None:
-    """Raise ValueError as scikit-learn does, and name the first value."""
+def refuse_not_finite(estimator: Any, X: Rows) -> None:
+    """Raise ValueError, with row, column and what to do, for the first value of X that is NaN or infinite, if any is.
+
+    The message begins as scikit-learn's do.
+    """
     found = X.not_finite()
-    assert found is not None
+    if found is None:
+        return
     row, column, value = found
-    try:
-        assert_all_finite(np.array([value]), estimator_name=type(estimator).__name__, input_name="X")
-    except ValueError as error:
-        names = getattr(estimator, "feature_names_in_", None)
-        where = column if names is None else repr(names[column])
-        more = '; missing="marginal" fits what is observed' if np.isnan(value) and hasattr(estimator, "missing") else ""
-        raise ValueError(f"{error}\nThe first is {value} in row {row}, column {where}{more}.") from None
+    names = getattr(estimator, "feature_names_in_", None)
+    where = f"in row {row}, column {column if names is None else repr(str(names[column]))}"
+    if not np.isnan(value):
+        what = f"infinity or a value too large for {X.dtype!r}"
+        raise ValueError(f"Input X contains {what} {where}: {value}. Correct it, or drop such rows.")
+    name, metric = type(estimator).__name__, getattr(estimator, "metric", "euclidean")
+    can_fit, limits = hasattr(estimator, "missing"), ""
+    if can_fit and (isinstance(X, SparseRows) or metric != "euclidean"):
+        can_fit, limits = False, " in sparse rows" if isinstance(X, SparseRows) else f" with metric={metric!r}"
+    if can_fit:
+        remedy = (
+            f'Use {name}(missing="marginal"), which fits the values that are there, or fill them, or drop such rows'
+        )
+    else:
+        remedy = f"{name} takes no missing values{limits}: fill them (sklearn.impute.SimpleImputer), or drop such rows"
+    raise ValueError(f"Input X contains NaN {where}. {remedy}.")
 
 
 def _formats(estimator: Any) -> str | bool:

@@ -54,7 +54,7 @@ class Distributed:
         self.weighted = sample_weight is not None
         self._X = X
         self.gaps = False
-        self._reading = tasks.Reading(self.dtype)
+        self._reading = tasks.Reading(self.dtype, columns=columns)
         self._name = f"cprime-{uuid.uuid4().hex[:12]}"
         self._n_tasks = 0
         self.sizes = tuple(int(n) for n in X.chunks[0])

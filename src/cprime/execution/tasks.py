@@ -17,6 +17,7 @@ from cprime.execution.base import Job, P
 from cprime.execution.chunk import Chunk
 from cprime.execution.local import MakeRows, Prepare
 from cprime.kernels import Rows, as_rows, computing, with_nan
+from cprime.sources.kinds import FILL_MISSING
 from cprime.statistics import merge
 
 
@@ -39,11 +40,15 @@ def _(chunk: Chunk) -> int:
 
 
 class Reading(NamedTuple):
-    """How rows are made of a block of any dtype: computed with as this one, by a function, and prepared."""
+    """How rows are made of a block of any dtype: computed with as this one, by a function, and prepared.
+
+    columns: their names, for messages, or None
+    """
 
     dtype: np.dtype
     rows: MakeRows = as_rows
     prepare: Prepare | None = None
+    columns: list[str] | None = None
 
 
 class Mapped:
@@ -83,8 +88,10 @@ def checked(array: Any, reading: Reading, first: int) -> Rows:
     X = X if X.dtype == reading.dtype else X.as_type(reading.dtype)
     largest, _ = X.extent()
     if not np.isfinite(largest):
-        row, _, _ = X.not_finite() or (0, 0, 0)
-        raise ValueError(f"X: row {first + row} holds NaN or infinity; values must be finite.")
+        row, j, value = X.not_finite() or (0, 0, np.nan)
+        column = j if reading.columns is None else repr(reading.columns[j])
+        remedy = FILL_MISSING if np.isnan(value) else "values must be finite"
+        raise ValueError(f"X: row {first + row}, column {column}: {value}; {remedy}")
     check_largest(largest, X.dtype, X.shape[1], "X")
     return X if reading.prepare is None else reading.prepare(X, "X")
 

@@ -66,9 +66,9 @@ class ArrowSource(Source):
             some = out[done : done + batch.num_rows]
             where = partial(self._where_among, rows[done : done + batch.num_rows])
             if self._list is None:
-                write(batch, names, some, where)
+                write(batch, names, some, where, self._column_of)
             else:
-                put(some, matrix_of(batch.column(names[0]), self.n_features, where), where)
+                put(some, matrix_of(batch.column(names[0]), self.n_features, where), where, self._column_of)
             done += batch.num_rows
             del batch  # it keeps its row group in memory
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from cprime._narrow import is_narrow
 from cprime.sources.choice import Columns
-from cprime.sources.kinds import Kind, Lists, precision
+from cprime.sources.kinds import FILL_MISSING, Kind, Lists, precision
 from cprime.sources.stamps import Stamp
 
 CHUNK_BYTES = 128 * 2**20
@@ -309,10 +309,10 @@ class Source(Columns, ABC):
             return
         row = int(rows[0])
         j = int(bad[row].argmax())
-        column = j if self.columns is None else repr(self.columns[j])
+        remedy = f"; {FILL_MISSING}" if np.isnan(X[row, j]) else ""
         raise ValueError(
-            f"{self._where(begin + row)}, column {column}: {X[row, j]}; values must be finite, and {len(rows)} of the "
-            f"{len(X)} rows from row {begin} on hold others"
+            f"{self._where(begin + row)}, column {self._column_of(j)}: {X[row, j]}; values must be finite, and "
+            f"{len(rows)} of the {len(X)} rows from row {begin} on hold others{remedy}"
         )
 
     def close(self) -> None:

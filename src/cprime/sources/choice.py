@@ -111,6 +111,13 @@ class Columns:
         """Return the message about columns that are not numeric, given as names and types."""
         return f"{self.name}: {not_numeric(columns)}; {NUMERIC_COLUMNS}"
 
+    def _column_of(self, j: int) -> str:
+        """Return what messages call column j of the rows that are read: its name, or its number."""
+        names = self._stored_columns
+        if names is None:
+            return str(j)
+        return repr(names[j]) if self._list is None else f"{names[0]!r}, number {j} of its list"
+
     @property
     def _positions(self) -> Sequence[int]:
         return range(len(self._kinds)) if self._chosen is None else self._chosen

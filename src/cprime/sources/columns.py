@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime.sources.kinds import Kind, Lists
+from cprime.sources.kinds import FILL_MISSING, Kind, Lists
 
 _LISTS = ("list", "large_list", "fixed_size_list", "list_view", "large_list_view")
 
@@ -65,22 +65,26 @@ def matrix_of(column: Any, width: int, where: Callable[[int], str]) -> NDArray:
     return out
 
 
-def write(batch: Any, names: Sequence[str], out: NDArray, where: Callable[[int], str]) -> None:
-    """The named columns of a batch side by side in out (rows, columns)."""
+def write(
+    batch: Any, names: Sequence[str], out: NDArray, where: Callable[[int], str], column_of: Callable[[int], str]
+) -> None:
+    """Write the named columns of a batch side by side into out (rows, columns)."""
     for j, name in enumerate(names):
-        put(out[:, j : j + 1], values_of(batch.column(name))[:, np.newaxis], where, name)
+        put(out[:, j : j + 1], values_of(batch.column(name))[:, np.newaxis], where, column_of, j)
 
 
-def put(out: NDArray, values: NDArray, where: Callable[[int], str], name: str | None = None) -> None:
-    """The values in `out`; ValueError where one is missing, and `out` is of integers.
+def put(
+    out: NDArray, values: NDArray, where: Callable[[int], str], column_of: Callable[[int], str], first: int = 0
+) -> None:
+    """Write values into `out`; raise ValueError if one is missing and `out` is of integers.
 
-    where: says which row that is    name: of the column, if it has one
+    where, column_of: return what messages call a row, and a column    first: number of the first column of `out`
     """
     if out.dtype.kind in "biu" and values.dtype.kind == "f":
         row, column = np.unravel_index(np.isnan(values).argmax(), values.shape)
         if np.isnan(values[row, column]):
-            found = f"column {int(column) if name is None else repr(name)}"
-            raise ValueError(f"{where(int(row))}, {found}: a value is missing; values must be finite")
+            found = f"{where(int(row))}, column {column_of(first + int(column))}"
+            raise ValueError(f"{found}: a value is missing; {FILL_MISSING}")
     out[...] = values
 
 

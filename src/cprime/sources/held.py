@@ -19,5 +19,11 @@ class HeldSource(ArraySource):
             self._weights_spec = None if base._weights_spec is None else AS_HELD
         self._opened_with = None if base.opened_from is None else {"held": base.opened_from}
 
+    def _where(self, row: int) -> str:
+        return self._base._where(row)
+
+    def _column_of(self, j: int) -> str:
+        return self._base._column_of(self._positions[j])
+
     def _identity(self) -> bytes:
         return self._base.fingerprint()

@@ -36,6 +36,7 @@ class Lists:
 
 Kind = np.dtype | Lists | str  # how a column is stored; a str names a type that is not numeric
 NUMERIC_COLUMNS = "choose numeric columns with open_data(..., columns=[...])"  # the remedy in messages
+FILL_MISSING = 'fill missing values, drop such rows, or fit with missing="marginal"'  # the remedy in messages
 _NO_NUMBERS = (str, bytes, np.character, np.datetime64, np.timedelta64, np.complexfloating, np.ndarray)
 
 

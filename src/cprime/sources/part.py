@@ -32,5 +32,8 @@ class PartSource(Source):
     def _where(self, row: int) -> str:
         return self._base._where(row)
 
+    def _column_of(self, j: int) -> str:
+        return self._base._column_of(int(self._columns[self._positions[j]]))
+
     def _identity(self) -> bytes:
         return self._base.fingerprint() + hashlib.blake2b(self._columns.tobytes(), digest_size=32).digest()

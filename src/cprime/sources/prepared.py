@@ -72,6 +72,9 @@ class PreparedSource(Source):
     def _where(self, row: int) -> str:
         return self._base._where(row)
 
+    def _column_of(self, j: int) -> str:
+        return self._base._column_of(self._positions[j])
+
     def _identity(self) -> bytes:
         found = [b"" if value is None else value.tobytes() for value in self.preparation.as_dict().values()]
         return self._base._identity() + b"".join(found)

@@ -46,6 +46,12 @@ class SubsetSource(Source):
     def _default_chunk_rows(self) -> int:
         return max(1, self.n_rows) if self.in_memory else super()._default_chunk_rows()
 
+    def _where(self, row: int) -> str:
+        return self._base._where(int(self._rows[row]))
+
+    def _column_of(self, j: int) -> str:
+        return self._base._column_of(self._positions[j])
+
     def _identity(self) -> bytes:
         return self._base.fingerprint() + hashlib.blake2b(np.ascontiguousarray(self._rows), digest_size=32).digest()
 

@@ -224,9 +224,11 @@ def test_what_cannot_be_taken_says_what_to_call():
         KMeans(3).fit(xarray_of(A).to_dataset(dim="d"))
 
 
-def test_columns_of_astropy_with_several_values_are_named():
+def test_columns_of_astropy_that_are_not_numeric_are_named():
     with pytest.raises(ValueError, match=r"X has columns of several values a row, \['v'\]"):
         KMeans(3).fit(type(astropy_of(A))({"v": A, "w": A[:, 0]}))
+    with pytest.raises(ValueError, match=r"X: column 'v' is not numeric, it has the type object \(str\)"):
+        KMeans(3).fit(type(astropy_of(A))({"v": ["text"] * len(A), "w": A[:, 0]}))
 
 
 def test_tensors_elsewhere_say_what_to_call():

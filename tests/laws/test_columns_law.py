@@ -203,6 +203,39 @@ def test_other_columns_are_refused_with_name_type_and_remedy(kind, source, tmp_p
     np.testing.assert_array_equal(features(rest), np.arange(N)[:, np.newaxis])
 
 
+OF_ONE_LIBRARY = {
+    "categories of polars": (pl.DataFrame({"c": pl.Series(LETTERS, dtype=pl.Categorical)}), "Categorical"),
+    "enumerated values of polars": (pl.DataFrame({"c": pl.Series(LETTERS, dtype=pl.Enum(["a", "b", "c"]))}), "Enum"),
+    "categories of pandas": (pd.DataFrame({"c": pd.Categorical(WHOLE)}), "category"),
+    "categories of pandas and Arrow": (
+        pd.DataFrame({"c": pd.array(pa.array(WHOLE).dictionary_encode(), pd.ArrowDtype(pa.dictionary("i4", "i8")))}),
+        "dictionary",
+    ),
+    "periods": (pd.DataFrame({"c": pd.period_range("2024-01", periods=N, freq="M")}), r"period\[M\]"),
+    "intervals": (pd.DataFrame({"c": pd.interval_range(0, N)}), "interval"),
+    "complex numbers": (pd.DataFrame({"c": np.ones(N, complex)}), "complex128"),
+    "numbers and text": (pd.DataFrame({"c": [1, 2, 3, "a", 5, 6]}), r"object \(str\)"),
+    "objects": (pd.DataFrame({"c": [{"u": 1}] * N}), r"object \(dict\)"),
+}
+
+
+@pytest.mark.parametrize("kind", OF_ONE_LIBRARY)
+def test_types_of_one_library_are_refused(kind):
+    data, what = OF_ONE_LIBRARY[kind]
+    for read in (KMeans(2).fit, open_data, GaussianMixture(2).fit):
+        with pytest.raises(ValueError, match=f"X: column 'c' is not numeric, it has the type {what}.*columns="):
+            read(data)
+
+
+def test_sparse_columns_of_pandas_are_numbers():
+    values = [0.0, 0.0, 1.5, 0.0, 0.0, 2.0]
+    frame = pd.DataFrame({"x": np.arange(N), "c": pd.arrays.SparseArray(values, fill_value=0)})
+    with pytest.warns(UserWarning, match="sparse columns found"):  # of scikit-learn
+        found = features(frame)
+    np.testing.assert_array_equal(found, np.column_stack([np.arange(N), values]))
+    np.testing.assert_array_equal(open_data(frame).read(0, N), np.column_stack([np.arange(N), values]))
+
+
 ESTIMATORS = [
     KMeans(2),
     GaussianMixture(2),

@@ -54,7 +54,7 @@ def plain(data: Any, name: str = "X", narrow: bool = False) -> Any:
     if library == "torch" and hasattr(data, "detach"):
         return _of_torch(data, name, narrow)
     if library == "astropy" and hasattr(data, "to_pandas"):
-        return _of_astropy(data, name)
+        return plain(_of_astropy(data, name), name)
     if library == "anndata":
         return plain(data.X, name, narrow) if hasattr(data, "X") else data.to_memory()
     if library == "xarray":

@@ -64,8 +64,14 @@ class TableSource(ArraySource):
 
 
 def kinds(table: Any) -> list[Kind]:
-    """How the columns of a table are stored."""
-    return [_kind(table, j) for j in range(len(_names(table)))]
+    """Return how the columns of a table are stored: by their types, by their values where these are Python objects."""
+    known: dict[Any, Kind] = {}
+    found = []
+    for j, dtype in enumerate(table.schema.types if _library(table) == "pyarrow" else table.dtypes):
+        if dtype not in known or dtype == np.dtype(object):
+            known[dtype] = _kind(table, j)
+        found.append(known[dtype])
+    return found
 
 
 def table_of(data: Any) -> Any:

@@ -30,6 +30,9 @@ dask = pytest.importorskip("dask")
 N = 6
 NAN = float("nan")
 DAYS = pd.date_range("2024-01-01", periods=N)
+MONEY = [decimal.Decimal(cents) / 100 for cents in (0, 35, 69, 1999, -458, 100_07)]
+DIGITS = [decimal.Decimal(f"{k}.{k}23456789012345678") for k in range(N)]
+LARGE = [2**53 + 1, None, 2**62 + 3, -(2**62) - 513, 2**63 - 1, 0]
 WHOLE = [1, 2, 3, 1, 2, 3]
 LETTERS = ["a", "b", "c", "a", "b", "c"]
 
@@ -37,6 +40,7 @@ LETTERS = ["a", "b", "c", "a", "b", "c"]
 FEATURES = {
     "int8": (pa.array(range(N), pa.int8()), range(N), "f4"),
     "int64": (pa.array(range(N)), range(N), "f8"),
+    "int64, large and some missing": (pa.array(LARGE), [NAN if k is None else float(k) for k in LARGE], "f8"),
     "int64, some missing": (pa.array([1, None, 3, 4, 5, 6]), [1, NAN, 3, 4, 5, 6], "f8"),
     "uint64": (
         pa.array([2**63 + 2**13 * k for k in range(N)], pa.uint64()),
@@ -50,7 +54,8 @@ FEATURES = {
     "float64, all missing": (pa.nulls(N, pa.float64()), [NAN] * N, "f8"),
     "boolean": (pa.array([True, False, True] * 2), [1, 0, 1] * 2, "f4"),
     "boolean, some missing": (pa.array([True, None, False] * 2), [1, NAN, 0] * 2, "f4"),
-    "decimal": (pa.array([decimal.Decimal(k) / 4 for k in range(N)], pa.decimal128(9, 2)), np.arange(N) / 4, "f8"),
+    "decimal": (pa.array(MONEY, pa.decimal128(9, 2)), list(map(float, MONEY)), "f8"),
+    "decimal of many digits": (pa.array(DIGITS, pa.decimal128(38, 18)), list(map(float, DIGITS)), "f8"),
 }
 # Column type: the column, and what the message says of its type in each library.
 REFUSED = {
@@ -145,7 +150,16 @@ SOURCES = {
 }
 # Types that a source does not have: it holds other values in their place, whole numbers or text.
 OBJECTS_OF_PANDAS = (
-    *("boolean, some missing", "decimal", "date", "time of day", "bytes", "lists of text", "lists beside numbers"),
+    *(
+        "boolean, some missing",
+        "decimal",
+        "decimal of many digits",
+        "date",
+        "time of day",
+        "bytes",
+        "lists of text",
+        "lists beside numbers",
+    ),
     *("nested", "no type, all missing"),
 )
 LACKING = {

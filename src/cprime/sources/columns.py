@@ -32,9 +32,11 @@ def kind_of_type(kind: Any) -> Kind:
 
 
 def values_of(column: Any) -> NDArray:
-    """The numbers of a column; a missing one is NaN."""
+    """Return the numbers of a column; a missing one is NaN."""
     import pyarrow as pa
 
+    if pa.types.is_decimal(column.type):  # Arrow's own conversion to floats is off by a unit in the last place
+        column = column.cast(pa.string()).cast(pa.float64())
     plain = pa.types.is_floating(column.type) or (pa.types.is_integer(column.type) and column.null_count == 0)
     return (column if plain else column.cast(pa.float64(), safe=False)).to_numpy(zero_copy_only=False)
 

@@ -14,7 +14,7 @@ COMPILED := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help check demo docs examples pictures test test-all test-clang test-arm cross faults load attack sanitize sanitize-short test-amx fuzz fuzz-core lint format bench bench-full wheel test-wheel clean
+.PHONY: help check demo docs examples pictures test test-all test-kernels test-clang test-arm cross faults load attack sanitize sanitize-short test-amx fuzz fuzz-core lint format bench bench-full wheel test-wheel clean
 .DELETE_ON_ERROR:
 
 help:
@@ -22,6 +22,7 @@ help:
 	@echo "make check   format, types and the quick tests of what has changed, in about a minute"
 	@echo "make test    the quick tests, of every subject, in minutes (ARGS='-k name' chooses)"
 	@echo "make test-all  every test"
+	@echo "make test-kernels  the numeric tests under every kernel of OpenBLAS and every instruction set (ARGS=--short: fewer)"
 	@echo "make test-clang  every test, of a core that clang has compiled (CLANG=clang++-19 names it)"
 	@echo "make test-arm  the contracts of the kernels on emulated 64-bit ARM"
 	@echo "make cross   whether the core compiles for other systems: musl, macOS, Windows"
@@ -68,6 +69,9 @@ check: $(STAMPS)/package $(STAMPS)/dev
 
 test-all: $(STAMPS)/package $(STAMPS)/dev
 	$(BIN)/python -m pytest --durations=10 $(ARGS)
+
+test-kernels: $(STAMPS)/package $(STAMPS)/dev
+	$(BIN)/python tools/test_kernels.py $(ARGS)
 
 test-clang:
 	CXX=$(CLANG) SKBUILD_BUILD_DIR=build/clang/core $(MAKE) test-all VENV=build/clang/venv

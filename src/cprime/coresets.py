@@ -13,11 +13,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_array
+from sklearn.utils.validation import _check_sample_weight
 
 from cprime._narrow import is_narrow
 from cprime.seeding.sampling import draw
 from cprime.seeding.validation import check_count
+from cprime.sources.checked import checked
 from cprime.sources.foreign import plain, unmasked
 
 BLOCK = 2**17  # numbers of X that are looked at together
@@ -111,7 +112,7 @@ def lightweight(
     with np.errstate(invalid="ignore"):  # of a sum that says that there are infinite numbers
         given = plain(X)
         dtype = given.dtype if isinstance(given, np.ndarray) and is_narrow(given.dtype) else [np.float64, np.float32]
-        data = check_array(given, dtype=dtype)
+        data = checked(given, dtype=dtype)
     check_count("m", m)
     rng = check_random_state(random_state)
     w = np.ones(len(data))

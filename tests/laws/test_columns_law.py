@@ -19,7 +19,10 @@ from cprime import (
     XMeans,
     open_data,
 )
+from cprime.coresets import lightweight
 from cprime.estimators.opening import opened
+from cprime.seeding import kmeans_plusplus
+from cprime.theory import Gaussians, fit_assignment, partition_loss
 
 pa = pytest.importorskip("pyarrow")
 pd = pytest.importorskip("pandas")
@@ -198,6 +201,19 @@ def test_numbers_are_the_same_features(kind, source, tmp_path):
 
 
 @pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("kind", [kind for kind in FEATURES if "missing" in kind])
+def test_missing_values_are_named_with_row_column_and_remedy(kind, source, tmp_path):
+    if kind in LACKING.get(source, ()):
+        pytest.skip("the source has no such type")
+    data = SOURCES[source](table_of(FEATURES[kind][0]), tmp_path)
+    row = 0 if "all" in kind else 1
+    message = rf"row {row}( \(row {row} of all\))?, column 'c'.*missing=\"marginal\""
+    with dask.config.set(scheduler="synchronous"), pytest.raises(ValueError, match=message) as error:
+        KMeans(2).fit(data)
+    assert len(str(error.value)) < 250 + len(str(tmp_path))
+
+
+@pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("kind", REFUSED)
 def test_other_columns_are_refused_with_name_type_and_remedy(kind, source, tmp_path):
     if kind in LACKING.get(source, ()):
@@ -248,6 +264,24 @@ def test_sparse_columns_of_pandas_are_numbers():
         found = features(frame)
     np.testing.assert_array_equal(found, np.column_stack([np.arange(N), values]))
     np.testing.assert_array_equal(open_data(frame).read(0, N), np.column_stack([np.arange(N), values]))
+
+
+FUNCTIONS = {
+    "kmeans_plusplus": lambda X: kmeans_plusplus(X, 2),
+    "lightweight": lambda X: lightweight(X, 2),
+    "fit_assignment": lambda X: fit_assignment(X, Gaussians.spherical([[0, 0], [1, 1]], [1, 1])),
+    "partition_loss": lambda X: partition_loss(Gaussians.spherical([[0, 0], [1, 1]], [1, 1]), X),
+}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_functions_refuse_the_same_columns_and_missing_values(function, library):
+    make = IN_MEMORY[library]
+    with pytest.raises(ValueError, match=r"column 'c' is not numeric, it has the type .*columns="):
+        function(make(table_of(REFUSED["categories of text"][0]), None))
+    with pytest.raises(ValueError, match=r"contains NaN in row 1, column 'c'\. Fill missing values"):
+        function(make(table_of(FEATURES["int64, some missing"][0]), None))
 
 
 ESTIMATORS = [

@@ -13,7 +13,7 @@ from cprime import medoids, storage
 from cprime._warnings import warn_if_few
 from cprime.estimators.nearest_center import Arrays
 from cprime.estimators.prototypes import Prototypes
-from cprime.estimators.rows import refuse_not_finite
+from cprime.estimators.rows import refuse_missing
 from cprime.estimators.validation import check_choice, check_integer, check_loop, check_weights
 from cprime.estimators.watching import CallbackSupportMixin, Watch, unfitted_copy, with_callbacks
 from cprime.estimators.whole import whole
@@ -251,7 +251,7 @@ class KMedoids(CallbackSupportMixin, Arrays, Prototypes):
             check_is_fitted(self)
         dtypes = [np.float64, np.float32]
         X = validate_data(self, plain(X), reset=reset, dtype=dtypes, accept_sparse=False, ensure_all_finite=False)
-        refuse_not_finite(self, as_rows(X))
+        refuse_missing(self, as_rows(X))
         if reset and X.shape[0] != X.shape[1]:
             raise ValueError(f"X must be square for metric='precomputed', got shape {X.shape}.")
         if reset and len(X) < self.n_clusters:

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cprime._narrow import bits_of, is_narrow
 from cprime._range import check_largest, check_spread
 from cprime.kernels import Rows, SparseRows, as_rows
+from cprime.sources.checked import refuse_not_finite
 from cprime.sources.foreign import plain
 from cprime.sources.kinds import kind_of, precision
 from cprime.sources.tables import kinds
@@ -74,7 +75,7 @@ def check_numbers(estimator: Any, rows: Rows, *, spread: bool) -> None:
     """Raise unless numbers are finite and their squares fit into their type, with `spread` those of differences too."""
     largest, most = rows.extent(n_threads=getattr(estimator, "n_threads", None))
     if not np.isfinite(largest):
-        refuse_not_finite(estimator, rows)
+        refuse_missing(estimator, rows)
     check_largest(largest, rows.dtype, rows.shape[1], "X")
     if spread:
         check_spread(most, rows.dtype, "X")
@@ -108,31 +109,18 @@ def taken_narrow(estimator: Any, X: Any, dtype: np.dtype, *, reset: bool) -> np.
     return taken(estimator, bits, reset=reset, dtype=wanted, accept_sparse=_formats).view(dtype)
 
 
-def refuse_not_finite(estimator: Any, X: Rows) -> None:
-    """Raise ValueError, with row, column and what to do, for the first value of X that is NaN or infinite, if any is.
-
-    The message begins as scikit-learn's do.
-    """
-    found = X.not_finite()
-    if found is None:
-        return
-    row, column, value = found
-    names = getattr(estimator, "feature_names_in_", None)
-    where = f"in row {row}, column {column if names is None else repr(str(names[column]))}"
-    if not np.isnan(value):
-        what = f"infinity or a value too large for {X.dtype!r}"
-        raise ValueError(f"Input X contains {what} {where}: {value}. Correct it, or drop such rows.")
+def refuse_missing(estimator: Any, X: Rows) -> None:
+    """Raise ValueError, with row, column and what to do, for the first value of X that is not finite, if any is."""
     name, metric = type(estimator).__name__, getattr(estimator, "metric", "euclidean")
     can_fit, limits = hasattr(estimator, "missing"), ""
     if can_fit and (isinstance(X, SparseRows) or metric != "euclidean"):
         can_fit, limits = False, " in sparse rows" if isinstance(X, SparseRows) else f" with metric={metric!r}"
     if can_fit:
-        remedy = (
-            f'Use {name}(missing="marginal"), which fits the values that are there, or fill them, or drop such rows'
-        )
+        fits = f'Use {name}(missing="marginal"), which fits the values that are there'
+        remedy = f"{fits}, or fill them, or drop such rows"
     else:
         remedy = f"{name} takes no missing values{limits}: fill them (sklearn.impute.SimpleImputer), or drop such rows"
-    raise ValueError(f"Input X contains NaN {where}. {remedy}.")
+    refuse_not_finite(X, getattr(estimator, "feature_names_in_", None), remedy)
 
 
 def _formats(estimator: Any) -> str | bool:

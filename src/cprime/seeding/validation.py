@@ -11,11 +11,12 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_array
+from sklearn.utils.validation import _check_sample_weight
 
 from cprime._warnings import warn_if_few
 from cprime.kernels import Rows, as_rows
-from cprime.sources.foreign import plain, unmasked
+from cprime.sources.checked import checked
+from cprime.sources.foreign import unmasked
 
 
 def check_data(
@@ -25,7 +26,7 @@ def check_data(
     random_state: int | np.random.RandomState | None,
 ) -> tuple[Rows, NDArray | None, np.random.RandomState]:
     """Check the arguments which all methods have; X becomes float32 or float64, weights float64 or None."""
-    data = as_rows(check_array(plain(X), accept_sparse="csr", dtype=[np.float64, np.float32]))
+    data = as_rows(checked(X, accept_sparse="csr", dtype=[np.float64, np.float32]))
     check_count("n_clusters", n_clusters)
     if len(data) < n_clusters:
         raise ValueError(f"n_samples={len(data)} should be >= n_clusters={n_clusters}.")

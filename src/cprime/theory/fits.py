@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
-from sklearn.utils import check_array
 
 from cprime.estimators.validation import check_choice, check_integer, check_real
-from cprime.sources.foreign import plain
+from cprime.sources.checked import checked
 from cprime.theory.mixtures import Floats, Gaussians, log_weights
 from cprime.theory.partition import WEIGHTS, log_posterior, winners
 from cprime.theory.posterior import descend
@@ -120,7 +119,7 @@ def fit_assignment(
     check_integer(max_iter, "max_iter", 1)
     check_real(tol, "tol", 0.0)
     check_real(reg_covar, "reg_covar", 0.0)
-    X = check_array(plain(X), dtype=np.float64)
+    X = checked(X, dtype=np.float64)
     if not isinstance(start, Gaussians):
         raise TypeError(f"start must be Gaussians, got {start!r}.")
     if X.shape[1] != start.n_features:

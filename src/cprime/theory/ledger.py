@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 from scipy.special import logsumexp, xlogy
-from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from cprime.estimators import GaussianMixture, KMeans
 from cprime.estimators.validation import check_weights
 from cprime.model import TiedSpherical
-from cprime.sources.foreign import plain
+from cprime.sources.checked import checked
 from cprime.theory.mixtures import Floats, Gaussians, log_weights
 
 if TYPE_CHECKING:
@@ -252,7 +251,7 @@ def ledger(estimator: KMeans | GaussianMixture, X: Any, sample_weight: Any = Non
         raise ValueError(f"estimator must have metric='euclidean', got {estimator.metric!r}.")
     check_is_fitted(estimator)
     bounds = estimator.bounds(X, sample_weight)
-    data = check_array(plain(X), dtype=np.float64)
+    data = checked(X, dtype=np.float64)
     weights = check_weights(sample_weight, data)
     model = _model_of(estimator)
     sums = _summed(data, np.ones(len(data)) if weights is None else weights, model)

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 from scipy.special import xlogy
-from sklearn.utils import check_array
 
 from cprime.estimators.validation import check_choice, check_integer
-from cprime.sources.foreign import plain
+from cprime.sources.checked import checked
 from cprime.theory.expectation import Expectation, Quadrature, Sample
 from cprime.theory.mixtures import Floats, Mixture, as_mixture, log_weights
 from cprime.theory.partition import ASSIGNMENTS, WEIGHTS, log_partition, winners
@@ -192,7 +191,7 @@ def _expectation(
 ) -> Expectation:
     if not isinstance(Q, Mixture) and not hasattr(Q, "fit"):
         check_integer(n_neighbors, "n_neighbors", 1)
-        X = check_array(plain(Q, "Q"), dtype=np.float64, ensure_min_samples=2, input_name="Q")
+        X = checked(Q, "Q", dtype=np.float64, ensure_min_samples=2)
         _check_features(mixture, X.shape[1])
         return Sample.of_data(X, n_neighbors)
     known = as_mixture(Q, "Q")

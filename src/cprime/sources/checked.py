@@ -1,0 +1,42 @@
+"""Rows that a function takes in memory, and the errors about values in them that are not finite."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_array
+
+from cprime.kernels import Rows, as_rows
+from cprime.sources.foreign import plain
+
+_FILL = "Fill missing values (sklearn.impute.SimpleImputer), or drop such rows"
+
+
+def checked(X: Any, name: str = "X", **checks: Any) -> Any:
+    """Return data of any kind as scikit-learn's `check_array` does, a dense or sparse array of finite numbers.
+
+    checks: further arguments of `check_array`
+
+    Raises ValueError, with row, column and what to do, if values are not finite.
+    """
+    X = plain(X, name)
+    names = X.column_names if hasattr(X, "column_names") else getattr(X, "columns", None)
+    found = check_array(X, input_name=name, ensure_all_finite=False, **checks)
+    refuse_not_finite(as_rows(found), names, _FILL, name)
+    return found
+
+
+def refuse_not_finite(rows: Rows, names: Any, remedy: str, name: str = "X") -> None:
+    """Raise ValueError for the first value that is NaN or infinite, if any is; the message begins as scikit-learn's do.
+
+    names: of the columns, or None    remedy: what to do about NaN
+    """
+    largest, _ = rows.extent()
+    found = None if np.isfinite(largest) else rows.not_finite()
+    if found is None:
+        return
+    row, column, value = found
+    where = f"in row {row}, column {column if names is None else repr(str(names[column]))}"
+    if np.isnan(value):
+        raise ValueError(f"Input {name} contains NaN {where}. {remedy}.")
+    what = f"infinity or a value too large for {rows.dtype!r}"
+    raise ValueError(f"Input {name} contains {what} {where}: {value}. Correct it, or drop such rows.")

@@ -241,6 +241,13 @@ def test_text_that_dask_has_made_of_objects_is_refused():
         features(frame)
 
 
+@pytest.mark.parametrize("missing", [None, NAN, pd.NA, pd.NaT], ids=str)
+def test_objects_of_pandas_may_be_missing(missing):
+    frame = pd.DataFrame({"c": pd.Series([1, missing, True, decimal.Decimal("0.1"), 2.5, 6], dtype=object)})
+    for found in (features(frame), open_data(frame).read(0, N)):
+        np.testing.assert_array_equal(found, [[1], [NAN], [1], [0.1], [2.5], [6]])
+
+
 def test_sparse_columns_of_pandas_are_numbers():
     values = [0.0, 0.0, 1.5, 0.0, 0.0, 2.0]
     frame = pd.DataFrame({"x": np.arange(N), "c": pd.arrays.SparseArray(values, fill_value=0)})

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random.bit_generator import ISeedSequence
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
+from sklearn import utils
 
 from cprime._storable import storable
 
@@ -102,8 +102,19 @@ class _Zeros(ISeedSequence):
         return np.zeros(n_words, dtype)
 
 
+def check_random_state(random_state: Any) -> np.random.RandomState:
+    """Return the generator that `random_state` stands for: None, an int, a RandomState or a Generator.
+
+    None is NumPy's global generator, as in scikit-learn. Draws for a Generator advance it: both share its state.
+    Raises ValueError for anything else.
+    """
+    if isinstance(random_state, np.random.Generator):
+        return np.random.RandomState(random_state.bit_generator)
+    return utils.check_random_state(random_state)
+
+
 def seed_of(random_state: Any) -> int:
-    """The seed of a fit: the first number of the generator that `random_state` means, in scikit-learn's sense."""
+    """Return the seed of a fit: the first number of the generator that `random_state` stands for."""
     if isinstance(random_state, Integral) and not isinstance(random_state, bool):
         return _first_of_number(int(random_state))
     return _first_of(random_state)

@@ -12,14 +12,21 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight
 
 from cprime._narrow import is_narrow
+from cprime._random import check_random_state
 from cprime.seeding.sampling import draw
 from cprime.seeding.validation import check_count
 from cprime.sources.checked import checked
 from cprime.sources.foreign import plain, unmasked
+
+__all__ = ["Coreset", "lightweight"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 BLOCK = 2**17  # numbers of X that are looked at together
 
@@ -56,7 +63,7 @@ def lightweight(
     m: int,
     *,
     sample_weight: ArrayLike | None = None,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: int | np.random.RandomState | np.random.Generator | None = None,
 ) -> Coreset:
     """Draw a lightweight coreset: m points, one half at random and one half by their distance to the mean.
 
@@ -76,7 +83,7 @@ def lightweight(
         Number of draws.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative weights; None is 1 for each. A point of weight 0 is never drawn.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         An int makes the draws reproducible.
 
     Returns

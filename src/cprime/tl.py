@@ -14,6 +14,11 @@ from cprime.sources.optional import require
 
 __all__ = ["gaussian_mixture", "kmeans"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _PLAIN = (str, bool, int, float, np.generic, np.ndarray)  # what a file of an AnnData holds
 
 
@@ -41,7 +46,7 @@ def kmeans(
         How many columns of the representation to use, the first ones; None is all.
     key_added : str, default="kmeans"
         Where the clusters are written.
-    random_state : int, RandomState instance or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         Source of the random numbers.
     copy : bool, default=False
         Whether to write to a copy, and return it.

@@ -9,3 +9,7 @@ from cprime.datasets.geyser import old_faithful
 from cprime.datasets.photographs import assembled, patches
 
 __all__ = ["assembled", "birch", "birch_random", "clusters", "old_faithful", "patches"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -3,7 +3,9 @@
 import math
 
 import numpy as np
-from sklearn.utils import Bunch, check_random_state
+from sklearn.utils import Bunch
+
+from cprime._random import check_random_state
 
 _SPACING = 4 * math.sqrt(2)
 _SIZES, _SPREADS = 0.7, 0.3  # standard deviations of the logarithms
@@ -15,7 +17,7 @@ def clusters(
     n_clusters: int = 10_000,
     n_features: int = 16,
     side: float | None = None,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: int | np.random.RandomState | np.random.Generator | None = None,
 ) -> Bunch:
     """Spherical Gaussians of unlike sizes and spreads around centers drawn uniformly from a cube.
 
@@ -34,7 +36,7 @@ def clusters(
     side : float or None, default=None
         Side of the cube, in median standard deviations of a cluster. None takes ``4 * sqrt(2) * n_clusters ** (1 /
         n_features)``, which gives a cluster as much room as it has in `birch`, in each dimension.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Fixes the draw.
 
     Returns

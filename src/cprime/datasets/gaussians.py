@@ -3,7 +3,9 @@
 import math
 
 import numpy as np
-from sklearn.utils import Bunch, check_random_state
+from sklearn.utils import Bunch
+
+from cprime._random import check_random_state
 
 _SPACING = 4 * math.sqrt(2)
 
@@ -12,7 +14,7 @@ def birch(
     n_side: int = 5,
     n_per_cluster: int = 100,
     spacing: float = _SPACING,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: int | np.random.RandomState | np.random.Generator | None = None,
 ) -> Bunch:
     """Unit Gaussians on a square grid in the plane, with equally many points each.
 
@@ -24,7 +26,7 @@ def birch(
         Points drawn from each.
     spacing : float, default=4*sqrt(2)
         Distance between neighboring centers, in standard deviations of a cluster.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Fixes the draw.
 
     Returns
@@ -62,7 +64,7 @@ def birch_random(
     n_clusters: int = 25,
     n_per_cluster: int = 100,
     side: float | None = None,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: int | np.random.RandomState | np.random.Generator | None = None,
 ) -> Bunch:
     """Unit Gaussians in the plane around centers drawn uniformly from a square, so that many overlap.
 
@@ -75,7 +77,7 @@ def birch_random(
     side : float or None, default=None
         Side of the square, in standard deviations of a cluster. None takes ``4 * sqrt(2) *
         sqrt(n_clusters)``, which gives a cluster as much room as it has in `birch`.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Fixes the draw.
 
     Returns

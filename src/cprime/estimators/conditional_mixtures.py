@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
-from sklearn.utils import check_random_state
 
+from cprime._random import check_random_state
 from cprime.estimators.validation import check_integer
 from cprime.kernels import Rows, computing, posterior
 from cprime.model.conditional import Conditional
@@ -112,8 +112,9 @@ class ConditionalMixtures:
         ----------
         n_samples : int, default=1
             Draws for each row.
-        random_state : int, RandomState instance or None, default=None
-            None is that of the estimator.
+        random_state : int, RandomState, Generator or None, default=None
+            None is the `random_state` of the estimator. If that is an int, every call draws the same numbers; if it is
+            None or a generator, every call draws new ones.
 
         Returns
         -------

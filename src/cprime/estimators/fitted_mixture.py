@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.base import DensityMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from cprime import checkpoints, em
+from cprime._random import check_random_state
 from cprime._warnings import warn
 from cprime.estimators.approximate import Approximate, near_best
 from cprime.estimators.base import Clusterer
@@ -315,12 +315,15 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
         with computing(self.n_threads):
             return float(data.each(em.LogLikelihood(self._model_of(data)))[0]), data.n_points
 
-    def sample(self, n_samples: int = 1) -> tuple[NDArray, NDArray[np.int32]]:
+    def sample(self, n_samples: int = 1, *, random_state: Any = None) -> tuple[NDArray, NDArray[np.int32]]:
         """Draw points from the fitted mixture.
 
         Parameters
         ----------
         n_samples : int, default=1
+        random_state : int, RandomState, Generator or None, default=None
+            None is the `random_state` of the estimator. If that is an int, every call draws the same points; if it is
+            None or a generator, every call draws new ones.
 
         Returns
         -------
@@ -331,10 +334,10 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
         """
         check_is_fitted(self)
         check_integer(n_samples, "n_samples", 1)
-        random_state, model = check_random_state(self.random_state), self._parameters()
+        rng, model = check_random_state(self.random_state if random_state is None else random_state), self._parameters()
         weights = np.asarray(self.weights_, dtype=np.float64)
-        counts = random_state.multinomial(n_samples, weights / weights.sum())
+        counts = rng.multinomial(n_samples, weights / weights.sum())
         components = np.repeat(np.arange(len(model.centers), dtype=np.int32), counts)
-        normal = random_state.standard_normal((n_samples, model.n_normals))
+        normal = rng.standard_normal((n_samples, model.n_normals))
         noise = model.noise(components, normal)
         return model.centers[components] + noise.astype(model.centers.dtype), components

@@ -4,9 +4,9 @@ import math
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from cprime import fuzzy, storage
+from cprime._random import check_random_state
 from cprime.block import Block
 from cprime.estimators.nearest_center import Arrays
 from cprime.estimators.prototypes import Graded
@@ -62,7 +62,7 @@ class FuzzyKMeans(CallbackSupportMixin, Arrays, Graded):
         True ends the fit. A model file does not hold them.
     n_threads : int or None, default=None
         Threads to use; None is every processor that the process may use. Results do not depend on it.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Source of the random numbers of the start.
     verbose : int, default=0
         1 shows a progress bar: the objective, and about how long it will take still; where no bar can be drawn, in a

@@ -88,7 +88,7 @@ class Imputing:
             False puts conditional means, Σ_c q_c E[x_m | x_o, c] over the `n_active_` components that fit a row best,
             which has the least expected squared error, of a k-means its center; True draws from the conditional
             density, one component and then from that, which keeps variances and correlations.
-        random_state : int, RandomState or None, default=None
+        random_state : int, RandomState, Generator or None, default=None
             Where the draws come from.
 
         Returns

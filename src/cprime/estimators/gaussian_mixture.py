@@ -119,7 +119,7 @@ class GaussianMixture(Imputing, Mixture):
         True ends the fit. A model file does not hold them.
     n_threads : int or None, default=None
         Threads to use; None is every processor that the process may use. Results do not depend on it.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Source of the random numbers of the start and of `sample`.
     verbose : int, default=0
         1 shows a progress bar: F, how many points' components the last audit has found, and about how long it will take

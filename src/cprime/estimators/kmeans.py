@@ -116,7 +116,7 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         True ends the fit. A model file does not hold them.
     n_threads : int or None, default=None
         Threads to use; None is every processor that the process may use. Results do not depend on it.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Source of the random numbers: of the start, and of samples that are searched exactly.
     verbose : int, default=0
         1 shows a progress bar: J, how many points' centers the search finds by its last audit, and about how long it

@@ -6,10 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cprime import medoids, storage
+from cprime._random import check_random_state
 from cprime._warnings import warn_if_few
 from cprime.estimators.nearest_center import Arrays
 from cprime.estimators.prototypes import Prototypes
@@ -61,7 +61,7 @@ class KMedoids(CallbackSupportMixin, Arrays, Prototypes):
         True ends the fit. A model file does not hold them.
     n_threads : int or None, default=None
         Threads for Euclidean distances; None is every processor that the process may use. Results do not depend on it.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Source of the random start.
     verbose : int, default=0
         1 shows a progress bar: J by iteration; where no bar can be drawn, in a file say, the library's log, a line an

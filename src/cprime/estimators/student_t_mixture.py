@@ -70,7 +70,7 @@ class StudentTMixture(Mixture):
     max_memory : int, str or None, default=None
     callbacks : callback or sequence of them, default=None
     n_threads : int or None, default=None
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
     verbose : int, default=0
 
     Attributes

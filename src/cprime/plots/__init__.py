@@ -30,3 +30,7 @@ __all__ = [
     "SizesDisplay",
     "StepsDisplay",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 
+from cprime._random import check_random_state
 from cprime._style import BLACK, BLUE, GREEN, ORANGE, VERMILION, frame
 from cprime.estimators.validation import check_integer
 from cprime.plots.style import GREY, TEXT, panels

@@ -17,3 +17,7 @@ from cprime.report.making import Report, report_of
 from cprime.report.page import Names
 
 __all__ = ["Light", "Names", "Report", "State", "report_of"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
+from cprime._random import check_random_state
 from cprime.reproduction import truncated_panels as panels
 from cprime.reproduction.base import Context, Entry, Result, Row, compare
 from cprime.reproduction.scores import agreement

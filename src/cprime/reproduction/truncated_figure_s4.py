@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
+from cprime._random import check_random_state
 from cprime._style import BLACK, VERMILION, frame
 from cprime.reproduction.base import Context, Entry, Result, Row
 from cprime.reproduction.truncated_runs import estimator, follow

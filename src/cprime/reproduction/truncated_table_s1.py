@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import kmeans_plusplus as plain_or_greedy
-from sklearn.utils import Bunch, check_random_state
+from sklearn.utils import Bunch
 
+from cprime._random import check_random_state
 from cprime._style import BLUE, VERMILION, frame
 from cprime.reproduction.base import Context, Entry, Result, Row, compare, standard_error
 from cprime.reproduction.dbscan import tuned

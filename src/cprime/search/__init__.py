@@ -20,3 +20,7 @@ __all__ = [
     "Search",
     "SearchStats",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 
+from cprime._random import check_random_state
 from cprime.execution import Data, local
 from cprime.kernels import computing
 from cprime.seeding.afk_mc2 import afk_mc2, choose_by_afk_mc2
@@ -39,6 +39,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 class Start(NamedTuple):
     """Starting centers (C, D), and for every point a near one of them (N,), where seeding knows it on the way."""
 
@@ -52,7 +56,7 @@ def seed(
     init: str | ArrayLike | BaseEstimator | Callable[..., ArrayLike],
     *,
     sample_weight: NDArray | None = None,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: int | np.random.RandomState | np.random.Generator | None = None,
     n_threads: int | None = None,
     chain_length: int = 20,
 ) -> NDArray:
@@ -73,7 +77,7 @@ def seed(
         ``init(X, n_clusters, random_state=...)`` that returns such an array.
     sample_weight : ndarray of shape (n_samples,), float64, default=None
         Non-negative weights, not all zero; used by the methods only.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Source of the random numbers.
     n_threads : int or None, default=None
         Threads to use; None means all that the process may use. The centers do not depend on it.
@@ -111,7 +115,7 @@ def start(
     init: str | ArrayLike | BaseEstimator | Callable[..., ArrayLike],
     *,
     sample_weight: NDArray | None = None,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: int | np.random.RandomState | np.random.Generator | None = None,
     n_threads: int | None = None,
     chain_length: int = 20,
 ) -> Start:

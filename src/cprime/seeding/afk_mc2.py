@@ -29,7 +29,7 @@ def afk_mc2(
     n_clusters: int,
     *,
     sample_weight: ArrayLike | None = None,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: int | np.random.RandomState | np.random.Generator | None = None,
     chain_length: int = 20,
     n_threads: int | None = None,
 ) -> tuple[NDArray, NDArray]:
@@ -47,7 +47,7 @@ def afk_mc2(
         Number of centers C, at most n_samples.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative weights; None means equal ones. A row of weight zero is taken only when all others are.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         An int makes the choice reproducible, for any number of threads.
     chain_length : int, default=20
         Proposals m in the chain of each center. Longer chains come closer to k-means++.

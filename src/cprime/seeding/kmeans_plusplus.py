@@ -27,7 +27,7 @@ def kmeans_plusplus(
     n_clusters: int,
     *,
     sample_weight: ArrayLike | None = None,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: int | np.random.RandomState | np.random.Generator | None = None,
     n_local_trials: int | None = None,
     n_threads: int | None = None,
 ) -> tuple[NDArray, NDArray]:
@@ -46,7 +46,7 @@ def kmeans_plusplus(
         Number of centers C, at most n_samples.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative weights; None means equal ones. A row of weight zero is taken only when all others are.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         An int makes the choice reproducible, for any number of threads.
     n_local_trials : int or None, default=None
         Rows tried for each center. None means 2 + ⌊ln C⌋, 1 is plain k-means++.

@@ -18,7 +18,7 @@ def random_rows(
     n_clusters: int,
     *,
     sample_weight: ArrayLike | None = None,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: int | np.random.RandomState | np.random.Generator | None = None,
 ) -> tuple[NDArray, NDArray]:
     """Choose distinct rows of X at random as starting centers.
 
@@ -34,7 +34,7 @@ def random_rows(
         Number of centers C, at most n_samples.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative weights; None means equal ones.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         An int makes the choice reproducible.
 
     Returns

@@ -35,7 +35,7 @@ def two_level(
     n_clusters: int,
     *,
     sample_weight: ArrayLike | None = None,
-    random_state: int | np.random.RandomState | None = None,
+    random_state: int | np.random.RandomState | np.random.Generator | None = None,
     n_threads: int | None = None,
 ) -> tuple[NDArray, NDArray]:
     """Choose rows of X as starting centers, spread over coarse cells by the distortion in each.
@@ -48,7 +48,7 @@ def two_level(
         Number of centers C, at most n_samples.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative weights; None means equal ones.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         An int makes the choice reproducible.
     n_threads : int or None, default=None
         Threads to use; None means all that the process may use. The choice does not depend on it.

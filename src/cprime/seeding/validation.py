@@ -10,9 +10,9 @@ from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight
 
+from cprime._random import check_random_state
 from cprime._warnings import warn_if_few
 from cprime.kernels import Rows, as_rows
 from cprime.sources.checked import checked
@@ -23,7 +23,7 @@ def check_data(
     X: ArrayLike,
     n_clusters: int,
     sample_weight: ArrayLike | None,
-    random_state: int | np.random.RandomState | None,
+    random_state: int | np.random.RandomState | np.random.Generator | None,
 ) -> tuple[Rows, NDArray | None, np.random.RandomState]:
     """Check the arguments which all methods have; X becomes float32 or float64, weights float64 or None."""
     data = as_rows(checked(X, accept_sparse="csr", dtype=[np.float64, np.float32]))

@@ -13,3 +13,7 @@ from cprime.selection.sweep import sweep
 from cprime.selection.xmeans import XMeans
 
 __all__ = ["GMeans", "MergeTree", "SelectionDisplay", "Sweep", "XMeans", "merge", "sweep"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -49,7 +49,7 @@ class GMeans(Splitter):
         True ends the fit. A model file does not hold them.
     n_threads : int or None, default=None
         Threads to use; None is every processor that the process may use.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Source of the random numbers of the first start; from one cluster nothing is random.
     verbose : int, default=0
         1 shows a progress bar: how many clusters there are, and the criterion; where no bar can be drawn, in a file

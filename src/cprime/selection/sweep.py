@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
+from cprime._random import check_random_state
 from cprime.estimators import KMeans
 from cprime.estimators.nearest_center import Inertia
 from cprime.estimators.validation import check_choice, check_integer, check_real, check_weights
@@ -88,7 +89,7 @@ def sweep(
         What to compute. The free energy is known from the fit; "bic" and "aic" take an exact pass over all components.
     n_init : int, default=3
         Fresh starts for each C.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Source of the random numbers of the starts and of the choice of points held out.
 
     Returns

@@ -24,6 +24,7 @@ from cprime.search import Full
 from cprime.sklearn.draws import Draws
 from cprime.sklearn.kmeans import Centered
 from cprime.sklearn.nearest import Distances, weighted
+from cprime.sklearn.parameters import with_generator
 from cprime.sources import as_matrix
 
 
@@ -47,6 +48,7 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
     6.0
     """
 
+    @with_generator
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Cut clusters until there are as many as wanted.

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import sklearn
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
-from cprime._random import seeded
+from cprime._random import check_random_state, seeded
 
 # Versions of scikit-learn, up to which its draws are known to be these.
 _KNOWN = (1, 9)

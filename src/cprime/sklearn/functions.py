@@ -4,10 +4,12 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn import cluster
 
 from cprime import seeding
+from cprime._random import check_random_state
 from cprime.sklearn.kmeans import KMeans, is_small
 from cprime.sklearn.nearest import logger
 from cprime.sources import as_matrix
@@ -69,6 +71,8 @@ def kmeans_plusplus(X: Any, n_clusters: int, **params: Any) -> tuple[NDArray, ND
     (2, 1)
     """
     X = as_matrix(X)
+    if isinstance(params.get("random_state"), np.random.Generator):
+        params["random_state"] = check_random_state(params["random_state"])
     if params.get("x_squared_norms") is not None:
         logger.info("kmeans_plusplus: x_squared_norms is given; scikit-learn's own code runs")
     elif hasattr(X, "shape") and len(X.shape) == 2 and not is_small(X, max(n_clusters, 1)):

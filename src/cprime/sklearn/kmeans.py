@@ -22,6 +22,7 @@ from cprime.kernels import as_rows, computing
 from cprime.seeding import OwnStart
 from cprime.sklearn.draws import Draws, Greedy, draws_here
 from cprime.sklearn.nearest import Nearest, variances, weighted
+from cprime.sklearn.parameters import with_generator
 
 # Greedy k-means++ of scikit-learn's own draws, and all centers, up to so many products: some hundredths of a second.
 SAME_DRAWS = 2**27
@@ -171,6 +172,7 @@ class KMeans(Nearest, Draws, sklearn.cluster.KMeans):
 
     cprime_: cprime.KMeans
 
+    @with_generator
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the centers.

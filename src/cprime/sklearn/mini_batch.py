@@ -9,10 +9,10 @@ import scipy.sparse as sp
 import sklearn.cluster
 from numpy.typing import NDArray
 from sklearn.base import _fit_context
-from sklearn.utils import check_random_state
 from sklearn.utils.extmath import row_norms
 
 from cprime import em
+from cprime._random import check_random_state
 from cprime._threads import resolve_threads
 from cprime.block import Block
 from cprime.estimators.nearest_center import Inertia
@@ -23,6 +23,7 @@ from cprime.model.tied_spherical import variance_floor
 from cprime.sklearn.draws import Choice, Draws
 from cprime.sklearn.kmeans import are_centers, check_with_tolerance, given_centers
 from cprime.sklearn.nearest import Nearest, as_given, variances, weighted
+from cprime.sklearn.parameters import with_generator
 
 
 class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
@@ -49,6 +50,7 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
     _counts: NDArray[np.float64]
     _random_state: np.random.RandomState
 
+    @with_generator
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the centers, batch by batch.
@@ -93,6 +95,7 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
                 self.inertia_ = self._ewa_inertia * weights.sum()
         return self
 
+    @with_generator
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Move the centers by one batch.

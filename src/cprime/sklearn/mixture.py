@@ -28,7 +28,7 @@ from cprime.model import FAMILIES, Model
 from cprime.sklearn.draws import drawing
 from cprime.sklearn.kmeans import KMeans, is_small
 from cprime.sklearn.nearest import hand_over, squared
-from cprime.sklearn.parameters import CheckedOnce
+from cprime.sklearn.parameters import CheckedOnce, with_generator
 from cprime.sources import as_matrix, unmasked
 
 # What a fit finds, under scikit-learn's names.
@@ -105,6 +105,7 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
 
     cprime_: cprime.GaussianMixture | None
 
+    @with_generator
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the parameters.
 
@@ -120,6 +121,7 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
         self._fit(X, y)
         return self
 
+    @with_generator
     def fit_predict(self, X: Any, y: Any = None) -> Any:
         """As ``fit(X).predict(X)``."""
         labels = self._fit(X, y)
@@ -233,6 +235,7 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
         dtype = np.result_type(X, self.means_)
         return local(squared(X.astype(dtype, copy=False))), replace(model, centers=model.centers.astype(dtype))
 
+    @with_generator
     def sample(self, n_samples: int = 1) -> Any:
         """Draw points, as scikit-learn draws them, and their components: (n_samples, n_features) and (n_samples,)."""
         other = copy(self)

@@ -1,10 +1,38 @@
 """The checks of scikit-learn's parameters, once for the same values: of a small fit they would take a tenth."""
 
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+import numpy as np
+
+from cprime._random import check_random_state
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 _MOST = 1024  # sets of values that are remembered
 _SIMPLE = (str, int, float, bool, type(None))
 _valid: set[tuple] = set()
+
+
+def with_generator(method: Method) -> Method:
+    """Let a method of an estimator take a NumPy Generator as `random_state`, which scikit-learn's own code refuses.
+
+    While the method runs, `random_state` is a RandomState that shares the Generator's state.
+    """
+
+    @wraps(method)
+    def served(self: Any, *args: Any, **kwargs: Any) -> Any:
+        generator = self.random_state
+        if not isinstance(generator, np.random.Generator):
+            return method(self, *args, **kwargs)
+        self.random_state = check_random_state(generator)
+        try:
+            return method(self, *args, **kwargs)
+        finally:
+            self.random_state = generator
+
+    return served  # type: ignore[return-value]
 
 
 class CheckedOnce:

@@ -17,3 +17,7 @@ __all__ = [
     "source_of",
     "unmasked",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -28,3 +28,7 @@ __all__ = [
     "repulsion_zero",
     "variation_distance",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

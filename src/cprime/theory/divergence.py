@@ -46,7 +46,7 @@ def kl_divergence(
     unit : {"bits", "nats"}, default="bits"
     n_samples : int, default=100_000
         Draws in more than one dimension; in one it is quadrature.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Source of the draws.
 
     Returns

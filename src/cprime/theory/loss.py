@@ -135,7 +135,7 @@ def partition_loss(
         Draws from a known Q in more than one dimension.
     n_neighbors : int, default=5
         k of the entropy of data.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Source of the draws.
 
     Returns

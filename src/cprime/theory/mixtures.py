@@ -10,9 +10,9 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from cprime._random import check_random_state
 from cprime.estimators import GaussianMixture, KMeans
 from cprime.model.covariance import inverses
 
@@ -195,7 +195,7 @@ class Gaussians:
         Parameters
         ----------
         n_samples : int
-        random_state : int, RandomState instance or None, default=None
+        random_state : int, RandomState, Generator or None, default=None
 
         Returns
         -------

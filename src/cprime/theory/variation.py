@@ -42,7 +42,7 @@ def variation_distance(model: Any, *, n_samples: int = 100_000, random_state: An
         An estimator must be fitted. Weights do not enter.
     n_samples : int, default=100_000
         Draws in more than one dimension; in one it is quadrature.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Source of the draws.
 
     Returns

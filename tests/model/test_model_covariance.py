@@ -142,3 +142,22 @@ def test_what_is_added_does_not_cancel():
     """A variance that rounding has left below 0, by a power of ten of what is added."""
     covariances, _ = repaired(np.array([[[-2.7e-27]]]), np.float32, 1.8e-11)
     assert covariances[0, 0, 0] > least_variance(1.8e-11, np.float32)
+
+
+@pytest.mark.parametrize("agree", [True, False])
+def test_many_singular_covariances_are_repaired_together_as_each_alone(agree, monkeypatch):
+    """So they are if SciPy's LAPACK, which says which covariances have no factor, finds one for each."""
+    rng = np.random.default_rng(0)
+    roots = rng.standard_normal((60, 4, 4)) * 10.0 ** rng.integers(-9, 9, (60, 1, 1))
+    roots[::3, :, 2:] = 0  # rank 2
+    roots[1::3] = 0  # components of a single point
+    given = roots @ roots.transpose(0, 2, 1)
+    alone = [repaired(each[np.newaxis], unit=1.0) for each in given]
+    if not agree:
+        monkeypatch.setattr("cprime.model.covariance.dpotrf", lambda array, lower: (array, 0))
+    calls, cholesky = [], np.linalg.cholesky
+    monkeypatch.setattr(np.linalg, "cholesky", lambda array: calls.append(len(array)) or cholesky(array))
+    found, lower = repaired(given, unit=1.0)
+    assert len(calls) < 20 or not agree  # not one call for each component
+    assert np.array_equal(found, np.concatenate([each[0] for each in alone]))
+    assert np.array_equal(lower, np.concatenate([each[1] for each in alone]))

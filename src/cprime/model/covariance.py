@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-from scipy.linalg.lapack import dtrtri
+from scipy.linalg.lapack import dpotrf, dtrtri
 
 logger = logging.getLogger("cprime")
 
@@ -54,7 +54,6 @@ def repaired(
     unit: the variance of the data, of which as much is added where a covariance is 0; None is the largest entry
     """
     given, covariances = covariances, covariances.copy()
-    n_repaired = 0
     lower, bad = _factors(covariances)
     for c in np.flatnonzero(bad):
         if not np.isfinite(given[c]).all():
@@ -62,30 +61,34 @@ def repaired(
     unit = unit or float(np.abs(given).max()) or 1.0
     least = least_variance(unit, dtype)
     bad |= np.diagonal(given, axis1=1, axis2=2).min(axis=1) < least
-    for c in np.flatnonzero(bad):
-        covariance, failed, D = given[c], True, given.shape[1]
-        n_repaired += 1
-        mean = max(float(np.trace(covariance)), float(np.abs(covariance).max())) / D  # rounding may leave it below 0
-        jitter = _JITTER * (mean if mean > least else unit)
-        while failed:
-            covariances[c] = covariance + max(jitter, least) * np.eye(D)
-            (lower[c],), (failed,) = _factors(covariances[c : c + 1])
-            failed = failed or covariances[c].diagonal().min() < least
-            jitter *= 10
-    if n_repaired:
-        logger.info("%d singular covariance(s) repaired: a little was added to their diagonals", n_repaired)
+    left, D = np.flatnonzero(bad), given.shape[1]
+    # rounding may leave a trace below 0
+    size = np.maximum(np.trace(given[left], axis1=1, axis2=2), np.abs(given[left]).max(axis=(1, 2))) / D
+    jitter = _JITTER * np.where(size > least, size, unit)
+    while len(left):
+        covariances[left] = given[left] + np.maximum(jitter, least)[:, np.newaxis, np.newaxis] * np.eye(D)
+        lower[left], failed = _factors(covariances[left])
+        failed |= np.diagonal(covariances[left], axis1=1, axis2=2).min(axis=1) < least
+        left, jitter = left[failed], 10 * jitter[failed]
+    if bad.any():
+        logger.info("%d singular covariance(s) repaired: a little was added to their diagonals", np.count_nonzero(bad))
     return covariances, lower
 
 
 def _factors(covariances: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The lower Cholesky factors (C, D, D), and of which components there is none that means anything (C,)."""
+    """Return lower Cholesky factors (C, D, D), and which of the covariances are singular but for rounding (C,)."""
     try:
         lower = np.linalg.cholesky(covariances).astype(np.float64, copy=False)  # NumPy does not say of what type
-    except np.linalg.LinAlgError:  # of one, which it does not name
-        if len(covariances) == 1:
-            return np.zeros_like(covariances), np.ones(1, dtype=bool)
-        parts = [_factors(covariances[c : c + 1]) for c in range(len(covariances))]
-        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+    except np.linalg.LinAlgError:  # NumPy does not say which one has no factor, SciPy does
+        lower, bad = np.zeros_like(covariances), np.array([dpotrf(each, lower=1)[1] != 0 for each in covariances])
+        if bad.any():
+            there = ~bad
+            lower[there], bad[there] = _factors(covariances[there])
+        else:  # SciPy's LAPACK rounds differently
+            bad[:] = True
+            for c in range(len(covariances) if len(covariances) > 1 else 0):
+                lower[c : c + 1], bad[c : c + 1] = _factors(covariances[c : c + 1])
+        return lower, bad
     left, given = (np.diagonal(array, axis1=1, axis2=2) for array in (lower, covariances))
     # NaN, which not every LAPACK reports, is above nothing
     return lower, np.logical_not((np.square(left) > _SINGULAR * given).all(axis=1))

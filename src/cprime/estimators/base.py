@@ -158,9 +158,10 @@ class Clusterer(CallbackSupportMixin, Stored):
         return model.with_gaps() if data.gaps else model
 
     def _mean(self) -> NDArray[np.float64]:
-        """That of what was fitted, which stands where numbers are missing: (D,)."""
-        model = self._parameters()
-        return np.average(model.centers, axis=0, weights=model.weights)
+        """Return the mean of the fitted model, which replaces missing values: (D,)."""
+        with computing(self.n_threads):
+            model = self._parameters()
+            return np.average(model.centers, axis=0, weights=model.weights)
 
     def _n_active(self) -> int:
         raise NotImplementedError
@@ -381,8 +382,8 @@ class Clusterer(CallbackSupportMixin, Stored):
         Lücke & Forster, *k-means as a variational EM approximation of Gaussian mixture models*, eq. (3), (7), (16).
         """
         data = self._opened(X, sample_weight)
-        model = self._model_of(data)
         with computing(self.n_threads):
+            model = self._model_of(data)
             stage = em.EM(em.MixtureSettings(1, 0.0, self._n_active()))
             tally = data.each(stage.propose(model, Full().look(None, model.components(), _ANY), _ANY)).tally
             total, weight = data.each(em.LogLikelihood(model))

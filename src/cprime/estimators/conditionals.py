@@ -67,9 +67,9 @@ class Conditionals:
         [[10.0, 1.0]]
         """
         check_is_fitted(self)
-        model = self._parameters()
-        chosen = resolve_columns(columns, model.n_features, self._names())
         with computing(self.n_threads):
+            model = self._parameters()
+            chosen = resolve_columns(columns, model.n_features, self._names())
             return self._mixture(model.marginal(chosen), chosen)
 
     def condition(self, columns: Any, values: Any) -> Any:
@@ -184,11 +184,11 @@ class Conditionals:
     def _conditional(self, columns: Any) -> tuple[Columns, Conditional]:
         """The numbers of the given columns, and what components say of the others once these are known."""
         check_is_fitted(self)
-        model = self._parameters()
-        known = resolve_columns(columns, model.n_features, self._names())
-        if len(known) == model.n_features:
-            raise ValueError(f"columns must leave at least one of the {model.n_features} features, got all.")
         with computing(self.n_threads):
+            model = self._parameters()
+            known = resolve_columns(columns, model.n_features, self._names())
+            if len(known) == model.n_features:
+                raise ValueError(f"columns must leave at least one of the {model.n_features} features, got all.")
             return known, model.conditional(known)
 
     def _given_columns(self, X: Any, given: Model, columns: Columns, name: str) -> Data:

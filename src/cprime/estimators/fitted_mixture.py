@@ -59,7 +59,8 @@ class _Implied:
 
     def __get__(self, mixture: Any, owner: type) -> Any:
         if mixture is not None and all(name in vars(mixture) for name in self.needed):
-            value = self.found(mixture)
+            with computing(mixture.n_threads):
+                value = self.found(mixture)
             if value is not None:  # a family may have no such parameter
                 return value
         raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}", name=self.name, obj=mixture)
@@ -254,9 +255,10 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
         if sparse and out is not None:
             raise ValueError("out must be None where sparse=True: a CSR array has no file or array of its own.")
         data = self._opened(X)
-        H, C, model = self.n_active_, len(self.means_), self._model_of(data)
+        H, C = self.n_active_, len(self.means_)
         self._say_truncated("predict_proba")
         with computing(self.n_threads):
+            model = self._model_of(data)
             nearby = self._nearby(model) if approximate and H < C else None
             truncated = partial(_truncated, model, nearby, H, sparse)
             job = model.responsibilities if not sparse and C == H else truncated
@@ -302,18 +304,20 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
 
     def bic(self, X: Any) -> float:
         """Bayesian information criterion, −2 N L + parameters · log N, with the exact L; the lower the better."""
-        total, n = self._log_likelihood(X)
-        return float(-2 * total + self._parameters().n_parameters * np.log(n))
+        total, n_parameters, n = self._log_likelihood(X)
+        return float(-2 * total + n_parameters * np.log(n))
 
     def aic(self, X: Any) -> float:
         """Akaike information criterion, −2 N L + 2 · parameters, with the exact L; the lower the better."""
-        return float(-2 * self._log_likelihood(X)[0] + 2 * self._parameters().n_parameters)
+        total, n_parameters, _ = self._log_likelihood(X)
+        return float(-2 * total + 2 * n_parameters)
 
-    def _log_likelihood(self, X: Any) -> tuple[float, int]:
-        """The sum over all rows [nats], and how many there are."""
+    def _log_likelihood(self, X: Any) -> tuple[float, int, int]:
+        """Return the log-likelihood of all rows [nats], the number of free parameters and the number of rows."""
         data = self._opened(X)
         with computing(self.n_threads):
-            return float(data.each(em.LogLikelihood(self._model_of(data)))[0]), data.n_points
+            model = self._model_of(data)
+            return float(data.each(em.LogLikelihood(model))[0]), model.n_parameters, data.n_points
 
     def sample(self, n_samples: int = 1, *, random_state: Any = None) -> tuple[NDArray, NDArray[np.int32]]:
         """Draw points from the fitted mixture.
@@ -334,10 +338,11 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
         """
         check_is_fitted(self)
         check_integer(n_samples, "n_samples", 1)
-        rng, model = check_random_state(self.random_state if random_state is None else random_state), self._parameters()
-        weights = np.asarray(self.weights_, dtype=np.float64)
-        counts = rng.multinomial(n_samples, weights / weights.sum())
-        components = np.repeat(np.arange(len(model.centers), dtype=np.int32), counts)
-        normal = rng.standard_normal((n_samples, model.n_normals))
-        noise = model.noise(components, normal)
-        return model.centers[components] + noise.astype(model.centers.dtype), components
+        rng = check_random_state(self.random_state if random_state is None else random_state)
+        with computing(self.n_threads):
+            model, weights = self._parameters(), np.asarray(self.weights_, dtype=np.float64)
+            counts = rng.multinomial(n_samples, weights / weights.sum())
+            components = np.repeat(np.arange(len(model.centers), dtype=np.int32), counts)
+            normal = rng.standard_normal((n_samples, model.n_normals))
+            noise = model.noise(components, normal)
+            return model.centers[components] + noise.astype(model.centers.dtype), components

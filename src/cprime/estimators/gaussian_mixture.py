@@ -246,7 +246,8 @@ class GaussianMixture(Imputing, Mixture):
         self.verbose = verbose
 
     def _options_of_fit(self) -> dict[str, Any]:
-        model = self._parameters()
+        with computing(self.n_threads):
+            model = self._parameters()
         return {name: getattr(model, name) for name in model.followed_options if getattr(self, name) != "auto"}
 
     def transform_factors(self, X: Any) -> NDArray:
@@ -267,11 +268,11 @@ class GaussianMixture(Imputing, Mixture):
             If covariance_type is neither "factors" nor "ppca".
         """
         check_is_fitted(self)
-        model: Any = self._parameters()
-        if not hasattr(model, "latent"):
+        if not hasattr(self._family, "latent"):
             raise ValueError(f"transform_factors needs components with factors, got {self.covariance_type_!r}.")
         data = self._opened(X)
         with computing(self.n_threads):
+            model: Any = self._parameters()
             return data.map(partial(_latent, model), model.n_factors, model.centers.dtype)
 
     def to_sklearn(self) -> SklearnMixture:
@@ -289,7 +290,8 @@ class GaussianMixture(Imputing, Mixture):
         if family.sklearn_type == self.covariance_type_:
             found = {name: getattr(self, name).copy() for name in family.attribute_names}
         else:
-            found = self._parameters().as_sklearn()
+            with computing(self.n_threads):
+                found = self._parameters().as_sklearn()
         for name, value in found.items():
             setattr(mixture, name, value)
         mixture.means_, mixture.weights_ = self.means_.copy(), self.weights_.copy()

@@ -151,9 +151,10 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         if not isinstance(metric, str) or metric not in ("euclidean", "sqeuclidean", "cosine"):
             raise ValueError(f"to_faiss needs metric='euclidean' or 'cosine', got {metric!r}.")
         faiss = require("faiss", "to_faiss")
-        centers = np.ascontiguousarray(self.cluster_centers_, dtype=np.float32)
-        if metric == "cosine":
-            centers = unit_rows(as_rows(centers), "cluster_centers_").dense()
+        with computing(self.n_threads):
+            centers = np.ascontiguousarray(self.cluster_centers_, dtype=np.float32)
+            if metric == "cosine":
+                centers = unit_rows(as_rows(centers), "cluster_centers_").dense()
         index = (faiss.IndexFlatIP if metric == "cosine" else faiss.IndexFlatL2)(centers.shape[1])
         index.add(centers)
         return index

@@ -1,20 +1,23 @@
-"""Fits that are whole or have not been."""
+"""Decorator of methods that fit: fitted attributes change together or not at all."""
 
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
+from cprime.kernels import computing
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def whole(fit: F) -> F:
-    """A method after which all fitted attributes are new, or, where it raises or is interrupted, all as they were."""
+    """Make a method restore all attributes if it raises or is interrupted, and compute as `computing` does."""
 
     @wraps(fit)
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
         before = dict(vars(self))
         try:
-            return fit(self, *args, **kwargs)
+            with computing(self.n_threads):
+                return fit(self, *args, **kwargs)
         except BaseException:
             self.__dict__ = before  # in one step: a second interruption finds either
             raise

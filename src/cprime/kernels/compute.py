@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 from scipy.sparse import issparse
 
 from cprime._narrow import is_narrow
@@ -30,11 +31,13 @@ def instruction_set() -> str:
 
 @contextmanager
 def computing(n_threads: int | None) -> Iterator[None]:
-    """While it lasts, calls of this context without a number of their own use so many threads; None is as before.
+    """Set the number of threads and the floating-point arithmetic of the code that runs inside.
 
-    Its thread rounds to nearest and keeps subnormal numbers, whatever it did before and does again afterwards.
+    Calls in this context that are given no number of threads use `n_threads`; None keeps the limit that is set. The
+    thread rounds to nearest, keeps subnormal numbers, and handles floating-point errors as NumPy does by default,
+    whatever `np.errstate` the caller has set. On exit everything is as before.
     """
-    with limited(n_threads):
+    with limited(n_threads), np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"):
         before = _core.exchange_arithmetic(None)
         try:
             yield

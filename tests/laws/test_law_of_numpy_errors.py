@@ -1,0 +1,93 @@
+"""No public call raises FloatingPointError, whatever `np.errstate` the caller has set and however extreme the data."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import cprime
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+FAMILIES = ("full", "tied", "diag", "spherical", "tied_spherical")
+OTHERS = {"set_params", "set_callbacks", "get_metadata_routing", "get_params"}  # scikit-learn's, of no data
+
+
+def estimators():
+    """Return a function of the number of clusters by name, one for each kind of fit."""
+    found = {name: getattr(cprime, name) for name in ("SoftKMeans", "FuzzyKMeans", "KMedoids", "XMeans", "GMeans")}
+    found |= {"KMeans": cprime.KMeans, "KMeans cosine": lambda **given: cprime.KMeans(metric="cosine", **given)}
+    found["KMeans marginal"] = lambda **given: cprime.KMeans(missing="marginal", **given)
+    found["KMeans1D"] = lambda n_clusters, random_state: cprime.KMeans1D(n_clusters)
+    for family in (*FAMILIES, "ppca", "factors"):
+        for missing in ("error", "marginal") if family in ("full", "diag", "factors") else ("error",):
+            found[f"GaussianMixture {family} {missing}"] = lambda n_clusters, family=family, missing=missing, **given: (
+                cprime.GaussianMixture(n_clusters, covariance_type=family, missing=missing, max_iter=5, **given)
+            )
+    for family in FAMILIES:
+        found[f"StudentTMixture {family}"] = lambda n_clusters, family=family, **given: cprime.StudentTMixture(
+            n_clusters, covariance_type=family, max_iter=5, **given
+        )
+    return found
+
+
+ESTIMATORS = estimators()
+
+
+def extreme_data():
+    """Return tables whose squares, variances or weights underflow in the arithmetic of their type."""
+    rng = np.random.default_rng(0)
+    base = rng.standard_normal((30, 3))
+    for dtype, small, large in ((np.float32, 1e-15, 1e17), (np.float64, 1e-70, 1e66)):
+        apart = base + 8 * np.repeat(np.eye(3), 10, axis=0)
+        apart[:10] *= small
+        yield f"small and large columns, {np.dtype(dtype).name}", (base * [large, 1, small]).astype(dtype)
+        yield f"a narrow cluster, {np.dtype(dtype).name}", apart.astype(dtype)
+
+
+DATA = dict(extreme_data())
+
+
+def required(method):
+    """Return the names of the arguments that a method needs."""
+    return [p.name for p in inspect.signature(method).parameters.values() if p.default is p.empty and p.kind < 2]
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_no_public_call_raises_floating_point_errors(name, tmp_path):
+    options = {"random_state": 0, "max_clusters" if name in ("XMeans", "GMeans") else "n_clusters": 3}
+    raised = {}
+    for data, X in DATA.items():
+        X = X[:, :1].copy() if name == "KMeans1D" else X.copy()
+        if name.endswith("marginal"):
+            X[::7, 0] = np.nan
+        given = {"X": X, "path": tmp_path / "model", "filename": tmp_path / "model", "columns": [0], "values": [0.5]}
+        with np.errstate(all="raise"):
+            estimator = ESTIMATORS[name](**options)
+            for member in ["fit", *dir(estimator)]:
+                if member.startswith("_") or member in OTHERS | {"report"} or member.endswith("_request"):
+                    continue
+                try:
+                    value = getattr(estimator, member)
+                    if callable(value):
+                        value(*(given[argument] for argument in required(value)))
+                except FloatingPointError as error:
+                    raised[data, member] = error
+                except Exception:  # a refusal, which other tests judge
+                    continue
+    assert not raised
+
+
+def test_the_state_of_the_caller_is_left_as_it_was():
+    with np.errstate(all="raise"):
+        before = np.geterr()
+        model = cprime.GaussianMixture(2, random_state=0).fit(DATA["a narrow cluster, float32"])
+        model.predict(DATA["a narrow cluster, float32"])
+        assert np.geterr() == before
+
+
+def test_reports_raise_no_floating_point_errors():
+    pytest.importorskip("jinja2")
+    with np.errstate(all="raise"):
+        for X in DATA.values():
+            cprime.GaussianMixture(3, random_state=0).fit(X).report(X)

@@ -96,11 +96,28 @@ n_features_in_, feature_names_in_
     --------
     GaussianMixture : Without outliers it needs fewer points for the same parameters.
 
+    Notes
+    -----
+    One iteration is one E-step and one M-step of PX-EM. The E-step computes q_nc and u_nc for all components from the
+    parameters of the iteration before, μ, Σ, π and ν. All new parameters follow from these q and u; with N_c = Σ_n q_nc
+    and sums over n that include the sample weights:
+
+    1. ν_c solves log(ν/2) − ψ(ν/2) = log m − ψ(m) + Σ q (u − 1 − log u) / N_c with m = (ν_c,old + D)/2. This is one
+       M-step of EM (Peel & McLachlan), not ECM or ECME: u and q are not computed again after μ and Σ. A shared ν solves
+       it with the mean of the right side, weighted by N_c.
+    2. μ_c = Σ q u x / Σ q u.
+    3. Σ_c = Σ q u (x − μ_c,new)(x − μ_c,new)ᵀ / Σ q u (Kent, Tyler & Vardi), where EM divides by N_c; then `reg_covar`.
+       "tied" and "tied_spherical" divide the sum over c by Σ_c N_c · Σ_c ν_c Σ q u / Σ_c ν_c N_c, with the new ν.
+    4. π_c = N_c / Σ_c N_c.
+
+    Both forms have the same fixed points. With ``momentum``, which "auto" turns on if ν is estimated, parameters are
+    extrapolated between iterations, so only ``momentum=False`` gives this sequence of parameters.
+
     References
     ----------
-    Peel & McLachlan, *Robust mixture modelling using the t distribution*. Kent, Tyler & Vardi, *A curious likelihood
-    identity for the multivariate t-distribution*. Lücke & Forster, *k-means as a variational EM approximation of
-    Gaussian mixture models*, eq. (7).
+    Peel & McLachlan (2000), *Robust mixture modelling using the t distribution*. Kent, Tyler & Vardi (1994), *A curious
+    likelihood identity for the multivariate t-distribution*. Lücke & Forster, *k-means as a variational EM
+    approximation of Gaussian mixture models*, eq. (7).
 
     Examples
     --------

@@ -2,10 +2,13 @@
 
     p(x | c) = Γ((ν + D)/2) / (Γ(ν/2) (νπ)^(D/2) |Σ|^½) · (1 + δ/ν)^(−(ν + D)/2),    δ = (x − μ)ᵀ Σ⁻¹ (x − μ)
 
-These are Gaussians whose precision is Σ⁻¹ u with u ~ Gamma(ν/2, ν/2); given x, the mean of u is (ν + D)/(ν + δ). So an
-M-step is that of the Gaussians for points that count q u in place of q. Scatter is divided by Σ q u and not by Σ q,
-which is faster, and lowers F no more: it is as if u were α times such a number, with the α that fits best (PX-EM: Kent,
-Tyler & Vardi 1994; Liu, Rubin & Wu 1998). Components of one Σ have one α = Σ_c ν_c Σ q u / Σ_c ν_c Σ q.
+These are Gaussians whose precision is Σ⁻¹ u with u ~ Gamma(ν/2, ν/2); given x, the mean of u is (ν + D)/(ν + δ). The
+M-step is that of Gaussians with points that count q u in place of q. Responsibilities q and u are those of the E-step,
+so of the old μ, Σ, π and ν; the M-step changes ν first, then μ and Σ, and never computes q or u again (EM, not ECM).
+
+Scatter is divided by Σ q u and not by Σ q. This PX-EM is faster and also never lowers F: it is as if u were α times a
+Gamma variable, with the α that fits best (Kent, Tyler & Vardi 1994; Liu, Rubin & Wu 1998). Components that share one Σ
+have one α = Σ_c ν_c Σ q u / Σ_c ν_c Σ q, with the new ν.
 """
 
 from collections.abc import Mapping

@@ -9,7 +9,7 @@ from sklearn.cluster import KMeans as SklearnKMeans
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture as SklearnMixture
 
-from cprime import FuzzyKMeans, GaussianMixture, KMeans, KMedoids, open_data
+from cprime import FuzzyKMeans, GaussianMixture, KMeans, KMedoids, SoftKMeans, StudentTMixture, open_data
 from cprime.selection import MergeTree, merge
 from cprime.selection.merging.drop import drop
 from cprime.selection.merging.entropy import Shares, entropy_joins, excess, gain
@@ -333,3 +333,30 @@ def test_errors_name_what_came_and_what_was_expected(overlapping):
         _ = merge(km).entropy_
     with pytest.raises(ValueError, match=r"The tree knows no rows"):
         MergeTree("ward", tree.children, tree.changes, tree.weights).labels(2)
+
+
+def fits_of_every_family(n_active):
+    """Yield an estimator of every family that has responsibilities."""
+    given = {"n_active": n_active, "random_state": 0, "max_iter": 5}
+    for kind in ("full", "tied", "diag", "spherical", "tied_spherical", "factors", "ppca"):
+        yield pytest.param(GaussianMixture(8, covariance_type=kind, **given), id=f"gaussian-{kind}-{n_active}")
+    for kind in ("full", "tied", "diag", "spherical", "tied_spherical"):
+        yield pytest.param(StudentTMixture(8, covariance_type=kind, **given), id=f"student-{kind}-{n_active}")
+    yield pytest.param(SoftKMeans(8, **given), id=f"soft-{n_active}")
+    yield pytest.param(FuzzyKMeans(8, **given), id=f"fuzzy-{n_active}")
+
+
+@pytest.mark.filterwarnings("ignore:The fit did not converge")
+@pytest.mark.filterwarnings("ignore:predict_proba")
+@pytest.mark.parametrize("fitted", [*fits_of_every_family(8), *fits_of_every_family(3)])
+def test_entropies_are_those_of_the_truncated_responsibilities_of_every_family(fitted):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 3)) * [1, 2, 0.5] + 2 * rng.integers(0, 3, (200, 1))
+    P = fitted.fit(X).predict_proba(X).astype(float)  # truncated to C' components and made to sum to 1
+    n_active = fitted.n_active_
+    assert (np.count_nonzero(P, axis=1) <= n_active).all()
+    tree = merge(fitted, X, criterion="entropy", n_active=n_active)
+    assert tree.n_active == n_active
+    for n_clusters in range(1, 9):
+        T = P @ np.eye(n_clusters)[tree.cut(n_clusters)]
+        assert tree.entropy_[n_clusters - 1] == pytest.approx(entropy(T, np.ones(len(X))), rel=1e-12, abs=1e-11)

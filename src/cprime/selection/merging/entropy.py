@@ -1,6 +1,7 @@
 """Joins of components that lower the entropy of the assignment most: Baudry, Raftery, Celeux, Lo & Gottardo (2010).
 
-With t_nk the share of point n in cluster k, the sum of those of its components, the entropy is
+With t_nk the share of point n in cluster k, the sum of the truncated responsibilities of its components, which sum to 1
+over the C′ best components of the point and are not truncated again after a join, the entropy is
 −Σ_n w_n Σ_k t_nk log t_nk, and to join j and k lowers it by
 
     G_jk = Σ_n w_n g(t_nj, t_nk),    g(s, t) = s log((s + t)/s) + t log((s + t)/t) ≥ 0,

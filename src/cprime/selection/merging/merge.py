@@ -44,8 +44,9 @@ def merge(
         of what has ``cluster_centers_``. "entropy" takes the ``variance_`` of a `KMeans` for σ², and of
         what is neither that nor a mixture of this package its ``predict_proba``.
     n_active : int or "auto", default="auto"
-        How many components of each row the entropy sees, the most probable ones; their responsibilities are made to sum
-        to 1. "auto" is as many as the fit keeps (``n_active_``), but at least 5 and at most 16.
+        C′, the number of components of each row that the entropy counts: those with the largest responsibilities.
+        "auto" is ``n_active_`` of the fit, but at least 5 and at most 16. So the tree of a fit with ``n_active_=3``
+        counts 5, more than its ``predict_proba`` has; give ``n_active=3`` for a tree of exactly those.
 
     Returns
     -------
@@ -61,7 +62,11 @@ def merge(
 
     Notes
     -----
-    The responsibilities are of one E-step over all components. N·C′² operations find the gains of pairs that have
+    The responsibilities are the truncated posterior q_nc = p(c, x_n) / Σ_{c'∈K(n)} p(c', x_n) of one E-step over all
+    components, K(n) being the C′ components of greatest joint probability; q is 0 outside K(n), and rows sum to 1. K(n)
+    is found once, for the components, so a join adds entries of q and does not truncate again: t_nk = Σ_{c in k} q_nc.
+    Without probabilities of its own model, `FuzzyKMeans` for example, the C′ greatest entries of ``predict_proba`` are
+    divided by their sum; entries that the fit has truncated stay 0. N·C′² operations find the gains of pairs that have
     points in common, and joins update those of neighbors; memory is of the order N·C′, for rows that have more than one
     component. Clusters that have no point in common come last: those are joined by Ward's criterion, of their means and
     weights. A component without any weight is joined to the nearest first.

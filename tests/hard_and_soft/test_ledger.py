@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from cprime import GaussianMixture, KMeans
+from cprime import GaussianMixture, KMeans, StudentTMixture
 from cprime.datasets import birch
 from cprime.theory import ledger
 
@@ -62,7 +62,19 @@ def test_general_mixtures_satisfy_what_is_said_of_them(X, covariance_type, weigh
     assert (found.entropy > 0) == (assignment == "soft")
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:The fit did not converge")
+@pytest.mark.parametrize("n_active", [1, 4, 9])
+@pytest.mark.parametrize("covariance_type", ["tied_spherical", "spherical", "diag", "tied", "full"])
+def test_t_mixtures_satisfy_what_holds_for_any_mixture(X, covariance_type, n_active):
+    tm = StudentTMixture(9, covariance_type=covariance_type, n_active=n_active, random_state=0, max_iter=10).fit(X)
+    found = ledger(tm, X, np.random.default_rng(0).exponential(size=len(X)))
+    assert {each.equation for each in found.identities} == {"(3)", "(7)", "KL"}
+    assert all(each.holds for each in found.identities)
+    assert found.quantization_error is found.variance is None
+    assert (found.entropy > 0) == (n_active > 1)
+
+
+@pytest.mark.filterwarnings("ignore:The fit did not converge")
 def test_before_convergence_only_the_full_form_holds(X):
     found = ledger(mixture(3, max_iter=2).fit(X), X)
     open_ = {(each.equation, each.note): each.holds for each in found.identities}
@@ -99,5 +111,5 @@ def test_text_and_table_show_every_identity(X):
 
 
 def test_other_estimators_are_refused(X):
-    with pytest.raises(TypeError, match="estimator must be a KMeans or GaussianMixture"):
+    with pytest.raises(TypeError, match="estimator must be a KMeans, GaussianMixture or StudentTMixture, got 3"):
         ledger(3, X)

@@ -36,6 +36,8 @@ def posterior_mean(
 
     Raises
     ------
+    TypeError
+        If the mixture is of another type: other components plus Gaussian noise have no such formula.
     ValueError
         If the variance is not positive, or Y has another number of features.
 
@@ -52,6 +54,11 @@ def posterior_mean(
     """
     if not variance > 0:
         raise ValueError(f"variance must be positive, got {variance!r}.")
+    if not isinstance(mixture, GaussianMixture | Gaussians):
+        raise TypeError(
+            f"mixture must be a GaussianMixture or Gaussians, got {mixture!r}: the mean has this form for Gaussian "
+            "components alone."
+        )
     if isinstance(mixture, GaussianMixture):
         n_active = mixture.n_active_ if n_active is None else n_active
         mixture = Gaussians.from_estimator(mixture)

@@ -41,7 +41,7 @@ def kl_divergence(
 
     Parameters
     ----------
-    Q, model : Gaussians, Univariate, KMeans or GaussianMixture
+    Q, model : Gaussians, Univariate, KMeans, GaussianMixture or StudentTMixture
         The sampling density and the mixture; an estimator must be fitted.
     unit : {"bits", "nats"}, default="bits"
     n_samples : int, default=100_000

@@ -121,7 +121,7 @@ def fit_assignment(
     check_real(reg_covar, "reg_covar", 0.0)
     X = checked(X, dtype=np.float64)
     if not isinstance(start, Gaussians):
-        raise TypeError(f"start must be Gaussians, got {start!r}.")
+        raise TypeError(f"start must be Gaussians, got {start!r}: only their refit by maximum likelihood is known.")
     if X.shape[1] != start.n_features:
         raise ValueError(f"X has {X.shape[1]} features, but start has {start.n_features}.")
     if len(X) < start.n_components:

@@ -16,11 +16,11 @@ from scipy.spatial.distance import cdist
 from scipy.special import logsumexp, xlogy
 from sklearn.utils.validation import check_is_fitted
 
-from cprime.estimators import GaussianMixture, KMeans
+from cprime.estimators import GaussianMixture, KMeans, StudentTMixture
 from cprime.estimators.validation import check_weights
 from cprime.model import TiedSpherical
 from cprime.sources.checked import checked
-from cprime.theory.mixtures import Floats, Gaussians, log_weights
+from cprime.theory.mixtures import Floats, Mixture, as_mixture, log_weights
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -195,24 +195,25 @@ class _Model:
     centers: NDArray[np.floating]
     variance: float | None
     n_active: int
-    gaussians: Gaussians | None = field(default=None)
+    mixture: Mixture | None = field(default=None)
 
     def log_joint(self, X: Floats, squares: Floats) -> Floats:
         """log p(c, x_n), (n, C), from squared distances where the variance is shared."""
-        if self.gaussians is not None:
-            return self.gaussians.log_densities(X) + log_weights(self.gaussians.weights)
+        if self.mixture is not None:
+            return self.mixture.log_densities(X) + log_weights(self.mixture.weights)
         assert self.variance is not None
         C, D = self.centers.shape
         return -math.log(C) - D / 2 * math.log(2 * math.pi * self.variance) - squares / (2 * self.variance)
 
 
-def ledger(estimator: KMeans | GaussianMixture, X: Any, sample_weight: Any = None) -> Ledger:
+def ledger(estimator: KMeans | GaussianMixture | StudentTMixture, X: Any, sample_weight: Any = None) -> Ledger:
     """J, F and L of a fit, and the identities (14) to (20) between them, each with both its sides.
 
     Parameters
     ----------
-    estimator : KMeans or GaussianMixture
-        Fitted.
+    estimator : KMeans, GaussianMixture or StudentTMixture
+        Fitted. J, σ² and the identities (14) to (20) need one variance of all components; other fits, t mixtures among
+        them, have (3), (7) and the Kullback-Leibler gap.
     X : array-like of shape (n_samples, n_features)
         The training data: what holds for any data is written without a note.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -245,8 +246,8 @@ def ledger(estimator: KMeans | GaussianMixture, X: Any, sample_weight: Any = Non
     >>> entries.quantization_error, entries.variance, all(each.holds for each in entries.identities)
     (1.0, 0.25, True)
     """
-    if not isinstance(estimator, KMeans | GaussianMixture):
-        raise TypeError(f"estimator must be a KMeans or GaussianMixture, got {estimator!r}.")
+    if not isinstance(estimator, KMeans | GaussianMixture | StudentTMixture):
+        raise TypeError(f"estimator must be a KMeans, GaussianMixture or StudentTMixture, got {estimator!r}.")
     if isinstance(estimator, KMeans) and estimator.metric != "euclidean":
         raise ValueError(f"estimator must have metric='euclidean', got {estimator.metric!r}.")
     check_is_fitted(estimator)
@@ -284,14 +285,14 @@ def ledger(estimator: KMeans | GaussianMixture, X: Any, sample_weight: Any = Non
     )
 
 
-def _model_of(estimator: KMeans | GaussianMixture) -> _Model:
+def _model_of(estimator: KMeans | GaussianMixture | StudentTMixture) -> _Model:
     if isinstance(estimator, KMeans):
         return _Model(estimator.cluster_centers_, float(estimator.variance_), 1)
     n_active = estimator.n_active_
     model = estimator._parameters()
     if isinstance(model, TiedSpherical) and model.weights is None:
         return _Model(model.centers, model.variance, n_active)
-    return _Model(estimator.means_, None, n_active, Gaussians.from_estimator(estimator))
+    return _Model(estimator.means_, None, n_active, as_mixture(estimator, "estimator"))
 
 
 def _blocks(X: Floats, weights: Floats, n_components: int) -> Iterator[tuple[Floats, Floats]]:

@@ -118,7 +118,7 @@ def partition_loss(
 
     Parameters
     ----------
-    model : Gaussians, Univariate, KMeans or GaussianMixture
+    model : Gaussians, Univariate, KMeans, GaussianMixture or StudentTMixture
         The densities P_b and their weights α_b; an estimator must be fitted.
     Q : Gaussians, Univariate or array-like of shape (n_samples, n_features)
         The sampling density, integrated by quadrature in one dimension and by draws in more; or data, whose log Q is

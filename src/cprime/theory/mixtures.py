@@ -1,4 +1,4 @@
-"""Densities P_b with weights α_b: Gaussians in any dimension, and whatever scipy.stats has in one.
+"""Densities P_b with weights α_b: Gaussians and t distributions in any dimension, and those of scipy.stats in one.
 
 Owns log densities, draws, and where quadrature has to look. Knows no partition and no algorithm.
 """
@@ -10,11 +10,13 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
+from scipy.stats import t
 from sklearn.utils.validation import check_is_fitted
 
 from cprime._random import check_random_state
-from cprime.estimators import GaussianMixture, KMeans
+from cprime.estimators import GaussianMixture, KMeans, StudentTMixture
 from cprime.model.covariance import inverses
+from cprime.model.degrees_of_freedom import log_normalizer
 
 Floats = NDArray[np.float64]
 
@@ -156,7 +158,9 @@ class Gaussians:
         gaussians : Gaussians
         """
         if not isinstance(estimator, KMeans | GaussianMixture):
-            raise TypeError(f"estimator must be a KMeans or GaussianMixture, got {estimator!r}.")
+            raise TypeError(
+                f"estimator must be a KMeans or GaussianMixture, got {estimator!r}: Gaussians cannot represent others."
+            )
         check_is_fitted(estimator)
         if isinstance(estimator, KMeans):
             return cls.spherical(estimator.cluster_centers_, np.sqrt(estimator.variance_))
@@ -271,10 +275,68 @@ class Univariate:
         return np.concatenate(places)
 
 
+@dataclass(frozen=True, eq=False)
+class StudentTs:
+    """Multivariate t densities with weights, the components of a fitted `StudentTMixture`.
+
+    gaussians: their means μ, scale matrices Σ as covariances, and weights    dof (C,): ν
+    """
+
+    gaussians: Gaussians
+    dof: Floats
+
+    @classmethod
+    def from_estimator(cls, estimator: StudentTMixture) -> Self:
+        """Return the components of a fitted estimator."""
+        check_is_fitted(estimator)
+        means = np.asarray(estimator.means_, dtype=np.float64)
+        model = estimator._parameters()
+        return cls(Gaussians(means, model.covariances_along(np.eye(means.shape[1])), estimator.weights_), model.dof)
+
+    @property
+    def weights(self) -> Floats:
+        """α_b, (C,)."""
+        return self.gaussians.weights
+
+    @property
+    def n_features(self) -> int:
+        """D."""
+        return self.gaussians.n_features
+
+    def log_densities(self, X: Floats) -> Floats:
+        """Return log t(x_n; μ_b, Σ_b, ν_b), (n, C) [nats], of rows X (n, D)."""
+        D, factors = self.n_features, self.gaussians._factors  # type: ignore[attr-defined]
+        peaks = -np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1) - D / 2 * np.log(2 * np.pi)
+        squares = 2 * (peaks - self.gaussians.log_densities(X))  # Mahalanobis
+        return peaks - 0.5 * (log_normalizer(self.dof, D) + (self.dof + D) * np.log1p(squares / self.dof))
+
+    def sample(self, n_samples: int, random_state: Any = None) -> Floats:
+        """Return independent rows (n, D): Gaussian ones whose precision is multiplied by u ~ Gamma(ν/2, ν/2)."""
+        rng, C = check_random_state(random_state), len(self.dof)
+        component = rng.choice(C, n_samples, p=self.weights)
+        noise = rng.standard_normal((n_samples, self.n_features))
+        noise /= np.sqrt(rng.chisquare(self.dof[component]) / self.dof[component])[:, np.newaxis]
+        factors: Floats = self.gaussians._factors  # type: ignore[attr-defined]
+        return self.gaussians.means[component] + np.einsum("nij,nj->ni", factors[component], noise)
+
+    def with_equal_weights(self) -> Self:
+        """Return the same densities, each with weight 1/C."""
+        return replace(self, gaussians=self.gaussians.with_equal_weights())
+
+    def breakpoints(self) -> Floats:
+        """Return, in one dimension, quantiles as `Univariate` does, (m,)."""
+        means, deviations = self.gaussians.means[:, 0], self.gaussians.standard_deviations
+        return Univariate([t(*each) for each in zip(self.dof, means, deviations, strict=True)]).breakpoints()
+
+
 def as_mixture(model: Any, name: str) -> Mixture:
-    """`model` itself, or the Gaussians of a fitted estimator; TypeError names the argument."""
+    """Return `model` itself, or the densities of a fitted estimator; TypeError names the argument."""
     if isinstance(model, KMeans | GaussianMixture):
         return Gaussians.from_estimator(model)
+    if isinstance(model, StudentTMixture):
+        return StudentTs.from_estimator(model)
     if isinstance(model, Mixture):
         return model
-    raise TypeError(f"{name} must be Gaussians, Univariate, or a fitted KMeans or GaussianMixture, got {model!r}.")
+    raise TypeError(
+        f"{name} must be Gaussians, Univariate, or a fitted KMeans, GaussianMixture or StudentTMixture, got {model!r}."
+    )

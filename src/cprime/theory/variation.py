@@ -38,7 +38,7 @@ def variation_distance(model: Any, *, n_samples: int = 100_000, random_state: An
 
     Parameters
     ----------
-    model : Gaussians, Univariate, KMeans or GaussianMixture
+    model : Gaussians, Univariate, KMeans, GaussianMixture or StudentTMixture
         An estimator must be fitted. Weights do not enter.
     n_samples : int, default=100_000
         Draws in more than one dimension; in one it is quadrature.

@@ -62,8 +62,8 @@ def with_others_in_chunks(
 def check_weight_zero(alone: Any, among: Any, at: NDArray[np.int64]) -> None:
     """Check that points of weight 0 change no label, choice or draw of the others, and sums by their order alone.
 
-    Other partial sums change one iteration by some eps, and further iterations multiply this, so parameters are compared
-    with a tolerance.
+    Other partial sums change one iteration by some eps, and further iterations multiply this. So parameters are
+    compared with a tolerance.
 
     alone: an estimator fitted to weighted points    among: fitted to others of weight 0 too, the points being at `at`
     """

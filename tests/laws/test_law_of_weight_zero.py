@@ -1,7 +1,7 @@
 """Points of weight 0 change no label, choice or draw of the others; sums change by the order of summation alone.
 
-Rows of weight 0 move other rows into other partial sums. One iteration differs by some eps; iterations carry this on, so
-converged parameters differ by more (3e-14 was seen for exact EM), but not by more than rounding of that size explains.
+Rows of weight 0 move other rows into other partial sums. One iteration differs by some eps. Iterations multiply
+this, so converged parameters differ by more: by 3e-14 in one fit by exact EM.
 
 At two sizes: one at which every sample, step and share is all there is, and one at which none is.
 """

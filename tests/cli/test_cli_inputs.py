@@ -244,6 +244,20 @@ def test_scaling_keeps_a_checkpoint_and_its_resumption(gaps, fitted, cprime, tmp
     np.testing.assert_array_equal(again.preparation_["shift"], model.preparation_["shift"])
 
 
+@pytest.mark.parametrize("options", [(), ("--drop", "w"), ("--numeric",), ("--id", "who")])
+def test_the_index_of_pandas_is_no_feature_and_can_name_rows(options, fitted, cprime, X, tmp_path):
+    pd = pytest.importorskip("pandas")
+    path, names = tmp_path / "x.parquet", [f"star {i}" for i in range(180)]
+    frame = pd.DataFrame(X, columns=["a", "b"], index=pd.Index(names, name="who"))
+    (frame.assign(w=1.0) if "--drop" in options else frame).to_parquet(path)
+    note = f"{path}: column 'who' is the index and is left out of the data, unless chosen by name"
+    model = fitted(path, *options, notes=[] if "--id" in options else [note])
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    np.testing.assert_array_equal(model.labels_, KMeans(9, random_state=0).fit(X).labels_)
+    outcome = cprime("predict", tmp_path / "m.safetensors", path, "--id", "who", "-o", "-", "-q")
+    assert [line.split(",")[0] for line in outcome.out.splitlines()] == ["who", *names]
+
+
 @pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.feather", "x.jsonl", "x.npz"])
 def test_names_of_rows_are_kept_for_every_format(name, write, text, cprime, fitted, X, tmp_path):
     names = [f"star {i}" for i in range(180)]

@@ -1,7 +1,7 @@
 """Files of Arrow: .parquet, .feather, .arrow, .ipc. One pass over the rows decodes each file once.
 
 A file is pieces of known length (row groups, record batches), at each of which decoding may begin. A cursor keeps what
-is decoded and not yet asked for: less than a batch.
+is decoded and not yet asked for: less than a batch. The index of a table that pandas wrote is no data.
 """
 
 import base64
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from cprime.sources.base import CHUNK_BYTES, Source
 from cprime.sources.columns import check_names, kind_of_type, matrix_of, put, width_of, write
+from cprime.sources.index import index_columns
 from cprime.sources.kinds import Kind
 from cprime.sources.optional import require
 from cprime.sources.stamps import Stamp
@@ -177,6 +178,7 @@ class ParquetSource(ArrowSource):
             counts = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
             kinds = stored_kinds(schema, [file.metadata])
         super().__init__(str(path), kinds, schema.names, counts, (stamp,))
+        self._index = index_columns(schema, self.name)
 
     def _open(self) -> Any:
         parquet = require("pyarrow.parquet", self.name)
@@ -205,6 +207,7 @@ class IpcSource(ArrowSource):
             lengths = pa.open_file(opened, options=pa.IpcReadOptions(included_fields=[0])) if len(schema) else file
             counts = [lengths.get_batch(b).num_rows for b in range(file.num_record_batches)]
         super().__init__(str(path), [kind_of_type(field.type) for field in schema], schema.names, counts, (stamp,))
+        self._index = index_columns(schema, self.name)
 
     def _open(self) -> Any:
         pa = require("pyarrow", self.name)

@@ -5,6 +5,7 @@ from typing import Any
 
 from cprime.sources.arrow import ArrowSource, reading, stored_kinds
 from cprime.sources.base import Source
+from cprime.sources.index import index_columns
 from cprime.sources.stamps import Stamp
 from cprime.sources.tables import TableSource
 
@@ -27,6 +28,7 @@ class DatasetSource(ArrowSource):
         self._schema = dataset.schema
         paths = [fragment.path for fragment in fragments if isinstance(fragment.filesystem, LocalFileSystem)]
         super().__init__(name, kinds, self._schema.names, counts, [Stamp.of(path) for path in paths])
+        self._index = index_columns(self._schema, name)
 
     def _open(self) -> Any:
         return self._pieces

@@ -10,11 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cprime._range import MOST_COLUMNS
+from cprime.sources.index import log_left_out
 from cprime.sources.kinds import NUMERIC_COLUMNS, Kind, Lists, all_numeric, any_lists, listed, not_numeric
 
 
 class Columns:
     """The columns of a source, those that are stored and those that are chosen of them; see `Source`."""
+
+    _index: frozenset[str] = frozenset()  # names of the columns that hold the index of a table: no data by default
 
     def __init__(self, name: str, kinds: Sequence[Kind], names: Sequence[str] | None) -> None:
         self.name = name
@@ -46,10 +49,10 @@ class Columns:
         """The same rows with some columns of those stored, by name or number, in the order given.
 
         A column whose values are lists of numbers is a matrix, and chosen alone; its columns have no names. None is
-        all, or the one column of lists where no other is numeric.
+        all but the index of a table, or the one column of lists where no other is numeric.
         """
         new = self._copy()
-        if columns is None and self._names is not None and any_lists(self._kinds):
+        if columns is None and self._names is not None and (self._index or any_lists(self._kinds)):
             columns = self.default_columns(self._names)
         new._chosen = None if columns is None else self._numbers(columns)
         new._settle()
@@ -63,7 +66,14 @@ class Columns:
         return [name for name, kind in zip(self._names, self._kinds, strict=True) if not isinstance(kind, str)]
 
     def default_columns(self, names: Sequence[str]) -> list[str]:
-        """Of some stored columns those that are taken by default: all, or the one of lists if no other is numeric."""
+        """Those of some stored columns that are data by default.
+
+        These are all but the index, which the log names, or the one column of lists if no other is numeric.
+        """
+        index = [name for name in names if name in self._index]
+        if index:
+            log_left_out(self.name, index)
+            names = [name for name in names if name not in self._index]
         kinds = dict(zip(self._names or (), self._kinds, strict=True))
         numeric = [name for name in names if not isinstance(kinds[name], str)]
         return numeric if len(numeric) == 1 and isinstance(kinds[numeric[0]], Lists) else list(names)

@@ -3,12 +3,13 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cprime.sources.base import Source
+from cprime.sources.index import log_left_out
 from cprime.sources.kinds import Kind, Lists
 
 
@@ -19,13 +20,20 @@ class FolderSource(Source):
         first = parts[0]
         for part in parts[1:]:
             _check_alike(first, part)
-        orders = [_order(first, part) for part in parts]
+        index = frozenset[str]().union(*[part._index for part in parts])
+        names = first._names
+        some_have = [name for name in sorted(index) if not all(name in (part._names or ()) for part in parts)]
+        if names is not None and some_have:
+            log_left_out(str(path), some_have)
+            names = tuple(name for name in names if name not in some_have)
+        orders = [_order(names, part) for part in parts]
         kinds = [
-            _common([part._kinds[order[j]] for part, order in zip(parts, orders, strict=True)])
-            for j in range(len(first._kinds))
+            _common([part._kinds[j] for part, j in zip(parts, stored, strict=True)])
+            for stored in zip(*orders, strict=True)
         ]
         files = [stamp for part in parts for stamp in part._files]
-        super().__init__(str(path), 0, kinds, first._names, files)
+        super().__init__(str(path), 0, kinds, names, files)
+        self._index = index
         self._parts = parts
         self._keeps_narrow = all(part._keeps_narrow for part in parts)
 
@@ -107,12 +115,12 @@ def check_format(folder: Path, files: list[Path], suffixes: tuple[str, ...]) -> 
 
 
 def _check_alike(first: Source, part: Source) -> None:
-    """Raise if two files have other columns."""
+    """Raise if two files have other columns; only one of them may have an index."""
     if first._names is None and len(first._kinds) != len(part._kinds):
         raise ValueError(
             f"{part.name} must have as many columns as {first.name}, {len(first._kinds)}, got {len(part._kinds)}"
         )
-    for name in sorted(set(first._names or ()) ^ set(part._names or ())):
+    for name in sorted((set(first._names or ()) ^ set(part._names or ())) - first._index - part._index):
         has, misses = (first, part) if name in (first._names or ()) else (part, first)
         raise ValueError(f"{misses.name} has no column {name!r}, which {has.name} has")
 
@@ -126,12 +134,12 @@ def _width(parts: list[Source]) -> int:
     return known[0][1] if known else 1
 
 
-def _order(first: Source, part: Source) -> Any:
-    """Where a part stores the columns of the first one."""
-    if first._names is None or part._names is None:
-        return range(len(first._kinds))
+def _order(names: Sequence[str] | None, part: Source) -> Sequence[int]:
+    """Where a part stores the columns of these names; where they have none, all of its columns."""
+    if names is None or part._names is None:
+        return range(len(part._kinds))
     places = {name: j for j, name in enumerate(part._names)}
-    return [places[name] for name in first._names]
+    return [places[name] for name in names]
 
 
 def _common(kinds: list[Kind]) -> Kind:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from cprime._narrow import is_bfloat16
+from cprime.sources.index import without_index
 from cprime.sources.kinds import first_non_number
 from cprime.sources.optional import require
 from cprime.sources.tables import has_lists, matrix_of_lists, numbers_of, refuse_nested, table_of
@@ -18,7 +19,8 @@ def plain(data: Any, name: str = "X", narrow: bool = False) -> Any:
     Tensors and arrays of the array API or DLPack, in the processor's memory, are not copied if NumPy has their type;
     bfloat16 and its like become float32, or bfloat16 stays what it is; a lazy frame of polars is collected, a table of
     astropy becomes one of pandas, without units; of an AnnData it is `X`. A table or series of pandas, polars or
-    pyarrow whose values are lists of numbers is the matrix of these lists.
+    pyarrow whose values are lists of numbers is the matrix of these lists. The index that pandas gave a table of
+    pyarrow is left out.
 
     Parameters
     ----------
@@ -47,6 +49,7 @@ def plain(data: Any, name: str = "X", narrow: bool = False) -> Any:
         table = table_of(data)
         if table is None:
             return data
+        table = without_index(table, name)
         if has_lists(table):
             return matrix_of_lists(table)
         table = numbers_of(table, name)
@@ -131,10 +134,13 @@ def unmasked(array: Any, name: str) -> Any:
 
 
 def as_matrix(data: Any, name: str = "X") -> Any:
-    """A table or series of lists as the matrix of these, and whatever else as it is, for checks that are not ours.
+    """A table or series of lists as the matrix of these, a table without its index, and whatever else as it is.
+
+    It is for checks that are not ours.
 
     Raises as `unmasked` does.
     """
+    data = without_index(data, name)
     table = table_of(data)
     if table is None:
         return unmasked(data, name)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from cprime.sources.arrow import ArrowSource, reading
 from cprime.sources.columns import kind_of_type
+from cprime.sources.index import index_columns
 from cprime.sources.optional import require
 from cprime.sources.stamps import Stamp
 
@@ -29,6 +30,7 @@ class LanceSource(ArrowSource):
         super().__init__(
             name, [kind_of_type(field.type) for field in dataset.schema], dataset.schema.names, counts, files
         )
+        self._index = index_columns(dataset.schema, name)
         self._dataset = dataset
 
     def _open(self) -> Any:

@@ -71,9 +71,11 @@ def open_data(
     data : path, array, table or Source
         What holds the rows; a path with ``*``, ``?`` or ``[...]`` is of all files that it matches.
     columns : str or sequence of str or int, default=None
-        Which columns, in which order: names for tables, numbers for arrays. All by default. A column whose values are
-        lists of numbers, all of one length, as tables of embeddings have them, is chosen alone and is the whole row; by
-        default where no other column is numeric.
+        Which columns, in which order: names for tables, numbers for arrays. By default all, but not the index of a
+        table, which the log then names: the columns that the metadata of pandas in a file of Arrow call the index, and
+        the first columns of a .csv or .tsv file where they have no name. A column whose values are lists of numbers,
+        all of one length, as tables of embeddings have them, is chosen alone and is the whole row; by default where no
+        other column is numeric.
     key : str, default=None
         Which array of an .npz, HDF5 or Zarr file; not needed where only one fits.
     chunk_rows : int, default=None
@@ -133,7 +135,7 @@ def reopened(spec: dict[str, Any]) -> Source:
     elif "complete" in spec:
         source = complete(reopened(spec["complete"]))
     else:
-        options = {name: spec.get(name) for name in ("key", "chunk_rows", "header", "separator")}
+        options = {name: spec.get(name) for name in ("columns", "key", "chunk_rows", "header", "separator")}
         source = open_data(spec["path"], **options)
     if spec["weights"] not in (None, AS_HELD):
         source = source.with_weights(spec["weights"])

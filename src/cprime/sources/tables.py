@@ -10,6 +10,7 @@ from cprime._narrow import is_bfloat16
 from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source
 from cprime.sources.columns import check_names, kind_of_type, matrix_of, values_of, width_of
+from cprime.sources.index import index_columns
 from cprime.sources.kinds import (
     NUMERIC_COLUMNS,
     Kind,
@@ -32,6 +33,8 @@ class TableSource(ArraySource):
         names = _names(table)
         check_names("X", names)
         Source.__init__(self, "X", len(table), kinds(table), names)
+        if _library(table) == "pyarrow":
+            self._index = index_columns(table.schema, "X")
         self._table = table
         self._mapped = False
 

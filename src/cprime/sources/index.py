@@ -1,0 +1,40 @@
+"""Which columns of a table hold the index of pandas: names of rows, which are no data."""
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from cprime.sources.kinds import listed
+
+_log = logging.getLogger(__name__)
+
+
+def index_columns(schema: Any, name: str) -> frozenset[str]:
+    """The columns of an Arrow schema that pandas' metadata in it call the index; none if it has no such metadata.
+
+    A RangeIndex is no column, and is not among them. `name`: what messages call the table.
+
+    Raises ValueError if the metadata cannot be read.
+    """
+    try:
+        found = (schema.pandas_metadata or {}).get("index_columns", [])
+        return frozenset(column for column in found if isinstance(column, str)) & frozenset(schema.names)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ValueError(f"{name}: the metadata of pandas in its schema cannot be read: {error}") from error
+
+
+def without_index(data: Any, name: str = "X") -> Any:
+    """A table or batch of pyarrow without the index that pandas gave it, and anything else as it is."""
+    if type(data).__module__.partition(".")[0] != "pyarrow" or not hasattr(data, "schema"):
+        return data
+    index = index_columns(data.schema, name)
+    if not index:
+        return data
+    log_left_out(name, sorted(index))
+    return data.select([column for column in data.schema.names if column not in index])
+
+
+def log_left_out(name: str, index: Sequence[str]) -> None:
+    """Say in the log that columns are left out because they are the index."""
+    said = "column %s is the index and is" if len(index) == 1 else "columns %s are the index and are"
+    _log.info(f"%s: {said} left out of the data, unless chosen by name", name, listed(index))

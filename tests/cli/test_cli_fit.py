@@ -270,16 +270,16 @@ def test_csv_types_are_not_guessed_from_the_first_block(cprime, tmp_path):
     np.testing.assert_allclose(sorted(package.load(tmp_path / "m.safetensors").cluster_centers_[:, 0]), [1, 1.5])
 
 
-def test_an_unnamed_first_column_is_pointed_out(cprime, X, tmp_path):
+def test_an_unnamed_first_column_is_left_out(cprime, X, tmp_path):
     pd = pytest.importorskip("pandas")
     pd.DataFrame(X, columns=["a", "b"]).to_csv(tmp_path / "x.csv")
     options = ("fit", tmp_path / "x.csv", *OPTIONS, "-o", tmp_path / "m.safetensors", "--json")
     outcome = cprime(*options)
-    assert outcome.json["n_features"] == 3
-    assert "the first column" in outcome.err
-    outcome = cprime(*options, "--drop", "")
-    assert outcome.json["n_features"] == 2
-    assert "the first column" not in outcome.err
+    assert outcome.json["columns"] == ["a", "b"]
+    assert "column 'Unnamed: 0' is the index and is left out" in outcome.err
+    outcome = cprime(*options, "--columns", "Unnamed: 0,b")
+    assert outcome.json["columns"] == ["Unnamed: 0", "b"]
+    assert "left out" not in outcome.err
 
 
 def test_decimals_and_booleans_of_a_table_are_numbers(cprime, write, tmp_path):

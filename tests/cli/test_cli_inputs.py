@@ -128,12 +128,33 @@ def test_an_index_is_noticed(text, fitted, X):
             f"the first column of {path} 'i' counts the rows (an index?) and is taken as data; --drop i leaves it out"
         ],
     )
-    path = text("y.csv", [",a,b", *rows])
-    fitted(
-        path,
-        notes=[f"the first column of {path} has no name (an index?) and is taken as data; --drop '' leaves it out"],
+
+
+def test_a_first_column_without_a_name_is_the_index(text, fitted, cprime, X, tmp_path):
+    path = text("x.csv.gz", [",a,b", *(f"star {i},{a},{b}" for i, (a, b) in enumerate(X.tolist()))])
+    model = fitted(
+        path, notes=[f"{path}: column 'Unnamed: 0' is the index and is left out of the data, unless chosen by name"]
     )
-    assert fitted(path, "--drop", "").n_features_in_ == 2
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    assert fitted(path, "--id", "Unnamed: 0").feature_names_in_.tolist() == ["a", "b"]
+    outcome = cprime("predict", model_of(tmp_path), path, "--id", "Unnamed: 0", "-o", "-", "-q")
+    assert [line.split(",")[0] for line in outcome.out.splitlines()] == [
+        "Unnamed: 0",
+        *(f"star {i}" for i in range(180)),
+    ]
+
+
+def test_a_first_line_that_may_be_names_is_refused_and_the_options_are_named(text, fails, fitted, tmp_path):
+    rows = [f"{i % 7},{2 * i % 5}" for i in range(60)]
+    path = text("x.csv", ["0,1", *rows])
+    line = fails("fit", path, "-k", 9, "-o", tmp_path / "m.safetensors")
+    assert line == (
+        f"{path}: the first line may be names of columns or a row of numbers, got '0,1': say which with --header or "
+        "--no-header"
+    )
+    assert fitted(path, "--header").labels_.shape == (60,)
+    note = f"{path} has no header: its columns are called 0 to 1"
+    assert fitted(path, "--no-header", notes=[note]).labels_.shape == (61,)
 
 
 @pytest.fixture

@@ -239,7 +239,7 @@ def test_a_series_is_no_matrix():
 
 def test_a_header_is_there_or_not_as_is_said(tmp_path):
     (tmp_path / "t.csv").write_text("0,1\n3,4\n")
-    assert open_data(tmp_path / "t.csv").n_rows == 1
+    assert open_data(tmp_path / "t.csv", header=True).n_rows == 1
     source = open_data(tmp_path / "t.csv", header=False)
     assert source.columns == ["0", "1"]
     assert np.array_equal(source.read(0, 2), [[0, 1], [3, 4]])

@@ -160,6 +160,7 @@ def _as_options(message: str) -> str:
     """A message of the library in the command line's words."""
     message = message.replace(NUMERIC_COLUMNS, "--numeric takes the columns that are, --drop leaves some out")
     message = re.sub(r"\b(header|separator|key) (is for|names)", r"--\1 \2", message)
+    message = message.replace("header=True", "--header").replace("header=False", "--no-header")
     return re.sub(r"\b(columns|key)=", r"--\1 ", message)
 
 
@@ -197,12 +198,9 @@ def _notice_index(source: Source) -> None:
     counts = (
         len(first) >= _ROWS_OF_INDEX and first[0] in (0, 1) and np.array_equal(first, first[0] + np.arange(len(first)))
     )
-    if name == "" or counts:
-        what = "has no name (an index?)" if name == "" else f"{name!r} counts the rows (an index?)"
-        say(
-            "note",
-            f"the first column of {source.name} {what} and is taken as data; --drop {name or repr(name)} leaves it out",
-        )
+    if counts:
+        what = f"{name!r} counts the rows (an index?) and is taken as data"
+        say("note", f"the first column of {source.name} {what}; --drop {name} leaves it out")
 
 
 def _note_constant(source: Source, preparation: Preparation, columns: Any) -> None:

@@ -1,21 +1,28 @@
-"""Files of separated values: .csv and .tsv. What separates them, and a decimal comma, are found in the first lines."""
+"""Files of separated values: .csv and .tsv.
+
+What separates them, a decimal comma, and whether the first line has names are found in the first lines. Columns before
+the first name are the index, as `DataFrame.to_csv` writes it.
+"""
 
 import codecs
 import logging
 import re
 from collections.abc import Sequence
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cprime.sources.arrow import reading
-from cprime.sources.lines import TEXT, LinesSource, first_lines, is_number
+from cprime.sources.header import is_header
+from cprime.sources.lines import TEXT, LinesSource, first_lines, is_number, short
 from cprime.sources.optional import require
 
 CELL_BYTES = 64
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _LINES = 50  # that are looked at for what separates their values
+_COMPARED = 1000  # lines, with which one is compared that may have names
 _COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
 
 _log = logging.getLogger(__name__)
@@ -38,16 +45,18 @@ class CsvSource(LinesSource):
             raise ValueError(f"{path} must be text in UTF-8, it is in UTF-16")
         self._separator, self._decimal = _punctuation(lines, separator)
         with reading(str(path), self._format):
-            names = csv.open_csv(path, parse_options=self._parsing()).schema.names
-            counted = [str(j) for j in range(len(names))]
-            numbers = all(is_number(self._dotted(name)) for name in names)
-            self._header = header if header is not None else names == counted or not numbers
-            names = names if self._header else counted
+            found = csv.open_csv(path, parse_options=self._parsing()).schema.names
+        self._header = self._has_header(path, found, lines) if header is None else header
+        names = _named(found) if self._header else [str(j) for j in range(len(found))]
+        with reading(str(path), self._format):
             table = self._read(lines, self._header, names, None)
         text = [column.name for column in table.schema if _is_text(column.type)]
         super().__init__(path, [TEXT if name in text else np.dtype(np.float64) for name in names], names, {})
-        found = self._text_of(lines, 0, text) if text else []
-        self._examples = {name: (row, value) for name, row, value in found}
+        if self._header:
+            n_index = next((j for j, name in enumerate(found) if name), len(found))
+            self._index = frozenset(names[:n_index])
+        examples = self._text_of(lines, 0, text) if text else []
+        self._examples = {name: (row, value) for name, row, value in examples}
         spurious = [name for name in text if name not in self._examples]  # numbers to Python, if not to Arrow
         self._kinds = tuple(
             np.dtype(np.float64) if name in spurious else kind for name, kind in zip(names, self._kinds, strict=True)
@@ -57,6 +66,30 @@ class CsvSource(LinesSource):
         if separator is None and self._separator != ("\t" if self._format.startswith(".tsv") else ","):
             decimal = " and decimal commas" if self._decimal == "," else ""
             _log.info("%s is read with %s between its values%s", path, _SEPARATORS[self._separator], decimal)
+
+    def _has_header(self, path: str | Path, names: Sequence[str], lines: bytes) -> bool:
+        """Whether the first line names the columns; ValueError where it cannot be told."""
+        from pyarrow import csv
+
+        missing = set(csv.ConvertOptions().null_values)
+        numbers = [name for name in names if name not in missing]
+        if not numbers or not all(is_number(self._dotted(name)) for name in numbers):
+            return True
+        text = lines.decode("utf-8-sig", "replace").splitlines()
+        rows = [
+            ["" if cell.strip() in missing else self._dotted(cell) for cell in line.split(self._separator)]
+            for line in islice((line for line in text if line.strip()), 1 + _COMPARED)
+        ]
+        found = is_header(rows[0], rows[1:])
+        shown = self._separator.join(names)
+        if found is None:
+            raise ValueError(
+                f"{path}: the first line may be names of columns or a row of numbers, got {short(shown)}: "
+                "say which with header=True or header=False"
+            )
+        if found and list(names) != [str(j) for j in range(len(names))]:
+            _log.info("%s: the first line has the names of its columns, %s", path, short(shown))
+        return found
 
     def _parse(self, content: bytes, piece: int, names: Sequence[str], text: bool) -> Any:
         import pyarrow as pa
@@ -115,6 +148,16 @@ class CsvSource(LinesSource):
 
     def _is_number(self, text: str) -> bool:
         return super()._is_number(self._dotted(text))
+
+
+def _named(names: Sequence[str]) -> list[str]:
+    """Names of columns as pandas gives them: one without a name has its number."""
+    taken = set(names)
+    found = []
+    for j, name in enumerate(names):
+        numbered = chain([f"Unnamed: {j}"], (f"Unnamed: {j}.{k}" for k in count(1)))
+        found.append(name or next(new for new in numbered if new not in taken))
+    return found
 
 
 def _is_text(kind: Any) -> bool:

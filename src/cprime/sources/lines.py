@@ -89,9 +89,9 @@ class LinesSource(ArrowSource):
 
     def _no_number(self, found: Sequence[tuple[str, int, str]]) -> str:
         name, row, value = found[0]
-        what = f"{self._where(row)}, column {name!r} is not numeric: {_short(value)}"
+        what = f"{self._where(row)}, column {name!r} is not numeric: {short(value)}"
         if len(found) > 1:
-            each = [f"{name!r} ({_short(value)} in row {row})" for name, row, value in found]
+            each = [f"{name!r} ({short(value)} in row {row})" for name, row, value in found]
             what = f"{self.name}: columns {described(each)} are not numeric"
         return f"{what}; {NUMERIC_COLUMNS}"
 
@@ -134,5 +134,5 @@ def is_number(text: str) -> bool:
     return True
 
 
-def _short(value: str) -> str:
+def short(value: str) -> str:
     return repr(value if len(value) <= 40 else value[:39] + "…")

@@ -81,8 +81,9 @@ def open_data(
     chunk_rows : int, default=None
         Rows of a chunk. By default as many as fit in 128 MiB, and at most 2²²; what is in memory is one chunk.
     header : bool, default=None
-        Whether .csv and .tsv files begin with the names of their columns; None is as it looks: if these are not all
-        numbers, or count 0, 1, 2 and so on.
+        Whether .csv and .tsv files begin with the names of their columns. None is as it looks: a first line with text
+        has names. One of numbers alone has names if it differs from the lines below it as years or 0, 1, 2 do; where
+        that cannot be told, it is an error.
     separator : str, default=None
         The character between the values of .csv and .tsv files; None is as it looks: a comma, semicolon, tab or bar.
 

@@ -57,6 +57,7 @@ MISTAKES = (
     "plan -k 3",
     "plan x.npy --shape 3x3 -k 3",
     "plan --shape 3 -k 3",
+    "plan --shape 99999999999999999999x3 -k 5",
     "plan x.npy -k 1000",
     "fit x.npy -k 3 --separator ; -o m.safetensors",
     "fit table.csv -k 3 -o m.safetensors",

@@ -2,6 +2,7 @@
 
 import math
 import re
+import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -192,7 +193,7 @@ class Shape(click.ParamType):
 
 
 class Size(click.ParamType):
-    """Rows and columns: "1000000x768"."""
+    """Numbers of rows and columns of an array that an address space can hold, such as "1000000x768"."""
 
     name = "size"
 
@@ -202,7 +203,10 @@ class Size(click.ParamType):
         parts = value.lower().split("x")
         if len(parts) != 2 or not all(part.isdecimal() and int(part) > 0 for part in parts):
             self.fail(f"{value!r} is no rows and columns, such as 1000000x768.")
-        return int(parts[0]), int(parts[1])
+        rows, columns = map(int, parts)
+        if rows * columns > sys.maxsize // 8:  # the largest array of float64
+            self.fail(f"{value!r} is no rows and columns of an array that can exist, such as 1000000x768.")
+        return rows, columns
 
 
 class Bytes(click.ParamType):

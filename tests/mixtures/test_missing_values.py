@@ -364,3 +364,22 @@ def test_errors():
 def test_scikit_learn_knows_whether_gaps_are_taken():
     assert get_tags(GaussianMixture(missing="marginal")).input_tags.allow_nan
     assert not get_tags(GaussianMixture()).input_tags.allow_nan
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("covariance_type", ["full", "tied"])
+def test_densities_of_nearly_dependent_columns_are_those_of_the_columns_that_are_there(covariance_type, dtype):
+    """Two columns and their sum: the condition of the covariance is 1e14, of any two columns it is small."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(50000, 10000, (500, 2))
+    X = np.column_stack([X, X.sum(axis=1)]).astype(dtype)
+    gm = GaussianMixture(covariance_type=covariance_type, missing="marginal", random_state=0).fit(X)
+    eps = float(np.finfo(dtype).eps)
+    for missing in range(3):
+        there = np.delete(np.arange(3), missing)
+        rows = X.copy()
+        rows[:, missing] = np.nan
+        expected = gm.marginal(there).score_samples(X[:, there])
+        np.testing.assert_allclose(gm.score_samples(rows), expected, rtol=0, atol=max(1e-7, 64 * eps))
+        filled = gm.impute(rows)[:, missing]
+        np.testing.assert_allclose(filled, X[:, missing], rtol=0, atol=16 * eps * np.abs(X).max() + 0.1)

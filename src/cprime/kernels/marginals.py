@@ -1,9 +1,11 @@
-"""What Gaussians of covariance matrices cost rows of which some numbers are missing: marginal densities.
+"""Costs of rows with missing values under Gaussians with covariance matrices: marginal densities.
 
-With P = AᵀA the precision of a component, o and m what is observed of a row and what is not, and r = x − μ with zeros
-where x is missing: the squared distance under Σ_oo is rᵀPr − (Pr)_mᵀ P_mm⁻¹ (Pr)_m, log |Σ_oo| = log |Σ| + log |P_mm|,
-and given x_o what is missing has the mean μ_m − P_mm⁻¹ (Pr)_m and the covariance P_mm⁻¹ (Little & Rubin, *Statistical
-Analysis with Missing Data*; Ghahramani & Jordan 1994). Rows of one pattern share the factor of P_mm.
+Let P = AᵀA be the precision of a component, o the observed and m the missing columns of a row, and r = x − μ with zeros
+in the missing columns. With A_m = QR and y = A r, the squared distance of x_o under Σ_oo is ‖y − QQᵀy‖², and
+log |Σ_oo| = log |Σ| + 2 log |det R|. Given x_o, the missing values have the mean μ_m − R⁻¹Qᵀy and the covariance
+(RᵀR)⁻¹ (Little & Rubin, *Statistical Analysis with Missing Data*; Ghahramani & Jordan 1994). Because y is projected,
+the error is eps times the root of the condition of Σ; a difference of squares, or a factor of AᵀA, would lose eps times
+the condition. Rows with the same missing columns share Q and R.
 """
 
 import math
@@ -43,7 +45,7 @@ def _symmetric(sums: Sums) -> Sums:
 
 
 class Alike(NamedTuple):
-    """Some of the rows with k gaps: rows (r,), the missing columns of p patterns (p, k), the pattern of each (r,)."""
+    """Rows with k missing values: rows (r,), the missing columns of p patterns (p, k), the pattern of each row (r,)."""
 
     rows: NDArray[np.intp]
     columns: NDArray[np.intp]
@@ -51,7 +53,7 @@ class Alike(NamedTuple):
 
 
 def gaps_of(observed: Mask) -> list[Alike]:
-    """The rows that have gaps, by how many these are, in parts of which each has not too many numbers."""
+    """Return the rows with missing values, by how many these are, in parts whose matrices have few enough numbers."""
     rows = np.flatnonzero(~observed.all(axis=1))
     if not len(rows):
         return []
@@ -64,7 +66,7 @@ def gaps_of(observed: Mask) -> list[Alike]:
     found = []
     for k in np.unique(sizes).tolist():
         mine = order[sizes[of[order]] == k]
-        step = max(1, _NUMBERS // k**2)
+        step = max(1, _NUMBERS // (k * observed.shape[1]))
         for begin in range(0, len(mine), step):
             some = mine[begin : begin + step]
             patterns, place = np.unique(of[some], return_inverse=True)
@@ -94,7 +96,6 @@ class Marginals(Tabled):
         self.centers = gaussians.means
         self.offsets = gaussians.offsets
         self.factors = gaussians.factors.astype(np.float64, copy=False)
-        self.precisions = np.matmul(self.factors.transpose(0, 2, 1), self.factors)
 
     @property
     def n_numbers(self) -> int:
@@ -106,44 +107,50 @@ class Marginals(Tabled):
         return np.column_stack([self._costs(X, observed, gaps, c) for c in np.arange(len(self.centers))[ids].tolist()])
 
     def _costs(self, X: Floats, observed: Mask, gaps: list[Alike], c: int) -> Doubles:
-        r = np.subtract(X, self.centers[c], dtype=np.float64) * observed
-        y = Dense(r).products(self.factors[c], n_threads=1)
-        costs, pulls = np.einsum("nd,nd->n", y, y), Dense(y).products(self.factors[c].T, n_threads=1)
+        """Return the costs of rows under component c: (n,)."""
+        _, y = self._scaled(X, observed, c)
+        logs = np.full(len(X), float(self.offsets[c]))
         for alike in gaps:
-            inverse, logs = self._inverses(alike, c)
-            left = np.einsum("nkl,nl->nk", inverse[alike.of], pulls[alike.rows[:, np.newaxis], alike.columns[alike.of]])
-            costs[alike.rows] += logs[alike.of] - np.einsum("nk,nk->n", left, left)
-        return costs + float(self.offsets[c])
+            Q, R = self._factored(alike, c)
+            Q, rows = Q[alike.of], y[alike.rows, np.newaxis]
+            y[alike.rows] = (rows - np.matmul(np.matmul(rows, Q), Q.transpose(0, 2, 1)))[:, 0]
+            diagonals = np.diagonal(R, axis1=1, axis2=2)
+            logs[alike.rows] += (2 * np.log(diagonals).sum(axis=1) - R.shape[1] * _LOG_2PI)[alike.of]
+        return logs + np.einsum("nd,nd->n", y, y)
 
-    def _inverses(self, alike: Alike, c: int) -> tuple[Doubles, Doubles]:
-        """With P_mm = LLᵀ of each pattern: L⁻¹ (p, k, k) and log |P_mm| − k log 2π (p,)."""
-        P, columns = self.precisions[c], alike.columns
-        products = P[columns[:, :, np.newaxis], columns[:, np.newaxis, :]]
-        lower = root_of(products, lambda: self.factors[c].T[columns].transpose(0, 2, 1))
-        logs = 2 * np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
-        return np.linalg.inv(lower), logs - columns.shape[1] * _LOG_2PI
+    def _scaled(self, X: Floats, observed: Mask, c: int) -> tuple[Doubles, Doubles]:
+        """Return r = x − μ_c with zeros in the missing columns, and A r: (n, D) each."""
+        r = np.subtract(X, self.centers[c], dtype=np.float64) * observed
+        return r, Dense(r).products(self.factors[c], n_threads=1)
+
+    def _factored(self, alike: Alike, c: int) -> tuple[Doubles, Doubles]:
+        """Return Q (p, D, k) and R (p, k, k) of the missing columns of A, where the diagonal of R is positive."""
+        Q, R = np.linalg.qr(self.factors[c].T[alike.columns].transpose(0, 2, 1))
+        signs = np.where(np.diagonal(R, axis1=1, axis2=2) < 0, -1.0, 1.0)
+        return Q * signs[:, np.newaxis], R * signs[:, :, np.newaxis]
 
     def _completed(self, X: Floats, observed: Mask, gaps: list[Alike], c: int) -> tuple[Doubles, list[Doubles]]:
-        """x̂ − μ_c of rows whose gaps have their conditional means (n, D); for each of `gaps` L⁻¹ of its patterns."""
-        r, roots = np.subtract(X, self.centers[c], dtype=np.float64) * observed, []
-        pulls = r @ self.precisions[c]
+        """Return x̂ − μ_c (n, D), with conditional means for missing values, and R⁻¹ for each of `gaps`."""
+        r, y = self._scaled(X, observed, c)
+        inverses = []
         for alike in gaps:
-            inverse, at = self._inverses(alike, c)[0], (alike.rows[:, np.newaxis], alike.columns[alike.of])
-            left = np.einsum("nkl,nl->nk", inverse[alike.of], pulls[at])
-            r[at] = -np.einsum("nlk,nl->nk", inverse[alike.of], left)
-            roots.append(inverse)
-        return r, roots
+            Q, R = self._factored(alike, c)
+            inverses.append(np.linalg.inv(R))
+            along = np.matmul(y[alike.rows, np.newaxis], Q[alike.of])
+            means = -np.matmul(along, inverses[-1][alike.of].transpose(0, 2, 1))[:, 0]
+            r[alike.rows[:, np.newaxis], alike.columns[alike.of]] = means
+        return r, inverses
 
     def _add(self, X: Floats, observed: Mask, c: int, share: Doubles, sums: Sums) -> None:
-        """Adds rows of shares (n,) to moments about μ_c: of what is missing the conditional mean and covariance."""
+        """Add rows with shares (n,) to moments about μ_c: missing values by conditional mean and covariance."""
         gaps, (counts, first, second) = gaps_of(observed), sums
-        r, roots = self._completed(X, observed, gaps, c)
+        r, inverses = self._completed(X, observed, gaps, c)
         counts[c] += share.sum()
         first[c] += share @ r
         second[c] += (share[:, np.newaxis] * r).T @ r
-        for alike, root in zip(gaps, roots, strict=True):
+        for alike, inverse in zip(gaps, inverses, strict=True):
             mass = np.bincount(alike.of, share[alike.rows], len(alike.columns))
-            covariances = np.matmul(root.transpose(0, 2, 1), root) * mass[:, np.newaxis, np.newaxis]
+            covariances = np.matmul(inverse, inverse.transpose(0, 2, 1)) * mass[:, np.newaxis, np.newaxis]
             at = (alike.columns[:, :, np.newaxis], alike.columns[:, np.newaxis, :])
             np.add.at(second[c], at, covariances)
 
@@ -197,11 +204,11 @@ class Marginals(Tabled):
 
         def filled(c: int, rows: NDArray[np.intp]) -> Doubles:
             gaps = gaps_of(observed[rows])
-            r, roots = self._completed(X[rows], observed[rows], gaps, c)
+            r, inverses = self._completed(X[rows], observed[rows], gaps, c)
             if normal is not None:
-                for alike, root in zip(gaps, roots, strict=True):
+                for alike, inverse in zip(gaps, inverses, strict=True):
                     at = (alike.rows[:, np.newaxis], alike.columns[alike.of])
-                    r[at] += np.einsum("nlk,nl->nk", root[alike.of], normal[rows][at])
+                    r[at] += np.einsum("nkl,nl->nk", inverse[alike.of], normal[rows][at])
             return r + self.centers[c]
 
         return np.where(observed, X, mixed(ids, q, X.shape, filled))

@@ -120,22 +120,23 @@ class Marginals(Tabled):
 
     def _scaled(self, X: Floats, observed: Mask, c: int) -> tuple[Doubles, Doubles]:
         """Return r = x − μ_c with zeros in the missing columns, and A r: (n, D) each."""
-        r = np.subtract(X, self.centers[c], dtype=np.float64) * observed
+        r: Doubles = np.subtract(X, self.centers[c], dtype=np.float64) * observed
         return r, Dense(r).products(self.factors[c], n_threads=1)
 
     def _factored(self, alike: Alike, c: int) -> tuple[Doubles, Doubles]:
         """Return Q (p, D, k) and R (p, k, k) of the missing columns of A, where the diagonal of R is positive."""
         Q, R = np.linalg.qr(self.factors[c].T[alike.columns].transpose(0, 2, 1))
         signs = np.where(np.diagonal(R, axis1=1, axis2=2) < 0, -1.0, 1.0)
-        return Q * signs[:, np.newaxis], R * signs[:, :, np.newaxis]
+        upper: Doubles = np.asarray(R * signs[:, :, np.newaxis], dtype=np.float64)
+        return Q * signs[:, np.newaxis], upper
 
     def _completed(self, X: Floats, observed: Mask, gaps: list[Alike], c: int) -> tuple[Doubles, list[Doubles]]:
         """Return x̂ − μ_c (n, D), with conditional means for missing values, and R⁻¹ for each of `gaps`."""
         r, y = self._scaled(X, observed, c)
-        inverses = []
+        inverses: list[Doubles] = []
         for alike in gaps:
             Q, R = self._factored(alike, c)
-            inverses.append(np.linalg.inv(R))
+            inverses.append(np.asarray(np.linalg.inv(R), dtype=np.float64))
             along = np.matmul(y[alike.rows, np.newaxis], Q[alike.of])
             means = -np.matmul(along, inverses[-1][alike.of].transpose(0, 2, 1))[:, 0]
             r[alike.rows[:, np.newaxis], alike.columns[alike.of]] = means

@@ -156,3 +156,25 @@ def test_what_needs_a_partition_or_an_output(cprime, model, write, X):
     outcome = cprime("predict", model, source, "--with-data", "-o", "l.npy")
     assert outcome.code == 2
     assert "--with-data is for --partition-by-cluster" in outcome.err
+
+
+def test_the_folder_is_read_again(cprime, model, write, X, tmp_path, caplog):
+    """Rows of all clusters; the cluster is no feature, but can be chosen, and written beside the labels."""
+    table = pd.DataFrame(X, columns=["a", "b"])
+    folder = tmp_path / "clusters"
+    table.to_parquet(tmp_path / "x.parquet")
+    assert cprime("fit", tmp_path / "x.parquet", "-k", 9, "-o", tmp_path / "m.safetensors", "-q").code == 0
+    args = ("predict", tmp_path / "m.safetensors", tmp_path / "x.parquet", "--with-data")
+    outcome = cprime(*args, "--partition-by-cluster", folder, "-q")
+    assert outcome.code == 0, outcome.err
+    with caplog.at_level("INFO", logger="cprime"):
+        source = package.open_data(folder)
+    assert "column 'cluster' is a partition and is left out of the data" in caplog.text
+    assert "cluster" not in source.columns
+    found = package.open_data(folder, columns=["a", "b", "cluster"]).read(0, len(X))
+    labels = package.load(tmp_path / "m.safetensors").predict(table)
+    expected = np.column_stack([X, labels])
+    np.testing.assert_array_equal(found[np.lexsort(found.T)], expected[np.lexsort(expected.T)])
+    args = ("fit", folder, "--columns", "a,b", "--id", "cluster", "-k", 3, "-q")
+    outcome = cprime(*args, "-o", tmp_path / "n.safetensors")
+    assert outcome.code == 0, outcome.err

@@ -142,16 +142,27 @@ def test_large_row_groups_are_read_page_by_page(tmp_path, rng, monkeypatch):
     assert np.array_equal(source.take([2999, 5]), X[[2999, 5]])
 
 
-def test_partitions_of_a_dataset_are_columns(tmp_path, rng):
+def test_partitions_of_a_dataset_are_columns_if_they_are_named(tmp_path, rng):
     table = pa.table({"a": rng.normal(size=20), "year": np.repeat([2020, 2021], 10)})
     ds.write_dataset(table, tmp_path, format="parquet", partitioning=["year"], partitioning_flavor="hive")
     dataset = ds.dataset(tmp_path, partitioning="hive")
-    source = pickle.loads(pickle.dumps(open_data(dataset)))
+    assert open_data(dataset).columns == open_data(tmp_path).columns == ["a"]
+    source = pickle.loads(pickle.dumps(open_data(dataset, columns=["a", "year"])))
     assert source.columns == ["a", "year"]
     assert np.array_equal(source.read(0, 20)[:, 1], table["year"])
     assert source._where(13).endswith("row 3 (row 13 of all)")
     with pytest.raises(ValueError, match="filter"):
         open_data(dataset.filter(ds.field("year") == 2020))
+
+
+def test_folders_of_partitions_hold_files_of_one_format(tmp_path, rng):
+    for year, ending in ((2020, "parquet"), (2021, "csv")):
+        (tmp_path / f"year={year}").mkdir()
+        (tmp_path / f"year={year}" / f"part.{ending}").touch()
+    with pytest.raises(ValueError, match=r"folders of partitions, expected files .* got '\.csv', '\.parquet'"):
+        open_data(tmp_path)
+    with pytest.raises(ValueError, match="header is not for folders of partitions"):
+        open_data(tmp_path, header=True)
 
 
 def test_folders_hold_files_of_one_format_and_shape(tmp_path):

@@ -121,7 +121,8 @@ class Marginals(Tabled):
     def _scaled(self, X: Floats, observed: Mask, c: int) -> tuple[Doubles, Doubles]:
         """Return r = x − μ_c with zeros in the missing columns, and A r: (n, D) each."""
         r: Doubles = np.subtract(X, self.centers[c], dtype=np.float64) * observed
-        return r, Dense(r).products(self.factors[c], n_threads=1)
+        y: Doubles = np.asarray(Dense(r).products(self.factors[c], n_threads=1), dtype=np.float64)
+        return r, y
 
     def _factored(self, alike: Alike, c: int) -> tuple[Doubles, Doubles]:
         """Return Q (p, D, k) and R (p, k, k) of the missing columns of A, where the diagonal of R is positive."""

@@ -1,11 +1,16 @@
-"""Data sets of pyarrow: any file system, partitions as columns."""
+"""Data sets of pyarrow, on any file system, and folders of partitions in the layout of Hive (`cluster=3/part.parquet`).
+
+Partitions are columns whose values are in the names of folders: they are no data, unless they are chosen by name.
+"""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from cprime.sources.arrow import ArrowSource, reading, stored_kinds
 from cprime.sources.base import Source
 from cprime.sources.index import index_columns
+from cprime.sources.optional import require
 from cprime.sources.stamps import Stamp
 from cprime.sources.tables import TableSource
 
@@ -15,10 +20,9 @@ class DatasetSource(ArrowSource):
 
     _format = "data set"
 
-    def __init__(self, dataset: Any) -> None:
+    def __init__(self, dataset: Any, name: str = "the data set") -> None:
         from pyarrow.fs import LocalFileSystem
 
-        name = "the data set"
         with reading(name, self._format):
             fragments = list(dataset.get_fragments())
             self._pieces = [piece for fragment in fragments for piece in _pieces(fragment)]
@@ -29,6 +33,8 @@ class DatasetSource(ArrowSource):
         paths = [fragment.path for fragment in fragments if isinstance(fragment.filesystem, LocalFileSystem)]
         super().__init__(name, kinds, self._schema.names, counts, [Stamp.of(path) for path in paths])
         self._index = index_columns(self._schema, name)
+        partitioning = getattr(dataset, "partitioning", None)
+        self._partitions = frozenset(() if partitioning is None else partitioning.schema.names)
 
     def _open(self) -> Any:
         return self._pieces
@@ -57,6 +63,31 @@ def open_dataset(dataset: Any) -> Source:
     if all(hasattr(fragment, "path") for fragment in dataset.get_fragments()):
         return DatasetSource(dataset)
     return TableSource(dataset.to_table())
+
+
+_FORMATS = {".parquet": "parquet", ".feather": "feather", ".arrow": "ipc", ".ipc": "ipc"}
+
+
+def has_partitions(folder: Path) -> bool:
+    """Return whether a folder has the layout of Hive: folders `name=value` alone, beside hidden files."""
+    inside = [path for path in folder.iterdir() if not path.name.startswith((".", "_"))]
+    return bool(inside) and all(path.is_dir() and "=" in path.name for path in inside)
+
+
+def open_partitions(folder: Path) -> Source:
+    """Return the rows of a folder of partitions, whose files are of one format of Arrow."""
+    arrow = require("pyarrow.dataset", str(folder))
+    hidden = (".", "_")
+    files = [path.relative_to(folder) for path in folder.rglob("*") if path.is_file()]
+    found = sorted({path.suffix.lower() for path in files if not any(part.startswith(hidden) for part in path.parts)})
+    if len(found) != 1 or found[0] not in _FORMATS:
+        raise ValueError(
+            f"{folder} holds folders of partitions, expected files in them that end in one of {', '.join(_FORMATS)}, "
+            f"got {', '.join(map(repr, found)) or 'none'}"
+        )
+    with reading(str(folder), "folder of partitions"):
+        dataset = arrow.dataset(str(folder), format=_FORMATS[found[0]], partitioning="hive")
+    return DatasetSource(dataset, str(folder))
 
 
 def _pieces(fragment: Any) -> list[Any]:

@@ -18,6 +18,7 @@ class Columns:
     """The columns of a source, those that are stored and those that are chosen of them; see `Source`."""
 
     _index: frozenset[str] = frozenset()  # names of the columns that hold the index of a table: no data by default
+    _partitions: frozenset[str] = frozenset()  # names of the columns whose values are in names of folders: likewise
 
     def __init__(self, name: str, kinds: Sequence[Kind], names: Sequence[str] | None) -> None:
         self.name = name
@@ -52,7 +53,7 @@ class Columns:
         all but the index of a table, or the one column of lists where no other is numeric.
         """
         new = self._copy()
-        if columns is None and self._names is not None and (self._index or any_lists(self._kinds)):
+        if columns is None and self._names is not None and (self._index or self._partitions or any_lists(self._kinds)):
             columns = self.default_columns(self._names)
         new._chosen = None if columns is None else self._numbers(columns)
         new._settle()
@@ -68,12 +69,14 @@ class Columns:
     def default_columns(self, names: Sequence[str]) -> list[str]:
         """Those of some stored columns that are data by default.
 
-        These are all but the index, which the log names, or the one column of lists if no other is numeric.
+        These are all but the index and partitions, which the log names, or the one column of lists if no other is
+        numeric.
         """
-        index = [name for name in names if name in self._index]
-        if index:
-            log_left_out(self.name, index)
-            names = [name for name in names if name not in self._index]
+        for columns, what in ((self._index, "the index"), (self._partitions, "a partition")):
+            left_out = [name for name in names if name in columns]
+            if left_out:
+                log_left_out(self.name, left_out, what)
+                names = [name for name in names if name not in columns]
         kinds = dict(zip(self._names or (), self._kinds, strict=True))
         numeric = [name for name in names if not isinstance(kinds[name], str)]
         return numeric if len(numeric) == 1 and isinstance(kinds[numeric[0]], Lists) else list(names)

@@ -34,7 +34,7 @@ def without_index(data: Any, name: str = "X") -> Any:
     return data.select([column for column in data.schema.names if column not in index])
 
 
-def log_left_out(name: str, index: Sequence[str]) -> None:
-    """Say in the log that columns are left out because they are the index."""
-    said = "column %s is the index and is" if len(index) == 1 else "columns %s are the index and are"
-    _log.info(f"%s: {said} left out of the data, unless chosen by name", name, listed(index))
+def log_left_out(name: str, columns: Sequence[str], what: str = "the index") -> None:
+    """Log that columns are left out of the data, because they are the index or `what` else."""
+    said = f"column %s is {what} and is" if len(columns) == 1 else f"columns %s are {what} and are"
+    _log.info(f"%s: {said} left out of the data, unless chosen by name", name, listed(columns))

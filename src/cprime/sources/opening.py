@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cprime.sources.arrays import ArraySource
+from cprime.sources.arrow_dataset import has_partitions, open_partitions
 from cprime.sources.base import Source
 from cprime.sources.folder import FolderSource, check_format, files_of
 from cprime.sources.foreign import plain
@@ -166,6 +167,11 @@ def _open_path(path: Path, vector: bool, options: dict[str, Any]) -> Source:
     if not path.is_file() and not path.is_dir():
         raise ValueError(f"{path} must be a file or a folder, it is a device or a pipe")
     if path.is_dir() and path.suffix.lower() not in _FOLDERS:
+        if has_partitions(path):
+            for name, value in options.items():
+                if value is not None:
+                    raise ValueError(f"{name} is not for folders of partitions, got {path}")
+            return open_partitions(path)
         return _opened_together(path, files_of(path), vector, options)
     return _open_file(path, vector, options)
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -16,6 +17,23 @@ CHECKSUM_BYTES = 16
 _FLUSHED_TOGETHER = 16  # files
 
 
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # a Path of a URL has one slash
+
+
+def is_url(path: str | os.PathLike) -> bool:
+    """Return whether a path is a URL, such as s3://bucket/x."""
+    return bool(_URL.match(os.fspath(path))) and not os.path.exists(path)
+
+
+def refuse_url(path: str | os.PathLike, what: str) -> None:
+    """Raise ValueError if a path is a URL; what: what cannot be done there."""
+    if is_url(path):
+        protocol, rest = os.fspath(path).split(":/", 1)
+        raise ValueError(
+            f"{protocol}://{rest.lstrip('/')} is a URL, where nothing can be {what}: expected a local path"
+        )
+
+
 def checksum(pieces: Iterable[Any]) -> str:
     """Of pieces of bytes that follow each other, in hexadecimal digits: it tells damage, not who has written them."""
     found = hashlib.blake2b(digest_size=CHECKSUM_BYTES)
@@ -25,7 +43,8 @@ def checksum(pieces: Iterable[Any]) -> str:
 
 
 def read_whole(path: Path) -> bytes:
-    """All bytes of a regular file; OSError for a device or a pipe, which may have no end, or never begin."""
+    """Return all bytes of a regular file; raise OSError for a device or a pipe, and ValueError for a URL."""
+    refuse_url(path, "read whole")
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder, not a file")
     if not path.exists():
@@ -59,6 +78,7 @@ def writable_target(path: str | os.PathLike[str]) -> Path:
         If the folder does not exist or cannot be written, or `path` is a folder, a device or a read-only
         file.
     """
+    refuse_url(path, "written")
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         raise OSError(f"{path} exists and is not a regular file")
@@ -131,7 +151,10 @@ def vacant_folder(path: str | os.PathLike[str]) -> Path:
     ------
     OSError
         If it is a file, or has something in it, or cannot be created where it would be.
+    ValueError
+        If `path` is a URL.
     """
+    refuse_url(path, "written")
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_dir():
         raise NotADirectoryError(f"{path} exists and is not a folder")

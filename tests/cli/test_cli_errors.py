@@ -354,3 +354,11 @@ def test_descriptions_of_errors():
     assert describe(FileNotFoundError(2, "No such file or directory", "x.npy")) == "x.npy: No such file or directory"
     assert describe(ValueError()) == "ValueError"
     assert describe(MemoryError()) == "not enough memory"
+
+
+def test_urls_are_data_and_no_outputs(cprime, X, write):
+    data = write("x.npy", X)
+    outcome = cprime("fit", f"file://{data}", "-k", 3, "-o", "s3://bucket/m.safetensors")
+    assert outcome.code != 0
+    assert "s3://bucket/m.safetensors is a URL, where nothing can be written: expected a local path" in outcome.err
+    assert cprime("fit", f"file://{data}", "-k", 3, "-o", data.parent / "m.safetensors", "-q").code == 0

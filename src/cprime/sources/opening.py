@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from cprime._files import is_url
 from cprime.sources.arrays import ArraySource
 from cprime.sources.arrow_dataset import has_partitions, open_partitions
 from cprime.sources.base import Source
@@ -17,6 +18,7 @@ from cprime.sources.foreign import plain
 from cprime.sources.held import AS_HELD, HeldSource
 from cprime.sources.mapped import open_memmap
 from cprime.sources.prepared import Preparation, PreparedSource, complete
+from cprime.sources.remote import fetched
 from cprime.sources.spool import COMPRESSED, unpacked
 from cprime.sources.stamps import Stamp
 from cprime.sources.tables import TableSource, has_lists, table_of
@@ -70,7 +72,8 @@ def open_data(
     Parameters
     ----------
     data : path, array, table or Source
-        What holds the rows; a path with ``*``, ``?`` or ``[...]`` is of all files that it matches.
+        What holds the rows; a path with ``*``, ``?`` or ``[...]`` is of all files that it matches. A URL, such as
+        ``s3://bucket/x.parquet``, is copied to a temporary file by fsspec first.
     columns : str or sequence of str or int, default=None
         Which columns, in which order: names for tables, numbers for arrays. By default all, but not the index of a
         table, which the log then names: the columns that the metadata of pandas in a file of Arrow call the index, and
@@ -151,10 +154,17 @@ def open_path(
     header: bool | None = None,
     separator: str | None = None,
 ) -> Source:
-    """The source of a file or folder, no columns chosen; where a `vector` is looked for, arrays may have one axis."""
+    """Return the source of a file or folder, or of what is at a URL, with no columns chosen.
+
+    vector: whether arrays may have one axis
+    """
     options = {"key": key, "header": header, "separator": separator}
-    source = _open_path(Path(path), vector, options)
-    source._opened_with = {"path": os.path.abspath(path), **options}
+    if is_url(path):
+        file, spool = fetched(str(path))
+        source = spooled(file, spool, str(path), lambda file: _open_path(file, vector, options))
+    else:
+        source = _open_path(Path(path), vector, options)
+    source._opened_with = {"path": str(path) if is_url(path) else os.path.abspath(path), **options}
     return source
 
 

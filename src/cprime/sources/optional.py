@@ -3,7 +3,15 @@
 from importlib import import_module
 from typing import Any
 
-_EXTRAS = {"pyarrow": "tables", "zarr": "zarr", "h5py": "hdf5", "lance": "lance", "faiss": "faiss", "pandas": "tables"}
+_EXTRAS = {
+    "pyarrow": "tables",
+    "zarr": "zarr",
+    "h5py": "hdf5",
+    "lance": "lance",
+    "faiss": "faiss",
+    "pandas": "tables",
+    "fsspec": "remote",
+}
 
 
 def require(module: str, name: str) -> Any:

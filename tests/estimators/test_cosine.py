@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from cprime import KMeans, load
+from cprime import KMeans, load, open_data
 from cprime.search import Graph
 
 
@@ -77,6 +77,34 @@ def test_batches_and_files(tmp_path):
     assert km.score(X) > 1.5 * best.score(X)
     km.save(tmp_path / "model.safetensors")
     assert np.array_equal(load(tmp_path / "model.safetensors").predict(X), km.predict(X))
+
+
+@pytest.mark.parametrize("kind", ["array", "sparse", "file", "lists"])
+def test_rows_of_zeros_are_refused_by_number_unless_their_weight_is_zero(kind, tmp_path):
+    X = directions(100)
+    X[[40, 73]] = 0
+    np.save(tmp_path / "x.npy", X)
+    rows = {
+        "array": lambda: X,
+        "sparse": lambda: csr_array(X),
+        "file": lambda: open_data(tmp_path / "x.npy", chunk_rows=30),
+        "lists": lambda: X.tolist(),
+    }[kind]()
+    message = r"got 2: rows 40, 73\. Leave such rows out"
+    if kind == "file":  # whose chunks are read one after the other
+        message = r"x\.npy must .*: rows? 40(, 73)?\. Leave such rows out"
+    km = KMeans(5, metric="cosine", init=X[:5])
+    with pytest.raises(ValueError, match=message):
+        km.fit(rows)
+    weights = np.ones(100)
+    weights[[40, 73]] = 0
+    km.fit(rows, sample_weight=weights)
+    there = weights > 0
+    alone = KMeans(5, metric="cosine", init=X[:5]).fit(X[there])
+    np.testing.assert_allclose(km.cluster_centers_, alone.cluster_centers_, atol=1e-6)
+    assert km.labels_.shape == (100,)
+    with pytest.raises(ValueError, match=message):
+        km.predict(rows)
 
 
 def test_what_has_no_direction_is_refused():

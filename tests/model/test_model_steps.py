@@ -268,5 +268,5 @@ def test_rows_of_length_one_keep_their_type_and_zeros_are_refused():
     scaled = unit_rows(as_rows(X), "X").given()
     assert scaled.dtype == np.float32
     np.testing.assert_allclose(scaled, [[0.6, 0.8], [0, 1]], rtol=1e-7)
-    with pytest.raises(ValueError, match=r"init must have no rows of zeros with metric='cosine', got 2\."):
+    with pytest.raises(ValueError, match=r"init must have no rows of zeros with metric='cosine', got 2: rows 1, 2\."):
         unit_rows(as_rows(np.array([[1.0, 0], [0, 0], [0, 0]])), "init")

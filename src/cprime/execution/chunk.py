@@ -39,16 +39,16 @@ class Chunk:
         sample_weight: NDArray[np.float64] | None,
         first: int,
         n_before: int | None = None,
-        prepare: Callable[[Rows, NDArray[np.int64] | None], Rows] | None = None,
+        prepare: Callable[..., Rows] | None = None,
     ) -> Block:
         """The rows of the chunk, given as they come, in its order.
 
         first: the number of the first among all    n_before: points of positive weight before it, None for all
-        prepare: what makes of the rows those of the block, in an order; None where they are that but for the order
+        prepare: makes the rows of the block of X, an order, `first` and the weights; None: the rows in their order
         """
         order = None if self.order is None else self.order.astype(np.int64)
         if prepare is not None:
-            X = prepare(X, order)
+            X = prepare(X, order, first, sample_weight)
         elif order is not None and X.shape[1]:
             X = X.ordered(order)
         w = sample_weight if sample_weight is None or order is None else sample_weight[order]

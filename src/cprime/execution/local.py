@@ -74,15 +74,26 @@ class Local:
         rows = self._rows(read)
         return rows if rows.dtype == self.dtype else rows.as_type(self.dtype)
 
-    def _prepared(self, X: Rows, order: NDArray[np.int64] | None = None) -> Rows:
-        """Rows as the model has them, as they come or in another order."""
+    def _prepared(
+        self,
+        X: Rows,
+        order: NDArray[np.int64] | None = None,
+        first: int | NDArray[np.int64] = 0,
+        weights: NDArray[np.float64] | None = None,
+    ) -> Rows:
+        """Return rows as the model has them, in their order or another one.
+
+        first: the number of the first row, or those of all rows    weights: of the rows in their order
+        """
         if self._prepare is not None:
-            return self._prepare(X, self.source.name, order)
+            return self._prepare(X, self.source.name, order, first, weights)
         return X if order is None else X.ordered(order)
 
-    def _of_block(self, X: Rows, order: NDArray[np.int64] | None = None) -> Rows:
-        """The same for many passes."""
-        return self._prepared(X, order).converted(self.n_points)
+    def _of_block(
+        self, X: Rows, order: NDArray[np.int64] | None, first: int, weights: NDArray[np.float64] | None
+    ) -> Rows:
+        """Return the same for many passes."""
+        return self._prepared(X, order, first, weights).converted(self.n_points)
 
     @property
     def n_weighted(self) -> int:
@@ -158,7 +169,7 @@ class Local:
         if not all(self._checked) and len(X) and not X.extent()[0] <= MOST[self.dtype]:
             for _ in self._each_block(True):  # one of them is refused
                 pass
-        return Taken(self._prepared(X).converted(len(rows)), weights, taken(kept, len(rows)))
+        return Taken(self._prepared(X, None, rows, weights).converted(len(rows)), weights, taken(kept, len(rows)))
 
     def edit(self, rows: NDArray[np.int64], components: NDArray[np.int32]) -> None:
         for i, mine, inside in by_chunk(self.sizes, rows):
@@ -224,7 +235,7 @@ class Local:
                 X = self._made(self.source.read(begin, end, self.source.stored))
                 if not self._checked[i]:
                     self._check(X, begin)
-                yield self._prepared(X)
+                yield self._prepared(X, None, begin, self.source.weights(begin, end))
         self._check_spread()
         self.source.verify()
 

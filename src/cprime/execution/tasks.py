@@ -82,7 +82,8 @@ class Fields:
         return out
 
 
-def checked(array: Any, reading: Reading, first: int) -> Rows:
+def checked(array: Any, reading: Reading, first: int, weights: NDArray[np.float64] | None = None) -> Rows:
+    """Return the rows of an array from row number `first` on, prepared, or raise ValueError if they cannot be used."""
     array = np.asarray(array)
     X = reading.rows(np.ascontiguousarray(array, None if is_narrow(array.dtype) else reading.dtype))
     X = X if X.dtype == reading.dtype else X.as_type(reading.dtype)
@@ -93,7 +94,7 @@ def checked(array: Any, reading: Reading, first: int) -> Rows:
         remedy = FILL_MISSING if np.isnan(value) else "values must be finite"
         raise ValueError(f"X: row {first + row}, column {column}: {value}; {remedy}")
     check_largest(largest, X.dtype, X.shape[1], "X")
-    return X if reading.prepare is None else reading.prepare(X, "X")
+    return X if reading.prepare is None else reading.prepare(X, "X", None, int(first), weights)
 
 
 def made(
@@ -108,7 +109,7 @@ def made(
         w = None if weights is None else np.ascontiguousarray(weights[i], dtype=np.float64)
         if w is not None and not (np.isfinite(w) & (w >= 0)).all():
             raise ValueError(f"sample_weight must be finite and not negative, got others from row {first} on.")
-        blocks.append(Block(checked(X, reading, first), w, first, None, n_before))
+        blocks.append(Block(checked(X, reading, first, w), w, first, None, n_before))
         first += len(X)
         if n_before is not None and w is not None:
             n_before += heavy(w)

@@ -49,9 +49,10 @@ def drawn(n: int, m: int, seed: int) -> NDArray[np.int64]:
 
 
 def directions(X: Vectors, weights: NDArray | None) -> tuple[Vectors, NDArray[np.float64]]:
-    """Vectors for spherical k-means, which compares them by inner product, and their weights (n,) with their lengths.
+    """Return vectors for spherical k-means, which compares them by inner product, and their weights (n,) with lengths.
 
-    Σ w x·μ is Σ w ‖x‖ cos(x, μ). Vectors of length 0 weigh nothing, and those of an array may then have any direction.
+    Σ w x·μ is Σ w ‖x‖ cos(x, μ). Vectors of length 0 are accepted, as faiss accepts them: they have the weight 0, and
+    those of an array get a direction.
     """
     lengths = np.empty(len(X))
     step = X.chunk_rows if isinstance(X, Source) else max(1, 2**24 // X.shape[1])

@@ -15,6 +15,7 @@ from cprime._values import replace
 from cprime.kernels import Dense, Floats, Rows
 from cprime.model.scatter import Scatter
 from cprime.model.tied_spherical import Summed, TiedSpherical, factors_of, rounding
+from cprime.sources.kinds import described
 
 
 @storable
@@ -88,9 +89,29 @@ def _directions(
     return units.array.astype(np.float64, copy=False), lengths
 
 
-def unit_rows(X: Rows, name: str, order: NDArray[np.int64] | None = None) -> Rows:
-    """The rows scaled to length 1, as they come or in another order; ValueError if one has no direction."""
+def unit_rows(
+    X: Rows,
+    name: str,
+    order: NDArray[np.int64] | None = None,
+    first: int | NDArray[np.int64] = 0,
+    weights: NDArray[np.float64] | None = None,
+) -> Rows:
+    """Return the rows scaled to length 1, in their order or another one.
+
+    first: the number of the first row, or those of all rows (n,)    weights (n,): of the rows in their order
+
+    Raises ValueError if a row of positive weight has only zeros, and so no direction.
+    """
     rows, lengths = X.normalized(order)
-    if not lengths.all():
-        raise ValueError(f"{name} must have no rows of zeros with metric='cosine', got {int((lengths == 0).sum())}.")
+    zeros = np.flatnonzero(lengths == 0)
+    if len(zeros):
+        zeros = zeros if order is None else np.sort(order[zeros])
+        zeros = zeros if weights is None else zeros[weights[zeros] > 0]
+    if len(zeros):
+        numbers = first + zeros if isinstance(first, int) else first[zeros]
+        raise ValueError(
+            f"{name} must have no rows of zeros with metric='cosine', got {len(zeros)}: "
+            f"{'row' if len(zeros) == 1 else 'rows'} {described([str(n) for n in numbers])}. "
+            f"Leave such rows out, because they have no direction."
+        )
     return rows

@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from conditional_data import MATRICES, MEANS, D, X, conditionals, mixture
 
@@ -62,7 +63,7 @@ def test_unfitted_mixtures_have_none():
             ask()
 
 
-WIDTH = "(X|values) must have 4 features, whole rows, or 2, the given columns, got 3"
+WIDTH = r"(X|values) must have the given columns alone \(2: .*\) or all 4 features of the fit, got 3 columns"
 
 
 @pytest.mark.parametrize(
@@ -143,3 +144,19 @@ def test_dask_collections_are_taken_by_chunks():
     for gm, data in ((nameless, rows), (nameless, rows[:, known]), (named, table), (named, table[["d", "a"]])):
         np.testing.assert_allclose(np.asarray(gm.regress(data, known)), wanted, atol=1e-12)
     np.testing.assert_allclose(nameless.condition(known, rows).mean(), wanted, atol=1e-12)
+
+
+def test_a_dict_names_columns_and_their_values():
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 3)), columns=["a", "b", "c"])
+    gm = GaussianMixture(2, random_state=0).fit(frame)
+    expected = gm.condition(["c", "a"], [0.5, -1.0])
+    for given in ({"c": 0.5, "a": -1.0}, {2: 0.5, 0: -1.0}):
+        found = gm.condition(given)
+        np.testing.assert_array_equal(found.means_, expected.means_)
+        np.testing.assert_array_equal(found.weights_, expected.weights_)
+    with pytest.raises(ValueError, match="values must be left out if columns is a dict"):
+        gm.condition({"a": 1.0}, [1.0])
+    with pytest.raises(ValueError, match="values must be given, unless columns is a dict"):
+        gm.condition(["a"])
+    with pytest.raises(ValueError, match=r"given columns alone \(2: 'c', 'a'\) or all 3 features"):
+        gm.regress(np.zeros((5, 1)), ["c", "a"])

@@ -308,7 +308,7 @@ def test_what_is_known_has_no_gaps():
     for call in (lambda: gm.regress(gaps, [0, 1]), lambda: gm.condition([0], gaps)):
         with pytest.raises(ValueError, match="X: row 0, column 0: nan"):
             call()
-    for values, message in (([np.nan], "Input values contains NaN"), ([[1.0, 2.0]], "values must have 3 features")):
+    for values, message in (([np.nan], "Input values contains NaN"), ([[1.0, 2.0]], "values must have the given")):
         with pytest.raises(ValueError, match=message):
             gm.condition([0], values)
     assert np.isfinite(gm.regress(np.where([True, False, False], X, np.nan), [0])).all()  # others are not looked at

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from cprime.sources import open_data
 from cprime.sources.foreign import plain
-from cprime.sources.kinds import listed
+from cprime.sources.kinds import described, listed
 
 Columns = NDArray[np.intp]
 
@@ -49,9 +49,9 @@ def _number(column: Any, n_features: int, names: dict[str, int] | None) -> int:
 
 
 def some_columns(X: Any, columns: Columns, n_features: int, names: NDArray | None, name: str = "X") -> Any:
-    """Of whole rows these columns, by their names where both sides have any; rows of these columns alone as they are.
+    """Return some columns of whole rows, by their names if both sides have names; rows of these columns alone stay.
 
-    ValueError for rows that are neither. What the other columns hold is not looked at.
+    Raises ValueError for rows that are neither. The other columns are not read.
     """
     X = plain(X)
     dask = type(X).__module__.partition(".")[0] == "dask"
@@ -67,8 +67,10 @@ def some_columns(X: Any, columns: Columns, n_features: int, names: NDArray | Non
     if n == len(columns):
         return X
     if n != n_features:
+        asked = [str(j) for j in columns] if names is None else [repr(str(names[j])) for j in columns]
         raise ValueError(
-            f"{name} must have {n_features} features, whole rows, or {len(columns)}, the given columns, got {n}."
+            f"{name} must have the given columns alone ({len(columns)}: {described(asked)}) or all {n_features} "
+            f"features of the fit, got {n} columns."
         )
     if not dask:
         return X.part(columns)

@@ -1,5 +1,6 @@
 """What a fitted mixture says of some columns: alone, or once the others are known."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -72,8 +73,8 @@ class Conditionals:
             chosen = resolve_columns(columns, model.n_features, self._names())
             return self._mixture(model.marginal(chosen), chosen)
 
-    def condition(self, columns: Any, values: Any) -> Any:
-        """The mixture of the other columns, given values of these.
+    def condition(self, columns: Any, values: Any = None) -> Any:
+        """Return the mixture of the other columns, given values of these.
 
         It has the weights π_c N(x_o; μ_o, Σ_oo) over their sum, the means μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o) and the
         covariances Σ_mm − Σ_mo Σ_oo⁻¹ Σ_om, o being the given columns and m the others. Of factor analysers it is one
@@ -81,11 +82,12 @@ class Conditionals:
 
         Parameters
         ----------
-        columns : int, str, sequence of these, or mask
-            Numbers, negative ones from the end, names where the data of the fit had names, or a mask.
-        values : array-like of shape (k,), or data of shape (n, k)
+        columns : int, str, sequence of these, mask, or dict
+            Numbers, negative ones from the end, names where the data of the fit had names, or a mask. A dict has the
+            value of each column: ``condition({"width": 3.5, "height": 2.0})``.
+        values : array-like of shape (k,), or data of shape (n, k), default=None
             A row of these columns, or many; these may be whole rows too, whose other columns are ignored, and of any
-            kind that `predict` takes.
+            kind that `predict` takes. It is left out if `columns` is a dict.
 
         Returns
         -------
@@ -112,6 +114,12 @@ class Conditionals:
         >>> gm.condition([1], [[1.0], [-1.0]]).mean().shape
         (2, 1)
         """
+        if isinstance(columns, Mapping):
+            if values is not None:
+                raise ValueError("values must be left out if columns is a dict, which has the values.")
+            columns, values = list(columns), list(columns.values())
+        elif values is None:
+            raise ValueError("values must be given, unless columns is a dict of columns and their values.")
         known, conditional = self._conditional(columns)
         single = not is_source_like(values) and np.ndim(values) < 2
         if single and np.size(values) != len(known):

@@ -68,12 +68,6 @@ def open_dataset(dataset: Any) -> Source:
 _FORMATS = {".parquet": "parquet", ".feather": "feather", ".arrow": "ipc", ".ipc": "ipc"}
 
 
-def has_partitions(folder: Path) -> bool:
-    """Return whether a folder has the layout of Hive: folders `name=value` alone, beside hidden files."""
-    inside = [path for path in folder.iterdir() if not path.name.startswith((".", "_"))]
-    return bool(inside) and all(path.is_dir() and "=" in path.name for path in inside)
-
-
 def open_partitions(folder: Path) -> Source:
     """Return the rows of a folder of partitions, whose files are of one format of Arrow."""
     arrow = require("pyarrow.dataset", str(folder))

@@ -102,6 +102,12 @@ def files_of(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
 
 
+def has_partitions(folder: Path) -> bool:
+    """Return whether a folder has the layout of Hive: folders `name=value` alone, beside hidden files."""
+    inside = files_of(folder)
+    return bool(inside) and all(path.is_dir() and "=" in path.name for path in inside)
+
+
 def check_format(folder: Path, files: list[Path], suffixes: tuple[str, ...]) -> None:
     """Raise unless there are files, all of one known ending."""
     found = sorted({path.suffix.lower() for path in files})

@@ -11,9 +11,8 @@ import numpy as np
 
 from cprime._files import is_url
 from cprime.sources.arrays import ArraySource
-from cprime.sources.arrow_dataset import has_partitions, open_partitions
 from cprime.sources.base import Source
-from cprime.sources.folder import FolderSource, check_format, files_of
+from cprime.sources.folder import FolderSource, check_format, files_of, has_partitions
 from cprime.sources.foreign import plain
 from cprime.sources.held import AS_HELD, HeldSource
 from cprime.sources.mapped import open_memmap
@@ -181,7 +180,7 @@ def _open_path(path: Path, vector: bool, options: dict[str, Any]) -> Source:
             for name, value in options.items():
                 if value is not None:
                     raise ValueError(f"{name} is not for folders of partitions, got {path}")
-            return open_partitions(path)
+            return _opener("arrow_dataset", "open_partitions")(path)
         return _opened_together(path, files_of(path), vector, options)
     return _open_file(path, vector, options)
 

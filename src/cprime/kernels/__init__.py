@@ -12,7 +12,7 @@ from cprime.kernels.exact import Posterior, Responses, joined, posterior
 from cprime.kernels.factors import FactorAnalysers
 from cprime.kernels.line import cut_line
 from cprime.kernels.masked import ReadGaps, with_nan
-from cprime.kernels.measures import Floats, Gaussians, Measure
+from cprime.kernels.measures import Exact, Floats, Gaussians, Measure
 from cprime.kernels.offers import Offer
 from cprime.kernels.order import changed, grouped_order
 from cprime.kernels.rows import Dense, Rows
@@ -28,6 +28,7 @@ __all__ = [
     "CenterCells",
     "Dense",
     "Evidence",
+    "Exact",
     "FactorAnalysers",
     "Floats",
     "Found",

@@ -120,7 +120,7 @@ def gaussians(components: Gaussians, X: CoreRows | Floats) -> Gaussians:
     dof = None if components.dof is None else contiguous(components.dof, X.dtype)
     if dof is not None and (dof.shape != (C,) or not (dof > 0).all()):
         raise ValueError(f"dof must be {C} numbers > 0, got {components.dof}")
-    return Gaussians(means, factors, offsets, dof)
+    return Gaussians(means, factors, offsets, dof, components.exact)
 
 
 def measure(components: Measure, X: CoreRows) -> tuple[Any, ...]:
@@ -129,7 +129,7 @@ def measure(components: Measure, X: CoreRows) -> tuple[Any, ...]:
         return (centers(components, X),)
     if isinstance(X.core, tuple):  # of sparse rows
         raise TypeError(f"{X!r} are compared with centers alone, by squared distances, got Gaussians")
-    return tuple(gaussians(components, X))
+    return tuple(gaussians(components, X)[:4])
 
 
 def weights(sample_weight: Floats | None, n: int) -> NDArray[np.float64] | None:

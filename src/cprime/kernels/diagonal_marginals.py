@@ -13,7 +13,7 @@ from cprime._threads import by_pieces
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.exact import posterior
 from cprime.kernels.marginals import Doubles, Ids, Mask, Sums, no_moments
-from cprime.kernels.measures import Floats, Gaussians
+from cprime.kernels.measures import Floats, Gaussians, exact_parts
 from cprime.kernels.rows import Dense
 from cprime.kernels.tables import Givers, Tabled, givers, narrowed
 
@@ -30,7 +30,7 @@ class DiagonalMarginals(Tabled):
 
     def __init__(self, gaussians: Gaussians):
         self.centers = gaussians.means
-        self.offsets = gaussians.offsets.astype(np.float64)
+        self.exact = exact_parts(gaussians)
         self.precisions = np.square(gaussians.factors.astype(np.float64))
         self.logs = _LOG_2PI - np.log(self.precisions)
 
@@ -49,13 +49,15 @@ class DiagonalMarginals(Tabled):
     def _costs(
         self, X: Floats, observed: Mask, terms: Doubles, weights: tuple[Doubles, Mask], ids: Ids | slice
     ) -> Doubles:
-        costs = Dense(terms).products(weights[0], n_threads=1)
+        costs: Doubles = Dense(terms).products(weights[0], n_threads=1).astype(np.float64, copy=False)
         numbers = np.arange(len(self.centers))[ids]
         for g in np.flatnonzero(weights[1]).tolist():
             r = self._differences(X, observed, numbers[g])
             P, logs = self.precisions[numbers[g]], self.logs[numbers[g]]
             costs[:, g] = np.einsum("nd,d->n", np.square(r), P) + np.einsum("nd,d->n", observed, logs)
-        return costs + (self.offsets[ids] - self.logs[ids].sum(axis=1))
+        costs += self.exact.offsets[ids] - self.logs[ids].sum(axis=1)
+        costs[~observed.any(axis=1)] = self.exact.empty[ids]
+        return costs
 
     def _differences(self, X: Floats, observed: Mask, c: int) -> Doubles:
         return np.subtract(X, self.centers[c], dtype=np.float64) * observed

@@ -181,7 +181,9 @@ def respond(
     labels, (log_sum, mean) = np.empty(len(X), dtype=np.int32), np.empty((2, len(X)))
     sums = (np.zeros(C), np.zeros((C, D)), np.zeros(given.factors.shape)) if moments else (None, None, None)
     tails = None if sums[0] is None or given.dof is None else np.zeros((2, C))
-    X.kernels.respond(X.core, *given, weights, labels, log_sum, mean, *sums, None, tails, resolve_threads(n_threads))
+    X.kernels.respond(
+        X.core, *given[:4], weights, labels, log_sum, mean, *sums, None, tails, resolve_threads(n_threads)
+    )
     counts, first, second = (np.empty(0), np.empty((0, D)), np.empty((0, D))) if sums[0] is None else sums
     shares, logs = np.empty((2, 0)) if tails is None else tails
     for found in (counts, first, second, shares, logs):
@@ -197,7 +199,7 @@ def responsibilities(X: CoreRows, components: Gaussians, *, n_threads: int | Non
     labels, (log_sum, mean) = np.empty(len(X), dtype=np.int32), np.empty((2, len(X)))
     out = np.empty((len(X), len(given.means)))
     threads = resolve_threads(n_threads)
-    X.kernels.respond(X.core, *given, None, labels, log_sum, mean, None, None, None, out, None, threads)
+    X.kernels.respond(X.core, *given[:4], None, labels, log_sum, mean, None, None, None, out, None, threads)
     out /= out.sum(axis=1, keepdims=True)  # what single precision has left of the sum of 1
     return out
 

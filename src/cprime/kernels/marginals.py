@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from cprime._threads import by_pieces
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.exact import posterior
-from cprime.kernels.measures import Floats, Gaussians
+from cprime.kernels.measures import Floats, Gaussians, exact_parts
 from cprime.kernels.rows import Dense, Rows
 from cprime.kernels.tables import Givers, Tabled, givers, mixed, narrowed
 
@@ -94,8 +94,9 @@ class Marginals(Tabled):
 
     def __init__(self, gaussians: Gaussians):
         self.centers = gaussians.means
-        self.offsets = gaussians.offsets
-        self.factors = gaussians.factors.astype(np.float64, copy=False)
+        self.offsets, self.empty, factors = exact_parts(gaussians)
+        assert factors is not None
+        self.factors: Doubles = factors
 
     @property
     def n_numbers(self) -> int:
@@ -116,7 +117,9 @@ class Marginals(Tabled):
             y[alike.rows] = (rows - np.matmul(np.matmul(rows, Q), Q.transpose(0, 2, 1)))[:, 0]
             diagonals = np.diagonal(R, axis1=1, axis2=2)
             logs[alike.rows] += (2 * np.log(diagonals).sum(axis=1) - R.shape[1] * _LOG_2PI)[alike.of]
-        return logs + np.einsum("nd,nd->n", y, y)
+        costs: Doubles = logs + np.einsum("nd,nd->n", y, y)
+        costs[~observed.any(axis=1)] = self.empty[c]
+        return costs
 
     def _scaled(self, X: Floats, observed: Mask, c: int) -> tuple[Doubles, Doubles]:
         """Return r = x − μ_c with zeros in the missing columns, and A r: (n, D) each."""

@@ -6,6 +6,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.floating]
+Doubles = NDArray[np.float64]
+
+
+class Exact(NamedTuple):
+    """What marginal densities are computed from, in double precision.
+
+    offsets (C,): as in `Gaussians`, before rounding    empty (C,): costs of a row without values, −2 log π_c, less what
+    all components have in common    factors: A_c, before rounding; None if covariances are diagonal
+    """
+
+    offsets: Doubles
+    empty: Doubles
+    factors: Doubles | None = None
 
 
 class Gaussians(NamedTuple):
@@ -13,13 +26,25 @@ class Gaussians(NamedTuple):
 
     means (C, D)    factors: A_c, its diagonal (C, D) or a lower triangle with zeros above (C, D, D)    offsets (C,)
     dof (C,): degrees of freedom ν of t distributions, whose cost is offset_c + (ν_c + D) log(1 + ‖A_c (x − μ_c)‖²/ν_c)
-    all of the dtype of the data.
+    all of the dtype of the data, except `exact`, which marginal densities need in addition.
     """
 
     means: Floats
     factors: Floats
     offsets: Floats
     dof: Floats | None = None
+    exact: Exact | None = None
+
+
+def exact_parts(given: Gaussians) -> Exact:
+    """Return `given.exact`, or what follows from the rounded factors and offsets if there is none."""
+    if given.exact is not None:
+        return given.exact
+    factors, offsets = given.factors.astype(np.float64), given.offsets.astype(np.float64)
+    matrices = factors.ndim == 3
+    diagonals = np.diagonal(factors, axis1=1, axis2=2) if matrices else factors
+    empty = offsets - factors.shape[1] * np.log(2 * np.pi) + 2 * np.log(diagonals).sum(axis=1)
+    return Exact(offsets, empty, factors if matrices else None)
 
 
 Measure = Floats | Gaussians  # an array are centers (C, D), compared by squared distances

@@ -50,6 +50,7 @@ class FactorCosts(Tabled, Components):
     """−2 log p(c, x), less what all components have in common.
 
     centers (C, D)    loadings (C, D, H)    noise (C, D): ψ    roots (C, H, H): L⁻ᵀ    offsets (C,)
+    empty (C,): costs of a row without values, −2 log π_c less what all components have in common
     """
 
     scattered: ClassVar[bool] = True
@@ -61,9 +62,10 @@ class FactorCosts(Tabled, Components):
         noise: NDArray[np.float64],
         roots: NDArray[np.float64],
         offsets: NDArray[np.float64],
+        empty: NDArray[np.float64],
     ):
         self.centers, self.loadings, self.noise = centers, loadings, noise
-        self.roots, self.offsets = roots, offsets
+        self.roots, self.offsets, self.empty = roots, offsets, empty
 
     @cached_property
     def directions(self) -> NDArray[np.float64]:
@@ -131,11 +133,9 @@ class FactorCosts(Tabled, Components):
         return Component(self.centers[c], self.loadings[c], self.noise[c])
 
     def _of_observed(self, X: Floats, observed: NDArray[np.bool_], c: int) -> NDArray[np.float64]:
-        """Costs by the marginal of what is observed: (n,)."""
-        whole = np.log(self.noise[c]).sum() - 2 * np.log(np.diagonal(self.roots[c])).sum()
-        rest = self.offsets[c] - whole - X.shape[1] * np.log(2 * np.pi)
+        """Compute costs by the marginal density of what is observed: (n,)."""
         parts = [part.squares + part.logs for _, _, part in factored(X, observed, self.component(c))]
-        return np.concatenate(parts) + rest if parts else np.empty(0)
+        return np.concatenate(parts) + self.empty[c] if parts else np.empty(0)
 
     def _terms(self, ids: Ids | slice, origin: NDArray[np.float64]) -> Terms:
         precisions, directions = self.precisions[ids], self.directions[ids]

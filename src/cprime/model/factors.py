@@ -122,7 +122,8 @@ class Factors(Gaussian):
     @cached
     def _costs_of(self) -> FactorCosts:
         offsets = self._offsets - self._offsets.min()
-        return FactorCosts(self.centers, self.loadings, self.noise_variances, self._inner.roots, offsets)
+        empty = -2 * log_weights(self.weights, self.centers) - self._offsets.min()
+        return FactorCosts(self.centers, self.loadings, self.noise_variances, self._inner.roots, offsets, empty)
 
     def components(self) -> FactorCosts:
         return self._costs_of
@@ -325,7 +326,9 @@ class Factors(Gaussian):
 
     def distances(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
         no_offsets = np.zeros(self.n_components)
-        costs = FactorCosts(self.centers, self.loadings, self.noise_variances, self._inner.roots, no_offsets)
+        costs = FactorCosts(
+            self.centers, self.loadings, self.noise_variances, self._inner.roots, no_offsets, no_offsets
+        )
         X = X if X.observed is None else Dense(self._moved(X, labels) + self.centers[labels])
         return np.sqrt(costs.costs(X, labels[:, np.newaxis])[:, 0].astype(np.float64))
 

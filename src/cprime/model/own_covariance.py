@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cprime._values import cached, replace
 from cprime.block import Block
 from cprime.components import GaussianCosts
-from cprime.kernels import Floats, Gaussians, Responses, Rows
+from cprime.kernels import Exact, Floats, Gaussians, Responses, Rows
 from cprime.model.base import Expected, Gaussian, Shares, expect_gaussians, means_of
 from cprime.model.covariance import checked_precisions, data_variance, inverted, n_collapsed, within
 from cprime.model.weights import Weights, log_weights, n_weights, new_weights
@@ -84,8 +84,9 @@ class OwnCovariance(_Shape):
         """Costs −2 log p(c, x), less what all have in common."""
         dtype = self.centers.dtype
         offsets = self._offsets - self._offsets.min()
-        factors, offsets = within(self.factors[0], dtype), within(offsets, dtype)
-        return Gaussians(self.centers, factors, offsets)
+        empty = -2 * log_weights(self.weights, self.centers) - self._offsets.min()
+        exact = Exact(offsets, empty, self.factors[0] if self.full else None)
+        return Gaussians(self.centers, within(self.factors[0], dtype), within(offsets, dtype), exact=exact)
 
     @property
     def least_variances(self) -> NDArray[np.float64]:

@@ -11,6 +11,9 @@ class Callback(Protocol):
     Two more methods are called if they are there: `on_fit_begin(estimator)` before anything is computed, and
     `on_fit_end(estimator)` at the end of a fit, also of one that has failed.
 
+    A pickle of a fitted estimator lacks the callbacks that cannot be pickled, and the log names them. Clones and copies
+    share the callbacks that cannot be copied.
+
     Examples
     --------
     >>> from cprime import KMeans

@@ -15,12 +15,13 @@ from cprime import __version__, checkpoints, em
 from cprime._random import Key, Purpose, seed_of
 from cprime._values import replace
 from cprime.checkpoints import Checkpoint, Runs
+from cprime.estimators.copied_callbacks import CopiedCallbacks
 from cprime.estimators.gaps import filled_by_means
 from cprime.estimators.opening import opened
 from cprime.estimators.quality import certificate_text, remarks, warn_if_poor
 from cprime.estimators.stored import Stored
 from cprime.estimators.validation import check_spill, resolve_init
-from cprime.estimators.watching import CallbackSupportMixin, Watch, unfitted_copy
+from cprime.estimators.watching import Watch, unfitted_copy
 from cprime.execution import Data
 from cprime.kernels import ReadGaps, computing, instruction_set
 from cprime.model import Model
@@ -116,7 +117,7 @@ def stored_param(value: Any) -> Any:
     return f"<{getattr(value, '__qualname__', type(value).__qualname__)}>"
 
 
-class Clusterer(CallbackSupportMixin, Stored):
+class Clusterer(CopiedCallbacks, Stored):
     """Base of the estimators; a subclass says which parameters it has found and how many components a point keeps."""
 
     n_init: int

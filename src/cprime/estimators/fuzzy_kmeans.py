@@ -8,6 +8,7 @@ import numpy as np
 from cprime import fuzzy, storage
 from cprime._random import check_random_state
 from cprime.block import Block
+from cprime.estimators.copied_callbacks import CopiedCallbacks
 from cprime.estimators.nearest_center import Arrays
 from cprime.estimators.prototypes import Graded
 from cprime.estimators.validation import (
@@ -18,7 +19,7 @@ from cprime.estimators.validation import (
     check_real,
     check_weights,
 )
-from cprime.estimators.watching import CallbackSupportMixin, Watch, unfitted_copy, with_callbacks
+from cprime.estimators.watching import Watch, unfitted_copy, with_callbacks
 from cprime.estimators.whole import whole
 from cprime.seeding import is_given, start
 
@@ -26,7 +27,7 @@ _LARGEST_EXPONENT = 700.0  # of e, in float64
 
 
 @storage.register
-class FuzzyKMeans(CallbackSupportMixin, Arrays, Graded):
+class FuzzyKMeans(CopiedCallbacks, Arrays, Graded):
     """Fuzzy k-means: memberships u_nc between 0 and 1, centers μ_c = Σ_n w_n u_nc^m x_n / Σ_n w_n u_nc^m.
 
     Lowers J_m = Σ_n w_n Σ_c u_nc^m ‖x_n − μ_c‖², whose best memberships are u_nc ∝ ‖x_n − μ_c‖^(−2/(m−1)). With

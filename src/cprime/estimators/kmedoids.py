@@ -11,11 +11,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cprime import medoids, storage
 from cprime._random import check_random_state
 from cprime._warnings import warn_if_few
+from cprime.estimators.copied_callbacks import CopiedCallbacks
 from cprime.estimators.nearest_center import Arrays
 from cprime.estimators.prototypes import Prototypes
 from cprime.estimators.rows import refuse_missing
 from cprime.estimators.validation import check_choice, check_integer, check_loop, check_weights
-from cprime.estimators.watching import CallbackSupportMixin, Watch, unfitted_copy, with_callbacks
+from cprime.estimators.watching import Watch, unfitted_copy, with_callbacks
 from cprime.estimators.whole import whole
 from cprime.kernels import as_rows
 from cprime.seeding.sampling import draw_distinct
@@ -25,7 +26,7 @@ _OF_THE_DATA = {"seuclidean": "V", "mahalanobis": "VI"}  # metrics with a parame
 
 
 @storage.register
-class KMedoids(CallbackSupportMixin, Arrays, Prototypes):
+class KMedoids(CopiedCallbacks, Arrays, Prototypes):
     """k-medoids clustering: the C points of least J = Σ_n w_n min_c V(x_n, μ_c), for any dissimilarity V.
 
     Medoids are points of the data, so that V need not be a metric, nor the data vectors. The whole matrix of N×N

@@ -1,6 +1,7 @@
 """What a sweep has found for every number of components."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,15 +9,30 @@ from numpy.typing import NDArray
 from cprime.estimators.validation import check_choice, check_real
 from cprime.selection.elbow import elbow
 from cprime.selection.fits import Mixture
+from cprime.selection.tables import frame_of, text_of
 
 LOWER_IS_BETTER = {"bic": True, "aic": True, "free_energy_bic": True, "held_out": False}
+_COLUMNS = (
+    "n_components",
+    "bic",
+    "aic",
+    "free_energy_bic",
+    "held_out",
+    "log_likelihood",
+    "free_energy",
+    "inertia",
+    "n_parameters",
+    "seconds",
+    "converged",
+)
+_NOT_SHOWN = {"log_likelihood", "free_energy", "n_parameters"}  # in the text, which is to fit into a line
 
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """Fits for a range of numbers of components, with what they are judged by; made by `sweep`.
+    """Fits for a range of numbers of components, with the criteria that compare them; made by `sweep`.
 
-    Every array is of shape (n_fits,); what was not asked for is not a number.
+    Every array is of shape (n_fits,); a criterion that was not asked for is NaN. The repr is a table.
 
     Attributes
     ----------
@@ -69,6 +85,46 @@ class Sweep:
     seconds: NDArray[np.float64]
     converged: NDArray[np.bool_]
     estimators: tuple[Mixture, ...]
+
+    def __repr__(self) -> str:
+        columns = {name: getattr(self, name) for name in _COLUMNS if name not in _NOT_SHOWN}
+        shown = {name: values for name, values in columns.items() if not np.isnan(values).all()}
+        best = ", ".join(f"{self.best_n_components(name):,} by {name}" for name in LOWER_IS_BETTER if name in shown)
+        title = (
+            f"Sweep of {len(self.estimators)} fits of {type(self.estimators[0]).__name__}; best n_components: {best}"
+        )
+        return "\n".join([title, *text_of(shown)])
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return a data frame with a row for each number of components.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars"}, default="pandas"
+
+        Returns
+        -------
+        frame : pandas.DataFrame or polars.DataFrame
+            Of n_fits rows; its columns are the attributes of shape (n_fits,), and it lacks `estimators` and `weight`.
+
+        Raises
+        ------
+        ImportError
+            If the library is missing: ``pip install cprime[tables]``.
+
+        Examples
+        --------
+        >>> from cprime import KMeans
+        >>> from cprime.datasets import birch
+        >>> from cprime.selection import sweep
+        >>> found = sweep(KMeans(), birch(2, random_state=0).data, range(3, 6), random_state=0)
+        >>> found.to_frame()[["n_components", "converged"]]
+           n_components  converged
+        0             3       True
+        1             4       True
+        2             5       True
+        """
+        return frame_of({name: getattr(self, name) for name in _COLUMNS}, library)
 
     def best_n_components(self, criterion: str = "bic") -> int:
         """The number of components that a criterion prefers.

@@ -1,4 +1,4 @@
-"""What joins of components come to: a tree, to be cut at any number of clusters."""
+"""Tree of joined components, which is cut at any number of clusters."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,11 +11,12 @@ from cprime.estimators.validation import check_integer, check_real
 from cprime.selection.elbow import elbow
 from cprime.selection.merging.drop import drop
 from cprime.selection.merging.joins import cluster_of
+from cprime.selection.tables import frame_of, text_of
 
 
 @dataclass(frozen=True, eq=False)
 class MergeTree:
-    """Components joined to clusters, one pair after the other; made by `merge`.
+    """Components joined to clusters, one pair after the other; made by `merge`. The repr is a table of the joins.
 
     Attributes
     ----------
@@ -53,6 +54,58 @@ class MergeTree:
     entropy: float | None = None
     n_active: int | None = None
     components: Any = None
+
+    def __repr__(self) -> str:
+        title = f"MergeTree of {self.n_components:,} components by criterion {self.criterion!r}; a row for each join"
+        return "\n".join([title, *text_of(self._columns())])
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return a data frame with a row for each join, in their order.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars"}, default="pandas"
+
+        Returns
+        -------
+        frame : pandas.DataFrame or polars.DataFrame
+            Of n_components − 1 rows. Columns: `n_clusters`, which remain after the join; `first` and `second`, as in
+            `children`; `n_joined`, the number of components of the new cluster; `weight` of the new cluster; `change`,
+            as in `changes`; and after the join the `entropy` [nats] or the `increase` of J [data unit²].
+
+        Raises
+        ------
+        ImportError
+            If the library is missing: ``pip install cprime[tables]``.
+
+        Examples
+        --------
+        >>> from cprime import KMeans
+        >>> from cprime.selection import merge
+        >>> tree = merge(KMeans(3, random_state=0).fit([[0.0], [1.0], [8.0], [9.0], [20.0]]))
+        >>> tree.to_frame()[["n_clusters", "n_joined", "weight", "increase"]]
+           n_clusters  n_joined  weight  increase
+        0           2         2     4.0      64.0
+        1           1         3     5.0     256.2
+        """
+        return frame_of(self._columns(), library)
+
+    def _columns(self) -> dict[str, NDArray]:
+        """Return a value for each join by name: arrays (n_components − 1,)."""
+        C = self.n_components
+        sizes, weights = np.ones(2 * C - 1, np.int64), np.append(self.weights, np.zeros(C - 1))
+        for i, pair in enumerate(self.children, C):
+            sizes[i], weights[i] = sizes[pair].sum(), weights[pair].sum()
+        rest = {"increase": self.increase_} if self.entropy is None else {"entropy": self.entropy_}
+        return {
+            "n_clusters": np.arange(C - 1, 0, -1),
+            "first": self.children[:, 0],
+            "second": self.children[:, 1],
+            "n_joined": sizes[C:],
+            "weight": weights[C:],
+            "change": self.changes,
+            **{name: values[::-1][1:] for name, values in rest.items()},
+        }
 
     @property
     def n_components(self) -> int:

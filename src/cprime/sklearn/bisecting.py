@@ -75,7 +75,7 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
             tree = _BisectingTree(indices=np.arange(X.shape[0]), center=rows.mean(axis=0), score=0)
             norms = row_norms(rows, squared=True)
             for _ in range(self.n_clusters - 1):
-                self._cut(tree.get_cluster_to_bisect(), rows, norms, weights, random_state)
+                self._cut(_next_leaf(tree), rows, norms, weights, random_state)
             self._set_leaves(tree, X, sample_weight)
         return self
 
@@ -143,3 +143,8 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
         for rows, node in ((~right, cluster_node.left), (right, cluster_node.right)):
             labels[rows] = self._predict_recursive(X[rows], sample_weight[rows], node)
         return labels
+
+
+def _next_leaf(tree: Any) -> Any:
+    """Return the leaf of the highest score that has rows; a cut of equal rows leaves one that has none."""
+    return max((leaf for leaf in tree.iter_leaves() if len(leaf.indices)), key=lambda leaf: leaf.score)

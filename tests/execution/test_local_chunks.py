@@ -7,6 +7,7 @@ import pytest
 from execution_data import FAMILIES, SEARCHES, THREADS, C, centers_of, clustered, kmeans, mixture, outcome
 from execution_data import random_weights as random_weights_of
 
+from cprime import KMeans
 from cprime.block import Kept
 from cprime.execution import Local
 from cprime.execution.chunk import Chunk
@@ -64,6 +65,20 @@ def test_a_file_a_map_and_an_array_give_the_same_bits(make, search, weighted, tm
     ]
     assert found[1] == found[0]
     assert found[2] == found[0]
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("rows", [3000, 1100], ids=["one chunk", "three chunks"])
+def test_many_clusters_of_every_type(dtype, rows, tmp_path):
+    """The default search and start of many clusters: lists of neighbors, exchange, jumps, audits."""
+    X = np.clip(np.round(20 * clustered(3000, 16)), -100, 100)
+    X = (X - X.min()).clip(0, 120).astype(dtype)
+    np.save(tmp_path / "X.npy", X)
+    found = [
+        outcome(KMeans(300, random_state=0, max_iter=5).fit(open_data(data, chunk_rows=rows)))
+        for data in (X, tmp_path / "X.npy")
+    ]
+    assert found[1] == found[0]
 
 
 @pytest.mark.parametrize("family", FAMILIES)

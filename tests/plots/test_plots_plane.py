@@ -293,3 +293,15 @@ def test_few_clusters_in_a_line_are_divided_too(n_clusters):
     display = ClustersDisplay.from_estimator(KMeans(n_clusters, random_state=0).fit(X), X)
     lines = [each for each in display.ax_.collections if isinstance(each, LineCollection)]
     assert sum(len(each.get_segments()) for each in lines) == n_clusters - 1
+
+
+def test_projection_accepts_names_of_features():
+    pd = pytest.importorskip("pandas")
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 3)), columns=["a", "b", "c"])
+    km = KMeans(2, random_state=0).fit(X)
+    named = ClustersDisplay.from_estimator(km, X, projection=("c", "a"))
+    numbered = ClustersDisplay.from_estimator(km, X, projection=(2, 0))
+    assert named.names == numbered.names == ("c", "a")
+    assert np.array_equal(named.points, numbered.points)
+    with pytest.raises(ValueError, match="'z'"):
+        ClustersDisplay.from_estimator(km, X, projection=("c", "z"))

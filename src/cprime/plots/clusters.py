@@ -104,9 +104,10 @@ class ClustersDisplay:
             With `cluster_centers_` or `means_`, and predict. Covariances, if any, are of scikit-learn's shapes.
         X : array-like of shape (n_samples, n_features)
             Points to show, all of them.
-        projection : {"auto", "principal"} or two ints, default="auto"
+        projection : {"auto", "principal"}, two ints or two str, default="auto"
             "principal" is the plane in which X varies most, with the shares of the variance in the names of the axes;
-            two ints are features. "auto" takes the features of two-dimensional data, else "principal".
+            two ints are features, two str are names of features.
+            "auto" takes the features of two-dimensional data, else "principal".
         ellipses : bool or None, default=None
             Whether to show covariances; None is for mixtures only. Those of k-means are σ² I with σ² = J/(DN).
         ax : matplotlib Axes or None, default=None

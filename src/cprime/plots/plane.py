@@ -9,6 +9,7 @@ from matplotlib.collections import LineCollection
 from numpy.typing import NDArray
 from scipy.spatial import Voronoi
 
+from cprime.estimators.columns import resolve_columns
 from cprime.estimators.fitted import centers_of, feature_names
 from cprime.model import FAMILIES
 from cprime.plots.style import GREY, MANY
@@ -48,7 +49,7 @@ def project(projection: Any, X: NDArray, estimator: Any) -> Projection:
     """The projection that the argument asks for.
 
     projection: "auto" is the plane itself in two dimensions, else "principal", the two directions in which X varies
-    most; or the indices of two features
+    most; or the indices or names of two features
     """
     D = X.shape[1]
     if D < 2:
@@ -61,6 +62,8 @@ def project(projection: Any, X: NDArray, estimator: Any) -> Projection:
         if projection == "principal" or D > 2:
             return _principal(X)
         projection = (0, 1)
+    if np.iterable(projection) and any(isinstance(column, str) for column in projection):
+        projection = resolve_columns(projection, D, getattr(estimator, "feature_names_in_", None))
     pair = np.asarray(projection)
     if pair.shape != (2,) or pair.dtype.kind not in "iu" or pair[0] == pair[1] or not ((pair >= 0) & (pair < D)).all():
         raise ValueError(f"projection must have the indices of two of {D} features, got {projection!r}.")

@@ -1,9 +1,11 @@
-"""What results must be, by NumPy in float64: nearest centers, sums of squares, densities, cuts of a line.
+"""References in NumPy and mpmath: nearest centers, sums of squares, densities, cuts of a line.
 
-NaN is a number that is missing: what is left of the row has the marginal density.
+NaN is a missing value. A row with missing values has the marginal density of its observed columns.
 
-Tolerances follow from the arithmetic: a squared distance of D terms from differences is right to (D + 4) units in the
-last place of the data's type, a Gaussian's cost to what its factor makes of the rounding of points and means.
+Tolerances follow from what rounding of the inputs can change. A squared distance of D terms is right to D + 4 units in
+the last place of the data's type. The density of a Gaussian depends on the rounding of points, means and covariances,
+multiplied by the condition of the covariance of the observed columns. Terms that allow an error of the implementation
+beyond that have a name: _FARTHEST, _OF_FACTORS, _PROJECTION.
 """
 
 import math
@@ -24,6 +26,10 @@ _FARTHEST = {np.dtype(np.float32): 2.0**36, np.dtype(np.float64): 2.0**24}
 
 # What rounding of its terms may take of a factor analyser's cost, plus 1, before that is measured from differences.
 _OF_FACTORS = 2.0**-27
+
+# Marginal densities of covariance matrices are found by projection in float64, which loses this times the root of the
+# condition of the whole covariance.
+_PROJECTION = 8 * float(np.finfo(np.float64).eps)
 
 
 def squared_distances(X: Floats, centers: Floats) -> Floats:
@@ -137,7 +143,7 @@ def log_densities(mixture: Any, X: Floats, dtype: Any) -> tuple[Floats, Floats]:
     logs, errors = np.empty((len(X), len(mixture.means_))), np.empty((len(X), len(mixture.means_)))
     P, means = factors(mixture), mixture.means_.astype(np.float64)
     matrices = not hasattr(mixture, "factors_") and (mixture.covariance_type_ in ("full", "tied") or np.isnan(X).any())
-    spread = [_spread(factor) for factor in P] if matrices else []
+    spread = [_spread(covariance) for covariance in _covariances(mixture, P)] if matrices else []
     with np.errstate(all="ignore"):
         least, most = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
         extent = np.nan_to_num(np.abs([most - least, most - means.min(axis=0), means.max(axis=0) - least])).sum(axis=0)
@@ -163,7 +169,10 @@ def _log_densities(
     extent: Floats,
     dtype: Any,
 ) -> tuple[Floats, Floats]:
-    """Of rows that have the same columns, by factors P of the precisions of all; extent (D,): of data and means."""
+    """Return log densities and their error bounds (n, C) of rows that have the same observed columns `there`.
+
+    P (C, D, D): factors of the precisions    spread: of each component, see `_spread`    extent (D,): of data and means
+    """
     means, farthest = mixture.means_.astype(np.float64), _FARTHEST[mixture.means_.dtype]
     weights = np.maximum(mixture.weights_, np.finfo(mixture.means_.dtype).tiny)  # components without points have that
     C, D = means.shape
@@ -172,7 +181,7 @@ def _log_densities(
     eps = 8 * float(np.finfo(dtype).eps) * (D + 8)
     with np.errstate(all="ignore"):
         for c in range(C):
-            difference, Q, stiffness = np.where(there, X - means[c], 0), P[c], 0.0
+            difference, Q, stiffness, projected = np.where(there, X - means[c], 0), P[c], 0.0, 0.0
             if spread:  # a model is made of covariances, and their factors of these
                 stiffness = spread[c][1] * float(np.finfo(np.float64).eps / np.finfo(dtype).eps)
             if factored:  # by a matrix whose trace is as much larger than its least eigenvalue
@@ -183,12 +192,12 @@ def _log_densities(
                 scale = np.log(weights[c]) - half
             else:
                 if spread and k < D:
-                    Q, condition = _marginal(*spread[c], there)
-                    stiffness = max(stiffness, condition)
+                    projected = _PROJECTION * float(np.sqrt(spread[c][1]))
+                    Q, stiffness = _marginal(spread[c][0], there)
                 y = difference @ Q
                 cost = np.einsum("nd,nd->n", y, y)
                 scale = np.log(weights[c]) + np.log(np.diagonal(Q)[there]).sum()
-            slip = eps * np.linalg.norm(extent @ np.abs(P[c]))
+            slip = eps * np.linalg.norm(extent @ np.abs(P[c] if factored else Q))
             logs[:, c] = scale - k / 2 * np.log(2 * np.pi) - cost / 2
             if dof is not None:
                 logs[:, c] = scale + _log_t(cost, float(dof[c]), k)
@@ -199,30 +208,41 @@ def _log_densities(
             steep = 1 if dof is None else (dof[c] + k) / dof[c]  # by which −2 log p rises with the squared distance
             if factored:
                 loss += _OF_FACTORS * (1 + cost)
+            loss += projected * (1 + cost)
             errors[:, c] = loss * steep + eps * np.abs(logs[:, c]) + eps * stiffness * (1 + cost)
     return logs, errors
 
 
-def _spread(P: Floats) -> tuple[Floats, float]:
-    """The covariance, and the condition of the correlations."""
+def _covariances(mixture: Any, P: Floats) -> Iterator[Floats]:
+    """Yield the covariance (D, D) of each component: the fitted one if it is a matrix, else that of P (C, D, D).
+
+    The inverse of a nearly singular P would have fewer digits than the fitted covariances.
+    """
+    if mixture.covariance_type_ in ("full", "tied"):
+        return iter(np.broadcast_to(np.asarray(mixture.covariances_, dtype=np.float64), P.shape))
+    return map(covariance_of, P)
+
+
+def _spread(covariance: Floats) -> tuple[Floats, float]:
+    """Return the covariance (D, D) and the condition of its correlations, infinite if they are singular."""
     with np.errstate(all="ignore"):
-        covariance = covariance_of(P)
         deviations = np.sqrt(np.diagonal(covariance))
         correlations = covariance / deviations / deviations[:, np.newaxis]
         least = np.linalg.eigvalsh(correlations).min() if np.isfinite(correlations).all() else 0.0
-    return covariance, len(P) / least if least > 0 else np.inf
+    return covariance, len(covariance) / least if least > 0 else np.inf
 
 
-def _marginal(covariance: Floats, stiffness: float, there: NDArray[np.bool_]) -> tuple[Floats, float]:
-    """The factor of the precision of some columns, zeros elsewhere (D, D); how far rounding may move it."""
+def _marginal(covariance: Floats, there: NDArray[np.bool_]) -> tuple[Floats, float]:
+    """Return the factor of the precision of the columns `there`, zeros elsewhere (D, D), and their own condition."""
     out = np.zeros_like(covariance)
     if there.any():
+        own, condition = _spread(covariance[np.ix_(there, there)])
         try:
-            own = np.linalg.inv(np.linalg.cholesky(covariance[np.ix_(there, there)])).T
+            out[np.ix_(there, there)] = np.linalg.inv(np.linalg.cholesky(own)).T
         except np.linalg.LinAlgError:
             return out, np.inf
-        out[np.ix_(there, there)] = own
-    return out, stiffness
+        return out, condition
+    return out, 0.0
 
 
 def covariance_of(P: Floats) -> Floats:

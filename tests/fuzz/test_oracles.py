@@ -6,6 +6,7 @@ from math import log
 import numpy as np
 import pytest
 from reliability.oracles import log_densities
+from scipy.stats import multivariate_normal
 
 
 class Factored:
@@ -47,3 +48,27 @@ def test_log_densities_of_factor_analyzers_are_exact(observed, spread):
     there = ~np.isnan(x)
     found, _ = log_densities(Factored(loadings, noise), x[np.newaxis], np.float64)
     assert found[0, 0] == pytest.approx(exact_log_density(x[there], loadings[there], noise[there]), rel=1e-9)
+
+
+class Correlated:
+    """A fitted mixture of one component with a covariance matrix, as far as the references read one."""
+
+    covariance_type_ = "full"
+
+    def __init__(self, covariance):
+        self.means_, self.weights_ = np.zeros((1, len(covariance))), np.ones(1)
+        self.covariances_ = covariance[np.newaxis]
+        self.precisions_cholesky_ = np.linalg.inv(np.linalg.cholesky(covariance)).transpose()[np.newaxis]
+
+
+def test_tolerances_of_marginal_densities_follow_the_observed_columns():
+    """Two columns and their sum: whole rows are ill conditioned, any two columns are not."""
+    mixture = Correlated(np.array([[1.0, 0, 1], [0, 1, 1], [1, 1, 2 + 1e-12]]))
+    x = np.array([[0.5, -1.0, -0.5], [0.5, -1.0, np.nan], [0.5, np.nan, -0.5], [np.nan, -1.0, -0.5]])
+    found, errors = log_densities(mixture, x, np.float64)
+    assert (errors[1:] < 1e-7).all()
+    assert errors[0] > 1e-5
+    for row, (density,) in zip(x[1:], found[1:], strict=True):
+        there = ~np.isnan(row)
+        own = multivariate_normal(np.zeros(2), mixture.covariances_[0][np.ix_(there, there)])
+        assert density == pytest.approx(own.logpdf(row[there]), abs=1e-12)

@@ -141,13 +141,13 @@ def test_a_torn_state_is_passed_over(name, folder, expected, tmp_path, caplog):
         (copy / torn.relative_to(folder)).write_bytes(damage)
         caplog.clear()
         assert_same(cprime.resume(copy), expected)
-        assert "is not complete and is passed over" in caplog.text
+        assert "is incomplete and is skipped" in caplog.text
 
 
 def test_a_state_without_a_head_is_passed_over(folder, expected, caplog):
     (states(folder)[-1] / "head.safetensors").unlink()
     assert_same(cprime.resume(folder), expected)
-    assert "passed over" in caplog.text
+    assert "is skipped" in caplog.text
 
 
 def test_a_state_without_a_chunk_is_passed_over(folder, expected):
@@ -185,7 +185,7 @@ def test_without_any_state_that_has_been_complete_the_fit_begins_anew_from_its_s
         (state / "head.safetensors").rename(state / "head.safetensors.part")
     copy = shutil.copytree(place, tmp_path / "copy")
     found = cprime.resume(place)
-    assert "passed over" in caplog.text
+    assert "is skipped" in caplog.text
     assert_same(cprime.resume(copy), found)
     if seed is not None:
         assert_same(found, KMeans(**MAKE).fit(X))
@@ -208,7 +208,7 @@ def test_a_folder_none_of_whose_states_can_be_read_is_refused_and_stays(name, co
         with pytest.raises(ValueError, match=said):
             call()
     assert content(folder) == before
-    assert "passed over" not in caplog.text
+    assert "is skipped" not in caplog.text
 
 
 def test_one_damaged_head_beside_a_state_that_was_never_complete_is_refused(folder):

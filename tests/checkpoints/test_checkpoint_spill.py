@@ -113,4 +113,4 @@ def test_a_damaged_chunk_leads_to_the_state_before(tmp_path, caplog):
     newest = max(folder.glob("state-*"))
     (newest / "000002.safetensors").write_bytes(b"")
     assert_same(FITS["bounded"](checkpoint=folder).fit(source), FITS["bounded"]().fit(source))
-    assert f"{newest.name} is not complete" in caplog.text
+    assert f"{newest.name} is incomplete" in caplog.text

@@ -34,7 +34,7 @@ def test_empty_clusters_are_given_far_points(dtype, weighted, n_far, caplog):
     assert (np.diff(errors) <= 0).all()
     logged = [record.getMessage() for record in caplog.records]
     first = next(message for message in logged if "empty cluster" in message)
-    assert first == f"{n_far} empty cluster(s) moved to the farthest points"
+    assert first == f"centers of {n_far} empty cluster(s) moved to the points farthest from their centers"
     assert logged[logged.index(first) + 1].startswith("iteration 1: ")
     without = KMeans(8 - n_far, init=X[: 8 - n_far], tol=0).fit(X, sample_weight=weight)
     assert km.inertia_ < without.inertia_

@@ -127,4 +127,4 @@ def test_the_last_line_of_the_log_has_the_certificate(caplog):
     with caplog.at_level(logging.INFO, logger="cprime"):
         km = KMeans(60, search="graph", random_state=0).fit(NOISE)
     assert caplog.records[-1].getMessage().endswith(f"; {quality.certificate_text(km)}")
-    assert sum("final assignment by all" in record.getMessage() for record in caplog.records) == 1
+    assert sum("final assignment, by all" in record.getMessage() for record in caplog.records) == 1

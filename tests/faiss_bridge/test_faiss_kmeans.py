@@ -124,10 +124,10 @@ def test_all_points_are_used_unless_fewer_are_asked_for(x, caplog):
     with caplog.at_level(logging.INFO, logger="cprime"):
         kmeans, _ = trained(x, max_points_per_centroid=30)
     assert len(kmeans.estimator.labels_) == 30 * K
-    assert "max_points_per_centroid=30: 600 of 1500 points are drawn" in caplog.text
+    assert "max_points_per_centroid=30: the fit uses 600 of 1500 points" in caplog.text
     caplog.clear()
     faiss.Kmeans(D, 50).train(x)
-    assert "1500 points for 50 centroids: min_points_per_centroid asks for 1950" in caplog.text
+    assert "x has 1500 points for 50 centroids, min_points_per_centroid expects 1950 points" in caplog.text
 
 
 def test_files_and_sources_give_what_the_array_gives(x, tmp_path):

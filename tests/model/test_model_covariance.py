@@ -95,7 +95,7 @@ def test_variances_of_no_extent_become_a_tiny_share_of_the_mean_of_the_others(ca
     with caplog.at_level(logging.INFO, "cprime"):
         found = positive(given, np.float64)
     np.testing.assert_allclose(found, [[2.0, 3e-10], [4.0, 3e-10]])
-    assert "2 variance(s) of no extent repaired" in caplog.text
+    assert "2 variance(s) were 0 up to rounding" in caplog.text
     caplog.clear()
     least = least_variance(1.0, np.float64)
     good = np.array([1.0, 2 * least])

@@ -180,7 +180,7 @@ def opened(folder: str | os.PathLike[str], description: dict[str, Any], data: Da
             )
     if before["instruction_set"] != description["instruction_set"]:
         logger.warning(
-            "checkpoint %s: begun with the instruction set %s, going on with %s: last digits may differ",
+            "checkpoint %s: the fit began with instruction set %s and continues with %s: last digits may differ",
             *(path, before["instruction_set"], description["instruction_set"]),
         )
     description["seed"] = before["seed"]
@@ -259,7 +259,7 @@ def newest(path: Path, data: Data) -> Runs | None:
             passed[place] = error
             continue
         _say_passed(path, passed)
-        logger.info("checkpoint %s: going on from %s", path, place.name)
+        logger.info("checkpoint %s: the fit continues from state %s", path, place.name)
         return runs
     errors = "; ".join(f"{place.name}: {error}" for place, error in passed.items())
     if any((place / HEAD).exists() for place in passed):
@@ -273,7 +273,7 @@ def newest(path: Path, data: Data) -> Runs | None:
 
 def _say_passed(path: Path, passed: dict[Path, Exception]) -> None:
     for torn, why in passed.items():
-        logger.warning("checkpoint %s: %s is not complete and is passed over: %s", path, torn.name, why)
+        logger.warning("checkpoint %s: state %s is incomplete and is skipped: %s", path, torn.name, why)
 
 
 def _chunks(place: Path, sums: list[str]) -> Iterator[Chunk]:

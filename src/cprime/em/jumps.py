@@ -132,7 +132,7 @@ def jump(
     n_relabelled = data.each(Relabelled(centers, directions, onto, below))
     data.commit()
     gain = float((gains[cut] - costs[one]).sum())
-    logger.info("%d clusters became part of another one, and as many were cut in two: J falls by %.6g", len(one), gain)
+    logger.info("jumps moved %d center(s) to clusters that they cut in two: J falls by %.6g", len(one), gain)
     return Jumped(replace(model, centers=new), after, gain, one, other, cut, n_relabelled)
 
 

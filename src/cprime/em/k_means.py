@@ -277,7 +277,10 @@ class Exchange(_KMeans):
         if not step.settled and self.progress.last < J:
             progress = replace(self.progress, n_steps=n_steps)
             jumps_pay = self.gain > _JUMP_TOL * settings.tol
-            logger.info("the exchange would not lower J; " + ("a plain step" if jumps_pay else "plain steps from here"))
+            logger.info(
+                "the exchange step would not lower J and is undone; %s",
+                "one plain step follows" if jumps_pay else "all later steps are plain",
+            )
             plain = replace(self, progress=replace(progress, counts=None)) if jumps_pay else Lloyd(settings, progress)
             old = model.with_variance(totals.tally.error / weight)
             return Undo(old, Final(plain, End.MAX_ITER) if over else plain)

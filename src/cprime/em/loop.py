@@ -222,7 +222,7 @@ def assigned(data: Data, run: Run, plan: Plan) -> tuple[Run, bool]:
     data.commit()
     step = run.stage.measured(run.model, totals)
     logger.info(
-        plan.title + "final assignment by all components: %s, %d moved, %.3f s",
+        plan.title + "final assignment, by all components: %s, %d points reassigned, %.3f s",
         reached(step.bound, step.error),
         totals.tally.n_moved,
         perf_counter() - start,
@@ -248,7 +248,7 @@ def report(run: Run, plan: Plan, change: float) -> bool:
         return False
     row = dict(zip(HISTORY.names or (), run.rows[-1], strict=True))
     logger.info(
-        plan.title + "iteration %d: %s, %d moved, %.3f s",
+        plan.title + "iteration %d: %s, %d points reassigned, %.3f s",
         n_iter,
         reached(row["lower_bound"], row["quantization_error"]),
         row["n_moved"],

@@ -133,7 +133,7 @@ class Momentum(EM):
     def judge(self, model: Model, totals: Totals, data: Data) -> Accept | Undo:  # type: ignore[override]
         found, n_steps = self.measured(model, totals), self.n_steps + 1
         if self.extrapolated and not found.bound >= self.last:
-            logger.info("momentum would lower F; it begins again")
+            logger.info("extrapolation (momentum) would lower F: the step is undone, and momentum restarts from 0")
             back = replace(self, n_steps=n_steps, before=None, extrapolated=False, streak=0)
             return Undo(self.before, Final(back, End.MAX_ITER) if n_steps >= self.settings.max_iter else back)
         gain, checked = abs(found.bound - self.last), self.little is not None

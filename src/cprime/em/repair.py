@@ -119,7 +119,7 @@ def relocate_empty(
     if cancelled:  # a point was so heavy that rounding is what it has left of the others
         anew = data.each(Accumulated(len(counts)))
         after, moments = anew[:, 0].copy(), anew[:, 1:].copy()
-    logger.info("%d empty cluster(s) moved to the farthest points", len(places))
+    logger.info("centers of %d empty cluster(s) moved to the points farthest from their centers", len(places))
     rounding = 64 * float(np.finfo(np.float64).eps) * error
     squares = max(squares, 0.0) + rounding  # J is not said to be less than it is
     return replace(model, centers=centers), after, moments, squares, len(places)

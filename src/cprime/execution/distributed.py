@@ -312,7 +312,11 @@ class Distributed:
         try:
             self.client.gather(written)
         except OSError as error:
-            logger.warning("no files in %s (%s): what a lost worker held takes longer to follow", self._scratch, error)
+            logger.warning(
+                "cannot write to folder %s (%s): after the loss of a worker, its results are recomputed",
+                self._scratch,
+                error,
+            )
             self._cuts, self._scratch = False, None
             return kept
         cut = [self._submit("read", tasks.read, str(path)) for path in paths]
@@ -327,5 +331,8 @@ def _scratch(client: Any) -> Path | None:
     weakref.finalize(client, shutil.rmtree, folder, True)
     if all(client.run(os.path.isdir, str(folder)).values()):
         return folder
-    logger.info("not all workers see %s: what a lost one held is computed from the start of the fit", folder)
+    logger.info(
+        "folder %s is not visible to all workers: after the loss of one, its results are recomputed from the start",
+        folder,
+    )
     return None

@@ -37,10 +37,10 @@ def sampled(cp: Any, C: int, X: Vectors, weights: NDArray | None) -> tuple[Vecto
     """What cp.max_points_per_centroid leaves of the points; said in the log, as is what it finds too few."""
     n, most, least = len(X), C * cp.max_points_per_centroid, C * cp.min_points_per_centroid
     if n < least:
-        logger.warning("%d points for %d centroids: min_points_per_centroid asks for %d", n, C, least)
+        logger.warning("x has %d points for %d centroids, min_points_per_centroid expects %d points", n, C, least)
     if n <= most:
         return X, weights
-    logger.info("max_points_per_centroid=%d: %d of %d points are drawn", cp.max_points_per_centroid, most, n)
+    logger.info("max_points_per_centroid=%d: the fit uses %d of %d points", cp.max_points_per_centroid, most, n)
     ids = drawn(n, most, cp.seed)
     return subset(X, ids), None if weights is None else weights[ids]
 

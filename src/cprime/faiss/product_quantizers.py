@@ -84,7 +84,7 @@ def polysemous(index: Any, X: np.ndarray) -> None:
     training, begin = index.polysemous_training or faiss.PolysemousTraining(), perf_counter()
     training.optimize_pq_for_hamming(index.pq, len(X), faiss.swig_ptr(X))
     logger.info(
-        "FAISS numbered the codes for polysemous search, %.3g s; index.do_polysemous_training = False leaves that out",
+        "FAISS renumbered the codes for polysemous search in %.3g s; index.do_polysemous_training = False skips this",
         perf_counter() - begin,
     )
 

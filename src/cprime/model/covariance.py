@@ -71,7 +71,7 @@ def repaired(
         failed |= np.diagonal(covariances[left], axis1=1, axis2=2).min(axis=1) < least
         left, jitter = left[failed], 10 * jitter[failed]
     if bad.any():
-        logger.info("%d singular covariance(s) repaired: a little was added to their diagonals", np.count_nonzero(bad))
+        logger.info("%d singular covariance(s) repaired by a small addition to the diagonal", np.count_nonzero(bad))
     return covariances, lower
 
 
@@ -180,7 +180,7 @@ def positive(variances: NDArray[np.float64], dtype: DTypeLike, unit: float | Non
     bad = ~(variances > least)
     if not bad.any():
         return variances
-    logger.info("%d variance(s) of no extent repaired", int(bad.sum()))
+    logger.info("%d variance(s) were 0 up to rounding and replaced by a small positive one", int(bad.sum()))
     mean = variances[~bad].mean() if not bad.all() else unit
     return np.where(bad, max(_JITTER * float(mean), least), variances)
 
@@ -197,7 +197,7 @@ def of_empty(shares: NDArray[np.float64], covariances: NDArray[np.float64]) -> N
     empty = ~(shares > 0)
     if not empty.any() or empty.all():
         return covariances
-    logger.info("%d component(s) without points: they take the mean covariance", int(empty.sum()))
+    logger.info("%d component(s) without points received the mean covariance of the others", int(empty.sum()))
     share = shares[~empty] / shares[~empty].sum()
     mean = np.tensordot(share, covariances[~empty], axes=1)
     return np.where(empty.reshape(-1, *[1] * (covariances.ndim - 1)), mean, covariances)

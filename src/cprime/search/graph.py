@@ -261,9 +261,10 @@ class Graph(Value):
         if (short or (much and not longer)) and state.n_neighbors < most:
             state = replace(state, n_neighbors=min(2 * state.n_neighbors - 1, most), moved=1.0)
             logger.info(
-                "audit: lists find the best of %.3f of the points and miss %.4f of J, now %d neighbours",
-                agreement,
-                missed,
+                "neighbor lists have the best component of %.1f %% of the sampled points, and J is %.2f %% too high: "
+                "each list grows to %d components",
+                100 * agreement,
+                100 * missed,
                 state.n_neighbors,
             )
         return state, m * C

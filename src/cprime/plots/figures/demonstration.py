@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
 from cprime._files import replacing
-from cprime._style import BLACK, BLUE, VERMILION, frame, name_curve, name_curves
+from cprime._style import BLACK, BLUE, VERMILION, frame, name_curve
 from cprime.estimators.fitted import centers_of
 from cprime.plots.codebook import CodebookDisplay
 from cprime.plots.style import GREY, bare
@@ -19,6 +19,7 @@ from cprime.plots.style import GREY, bare
 _DPI = 150
 _TEXT = 10  # points
 _BESIDE: dict[str, Any] = {"xytext": (7, 0), "fontsize": _TEXT}
+_HIGH = 2.0  # % above the lowest J from which a curve falls so steeply that its name fits beside its first point
 _COLUMNS = 1.6  # times as many as rows
 
 
@@ -45,13 +46,14 @@ def draw_curves(path: Path, descents: Sequence[Descent], gaps: Sequence[Gap], ti
     figure = Figure(figsize=(10, 4), dpi=_DPI, layout="constrained")
     left, right = figure.subplots(1, 2)
     best = min(float(descent.error.min()) for descent in descents)
-    ends = []
     for descent, color in zip(descents, (BLACK, BLUE, VERMILION), strict=True):
         excess = 100 * (descent.error / best - 1)
         left.plot(descent.seconds, excess, color=color, linewidth=1.8, marker="o", markersize=4)
-        ends.append((descent.name, float(excess[-1]), color))
+        alone = len(excess) == 1  # a curve is named where it begins, because several may end at the same height
+        above = {"xytext": (0, 8), "va": "bottom", "ha": "center" if alone else "left"}
+        beside = _BESIDE if excess[0] > _HIGH else _BESIDE | above
+        name_curve(left, descent.name, (descent.seconds[0], excess[0]), color, **beside)
     left.set_xscale("log")
-    name_curves(left, ends)
     left.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     left.xaxis.set_minor_formatter(NullFormatter())
     _label(left, titles[0], "seconds", "J above the lowest, %")

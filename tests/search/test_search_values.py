@@ -4,6 +4,7 @@ import inspect
 import pickle
 from copy import copy, deepcopy
 
+import numpy as np
 import pytest
 from search_data import clustered, outcome
 from sklearn.base import clone
@@ -342,3 +343,11 @@ def test_what_the_options_do():
 def test_values_out_of_range(make, estimator):
     with pytest.raises((TypeError, ValueError)):
         estimator(make()).fit(X)
+
+
+@pytest.mark.parametrize("search", ["full", "bounded", "exact", "estimated", "graph"])
+def test_exchange_has_an_effect_with_every_search(search):
+    rng = np.random.default_rng(0)
+    X = (10 * rng.normal(size=(40, 3)))[rng.integers(40, size=1000)] + rng.normal(size=(1000, 3))
+    plain, exchanged = (KMeans(40, search=search, init=X[:40], exchange=said).fit(X) for said in (False, True))
+    assert exchanged.inertia_ < 0.8 * plain.inertia_

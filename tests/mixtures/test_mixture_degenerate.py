@@ -146,9 +146,29 @@ def test_covariances_of_rounding_are_repaired_in_a_few_steps(monkeypatch):
     matrices[1:] = np.einsum("c,ij->cij", -(10.0 ** -rng.uniform(10, 40, 49)), np.eye(3))
     tried, factors = [], covariance._factors
     monkeypatch.setattr(covariance, "_factors", lambda given: tried.append(len(given)) or factors(given))
-    found, _ = covariance.repaired(matrices, unit=2.0)
+    found, _ = covariance.repaired(matrices, scale=covariance.DataScale(2.0, np.zeros((1, 1))))
     assert (np.linalg.eigvalsh(found) > 0).all()
     assert sum(n == 1 for n in tried) < 15 * len(matrices)
+
+
+FAMILIES = ["full", "diag", "spherical", "factors", "ppca"]
+
+
+@pytest.mark.parametrize("distance", [30.0, 1e15])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_component_of_one_point_gets_the_same_variance_in_every_family(family, distance):
+    """It is 1e-10 of the mean variance of the others, but at least the squared spacing of numbers at its mean."""
+    X = clustered(400, 2).astype(np.float64)
+    X[-1] = distance
+    gm = GaussianMixture(2, covariance_type=family, reg_covar=0.0, means_init=[X[:-1].mean(axis=0), X[-1]], max_iter=5)
+    gm.fit(X)
+    np.testing.assert_array_equal(gm.means_[1], X[-1])
+    usual = X[:-1].var(axis=0).mean()
+    if family in ("factors", "ppca"):  # repaired is the noise, the loadings being 0
+        usual = gm.noise_variances_[0].mean()
+    expected = max(1e-10 * usual, (np.finfo(np.float64).eps * distance) ** 2)
+    np.testing.assert_allclose(1 / gm._parameters().least_variances[1], 1 / expected, rtol=1e-3)
+    assert np.isfinite(gm.score_samples(X)).all()
 
 
 def tables():

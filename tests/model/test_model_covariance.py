@@ -7,7 +7,20 @@ import pytest
 from model_data import matrices
 
 from cprime.model import Diag, Full, Spherical
-from cprime.model.covariance import data_variance, inverses, least_variance, of_empty, positive, repaired
+from cprime.model.covariance import (
+    DataScale,
+    data_variance,
+    inverses,
+    least_variance,
+    of_empty,
+    positive,
+    repaired,
+)
+
+
+def scale_of(variance, shape=(1, 1)):
+    """The scale of data whose means are 0."""
+    return DataScale(variance, np.zeros(shape))
 
 
 def test_a_covariance_with_a_factor_is_left_alone(caplog):
@@ -48,10 +61,10 @@ def test_ever_more_is_added_until_there_is_a_factor():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("unit", [2.0**-60, 1.0, 2.0**60])
 def test_nothing_at_all_becomes_a_tiny_share_of_the_variance_of_the_data(unit, dtype):
-    found, lower = repaired(np.zeros((1, 2, 2)), dtype, unit)
+    found, lower = repaired(np.zeros((1, 2, 2)), dtype, scale_of(unit))
     np.testing.assert_allclose(found, 1e-10 * unit * np.eye(2)[np.newaxis])
     np.testing.assert_allclose(lower, np.sqrt(1e-10 * unit) * np.eye(2)[np.newaxis])
-    nothing = repaired(np.zeros((1, 2, 2)), dtype, 2.0**-500)[0][0, 0, 0]
+    nothing = repaired(np.zeros((1, 2, 2)), dtype, scale_of(2.0**-500))[0][0, 0, 0]
     assert nothing == pytest.approx(least_variance(2.0**-500, dtype) if dtype == np.float32 else 1e-10 * 2.0**-500)
     assert np.isfinite(1 / dtype(nothing))
 
@@ -90,11 +103,11 @@ def test_a_factor_without_inverse_is_named():
         inverses(lower)
 
 
-def test_variances_of_no_extent_become_a_tiny_share_of_the_mean_of_the_others(caplog):
+def test_variances_of_no_extent_become_a_tiny_share_of_the_mean_of_their_component(caplog):
     given = np.array([[2.0, 0.0], [4.0, np.nan]])
     with caplog.at_level(logging.INFO, "cprime"):
         found = positive(given, np.float64)
-    np.testing.assert_allclose(found, [[2.0, 3e-10], [4.0, 3e-10]])
+    np.testing.assert_allclose(found, [[2.0, 1e-10], [4.0, 2e-10]])
     assert "2 variance(s) were 0 up to rounding" in caplog.text
     caplog.clear()
     least = least_variance(1.0, np.float64)
@@ -104,7 +117,7 @@ def test_variances_of_no_extent_become_a_tiny_share_of_the_mean_of_the_others(ca
     assert not caplog.records
     np.testing.assert_allclose(positive(np.array([1.0, least]), np.float64), [1.0, 1e-10])
     np.testing.assert_allclose(positive(np.zeros(3), np.float64), np.full(3, 1e-10))
-    np.testing.assert_allclose(positive(np.zeros(3), np.float64, 4.0), np.full(3, 4e-10))
+    np.testing.assert_allclose(positive(np.zeros(3), np.float64, scale_of(4.0, 1)), np.full(3, 4e-10))
     tiny = least_variance(0.0, np.float32)
     np.testing.assert_allclose(positive(np.array([5 * tiny, 0.0]), np.float32), [5 * tiny, tiny])
 
@@ -124,23 +137,25 @@ def test_components_without_points_take_the_weighted_mean_of_the_others(shape, c
 def test_a_family_repairs_what_an_m_step_gives():
     counts, centers = np.array([3.0, 5.0]), np.zeros((2, 2))
     flat = np.array([[1.0, 0.0], [3.0, 2.0]])
-    np.testing.assert_allclose(Diag(centers, flat)._shaped(counts, flat, 1.0), [[1, 2e-10], [3, 2]])
-    np.testing.assert_allclose(Diag(centers, flat, 0.5)._shaped(counts, flat, 1.0), flat + 0.5)
+    np.testing.assert_allclose(Diag(centers, flat)._shaped(counts, flat, scale_of(1.0)), [[1, 0.5e-10], [3, 2]])
+    np.testing.assert_allclose(Diag(centers, flat, 0.5)._shaped(counts, flat, scale_of(1.0)), flat + 0.5)
     np.testing.assert_allclose(
-        Diag(centers, flat, 0.5)._shaped(counts, flat - 0.1, 1.0), np.maximum(flat - 0.1, 0) + 0.5
+        Diag(centers, flat, 0.5)._shaped(counts, flat - 0.1, scale_of(1.0)), np.maximum(flat - 0.1, 0) + 0.5
     )
-    np.testing.assert_allclose(Spherical(centers, flat[0], 0.5)._shaped(counts, flat, 1.0), [1.0, 3.0])
-    np.testing.assert_allclose(Spherical(centers, flat[0])._shaped(counts, np.array([[-1.0, 2], [1, 1]]), 1.0), [1, 1])
+    np.testing.assert_allclose(Spherical(centers, flat[0], 0.5)._shaped(counts, flat, scale_of(1.0)), [1.0, 3.0])
+    np.testing.assert_allclose(
+        Spherical(centers, flat[0])._shaped(counts, np.array([[-1.0, 2], [1, 1]]), scale_of(1.0)), [1, 1]
+    )
     singular = np.array([np.eye(2), np.ones((2, 2))])
-    shaped = Full(centers, singular, 0.5)._shaped(counts, singular.copy(), 1.0)
+    shaped = Full(centers, singular, 0.5)._shaped(counts, singular.copy(), scale_of(1.0))
     np.testing.assert_allclose(shaped, singular + 0.5 * np.eye(2))
-    found = Full(centers, singular)._shaped(counts, singular.copy(), 1.0)
+    found = Full(centers, singular)._shaped(counts, singular.copy(), scale_of(1.0))
     np.testing.assert_allclose(found[1] - singular[1], 1e-10 * np.eye(2), rtol=1e-5)
 
 
 def test_what_is_added_does_not_cancel():
     """A variance that rounding has left below 0, by a power of ten of what is added."""
-    covariances, _ = repaired(np.array([[[-2.7e-27]]]), np.float32, 1.8e-11)
+    covariances, _ = repaired(np.array([[[-2.7e-27]]]), np.float32, scale_of(1.8e-11))
     assert covariances[0, 0, 0] > least_variance(1.8e-11, np.float32)
 
 
@@ -150,14 +165,14 @@ def test_many_singular_covariances_are_repaired_together_as_each_alone(agree, mo
     rng = np.random.default_rng(0)
     roots = rng.standard_normal((60, 4, 4)) * 10.0 ** rng.integers(-9, 9, (60, 1, 1))
     roots[::3, :, 2:] = 0  # rank 2
-    roots[1::3] = 0  # components of a single point
+    roots[1::3, :, 1:] = 0  # rank 1
     given = roots @ roots.transpose(0, 2, 1)
-    alone = [repaired(each[np.newaxis], unit=1.0) for each in given]
+    alone = [repaired(each[np.newaxis], scale=scale_of(1.0)) for each in given]
     if not agree:
         monkeypatch.setattr("cprime.model.covariance.dpotrf", lambda array, lower: (array, 0))
     calls, cholesky = [], np.linalg.cholesky
     monkeypatch.setattr(np.linalg, "cholesky", lambda array: calls.append(len(array)) or cholesky(array))
-    found, lower = repaired(given, unit=1.0)
+    found, lower = repaired(given, scale=scale_of(1.0, (60, 1)))
     assert len(calls) < 20 or not agree  # not one call for each component
     assert np.array_equal(found, np.concatenate([each[0] for each in alone]))
     assert np.array_equal(lower, np.concatenate([each[1] for each in alone]))

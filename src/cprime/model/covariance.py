@@ -1,7 +1,7 @@
 """Covariance matrices: their Cholesky factors, and the repair of those that have none."""
 
 import logging
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -9,7 +9,7 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 
 logger = logging.getLogger("cprime")
 
-_JITTER = 1e-10  # of the variances of a component, to begin with
+_JITTER = 1e-10  # of a component's mean variance: the first addition that is tried
 _COLLAPSED = 1e-8  # of the largest of their least variances, below which that of a component means nothing
 _SINGULAR = 4 * np.finfo(np.float64).eps  # of a variance that is left once the other coordinates are known
 
@@ -43,36 +43,75 @@ def data_variance(
     return resolution**2 / _JITTER or 1.0
 
 
+class DataScale(NamedTuple):
+    """The scale of the data that an M-step saw: what the repair of singular covariances needs of them.
+
+    variance: mean variance of a column [data unit²]
+    resolution: (C, D) squared spacing of floating-point numbers at each mean [data unit²]; a smaller variance about
+        that mean cannot be measured
+    """
+
+    variance: float
+    resolution: NDArray[np.float64]
+
+    @classmethod
+    def measure(
+        cls, counts: NDArray[np.float64], means: NDArray[np.float64], variances: NDArray[np.float64], dtype: DTypeLike
+    ) -> Self:
+        """Scale of data of the given dtype, from means (C, D) and the variances about them (C, D)."""
+        resolution = np.square(float(np.finfo(dtype).eps) * means)
+        return cls(data_variance(counts, means, variances, dtype), resolution)
+
+    def pool(self, shares: NDArray[np.float64]) -> Self:
+        """The same for one covariance that all components share: resolution is (1, D)."""
+        return self._replace(resolution=pooled(shares, self.resolution)[np.newaxis])
+
+    def average_columns(self) -> Self:
+        """The same for components with one variance for all columns: resolution is (C,)."""
+        return self._replace(resolution=self.resolution.mean(axis=1))
+
+
 def repaired(
-    covariances: NDArray[np.float64], dtype: DTypeLike = np.float64, unit: float | None = None
+    covariances: NDArray[np.float64], dtype: DTypeLike = np.float64, scale: DataScale | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Covariances (C, D, D) that are positive definite, and their lower Cholesky factors L, Σ = L Lᵀ.
+    """Make covariances (C, D, D) positive definite; also return their lower Cholesky factors L, Σ = L Lᵀ.
 
-    Where one is not, but for rounding, the least of 1e-10, 1e-9 … of its mean variance that makes it so is added to its
-    diagonal, with a message in the log.
-
-    unit: the variance of the data, of which as much is added where a covariance is 0; None is the largest entry
+    To the diagonal of a singular one is added the least of 1e-10, 1e-9 … times its typical variance
+    (`_typical_variances`) that makes it positive definite, but at least the data's resolution. The log says how many
+    there were. Without scale, the largest entry stands for the data's variance, and the resolution is 0.
     """
     given, covariances = covariances, covariances.copy()
     lower, bad = _factors(covariances)
     for c in np.flatnonzero(bad):
         if not np.isfinite(given[c]).all():
             raise np.linalg.LinAlgError(f"the covariance of component {c} is not finite")
-    unit = unit or float(np.abs(given).max()) or 1.0
+    variances = np.diagonal(given, axis1=1, axis2=2)
+    unit = (scale.variance if scale else float(np.abs(given).max())) or 1.0
     least = least_variance(unit, dtype)
-    bad |= np.diagonal(given, axis1=1, axis2=2).min(axis=1) < least
+    bad |= variances.min(axis=1) < least
+    if not bad.any():
+        return covariances, lower
     left, D = np.flatnonzero(bad), given.shape[1]
-    # rounding may leave a trace below 0
-    size = np.maximum(np.trace(given[left], axis1=1, axis2=2), np.abs(given[left]).max(axis=(1, 2))) / D
-    jitter = _JITTER * np.where(size > least, size, unit)
+    jitter = _JITTER * _typical_variances(variances, least, unit)[left, np.newaxis]
+    floor = np.broadcast_to(np.maximum(scale.resolution if scale else 0.0, least), variances.shape)[left]
     while len(left):
-        covariances[left] = given[left] + np.maximum(jitter, least)[:, np.newaxis, np.newaxis] * np.eye(D)
+        covariances[left] = given[left] + np.maximum(jitter, floor)[:, :, np.newaxis] * np.eye(D)
         lower[left], failed = _factors(covariances[left])
         failed |= np.diagonal(covariances[left], axis1=1, axis2=2).min(axis=1) < least
-        left, jitter = left[failed], 10 * jitter[failed]
-    if bad.any():
-        logger.info("%d singular covariance(s) repaired by a small addition to the diagonal", np.count_nonzero(bad))
+        left, jitter, floor = left[failed], 10 * jitter[failed], floor[failed]
+    logger.info("%d singular covariance(s) repaired by a small addition to the diagonal", np.count_nonzero(bad))
     return covariances, lower
+
+
+def _typical_variances(variances: NDArray[np.float64], least: float, unit: float) -> NDArray[np.float64]:
+    """Mean variance of each component (C,), from variances (C, …) of which those up to `least` count as 0.
+
+    A component without any takes the mean of the others, as one point far from all others makes the variance of the
+    data huge. Where no component has any, it is the variance of the data, `unit`.
+    """
+    means = np.where(variances > least, variances, 0.0).reshape(len(variances), -1).mean(axis=1)
+    has_any = means > 0
+    return np.where(has_any, means, means[has_any].mean() if has_any.any() else unit)
 
 
 def _factors(covariances: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -170,19 +209,22 @@ def n_collapsed(least: NDArray[np.float64], reg_covar: float) -> int:
     return n if n < len(least) else 0
 
 
-def positive(variances: NDArray[np.float64], dtype: DTypeLike, unit: float | None = None) -> NDArray[np.float64]:
-    """Variances that numbers of `dtype` tell from 0: others become a tiny share of the mean one, says the log.
+def positive(variances: NDArray[np.float64], dtype: DTypeLike, scale: DataScale | None = None) -> NDArray[np.float64]:
+    """Replace variances (C, D) or (C,) that are 0 up to rounding; the log says how many.
 
-    unit: the variance of the data, which stands for a mean of none; None is the largest variance
+    They become 1e-10 of the component's typical variance (`_typical_variances`), but at least the data's resolution.
+    Without scale, the largest variance stands for the data's, and the resolution is 0.
     """
-    unit = unit or float(np.fmax.reduce(variances, axis=None, initial=0.0)) or 1.0
+    unit = (scale.variance if scale else float(np.fmax.reduce(variances, axis=None, initial=0.0))) or 1.0
     least = least_variance(unit, dtype)
     bad = ~(variances > least)
     if not bad.any():
         return variances
     logger.info("%d variance(s) were 0 up to rounding and replaced by a small positive one", int(bad.sum()))
-    mean = variances[~bad].mean() if not bad.all() else unit
-    return np.where(bad, max(_JITTER * float(mean), least), variances)
+    typical = _typical_variances(variances, least, unit).reshape(-1, *[1] * (variances.ndim - 1))
+    return np.where(
+        bad, np.maximum(_JITTER * typical, np.maximum(scale.resolution if scale else 0.0, least)), variances
+    )
 
 
 def within(values: NDArray[np.float64], dtype: DTypeLike) -> NDArray:

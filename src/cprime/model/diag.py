@@ -10,7 +10,7 @@ from cprime._values import cached, replace
 from cprime.kernels import Rows
 from cprime.model.base import register
 from cprime.model.conditional import Conditional, of_independent
-from cprime.model.covariance import of_empty, positive, scaled_along
+from cprime.model.covariance import DataScale, of_empty, positive, scaled_along
 from cprime.model.own_covariance import OwnCovariance
 
 
@@ -40,8 +40,10 @@ class Diag(OwnCovariance):
     def _covariances_along(self, before: Self, share: float) -> NDArray[np.float64]:
         return positive(scaled_along(self.covariances, before.covariances, share), self.centers.dtype)
 
-    def _shaped(self, shares: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
-        return positive(of_empty(shares, np.maximum(second, 0) + self.reg_covar), self.centers.dtype, unit)
+    def _shaped(
+        self, shares: NDArray[np.float64], second: NDArray[np.float64], scale: DataScale
+    ) -> NDArray[np.float64]:
+        return positive(of_empty(shares, np.maximum(second, 0) + self.reg_covar), self.centers.dtype, scale)
 
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
         return normal * np.sqrt(self.spread[labels])

@@ -22,7 +22,7 @@ from cprime.kernels.tables import Givers, givers, groups, mixed
 from cprime.model.base import Expected, Gaussian, Shares, register
 from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import (
-    data_variance,
+    DataScale,
     fewer_factors,
     n_collapsed,
     of_empty,
@@ -266,13 +266,14 @@ class Factors(Gaussian):
         noise += self.reg_covar
         spread = np.einsum("cdh,cdh->cd", loadings, loadings)
         spread += noise
-        unit = data_variance(moments.counts, means, spread, self.centers.dtype)
+        scale = DataScale.measure(moments.counts, means, spread, self.centers.dtype)
+        scale = scale._replace(resolution=self._pooled(scale.resolution))
         del spread
         return replace(
             self,
             centers=means.astype(self.centers.dtype, copy=False),
             loadings=loadings,
-            noise_variances=positive(of_empty(moments.counts, noise), self.centers.dtype, unit),
+            noise_variances=positive(of_empty(moments.counts, noise), self.centers.dtype, scale),
             weights=new_weights(self.weights, moments.counts),
             known=True,
         )

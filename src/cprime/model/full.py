@@ -11,6 +11,7 @@ from cprime.kernels import Dense, Rows
 from cprime.model.base import register
 from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import (
+    DataScale,
     covariances_of_precisions,
     factors_along,
     factors_of_precisions,
@@ -53,11 +54,13 @@ class Full(OwnCovariance):
     def _covariances_along(self, before: Self, share: float) -> NDArray[np.float64]:
         return factors_along(self._lower, before._lower, share)
 
-    def _shaped(self, shares: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
+    def _shaped(
+        self, shares: NDArray[np.float64], second: NDArray[np.float64], scale: DataScale
+    ) -> NDArray[np.float64]:
         covariances = of_empty(shares, second)
         D = self.n_features
         covariances[:, np.arange(D), np.arange(D)] += self.reg_covar
-        return repaired(covariances, self.centers.dtype, unit)[0]
+        return repaired(covariances, self.centers.dtype, scale)[0]
 
     def _precisions(self) -> dict[str, NDArray[np.float64]]:
         factors = factors_of_precisions(self._lower)

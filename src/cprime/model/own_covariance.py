@@ -13,7 +13,7 @@ from cprime.block import Block
 from cprime.components import GaussianCosts
 from cprime.kernels import Exact, Floats, Gaussians, Responses, Rows
 from cprime.model.base import Expected, Gaussian, Shares, expect_gaussians, means_of
-from cprime.model.covariance import checked_precisions, data_variance, inverted, n_collapsed, within
+from cprime.model.covariance import DataScale, checked_precisions, inverted, n_collapsed, within
 from cprime.model.weights import Weights, log_weights, n_weights, new_weights
 from cprime.statistics import Sums
 
@@ -61,10 +61,12 @@ class OwnCovariance(_Shape):
         """Those of `extrapolated`."""
         raise TypeError(f"{type(self).__name__} must say how covariances are extrapolated.")
 
-    def _shaped(self, shares: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
+    def _shaped(
+        self, shares: NDArray[np.float64], second: NDArray[np.float64], scale: DataScale
+    ) -> NDArray[np.float64]:
         """Covariances from mean second moments about the new means, before anything is added.
 
-        shares (C,): of the components in a covariance that they have in common    unit: variance of the data
+        shares (C,): of the components in a covariance that they have in common    scale: for repairing singular ones
         """
         raise TypeError(f"{type(self).__name__} must say how covariances follow from moments.")
 
@@ -134,11 +136,11 @@ class OwnCovariance(_Shape):
         second = moments.second / counts.reshape(-1, *[1] * (2 if self.full else 1))
         second -= shift[:, :, np.newaxis] * shift[:, np.newaxis] if self.full else np.square(shift)
         variances = np.diagonal(second, axis1=1, axis2=2) if self.full else second
-        unit = data_variance(moments.counts, means, variances, self.centers.dtype)
+        scale = DataScale.measure(moments.counts, means, variances, self.centers.dtype)
         return replace(
             self,
             centers=means.astype(self.centers.dtype),
-            covariances=self._shaped(moments.counts / total, second, unit),
+            covariances=self._shaped(moments.counts / total, second, scale),
             weights=new_weights(self.weights, moments.counts),
         )
 

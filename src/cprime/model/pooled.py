@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cprime._storable import storable
 from cprime.block import Block, Kept
 from cprime.model.base import winner_error
-from cprime.model.covariance import pooled, positive, repaired
+from cprime.model.covariance import DataScale, pooled, positive, repaired
 from cprime.model.full import Full
 from cprime.model.spherical import Spherical
 
@@ -36,10 +36,14 @@ class PooledSpherical(Spherical):
         """Over what is observed."""
         return winner_error(block, self.centers, kept.winners.copy())
 
-    def _shaped(self, shares: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
+    def _shaped(
+        self, shares: NDArray[np.float64], second: NDArray[np.float64], scale: DataScale
+    ) -> NDArray[np.float64]:
         """reg_covar is the least variance, as for complete rows."""
         variance = np.maximum(pooled(shares, second).mean(keepdims=True), self.reg_covar)
-        return np.repeat(positive(variance, self.centers.dtype, unit), self.n_components)
+        return np.repeat(
+            positive(variance, self.centers.dtype, scale.pool(shares).average_columns()), self.n_components
+        )
 
     def attributes(self) -> dict[str, Any]:
         variance = self.variance
@@ -58,9 +62,12 @@ class PooledFull(Full):
     def n_covariance_parameters(self) -> int:
         return self.n_features * (self.n_features + 1) // 2
 
-    def _shaped(self, shares: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
+    def _shaped(
+        self, shares: NDArray[np.float64], second: NDArray[np.float64], scale: DataScale
+    ) -> NDArray[np.float64]:
         covariance = pooled(shares, second) + self.reg_covar * np.eye(self.n_features)
-        return np.repeat(repaired(covariance[np.newaxis], self.centers.dtype, unit)[0], self.n_components, axis=0)
+        covariances, _ = repaired(covariance[np.newaxis], self.centers.dtype, scale.pool(shares))
+        return np.repeat(covariances, self.n_components, axis=0)
 
     def attributes(self) -> dict[str, Any]:
         return {name: value[0] for name, value in super().attributes().items()}

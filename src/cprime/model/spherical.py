@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from cprime._values import replace
 from cprime.model.base import register
-from cprime.model.covariance import of_empty, positive
+from cprime.model.covariance import DataScale, of_empty, positive
 from cprime.model.diag import Diag
 
 
@@ -25,9 +25,11 @@ class Spherical(Diag):
     def spread(self) -> NDArray[np.float64]:
         return np.repeat(self.covariances[:, np.newaxis], self.n_features, axis=1)
 
-    def _shaped(self, shares: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
+    def _shaped(
+        self, shares: NDArray[np.float64], second: NDArray[np.float64], scale: DataScale
+    ) -> NDArray[np.float64]:
         variances = np.maximum(second, 0).mean(axis=1) + self.reg_covar
-        return positive(of_empty(shares, variances), self.centers.dtype, unit)
+        return positive(of_empty(shares, variances), self.centers.dtype, scale.average_columns())
 
     def marginal(self, columns: NDArray[np.intp]) -> Self:
         return replace(self, centers=self._places(columns))

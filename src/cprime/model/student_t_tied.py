@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from cprime._storable import storable
 from cprime._values import cached
 from cprime.model.covariance import (
+    DataScale,
     covariances_of_precisions,
     factors_along,
     factors_of_precisions,
@@ -66,10 +67,12 @@ class StudentTTied(StudentT, Full):
         along: NDArray[np.float64] = factors_along(self._one_lower, before._one_lower, share)[0]
         return along
 
-    def _shaped(self, shares: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
+    def _shaped(
+        self, shares: NDArray[np.float64], second: NDArray[np.float64], scale: DataScale
+    ) -> NDArray[np.float64]:
         covariance = pooled(shares, second)
         covariance[np.diag_indices(self.n_features)] += self.reg_covar
-        return repaired(covariance[np.newaxis], self.centers.dtype, unit)[0][0]
+        return repaired(covariance[np.newaxis], self.centers.dtype, scale.pool(shares))[0][0]
 
     def _precisions(self) -> dict[str, NDArray[np.float64]]:
         factors = factors_of_precisions(self._one_lower)[0]
@@ -103,9 +106,11 @@ class StudentTTiedSpherical(StudentT, Spherical):
         along = scaled_along(np.atleast_1d(self.covariances), np.atleast_1d(before.covariances), share)
         return positive(along, self.centers.dtype)[0]
 
-    def _shaped(self, shares: NDArray[np.float64], second: NDArray[np.float64], unit: float) -> NDArray[np.float64]:
+    def _shaped(
+        self, shares: NDArray[np.float64], second: NDArray[np.float64], scale: DataScale
+    ) -> NDArray[np.float64]:
         variance = np.maximum(pooled(shares, second), 0).mean(keepdims=True) + self.reg_covar
-        return np.asarray(positive(variance, self.centers.dtype, unit)[0])
+        return np.asarray(positive(variance, self.centers.dtype, scale.pool(shares).average_columns())[0])
 
     def attributes(self) -> dict[str, Any]:
         found = super().attributes()

@@ -18,9 +18,9 @@ from cprime.kernels import Dense, Floats, Responses, Rows, joined
 from cprime.model.base import Expected, Shares, expect_gaussians, means_of, register
 from cprime.model.conditional import Conditional, others
 from cprime.model.covariance import (
+    DataScale,
     checked_precisions,
     covariances_of_precisions,
-    data_variance,
     factors_along,
     factors_of_precisions,
     given_columns,
@@ -138,13 +138,14 @@ class Tied(Embedded):
         shift = means - prior.mean
         between = (moments.counts[:, np.newaxis] * shift).T @ shift
         covariance = (np.asarray(prior.squares) - between) / moments.weight
-        unit = data_variance(moments.counts, means, np.diagonal(covariance)[np.newaxis], self.centers.dtype)
+        scale = DataScale.measure(moments.counts, means, np.diagonal(covariance)[np.newaxis], self.centers.dtype)
+        shares = moments.counts / moments.counts.sum()
         covariance[np.diag_indices(self.n_features)] += self.reg_covar
         covariance = (covariance + covariance.T) / 2
         return replace(
             self,
             centers=means.astype(self.centers.dtype),
-            covariances=repaired(covariance[np.newaxis], self.centers.dtype, unit)[0][0],
+            covariances=repaired(covariance[np.newaxis], self.centers.dtype, scale.pool(shares))[0][0],
             weights=new_weights(self.weights, moments.counts),
         )
 

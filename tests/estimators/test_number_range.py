@@ -103,7 +103,10 @@ def test_chunks_of_a_file_are_refused_as_arrays_are(tmp_path):
             KMeans(4, random_state=0).fit(open_data(path, chunk_rows=150))
     fitted = KMeans(4, random_state=0).fit(SHAPES.astype(np.float32))
     tiny = open_data(tmp_path / "small.npy", chunk_rows=150)
-    np.testing.assert_array_equal(fitted.predict(tiny), fitted.predict(np.load(tmp_path / "small.npy")))
+    labels = fitted.predict(np.load(tmp_path / "small.npy"))
+    np.testing.assert_array_equal(fitted.predict(tiny), labels)
+    dask_array = pytest.importorskip("dask.array")
+    np.testing.assert_array_equal(fitted.predict(dask_array.from_array(np.load(tmp_path / "small.npy"), 150)), labels)
     mixed = SHAPES.astype(np.float32)
     mixed[:150] *= np.float32(1e-22)  # a chunk of tiny numbers beside others
     np.save(tmp_path / "mixed.npy", mixed)

@@ -1,5 +1,6 @@
 """What any fitted estimator is asked for by those above it: its centers and the names of its features."""
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -21,3 +22,10 @@ def feature_names(estimator: Any) -> list[str]:
     if hasattr(estimator, "feature_names_in_"):
         return [str(name) for name in estimator.feature_names_in_]
     return [f"feature {d}" for d in range(centers_of(estimator).shape[1])]
+
+
+def without_names(estimator: Any) -> Any:
+    """Return a view of a fitted estimator that accepts arrays without a warning that the column names are missing."""
+    view = copy.copy(estimator)
+    view.__dict__.pop("feature_names_in_", None)
+    return view

@@ -19,7 +19,8 @@ _SAMPLE_ROWS = 1000  # that are read to find out what columns of Python objects 
 def collected(X: Any, sample_weight: Any, dtype: Any, columns: list[str] | None) -> Data:
     """Data of a Dask array or dataframe, on the cluster of the current client, if there is one.
 
-    dtype: None is the narrower of float32 and float64 that holds all numbers of the collection's type
+    dtype: of a fitted estimator's data; None where it is being fitted: the narrower of float32 and float64 that holds
+        all numbers of the collection's type
     """
     rows = _as_array(X, "X")
     if rows.ndim != 2 or 0 in rows.shape:
@@ -28,8 +29,8 @@ def collected(X: Any, sample_weight: Any, dtype: Any, columns: list[str] | None)
         raise ValueError(f"X must hold numbers, got a Dask collection of {rows.dtype}.")
     if rows.numblocks[1] > 1:
         rows = rows.rechunk({1: -1})
-    if dtype is None:
-        dtype = precision([rows.dtype])
+    fitting = dtype is None
+    dtype = precision([rows.dtype]) if fitting else dtype
     weights = None if sample_weight is None else _weights(sample_weight, rows)
     rows, weights = _without_empty(rows, weights)
     client = _current_client()
@@ -37,7 +38,7 @@ def collected(X: Any, sample_weight: Any, dtype: Any, columns: list[str] | None)
         from cprime.execution.distributed import Distributed
 
         return Distributed(rows, weights, dtype, client, columns)
-    return Local(DaskSource(rows, weights, dtype, columns))
+    return Local(DaskSource(rows, weights, dtype, columns), spread=fitting)
 
 
 def _as_array(X: Any, name: str) -> Any:

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from cprime._style import frame
 from cprime.estimators import KMeans
-from cprime.estimators.fitted import centers_of
-from cprime.plots.fitted import check_data, unnamed
+from cprime.estimators.fitted import centers_of, without_names
+from cprime.plots.fitted import check_data, impute_missing
 from cprime.plots.plane import (
     draw_boundaries,
     draw_centers,
@@ -103,7 +103,7 @@ class ClustersDisplay:
         estimator : fitted estimator
             With `cluster_centers_` or `means_`, and predict. Covariances, if any, are of scikit-learn's shapes.
         X : array-like of shape (n_samples, n_features)
-            Points to show, all of them.
+            Points to show, all of them. Missing values are drawn at their conditional means (`impute`).
         projection : {"auto", "principal"}, two ints or two str, default="auto"
             "principal" is the plane in which X varies most, with the shares of the variance in the names of the axes;
             two ints are features, two str are names of features.
@@ -126,12 +126,13 @@ class ClustersDisplay:
         """
         centers = centers_of(estimator)
         X = check_data(X, estimator)
-        plane = project(projection, X, estimator)
+        shown = impute_missing(X, estimator)
+        plane = project(projection, shown, estimator)
         wanted = hasattr(estimator, "covariance_type") if ellipses is None else ellipses
         covariances = plane.covariances(estimator) if wanted else None
-        labels = np.asarray(unnamed(estimator).predict(X))
+        labels = np.asarray(without_names(estimator).predict(X))
         divided = isinstance(estimator, KMeans) and X.shape[1] == 2 and len(centers) > 1
-        return cls(plane.points(X), labels, plane.points(centers), covariances, plane.names, divided).plot(ax, **kw)
+        return cls(plane.points(shown), labels, plane.points(centers), covariances, plane.names, divided).plot(ax, **kw)
 
     def plot(self, ax: Any = None, *, deviations: Any = None, numbers: bool | None = None) -> Self:
         """Draw.

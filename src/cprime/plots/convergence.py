@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cprime._style import BLACK, BLUE, VERMILION, frame, name_curves
 from cprime.estimators.fitted import centers_of
-from cprime.plots.fitted import check_data, check_fitted, path, standing, unnamed
+from cprime.plots.fitted import check_data, check_fitted, path, standing
 from cprime.plots.style import COLUMN, GREY, TEXT, panels
 
 PANELS = ("bounds", "error")
@@ -113,9 +113,11 @@ class ConvergenceDisplay:
         check_fitted(estimator)
         if trace and X is None:
             raise ValueError("X must be the training data where trace=True, got None.")
-        if X is not None:
-            X = check_data(X, estimator)
-        found = _traced(estimator, X, sample_weight) if trace else _recorded(estimator, X, sample_weight)
+        found = (
+            _traced(estimator, check_data(X, estimator), sample_weight)
+            if trace
+            else _recorded(estimator, X, sample_weight)
+        )
         return cls(*found).plot(ax, **kw)
 
     def plot(self, ax: Any = None, *, panels_shown: Sequence[str] | None = None) -> Self:
@@ -195,7 +197,7 @@ def _recorded(estimator: Any, X: Any, sample_weight: Any) -> tuple[Any, ...]:
     log_likelihood = None
     if X is not None:
         log_likelihood = np.full(len(free_energy), np.nan)
-        log_likelihood[-1] = unnamed(estimator).bounds(X, sample_weight=sample_weight).log_likelihood
+        log_likelihood[-1] = estimator.bounds(X, sample_weight=sample_weight).log_likelihood
     n_warmup = int((history["phase"] == "warmup").sum())
     return np.arange(len(free_energy)), free_energy, error, log_likelihood, n_warmup
 
@@ -207,7 +209,7 @@ def _traced(estimator: Any, X: NDArray, sample_weight: Any) -> tuple[Any, ...]:
     for model in models:
         view = standing(refit, model, X, sample_weight)
         bounds = view.bounds(X, sample_weight=sample_weight)
-        squares = np.square(X - centers_of(view)[view.predict(X)]).sum(axis=1)
+        squares = np.nansum(np.square(X - centers_of(view)[view.predict(X)]), axis=1)  # over observed values
         rows.append((bounds.free_energy, float(weights @ squares), bounds.log_likelihood))
     free_energy, error, log_likelihood = np.array(rows).T
     return np.arange(len(rows)) + (not has_start), free_energy, error, log_likelihood, 0

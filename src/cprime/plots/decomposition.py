@@ -4,13 +4,12 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_array
 
 from cprime._random import check_random_state
 from cprime._style import BLACK, BLUE, GREEN, ORANGE, VERMILION, frame
 from cprime.estimators.validation import check_integer
 from cprime.plots.style import GREY, TEXT, panels
-from cprime.sources.foreign import plain
+from cprime.sources.checked import checked
 from cprime.theory import partition_loss
 from cprime.theory.mixtures import Mixture
 
@@ -96,7 +95,7 @@ class DecompositionDisplay:
         display : DecompositionDisplay
         """
         if max_rows is not None and not isinstance(Q, Mixture) and not hasattr(Q, "fit"):
-            Q = check_array(plain(Q, "Q"), dtype=[np.float64, np.float32], input_name="Q")
+            Q = checked(Q, "Q", dtype=[np.float64, np.float32])
             if len(Q) > check_integer(max_rows, "max_rows", 2):
                 Q = Q[check_random_state(options.get("random_state", 0)).choice(len(Q), max_rows, replace=False)]
         return cls.from_loss(partition_loss(estimator, Q, **options), ax=ax)

@@ -1,19 +1,19 @@
 """What the displays ask of an estimator: its centers, its covariances, and how its parameters came about."""
 
-import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import clone
-from sklearn.utils import check_array
 from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from cprime.estimators import GaussianMixture, KMeans, StudentTMixture
-from cprime.estimators.fitted import centers_of
+from cprime.estimators.fitted import centers_of, without_names
 from cprime.model import Model
 from cprime.search import Full
+from cprime.sources.checked import checked
 from cprime.sources.foreign import plain
 
 
@@ -32,15 +32,26 @@ def check_fitted(estimator: Any) -> None:
 
 
 def check_data(X: Any, estimator: Any, name: str = "X") -> NDArray:
-    """X, of any kind that estimators take in memory, as an array of as many features as the estimator's centers."""
+    """Return X, of any kind that estimators take in memory, as an array with as many features as the estimator.
+
+    NaN is allowed where the estimator treats it as a missing value (`missing="marginal"`).
+    """
     X = plain(X, name)
     if hasattr(X, "columns"):
         _check_feature_names(estimator, X, reset=False)
-    X = check_array(X, dtype=[np.float64, np.float32], input_name=name)
+    if issparse(X):
+        raise TypeError(f"{name} must be dense to be drawn, got a sparse array; use {name}.toarray().")
+    missing = getattr(estimator, "missing", "error") == "marginal"
+    X = checked(X, name, allow_missing=missing, dtype=[np.float64, np.float32])
     D = centers_of(estimator).shape[1]
     if X.shape[1] != D:
         raise ValueError(f"{name} has {X.shape[1]} features, but {type(estimator).__name__} is expecting {D} features.")
     return X
+
+
+def impute_missing(X: NDArray, estimator: Any) -> NDArray:
+    """Replace missing values (NaN) by their conditional means, as points to draw."""
+    return without_names(estimator).impute(X) if np.isnan(X).any() else X
 
 
 def check_point(x: Any, estimator: Any) -> NDArray:
@@ -52,19 +63,12 @@ def check_point(x: Any, estimator: Any) -> NDArray:
     return check_data(np.reshape(x, (1, -1)), estimator, "x")
 
 
-def unnamed(estimator: Any) -> Any:
-    """The estimator as it takes the arrays of `check_data`, which have lost the names of the columns."""
-    view = copy.copy(estimator)
-    view.__dict__.pop("feature_names_in_", None)
-    return view
-
-
 def standing(estimator: Any, model: Model, X: NDArray, sample_weight: Any = None) -> Any:
     """The estimator as it is with other parameters: what it says of data, not what it recorded.
 
     In k-means σ² follows J of the data by (14) of Lücke & Forster.
     """
-    view = unnamed(estimator)
+    view = without_names(estimator)
     if isinstance(estimator, KMeans):
         view.cluster_centers_ = model.centers
         weight = len(X) if sample_weight is None else np.sum(sample_weight)

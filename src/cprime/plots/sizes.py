@@ -8,7 +8,6 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from cprime._style import BLUE, frame
 from cprime.estimators.fitted import centers_of
-from cprime.plots.fitted import check_data, unnamed
 from cprime.plots.style import COLUMN, GREY, TEXT, panels
 
 _NAMED = 25
@@ -52,7 +51,7 @@ class SizesDisplay:
         ----------
         estimator : fitted estimator
             With `cluster_centers_` or `means_`, and `labels_` or predict.
-        X : array-like of shape (n_samples, n_features) or None, default=None
+        X : array-like of shape (n_samples, n_features), or anything that predict takes, default=None
             Points to count by `predict`; None counts the labels of the training data.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights of the points.
@@ -67,7 +66,7 @@ class SizesDisplay:
         C = len(centers_of(estimator))
         if X is None:
             check_is_fitted(estimator, "labels_", msg="X must be given: %(name)s has no labels_.")
-        labels = estimator.labels_ if X is None else unnamed(estimator).predict(check_data(X, estimator))
+        labels = np.asarray(estimator.labels_ if X is None else estimator.predict(X))
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, labels)
         return cls(np.bincount(labels, weights, minlength=C)).plot(ax, **kw)
 

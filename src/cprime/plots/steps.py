@@ -11,7 +11,7 @@ from cprime._style import PURPLE, frame
 from cprime.estimators import KMeans
 from cprime.estimators.fitted import centers_of
 from cprime.estimators.validation import check_integer
-from cprime.plots.fitted import check_data, check_fitted, path, standing
+from cprime.plots.fitted import check_data, check_fitted, impute_missing, path, standing
 from cprime.plots.plane import Projection, draw_centers, draw_ellipses, draw_points, project, proportion, scale_axes
 from cprime.plots.style import COLUMN, GREY, cluster_colors, panels
 
@@ -126,7 +126,8 @@ class StepsDisplay:
         check_fitted(estimator)
         X = check_data(X, estimator)
         refit, models, _ = path(clone(estimator).set_params(search="full", n_neighbors="auto"), X, sample_weight)
-        plane = project(projection, X, estimator)
+        points = impute_missing(X, estimator)
+        plane = project(projection, points, estimator)
         shown = _shown(len(models) - 1) if cycles is None else sorted(cycles)
         for number in shown:
             check_integer(number, "cycles", 1)
@@ -138,7 +139,7 @@ class StepsDisplay:
             after = standing(refit, models[number], X, sample_weight)
             made.append(Cycle(number, _placed(before, plane), _responsibilities(before, X), _placed(after, plane)))
         divide = isinstance(estimator, KMeans) and X.shape[1] == 2
-        return cls(plane.points(X), made, plane.names, divide).plot(ax, **kw)
+        return cls(plane.points(points), made, plane.names, divide).plot(ax, **kw)
 
     def plot(self, ax: Any = None, *, deviations: Any = None) -> Self:
         """Draw.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from cprime.estimators.fitted import centers_of, feature_names
+from cprime.estimators.fitted import centers_of, feature_names, without_names
 from cprime.estimators.validation import check_integer, check_weights
 from cprime.execution import Data, local
 from cprime.kernels import Floats, Rows, computing, posterior, with_nan
@@ -133,7 +133,7 @@ def gather(estimator: Any, X: Any, sample_weight: Any = None, max_rows: Any = "a
     data = _opened(estimator, X, sample_weight)
     rows = _chosen(data, max_rows, _products(estimator, centers))
     taken = data.take(rows)
-    X = taken.X.dense() if taken.X.observed is None else estimator.impute(with_nan(taken.X))
+    X = taken.X.dense() if taken.X.observed is None else without_names(estimator).impute(with_nan(taken.X))
     weight = np.ones(len(rows)) if taken.sample_weight is None else taken.sample_weight
     if not weight.sum() > 0:
         raise ValueError(f"sample_weight must have a positive sum, that of the {len(rows)} rows looked at is 0.")
@@ -143,7 +143,7 @@ def gather(estimator: Any, X: Any, sample_weight: Any = None, max_rows: Any = "a
             best = _best(model, taken.X, estimator.n_active_ + _MORE)
             labels = best.ids[:, 0]
         else:
-            model, best, labels = None, None, estimator.predict(X)
+            model, best, labels = None, None, without_names(estimator).predict(X)
     names = tuple(name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…" for name in feature_names(estimator))
     return Evidence(estimator, model, data.n_points, rows, X, weight, labels, best, centers, names)
 

@@ -217,10 +217,14 @@ def _run(template: Mixture, data: Data, C: int, rng: np.random.RandomState, chan
 
 
 def _everything(fit: Mixture) -> dict[str, Any]:
-    """The parameters that a fit has found, as the start of another."""
+    """Return the parameters that a fit has found, as the start of another.
+
+    Families with factors have no precisions: their loadings start from the data.
+    """
     if isinstance(fit, KMeans):
         return start_from(fit, fit.cluster_centers_)
-    return {"means_init": fit.means_, "weights_init": fit.weights_, "precisions_init": fit.precisions_}
+    precisions = getattr(fit, "precisions_", None)
+    return {"means_init": fit.means_, "weights_init": fit.weights_, "precisions_init": precisions}
 
 
 def _free_energy(fit: Mixture) -> float:

@@ -5,15 +5,16 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
-from cprime.kernels import Rows, as_rows
+from cprime.kernels import ReadGaps, Rows, as_rows
 from cprime.sources.foreign import plain
 
 _FILL = "Fill missing values (sklearn.impute.SimpleImputer), or drop such rows"
 
 
-def checked(X: Any, name: str = "X", **checks: Any) -> Any:
+def checked(X: Any, name: str = "X", *, allow_missing: bool = False, **checks: Any) -> Any:
     """Return data of any kind as scikit-learn's `check_array` does, a dense or sparse array of finite numbers.
 
+    allow_missing: whether NaN is allowed, as a missing value
     checks: further arguments of `check_array`
 
     Raises ValueError, with row, column and what to do, if values are not finite.
@@ -21,7 +22,7 @@ def checked(X: Any, name: str = "X", **checks: Any) -> Any:
     X = plain(X, name)
     names = X.column_names if hasattr(X, "column_names") else getattr(X, "columns", None)
     found = check_array(X, input_name=name, ensure_all_finite=False, **checks)
-    refuse_not_finite(as_rows(found), names, _FILL, name)
+    refuse_not_finite(ReadGaps()(found) if allow_missing else as_rows(found), names, _FILL, name)
     return found
 
 

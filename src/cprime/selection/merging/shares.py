@@ -6,7 +6,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_array
 
 from cprime.block import Block, Kept
 from cprime.estimators.base import Clusterer
@@ -15,6 +14,7 @@ from cprime.kernels import computing, posterior
 from cprime.model import Model
 from cprime.selection.merging.entropy import LEAST_SHARE, Shares
 from cprime.selection.merging.joins import sums_by
+from cprime.sources.checked import checked
 
 _VALUES = 2**22  # probabilities at a time
 
@@ -65,7 +65,7 @@ def shares_of(fitted: Any, X: Any, sample_weight: Any, n_kept: int, n_components
 
 
 def _by_probabilities(fitted: Any, X: Any, sample_weight: Any, n_kept: int, n_components: int) -> Iterator[Found]:
-    X = X if hasattr(X, "iloc") else check_array(X, dtype=[np.float64, np.float32])
+    X = X if hasattr(X, "iloc") else checked(X, dtype=[np.float64, np.float32])
     weights = check_weights(sample_weight, X)
     step = max(1, _VALUES // n_components)
     for begin in range(0, len(X), step):

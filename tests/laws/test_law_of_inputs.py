@@ -1,0 +1,153 @@
+"""Every public function takes the kind of data that the estimator was fitted with, or says why not, without a warning.
+
+The answer is that for the same numbers as an array. Warnings are errors here: none is due to the user.
+"""
+
+import copy
+import re
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.utils import get_tags
+
+from cprime import (
+    FuzzyKMeans,
+    GaussianMixture,
+    GMeans,
+    KMeans,
+    KMedoids,
+    SoftKMeans,
+    StudentTMixture,
+    XMeans,
+    coresets,
+    seeding,
+    selection,
+    theory,
+)
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+plots = pytest.importorskip("cprime.plots", reason="plots need matplotlib: pip install cprime[plots]")
+pytestmark = pytest.mark.filterwarnings("error")
+
+RNG = np.random.default_rng(0)
+WHOLE = np.vstack([RNG.normal(shift, 3, (40, 3)).round() for shift in (10, 40, 80)])
+X = WHOLE.astype(np.float64)
+GAPS = X.copy()
+GAPS[::7, 1] = GAPS[3::11, 2] = np.nan
+NAMES = ["a", "b", "c"]
+
+KINDS = {
+    "list": X.tolist(),
+    "float32": X.astype(np.float32),
+    "narrow": WHOLE.astype(np.int8),
+    "pandas": pd.DataFrame(X, columns=NAMES),
+    "pandas, narrow": pd.DataFrame(WHOLE.astype(np.int8), columns=NAMES),
+    "polars": pl.DataFrame(X, schema=NAMES),
+    "sparse": sparse.csr_array(X),
+    "missing": GAPS,
+    "pandas, missing": pd.DataFrame(GAPS, columns=NAMES),
+    "polars, missing": pl.from_pandas(pd.DataFrame(GAPS, columns=NAMES)),
+}
+ESTIMATORS = {
+    "KMeans": KMeans(3),
+    "KMeans, cosine": KMeans(3, metric="cosine"),
+    "GaussianMixture": GaussianMixture(3),
+    "GaussianMixture, diag": GaussianMixture(3, covariance_type="diag"),
+    "GaussianMixture, factors": GaussianMixture(3, covariance_type="factors", n_factors=1),
+    "StudentTMixture": StudentTMixture(3),
+    "SoftKMeans": SoftKMeans(3),
+    "FuzzyKMeans": FuzzyKMeans(3),
+    "KMedoids": KMedoids(3),
+    "XMeans": XMeans(),
+    "GMeans": GMeans(),
+}
+METHODS = ("predict", "transform", "score", "score_samples", "predict_proba", "bounds", "certify", "report", "nearest")
+METHODS += ("impute", "score_outliers", "aic", "bic", "partial_fit", "fit_predict", "fit_transform")
+FUNCTIONS = {
+    "ClustersDisplay": lambda fit, X: plots.ClustersDisplay.from_estimator(fit, X),
+    "SizesDisplay": lambda fit, X: plots.SizesDisplay.from_estimator(fit, X).sizes,
+    "StepsDisplay": lambda fit, X: plots.StepsDisplay.from_estimator(fit, X),
+    "ConvergenceDisplay": lambda fit, X: plots.ConvergenceDisplay.from_estimator(fit, X),
+    "ConvergenceDisplay, trace": lambda fit, X: plots.ConvergenceDisplay.from_estimator(fit, X, trace=True),
+    "DecompositionDisplay": lambda fit, X: plots.DecompositionDisplay.from_estimator(fit, X),
+    "sweep": lambda fit, X: selection.sweep(fit, X, [2, 3], n_init=1),
+    "merge": lambda fit, X: selection.merge(fit, X).cut(1),
+    "ledger": lambda fit, X: theory.ledger(fit, X),
+    "partition_loss": lambda fit, X: theory.partition_loss(fit, X).loss,
+    "lightweight": lambda fit, X: coresets.lightweight(X, 20, random_state=0).points,
+    "kmeans_plusplus": lambda fit, X: seeding.kmeans_plusplus(X, 3, random_state=0),
+}
+
+DRAWS = {"ClustersDisplay", "StepsDisplay", "ConvergenceDisplay, trace"}
+ONE_KIND = {"ledger", "partition_loss", "DecompositionDisplay", "lightweight"}
+
+
+def refusal(estimator, kind, function):
+    """What the error says if the estimator, or the function, does not take such data; None if it does."""
+    if kind == "sparse":
+        if function == "fit" and not get_tags(estimator).input_tags.sparse:
+            return "Sparse data was passed for X, but dense data is required"
+        if function in DRAWS:
+            return "X must be dense to be drawn, got a sparse array"
+        if function in ONE_KIND:
+            return "Sparse data was passed for [XQ], but dense data is required"
+    if "missing" in kind:
+        if function == "fit" and not hasattr(estimator, "missing"):
+            return r"X contains NaN in row 0, column (1|'b')\. \w+ takes no missing values: fill them"
+        if function == "fit" and getattr(estimator, "metric", "") == "cosine":
+            return "missing='marginal' needs metric='euclidean', got 'cosine'"
+        if function == "partial_fit" and isinstance(estimator, KMeans):
+            return "partial_fit needs complete rows: fit them, or impute first"
+        if function in ONE_KIND | {"kmeans_plusplus"}:
+            return r"contains NaN in row 0, column (1|'b')\. Fill missing values"
+    return None
+
+
+def answer(function, fit, data):
+    """The numbers that a method or function gives; of a display, a table or a fit it is enough that it comes."""
+    found = FUNCTIONS[function](fit, data) if function in FUNCTIONS else getattr(copy.deepcopy(fit), function)(data)
+    numbers = found if isinstance(found, tuple) else (found,)
+    return [np.asarray(each) for each in numbers if isinstance(each, np.ndarray | float) and "fit" not in function]
+
+
+@pytest.fixture(autouse=True)
+def _quiet_pyplot():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("Agg")
+    yield
+    pyplot.close("all")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_functions_take_what_the_fit_took(name, kind):
+    data, numbers = KINDS[kind], GAPS if "missing" in kind else X
+    estimator = copy.deepcopy(ESTIMATORS[name]).set_params(random_state=0)
+    if "missing" in kind and hasattr(estimator, "missing"):
+        estimator.set_params(missing="marginal")
+    expected = refusal(estimator, kind, "fit")
+    if expected:
+        with pytest.raises((TypeError, ValueError), match=expected):
+            estimator.fit(data)
+        return
+    fit = estimator.fit(data)
+    unnamed = copy.copy(fit)
+    vars(unnamed).pop("feature_names_in_", None)
+    for function in (*FUNCTIONS, *METHODS):
+        if function in METHODS and not hasattr(fit, function):
+            continue
+        try:
+            usual = answer(function, unnamed, numbers)
+        except (TypeError, ValueError) as error:  # this estimator is not for this function, whatever the data are
+            usual = error
+        expected = refusal(fit, kind, function)
+        if isinstance(usual, Exception) or expected:
+            with pytest.raises((TypeError, ValueError)) as caught:
+                answer(function, fit, data)
+            said = str(caught.value)
+            assert said == str(usual) or (expected and re.search(expected, said)), said
+        else:
+            for one, other in zip(usual, answer(function, fit, data), strict=True):
+                np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-4, err_msg=function)

@@ -5,7 +5,7 @@ NaN is a missing value. A row with missing values has the marginal density of it
 Tolerances follow from what rounding of the inputs can change. A squared distance of D terms is right to D + 4 units in
 the last place of the data's type. The density of a Gaussian depends on the rounding of points, means and covariances,
 multiplied by the condition of the covariance of the observed columns. Terms that allow an error of the implementation
-beyond that have a name: _FARTHEST, _OF_FACTORS, _PROJECTION.
+beyond that have a name: _FARTHEST, _ABOUT_ORIGIN, _OF_FACTORS, _PROJECTION.
 """
 
 import math
@@ -24,7 +24,11 @@ Floats = NDArray[np.float64]
 # as the squared distance of a mean from it is no more variances than this.
 _FARTHEST = {np.dtype(np.float32): 2.0**36, np.dtype(np.float64): 2.0**24}
 
-# What rounding of its terms may take of a factor analyser's cost, plus 1, before that is measured from differences.
+# A(x − μ) is computed from A(x − origin) and A(origin − μ) up to this many standard deviations of rounding, beyond from
+# x − μ; see gaussian_start in cpp/gaussian_cost.h.
+_ABOUT_ORIGIN = 2.0**-12
+
+# Rounding of its terms may take this share of a factor analyzer's cost plus 1, before it is measured from differences.
 _OF_FACTORS = 2.0**-27
 
 # Marginal densities of covariance matrices are found by projection in float64, which loses this times the root of the
@@ -197,7 +201,9 @@ def _log_densities(
                 y = difference @ Q
                 cost = np.einsum("nd,nd->n", y, y)
                 scale = np.log(weights[c]) + np.log(np.diagonal(Q)[there]).sum()
-            slip = eps * np.linalg.norm(extent @ np.abs(P[c] if factored else Q))
+            size = np.abs(P[c] if factored else Q)
+            slip = eps * np.linalg.norm(np.abs(difference) @ size, axis=1)
+            slip = np.minimum(slip + _ABOUT_ORIGIN, eps * np.linalg.norm(extent @ size))
             logs[:, c] = scale - k / 2 * np.log(2 * np.pi) - cost / 2
             if dof is not None:
                 logs[:, c] = scale + _log_t(cost, float(dof[c]), k)

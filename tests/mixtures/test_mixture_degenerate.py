@@ -239,6 +239,18 @@ def test_single_precision_sees_narrow_components_that_lie_far_apart(family, cova
     assert single.bic(X.astype(np.float32)) < family(1, **given | {"n_active": 1}).fit(X).bic(X)
 
 
+@pytest.mark.parametrize("weights", ["free", "equal"])
+@pytest.mark.parametrize("n_active", [3, 1], ids=["exact", "truncated"])
+def test_single_precision_sees_narrow_components_of_one_covariance_that_lie_far_apart(n_active, weights):
+    """Whitened rows are as far from their origin as there are standard deviations between the components."""
+    rng = np.random.default_rng(7)
+    X = np.column_stack([rng.normal(size=500), rng.choice([1e4, 20001, 3.5e4], size=500)])
+    given = {"covariance_type": "tied", "n_active": n_active, "weights": weights, "random_state": 0}
+    single, double = (GaussianMixture(3, **given).fit(X.astype(dtype)) for dtype in (np.float32, np.float64))
+    assert single.lower_bound_ == pytest.approx(double.lower_bound_, abs=0.1)  # of a scatter of 10⁸ float64 has 10⁻⁸
+    np.testing.assert_allclose(single.score_samples(X.astype(np.float32)).mean(), single.lower_bound_, atol=1e-4)
+
+
 def test_a_sentinel_value_has_the_density_of_its_own_component():
     """Three rows of 1,000 hold 9999999 in place of a number."""
     rng = np.random.default_rng(0)

@@ -160,6 +160,8 @@ def test_faster_ways_are_named(monkeypatch):
         (KMeans(11), (10, 2), ValueError, ["n_samples=10", "11"]),
         (KMeans(2), (10, 2, 3), ValueError, ["X", "(10, 2, 3)"]),
         (KMeans(2), (0, 2), ValueError, ["X", "(0, 2)"]),
+        (KMeans(2), (10**20, 3), ValueError, ["X", "array that can exist", "(100000000000000000000, 3)"]),
+        (KMeans(2), (10, 2**33), ValueError, ["X", "at most 16777216 columns", "(10, 8589934592)"]),
         (GaussianMixture(2, covariance_type="round"), (10, 2), ValueError, ["covariance_type", "'round'"]),
         (KMeans(2, max_memory="8 bits"), (10, 2), ValueError, ["max_memory", "8 bits"]),
     ],

@@ -20,6 +20,7 @@ from cprime.estimators.gaps import filled_by_means
 from cprime.estimators.opening import opened
 from cprime.estimators.quality import certificate_text, remarks, warn_if_poor
 from cprime.estimators.stored import Stored
+from cprime.estimators.unused import unused_arguments
 from cprime.estimators.validation import check_spill, resolve_init
 from cprime.estimators.watching import Watch, unfitted_copy
 from cprime.execution import Data
@@ -212,6 +213,8 @@ class Clusterer(CopiedCallbacks, Stored):
         key = Key(seed_of(self.random_state))
         with computing(self.n_threads):
             plan, (init, first_model) = self._plan(data), self._first(data)
+            for line in unused_arguments(self, plan.search, init):
+                logger.info(line)
             fit = self._best_run(data, init, first_model, plan, key, given)
             self._set_run(fit, plan.n_kept)
         self._say_end(fit)

@@ -35,6 +35,8 @@ from cprime.model.scatter import Scatter, ScatterOf
 from cprime.model.weights import Weights, log_weights, n_weights, new_weights
 from cprime.statistics import Sums
 
+_MOST_ROUNDING = 2.0**-12  # standard deviations by which rounding may move a whitened mean
+
 
 @dataclass(frozen=True)
 class TiedMoments(Sums):
@@ -91,10 +93,14 @@ class Tied(Embedded):
 
     @cached
     def embedded_centers(self) -> Floats:
+        """Whitened means (C, D'); in float64 if float32 would move them by more than 2⁻¹² standard deviations."""
         centers = (self.centers - self._origin) @ self._whitening.T
+        farthest = float(np.square(centers).sum(axis=1).max())
         if self._handicap is not None:
             centers[:, -1] = self._handicap
-        return np.ascontiguousarray(centers, dtype=self.centers.dtype)
+        dtype = self.centers.dtype
+        is_narrow = farthest * float(np.finfo(dtype).eps) ** 2 > _MOST_ROUNDING**2
+        return np.ascontiguousarray(centers, dtype=np.float64 if is_narrow else dtype)
 
     @cached
     def log_scale(self) -> float:
@@ -105,8 +111,11 @@ class Tied(Embedded):
         )
 
     def embed(self, X: Rows, before: Rows | None = None) -> Rows:
-        """In the memory of what was made before, which another whitening is of no use to."""
-        dtype, room = self.centers.dtype, None if before is None else before.dense()
+        """Whiten rows, in the memory of those that were whitened before if they have the same type."""
+        dtype, room = self.embedded_centers.dtype, None if before is None else before.dense()
+        if X.dtype != dtype:
+            X = X.as_type(dtype)
+        room = room if room is not None and room.dtype == dtype else None
         return X.alike(X.products(self._whitening.astype(dtype), self._origin.astype(dtype), out=room))
 
     def expect_all(self, block: Block) -> Expected:

@@ -1,9 +1,11 @@
 """`plan`: the bytes, passes and seconds of a fit, and what would take less."""
 
+import sys
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from cprime._bytes import shown_bytes
+from cprime._range import MOST_COLUMNS
 from cprime.estimators.budget import changed, lying_within, remedies, total
 from cprime.estimators.memory import Rows, needed
 from cprime.estimators.validation import check_common, check_integer, check_mixture
@@ -170,6 +172,10 @@ def _rows(X: Any, dtype: str) -> Rows:
         return Rows.of(X)
     if len(X) != 2 or min(X) < 1:
         raise ValueError(f"X must be data or a shape (n_samples, n_features) of numbers from 1 on, got {X!r}.")
+    if X[1] > MOST_COLUMNS:
+        raise ValueError(f"X must have at most {MOST_COLUMNS} columns, got the shape {X!r}.")
+    if X[0] * X[1] > sys.maxsize // 8:  # the largest array of float64
+        raise ValueError(f"X must be the shape of an array that can exist, got {X!r}.")
     if dtype not in ("float32", "float64"):
         raise ValueError(f"dtype must be one of ['float32', 'float64'], got {dtype!r}.")
     return Rows.of_shape((X[0], X[1]), dtype)

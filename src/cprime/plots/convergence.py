@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cprime._style import BLACK, BLUE, VERMILION, frame, name_curves
 from cprime.estimators.fitted import centers_of
-from cprime.plots.fitted import check_data, check_fitted, path, standing
+from cprime.plots.fitted import accepting, check_data, check_fitted, path, standing
 from cprime.plots.style import COLUMN, GREY, TEXT, panels
 
 PANELS = ("bounds", "error")
@@ -197,7 +197,7 @@ def _recorded(estimator: Any, X: Any, sample_weight: Any) -> tuple[Any, ...]:
     log_likelihood = None
     if X is not None:
         log_likelihood = np.full(len(free_energy), np.nan)
-        log_likelihood[-1] = estimator.bounds(X, sample_weight=sample_weight).log_likelihood
+        log_likelihood[-1] = accepting(estimator, X).bounds(X, sample_weight=sample_weight).log_likelihood
     n_warmup = int((history["phase"] == "warmup").sum())
     return np.arange(len(free_energy)), free_energy, error, log_likelihood, n_warmup
 

@@ -49,6 +49,11 @@ def check_data(X: Any, estimator: Any, name: str = "X") -> NDArray:
     return X
 
 
+def accepting(estimator: Any, X: Any) -> Any:
+    """Return the estimator, without its column names if X is an array or list, which has none."""
+    return without_names(estimator) if isinstance(X, np.ndarray | list) else estimator
+
+
 def impute_missing(X: NDArray, estimator: Any) -> NDArray:
     """Replace missing values (NaN) by their conditional means, as points to draw."""
     return without_names(estimator).impute(X) if np.isnan(X).any() else X

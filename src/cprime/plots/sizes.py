@@ -8,6 +8,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from cprime._style import BLUE, frame
 from cprime.estimators.fitted import centers_of
+from cprime.plots.fitted import accepting
 from cprime.plots.style import COLUMN, GREY, TEXT, panels
 
 _NAMED = 25
@@ -66,7 +67,7 @@ class SizesDisplay:
         C = len(centers_of(estimator))
         if X is None:
             check_is_fitted(estimator, "labels_", msg="X must be given: %(name)s has no labels_.")
-        labels = np.asarray(estimator.labels_ if X is None else estimator.predict(X))
+        labels = np.asarray(estimator.labels_ if X is None else accepting(estimator, X).predict(X))
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, labels)
         return cls(np.bincount(labels, weights, minlength=C)).plot(ax, **kw)
 

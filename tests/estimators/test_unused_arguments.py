@@ -1,0 +1,57 @@
+"""Arguments that change nothing about a fit are named in the log, and no others."""
+
+import logging
+import re
+
+import numpy as np
+import pytest
+
+from cprime import GaussianMixture, KMeans, SoftKMeans, StudentTMixture
+
+X = np.random.default_rng(0).normal(size=(200, 3))
+UNUSED = {
+    "lists of a full search": (
+        KMeans(4, n_neighbors=3),
+        r"n_neighbors=3 .*the search is Full\(\), which",
+    ),
+    "lists of one cluster": (KMeans(1, n_neighbors=3), "n_neighbors=3 .*there is one component"),
+    "runs from a given start": (KMeans(3, init=X[:3], n_init=4), "n_init=4 .*the start is given, so there is one run"),
+    "exchange of one cluster": (KMeans(1, exchange=True), "exchange=True .*there is one cluster"),
+    "runs from given means": (GaussianMixture(3, means_init=X[:3], n_init=4), "n_init=4 .*so there is one run"),
+    "start beside given means": (
+        GaussianMixture(3, means_init=X[:3], init_params="random"),
+        "init_params='random' .*the means of the start are given",
+    ),
+    "factors of full matrices": (GaussianMixture(2, n_factors=1), "n_factors=1 .*covariance_type='full' have none"),
+    "a dof for all that is fixed": (
+        StudentTMixture(2, dof=5.0, shared_dof=True),
+        "shared_dof=True .*dof=5.0 is not",
+    ),
+}
+USED = [
+    KMeans(4, n_neighbors=3, search="graph", exchange=True, n_init=2),
+    KMeans(4, search="full", exchange=True),
+    GaussianMixture(2, covariance_type="factors", n_factors=1, init_params="random", n_init=2),
+    StudentTMixture(2, shared_dof=True),
+    SoftKMeans(3),
+]
+
+
+def lines(estimator, caplog):
+    with caplog.at_level(logging.INFO, "cprime"):
+        estimator.set_params(random_state=0, max_iter=3).fit(X)
+    return [line for line in caplog.messages if "has no effect" in line]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", UNUSED)
+def test_an_argument_without_effect_is_named(name, caplog):
+    estimator, expected = UNUSED[name]
+    (line,) = lines(estimator, caplog)
+    assert re.search(expected, line)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("estimator", USED, ids=str)
+def test_others_are_not(estimator, caplog):
+    assert not lines(estimator, caplog)

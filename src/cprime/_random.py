@@ -36,7 +36,7 @@ class Purpose(IntEnum):
     MISSING = 10
 
 
-@storable
+@storable("_random.Key")
 class Key(NamedTuple):
     """Where in a fit numbers are drawn: the fit's seed, which of its starts, and which pass over the data."""
 

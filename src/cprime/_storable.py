@@ -18,27 +18,35 @@ import numpy as np
 from scipy.sparse import csr_array
 
 _WIDTH = 64  # characters that an item of text may have room for beyond what it has
-_classes: dict[str, Any] = {}
+_classes: dict[str, Any] = {}  # by the names that files have for them
+_names: dict[Any, str] = {}
 
 T = TypeVar("T", bound=type)
 Tensors = dict[str, np.ndarray]
 
 
-def storable(cls: T) -> T:
-    """Lets values of a frozen class, a dataclass or a named tuple, be stored; usable as a decorator."""
-    _classes[_name_of(cls)] = cls
-    return cls
+def storable(name: str) -> Callable[[T], T]:
+    """Return a decorator that allows values of a frozen class, a dataclass or a named tuple, to be stored.
+
+    name: what files call the class: a namespace and a name, as in "model.Full". It stays when the class is renamed or
+    moved, so that older files can be read.
+    """
+
+    def register(cls: T) -> T:
+        _classes[name], _names[cls] = cls, name
+        return cls
+
+    return register
+
+
+def is_storable(cls: type) -> bool:
+    """Return whether values of the class can be stored."""
+    return cls in _names
 
 
 def _fields(value: Any) -> tuple[str, ...]:
     """The names of the fields of a storable value, or of its class."""
     return tuple(field.name for field in fields(value)) if is_dataclass(value) else value._fields
-
-
-def _name_of(cls: type) -> str:
-    """Room and name, since `Full` is a covariance and a search; of a class that is not ours its module and name."""
-    package, _, inside = cls.__module__.partition(".")
-    return f"{inside.partition('.')[0] if package == 'cprime' else cls.__module__}.{cls.__name__}"
 
 
 def strict_json(text: str | bytes) -> Any:
@@ -89,9 +97,9 @@ def encode(value: Any, name: str, tensors: Tensors) -> Any:
             part: encode(getattr(value, part), f"{name}.{part}", tensors) for part in ("data", "indices", "indptr")
         }
         return {"csr": {**parts, "shape": list(value.shape)}}
-    if _classes.get(_name_of(type(value))) is type(value):
+    if type(value) in _names:
         items = {key: encode(getattr(value, key), f"{name}.{key}", tensors) for key in _fields(value)}
-        return {"object": {"class": _name_of(type(value)), "fields": items}}
+        return {"object": {"class": _names[type(value)], "fields": items}}
     if isinstance(value, list | tuple):
         each = [encode(item, f"{name}.{i}", tensors) for i, item in enumerate(value)]
         return {"list" if isinstance(value, list) else "tuple": each}

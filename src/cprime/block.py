@@ -19,7 +19,7 @@ from cprime.kernels import Bounds, Floats, Rows
 _WITHOUT_WEIGHT = 2**32  # beyond the columns of any draw
 
 
-@storable
+@storable("block.Kept")
 @dataclass(frozen=True)
 class Kept:
     """What n points keep, in the order of their block's rows.

@@ -139,7 +139,7 @@ class Lazy:
         return found._replace(kept=Kept(ids, costs, after.bounds))
 
 
-@storable
+@storable("em.Settings")
 @dataclass(frozen=True)
 class Settings:
     """tol: relative change of J    epsilon: laziness of lazy-k-means (21)
@@ -155,7 +155,7 @@ class Settings:
     least_shift: float | None = None
 
 
-@storable
+@storable("em.Progress")
 @dataclass(frozen=True)
 class Progress:
     """What a k-means knows of its passes: J of the last one, and whether there has been an M-step.
@@ -251,7 +251,7 @@ class _KMeans:
         return _Step(new, unmoved, settled, counts, squares, n_relocated, progress)
 
 
-@storable
+@storable("em.Exchange")
 @dataclass(frozen=True)
 class Exchange(_KMeans):
     """Steps that count on both centers following a point, with jumps of clusters between them.
@@ -328,7 +328,7 @@ class Jumps:
         return step._replace(model=model, stage=Lloyd(stage.settings, progress)), known
 
 
-@storable
+@storable("em.Lloyd")
 @dataclass(frozen=True)
 class Lloyd(_KMeans):
     """Plain steps, which stop on J or on no move."""

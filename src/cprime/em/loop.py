@@ -46,7 +46,7 @@ HISTORY = np.dtype(
 )
 
 
-@storable
+@storable("em.Run")
 @dataclass(frozen=True)
 class Run:
     """Where a run stands.

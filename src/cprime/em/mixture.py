@@ -26,7 +26,7 @@ logger = logging.getLogger("cprime")
 _AFTER_EXTRAPOLATED, _PACE = 2.5, 1.5
 
 
-@storable
+@storable("em.MixtureSettings")
 @dataclass(frozen=True)
 class MixtureSettings:
     """tol: absolute change of F [nats a point]    n_kept: C′    assignment: soft, hard or posterior
@@ -41,7 +41,7 @@ class MixtureSettings:
     settles: bool = True
 
 
-@storable
+@storable("em.EM")
 @dataclass(frozen=True)
 class EM:
     """Plain steps, which stop on F.
@@ -107,7 +107,7 @@ class EM:
         return End.MAX_ITER if self.n_steps + 1 >= self.settings.max_iter else None
 
 
-@storable
+@storable("em.Momentum")
 @dataclass(frozen=True)
 class Momentum(EM):
     """Steps from extrapolated parameters (Nesterov 1983).

@@ -101,7 +101,7 @@ class Stage(Protocol):
         ...
 
 
-@storable
+@storable("em.Final")
 @dataclass(frozen=True)
 class Final:
     """The pass after the end of a stage that sees the parameters that are returned."""
@@ -132,7 +132,7 @@ class Final:
         return self.of.certified(model, kept)
 
 
-@storable
+@storable("em.Warmup")
 @dataclass(frozen=True)
 class Warmup:
     """E-steps before the first M-step: n of them, and then another stage."""

@@ -14,7 +14,7 @@ from cprime.block import Block, Kept
 from cprime.kernels import Rows, grouped_order
 
 
-@storable
+@storable("execution.Chunk")
 @dataclass(frozen=True)
 class Chunk:
     """kept: in the order of the block's rows    order (n,) int32, or int64: which row each is, None as they come"""

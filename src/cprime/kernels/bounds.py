@@ -27,7 +27,7 @@ _VALUES = 2**22  # numbers of a table at a time
 _MARGIN = 4  # roundings of the data's precision by which bounds give way
 
 
-@storable
+@storable("kernels.Bounds")
 class Bounds(NamedTuple):
     """What is known of every row's distances to C centers; bounds are of the dtype of X, in data units.
 
@@ -44,7 +44,7 @@ class Bounds(NamedTuple):
     rest: Floats
 
 
-@storable
+@storable("kernels.Moves")
 class Moves(NamedTuple):
     """How far centers have moved at most since `Bounds` were made; all of the dtype of X, in data units.
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cprime._storable import storable
+from cprime._storable import is_storable, storable
 from cprime.block import Block, Kept
 from cprime.components import Components
 from cprime.kernels import Floats, Responses, Rows, posterior
@@ -237,8 +237,13 @@ F = TypeVar("F", bound=type)
 
 
 def register(cls: F) -> F:
-    """Makes a family known under its `covariance_type`; usable as a decorator."""
-    FAMILIES[cls.covariance_type] = storable(cls)  # type: ignore[attr-defined]
+    """Add a family to FAMILIES under its `covariance_type`; usable as a decorator.
+
+    Unless it has a name by `storable`, files call it by its module and name.
+    """
+    if not is_storable(cls):
+        storable(f"{cls.__module__}.{cls.__qualname__}")(cls)
+    FAMILIES[cls.covariance_type] = cls  # type: ignore[attr-defined]
     return cls
 
 

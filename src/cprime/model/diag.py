@@ -6,6 +6,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._storable import storable
 from cprime._values import cached, replace
 from cprime.kernels import Rows
 from cprime.model.base import register
@@ -15,6 +16,7 @@ from cprime.model.own_covariance import OwnCovariance
 
 
 @register
+@storable("model.Diag")
 @dataclass(frozen=True)
 class Diag(OwnCovariance):
     """covariances (C, D): variances [data unit²]."""

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._storable import storable
 from cprime._threads import by_pieces, plain_products
 from cprime._values import cached, replace
 from cprime.block import Block
@@ -49,6 +50,7 @@ class _Inner(NamedTuple):
 
 
 @register
+@storable("model.Factors")
 @dataclass(frozen=True)
 class Factors(Gaussian):
     """centers (C, D), loadings Λ (C, D, H) [data units] and noise ψ (C, D) [data unit²], weights (C,) or None.

@@ -6,6 +6,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._storable import storable
 from cprime._values import cached, replace
 from cprime.kernels import Dense, Rows
 from cprime.model.base import register
@@ -24,6 +25,7 @@ from cprime.model.own_covariance import OwnCovariance
 
 
 @register
+@storable("model.Full")
 @dataclass(frozen=True)
 class Full(OwnCovariance):
     """covariances (C, D, D) [data unit²]."""

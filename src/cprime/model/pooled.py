@@ -16,7 +16,7 @@ from cprime.model.full import Full
 from cprime.model.spherical import Spherical
 
 
-@storable
+@storable("model.PooledSpherical")
 @dataclass(frozen=True)
 class PooledSpherical(Spherical):
     """covariances (C,): equal variances [data unit²]."""
@@ -51,7 +51,7 @@ class PooledSpherical(Spherical):
         return {**found, "variance_": variance}
 
 
-@storable
+@storable("model.PooledFull")
 @dataclass(frozen=True)
 class PooledFull(Full):
     """covariances (C, D, D): equal matrices [data unit²]."""

@@ -6,11 +6,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._storable import storable
 from cprime.model.base import register
 from cprime.model.factors import Factors
 
 
 @register
+@storable("model.PrincipalComponents")
 @dataclass(frozen=True)
 class PrincipalComponents(Factors):
     """noise_variances (C, D): the same for all coordinates of a component."""

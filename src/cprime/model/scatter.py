@@ -11,7 +11,7 @@ from cprime._values import replace
 from cprime.block import Block, Kept
 
 
-@storable
+@storable("model.Scatter")
 @dataclass(frozen=True)
 class Scatter:
     """Σ_n w_n (x_n − mean)(x_n − mean)ᵀ of points of some weight (D, D), or its trace [data unit²]; mean (D,)."""

@@ -6,6 +6,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._storable import storable
 from cprime._values import replace
 from cprime.model.base import register
 from cprime.model.covariance import DataScale, of_empty, positive
@@ -13,6 +14,7 @@ from cprime.model.diag import Diag
 
 
 @register
+@storable("model.Spherical")
 @dataclass(frozen=True)
 class Spherical(Diag):
     """covariances (C,): variances [data unit²]."""

@@ -13,7 +13,7 @@ from cprime.model.scatter import Scatter
 from cprime.model.tied_spherical import SphericalMoments, TiedSpherical
 
 
-@storable
+@storable("model.Stiff")
 @dataclass(frozen=True)
 class Stiff(TiedSpherical):
     """Parameters Θ, of which M-steps change the centers alone."""

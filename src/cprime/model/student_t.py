@@ -186,19 +186,19 @@ class StudentT(OwnCovariance):
         return replace(model, dof=first, estimated=estimated, shared=bool(shared_dof))
 
 
-@storable
+@storable("model.StudentTFull")
 @dataclass(frozen=True)
 class StudentTFull(StudentT, Full):
     """covariances (C, D, D): Σ [data unit²]."""
 
 
-@storable
+@storable("model.StudentTDiag")
 @dataclass(frozen=True)
 class StudentTDiag(StudentT, Diag):
     """covariances (C, D): diagonals of Σ [data unit²]."""
 
 
-@storable
+@storable("model.StudentTSpherical")
 @dataclass(frozen=True)
 class StudentTSpherical(StudentT, Spherical):
     """covariances (C,): Σ = σ² I [data unit²]."""

@@ -30,7 +30,7 @@ least_variances: Any = property(lambda model: None)  # of components that share 
 n_collapsed: Any = property(lambda model: 0)
 
 
-@storable
+@storable("model.StudentTTied")
 @dataclass(frozen=True)
 class StudentTTied(StudentT, Full):
     """covariances (D, D): Σ [data unit²]."""
@@ -90,7 +90,7 @@ class StudentTTied(StudentT, Full):
         return (D, D)
 
 
-@storable
+@storable("model.StudentTTiedSpherical")
 @dataclass(frozen=True)
 class StudentTTiedSpherical(StudentT, Spherical):
     """covariances: σ² of Σ = σ² I [data unit²], an array without axes."""

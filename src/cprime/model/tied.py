@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cprime._storable import storable
 from cprime._values import cached, replace
 from cprime.block import Block
 from cprime.kernels import Dense, Floats, Responses, Rows, joined
@@ -48,6 +49,7 @@ class TiedMoments(Sums):
 
 
 @register
+@storable("model.Tied")
 @dataclass(frozen=True)
 class Tied(Embedded):
     """Parameters Θ.

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_scalar
 
+from cprime._storable import storable
 from cprime._values import cached, replace
 from cprime.block import Block, Kept
 from cprime.kernels import Floats, Responses, Rows, means
@@ -44,6 +45,7 @@ class SphericalMoments(Sums):
 
 
 @register
+@storable("model.TiedSpherical")
 @dataclass(frozen=True)
 class TiedSpherical(Embedded):
     """Parameters Θ.

@@ -18,7 +18,7 @@ from cprime.model.tied_spherical import Summed, TiedSpherical, factors_of, round
 from cprime.sources.kinds import described
 
 
-@storable
+@storable("model.UnitCenters")
 @dataclass(frozen=True)
 class UnitCenters(TiedSpherical):
     """As `TiedSpherical` with equal weights; the rows of `centers` have length 1."""

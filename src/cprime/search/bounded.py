@@ -62,7 +62,7 @@ class LookWithinBounds:
         return Lookup(after, n_distances, SearchStats(block.n_weighted))
 
 
-@storable
+@storable("search.BoundedState")
 @dataclass(frozen=True)
 class BoundedState:
     """bounding: whether bounds have begun    centers (C, D), neighbors (C, G): of the last pass, the nearest of each
@@ -78,7 +78,7 @@ class BoundedState:
     others: NDArray[np.int32] | None = None
 
 
-@storable
+@storable("search.Bounded")
 @dataclass(frozen=True)
 class Bounded(Value):
     """The exact search by bounds. The first iterations, in which many points move, look at all C.

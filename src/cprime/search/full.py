@@ -21,7 +21,7 @@ class LookAtAll:
         return Lookup(Kept(*found), len(points) * len(components.centers), SearchStats(block.n_weighted))
 
 
-@storable
+@storable("search.Full")
 @dataclass(frozen=True)
 class Full(Value):
     """The exact search over all components: Lloyd's algorithm where a point keeps one.

@@ -115,7 +115,7 @@ class LookAround:
         return led
 
 
-@storable
+@storable("search.LastPass")
 @dataclass(frozen=True)
 class LastPass:
     """The snapshot of the components that a pass has compared, and those that have won or lost points by it, (m,)."""
@@ -124,7 +124,7 @@ class LastPass:
     touched: NDArray[np.int32]
 
 
-@storable
+@storable("search.GraphState")
 @dataclass(frozen=True)
 class GraphState:
     """What the search knows.
@@ -148,7 +148,7 @@ class GraphState:
     several: bool = False
 
 
-@storable
+@storable("search.Graph")
 @dataclass(frozen=True)
 class Graph(Value):
     """Neighbours of the winner, and what is kept already: O(N G D) an iteration.

@@ -84,7 +84,7 @@ def _matrix(evidence: Evidence) -> csr_array:
     return csr_array((both, evidence.indices, evidence.indptr), shape=(C, C))
 
 
-@storable
+@storable("search.PapersState")
 @dataclass(frozen=True)
 class PapersState:
     """lists (C, G − 1)    evidence: of the last pass, as `SearchStats` has it"""
@@ -93,7 +93,7 @@ class PapersState:
     evidence: csr_array | None = None
 
 
-@storable
+@storable("search.Papers")
 @dataclass(frozen=True)
 class Papers(Value):
     """var-GMM-X and -S, with C′ = 1 var-k-means-X and -S, of Forster & Lücke.

@@ -1,0 +1,97 @@
+"""Model files and checkpoints of earlier releases, written by `tests/data/make_release_files.py`, can be used."""
+
+import json
+import shutil
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cprime
+from cprime import SoftKMeans, _storable
+from cprime.search import Papers
+
+FILES = sorted((Path(__file__).parents[1] / "data").glob("release-*.tar.xz"))
+NAMES = {
+    "_random.Key",
+    "block.Kept",
+    "execution.Chunk",
+    "kernels.Bounds",
+    "kernels.Moves",
+    "em.EM",
+    "em.Exchange",
+    "em.Final",
+    "em.Lloyd",
+    "em.MixtureSettings",
+    "em.Momentum",
+    "em.Progress",
+    "em.Run",
+    "em.Settings",
+    "em.Warmup",
+    "model.Diag",
+    "model.Factors",
+    "model.Full",
+    "model.PooledFull",
+    "model.PooledSpherical",
+    "model.PrincipalComponents",
+    "model.Scatter",
+    "model.Spherical",
+    "model.Stiff",
+    "model.StudentTDiag",
+    "model.StudentTFull",
+    "model.StudentTSpherical",
+    "model.StudentTTied",
+    "model.StudentTTiedSpherical",
+    "model.Tied",
+    "model.TiedSpherical",
+    "model.UnitCenters",
+    "search.Bounded",
+    "search.BoundedState",
+    "search.Full",
+    "search.Graph",
+    "search.GraphState",
+    "search.LastPass",
+    "search.Papers",
+    "search.PapersState",
+}
+
+
+@pytest.fixture(scope="module", params=FILES, ids=lambda path: path.name.removesuffix(".tar.xz"))
+def release(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("release")
+    with tarfile.open(request.param) as archive:
+        archive.extractall(folder, filter="data")
+    return folder
+
+
+def test_classes_in_files_keep_their_names():
+    """A class may be renamed in the code; what files call it stays. Some are imported with what needs them."""
+    assert SoftKMeans
+    assert Papers
+    found = {name for name, cls in _storable._classes.items() if cls.__module__.startswith("cprime.")}
+    assert found == NAMES
+
+
+def test_model_files_load(release):
+    expected = json.loads((release / "expected.json").read_text())
+    for name, (score, labels) in expected.items():
+        fitted, X = cprime.load(release / f"{name}.cprime"), data_of(release, name)
+        assert fitted.score(X) == pytest.approx(score, rel=1e-9), name
+        assert fitted.predict(X).tolist() == labels, name
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_checkpoints_continue(release, tmp_path):
+    """The result is that of the whole fit; last digits depend on the processor."""
+    expected = json.loads((release / "expected.json").read_text())
+    for folder in sorted(path for path in release.iterdir() if path.is_dir()):
+        fitted = cprime.resume(shutil.copytree(folder, tmp_path / folder.name))
+        assert fitted.score(data_of(release, folder.name)) == pytest.approx(expected[folder.name][0], rel=1e-3)
+
+
+def data_of(release, name):
+    X = np.load(release / "X.npy")
+    if "missing" in name:
+        X[::5, 1] = np.nan
+    return X

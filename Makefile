@@ -32,7 +32,7 @@ help:
 	@echo "make load    sixteen threads that fit and predict at once, ten minutes (MINUTES=1 says how many)"
 	@echo "make sanitize  the kernels' contracts under sanitizers, on every instruction set; make sanitize-short: some, in minutes"
 	@echo "make test-amx  the kernels' contracts on AVX-512 and AMX in software, for machines that lack them"
-	@echo "make lint    ruff, mypy and clang-format, changing nothing"
+	@echo "make lint    ruff, mypy, clang-format and the language of docstrings, changing nothing"
 	@echo "make format  put Python and C++ into the project's format"
 	@echo "make examples  run the scripts of examples/"
 	@echo "make docs    the documentation site, in build/docs, warnings being errors (ARGS='-D plot_gallery=0': no examples)"
@@ -133,6 +133,7 @@ lint: $(STAMPS)/package $(STAMPS)/dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/python tools/language.py
 	$(BIN)/clang-format --dry-run --Werror cpp/*
 	$(BIN)/zizmor --offline --quiet --strict-collection .github
 

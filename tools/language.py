@@ -2,7 +2,7 @@
 
 A hit is a docstring of a function or class that begins with a word of OPENINGS in place of a verb or a noun, a
 docstring or comment with one of PHRASES, a class whose name is a participle, or a commit subject longer than 72
-characters. The numbers of hits in `language_baseline.json` may only fall: more hits of a rule are an error, and --update
+characters. The numbers of hits in `language_baseline.json` may only fall: more hits are an error, and --update
 writes lower numbers.
 """
 

@@ -25,7 +25,6 @@ LAYERS = (
         "report",
         "loading",
         "datasets",
-        "reproduction",
         "faiss",
         "tl",
         "planning",

@@ -362,3 +362,8 @@ def test_urls_are_data_and_no_outputs(cprime, X, write):
     assert outcome.code != 0
     assert "s3://bucket/m.safetensors is a URL, where nothing can be written: expected a local path" in outcome.err
     assert cprime("fit", f"file://{data}", "-k", 3, "-o", data.parent / "m.safetensors", "-q").code == 0
+
+
+def test_reproduce_says_where_it_has_gone(fails, cprime):
+    assert "python -m reproduction list" in fails("reproduce", "truncated-table-s1", "--runs", 3)
+    assert "reproduce" not in cprime("--help").out

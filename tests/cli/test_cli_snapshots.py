@@ -25,7 +25,6 @@ COMMANDS = (
     "report",
     "sweep",
     "demo",
-    "reproduce",
     "completion",
 )
 MISTAKES = (

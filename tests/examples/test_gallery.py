@@ -49,7 +49,7 @@ def test_a_script_stands_alone(name):
     assert text.count("\n# %%\n") >= 2
     modules = imported([node for node in ast.walk(tree) if isinstance(node, ast.stmt)])
     assert re.search(r"^(?:from|import) cprime", text, re.MULTILINE)
-    assert not any(re.match(r"examples|cprime\.reproduction|.*\._", module) for module in modules)
+    assert not any(re.match(r"examples|reproduction|.*\._", module) for module in modules)
     assert modules.isdisjoint(SCRIPTS)
 
 

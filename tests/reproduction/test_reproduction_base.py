@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from reproduction.base import TOO_FEW, compare, margins, standard_error
 
-from cprime.reproduction import ENTRIES, Missing, data, entry
-from cprime.reproduction.base import TOO_FEW, compare, margins, standard_error
+from reproduction import ENTRIES, Missing, data, entry
 
 
 @pytest.mark.parametrize("name", ENTRIES)

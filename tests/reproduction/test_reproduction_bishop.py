@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from reproduction.report import Report, as_json, from_json
 
 from cprime import KMeans
-from cprime.reproduction import Context, bishop, entry
-from cprime.reproduction.report import Report, as_json, from_json
+from reproduction import Context, bishop, entry
 
 CONTEXT = Context(runs=1)
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from reproduction.report import Report, as_json, from_json
 
-from cprime.reproduction import Context, entry, kearns, kearns_example_a, kearns_example_d, kearns_figure_7
-from cprime.reproduction.report import Report, as_json, from_json
 from cprime.theory import Gaussians, fit_assignment, posterior_loss
 from marks import long_but
+from reproduction import Context, entry, kearns, kearns_example_a, kearns_example_d, kearns_figure_7
 
 CONTEXT = Context(runs=3)
 PANELS = {"a": 2, "b": 2, "c": 2, "d": 2}

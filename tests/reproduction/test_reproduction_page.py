@@ -1,8 +1,9 @@
 """The page of results: counts, what does not agree and why, a section for each."""
 
-from cprime.reproduction import Context, Result, Row
-from cprime.reproduction.page import page
-from cprime.reproduction.report import Report, about
+from reproduction.page import page
+from reproduction.report import Report, about
+
+from reproduction import Context, Result, Row
 
 ROWS = [
     Row("error, %", 101.8, 98.765432, 2.34567, True, "five runs"),
@@ -15,13 +16,13 @@ ROWS = [
 
 def report(name="sublinear-table-2", rows=ROWS, **options):
     result = Result(name, "A title", "Paper, table 2", 5, rows, {}, **options)
-    return Report(result, about(Context(5, 3), ["cprime", "reproduce", name, "--runs", "5"], 1.25))
+    return Report(result, about(Context(5, 3), ["python", "-m", "reproduction", "run", name, "--runs", "5"], 1.25))
 
 
 def test_counts_by_entry_and_in_all_and_what_is_missing():
     text = page([report(), report("sublinear-figure-3", ROWS[:1])], {"slides-em": "not run"})
     assert "**2 of 4 published numbers and statements reproduced, 1 not judged**" in text
-    command = "`cprime reproduce sublinear-table-2 --runs 5`"
+    command = "`python -m reproduction run sublinear-table-2 --runs 5`"
     assert f"| [sublinear-table-2](#sublinear-table-2) | Paper, table 2 | {command} | 1 | 2 | 1 | 1.2 |" in text
     assert "| all |  |  | 2 | 2 | 1 | 2 |" in text
     assert "- `slides-em`: not run" in text

@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
+from reproduction.report import Count, Report, about, as_json, count, from_json, shown
 
-from cprime.reproduction import Context, Result, Row
-from cprime.reproduction.report import Count, Report, about, as_json, count, from_json, shown
+from reproduction import Context, Result, Row
 
 ROWS = [
     Row("error, %", 101.8, 98.765432, 2.34567, True, "five runs"),
@@ -19,7 +19,7 @@ ROWS = [
 
 def report(name="sublinear-table-2", rows=ROWS, **options):
     result = Result(name, "A title", "Paper, table 2", 5, rows, options.pop("data", {"x": [1.0]}), **options)
-    return Report(result, about(Context(5, 3), ["cprime", "reproduce", name, "--runs", "5"], 1.25))
+    return Report(result, about(Context(5, 3), ["python", "-m", "reproduction", "run", name, "--runs", "5"], 1.25))
 
 
 def test_json_comes_back_as_it_was():
@@ -39,7 +39,7 @@ def test_json_comes_back_as_it_was():
 
 def test_json_says_how_the_result_came_about():
     content = json.loads(as_json(report()))
-    assert content["command"] == "cprime reproduce sublinear-table-2 --runs 5"
+    assert content["command"] == "python -m reproduction run sublinear-table-2 --runs 5"
     assert content["random_state"] == 3
     assert {"cprime", "python", "numpy", "scipy", "scikit-learn", "matplotlib"} <= set(content["versions"])
     assert content["processor"]

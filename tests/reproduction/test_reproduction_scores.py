@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from reproduction.scores import agreement, purity
 from sklearn.datasets import make_blobs
 
-from cprime.reproduction import dbscan
-from cprime.reproduction.scores import agreement, purity
+from reproduction import dbscan
 
 
 def test_perfect_labels_score_one_whatever_their_names(rng):

@@ -4,12 +4,12 @@ from itertools import product
 
 import numpy as np
 import pytest
+from reproduction.bishop import START, HalfSteps, half_steps, standardised
+from reproduction.report import Report, as_json, from_json
 from scipy.stats import multivariate_normal
 from sklearn.mixture import GaussianMixture as Peer
 
-from cprime.reproduction import Context, entry, slides, slides_em
-from cprime.reproduction.bishop import START, HalfSteps, half_steps, standardised
-from cprime.reproduction.report import Report, as_json, from_json
+from reproduction import Context, entry, slides, slides_em
 
 CONTEXT = Context(runs=3)
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from reproduction.report import Report, as_json, count, from_json
+from reproduction.sublinear_runs import Run, Setting, fitted, k_means, large, n_runs, points
 from scipy.special import logsumexp
 
-from cprime.reproduction import Context, Missing, entry, sublinear_curves, sublinear_figure_c1, sublinear_runs
-from cprime.reproduction import sublinear_figure_3 as figure_3
-from cprime.reproduction import sublinear_table_2 as table_2
-from cprime.reproduction.report import Report, as_json, count, from_json
-from cprime.reproduction.sublinear_runs import Run, Setting, fitted, k_means, large, n_runs, points
+from reproduction import Context, Missing, entry, sublinear_curves, sublinear_figure_c1, sublinear_runs
+from reproduction import sublinear_figure_3 as figure_3
+from reproduction import sublinear_table_2 as table_2
 
 CONTEXT = Context(runs=2)
 WATCHED = ("error", "likelihood")

@@ -4,12 +4,12 @@ from functools import partial
 
 import numpy as np
 import pytest
+from reproduction.report import Report, as_json, from_json
 
-from cprime.reproduction import Context, Missing, dbscan, entry, truncated_runs
-from cprime.reproduction import truncated_figure_1 as figure_1
-from cprime.reproduction import truncated_figure_s4 as figure_s4
-from cprime.reproduction import truncated_table_s1 as table_s1
-from cprime.reproduction.report import Report, as_json, from_json
+from reproduction import Context, Missing, dbscan, entry, truncated_runs
+from reproduction import truncated_figure_1 as figure_1
+from reproduction import truncated_figure_s4 as figure_s4
+from reproduction import truncated_table_s1 as table_s1
 
 CONTEXT = Context(runs=3)
 

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from cprime.reproduction import Context
-from cprime.reproduction import truncated_panels as panels
-from cprime.reproduction import truncated_runs as runs
+from reproduction import Context
+from reproduction import truncated_panels as panels
+from reproduction import truncated_runs as runs
 
 CONTEXT = Context(runs=3)
 ACTIVE = runs.BIRCH_ACTIVE

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from page_reading import DOCS, PAGES, ROOT, Block, blocks, name
 
-from cprime.reproduction import ENTRIES
 from forks import Forks
+from reproduction import ENTRIES
 
 OPTIONAL = ("dask", "faiss", "h5py", "jinja2", "matplotlib", "pandas", "pyarrow", "zarr")
 WITH_CODE = {page: found for page in PAGES if (found := blocks(page.read_text(encoding="utf-8")))}
@@ -63,8 +63,7 @@ def check_command(command: str) -> bool:
         assert set(re.findall(r"\w+", (re.search(r"\[(.*)\]", command) or " ")[0])) <= EXTRAS, command
     elif words[:2] == ["python", "-m"] and (ROOT / words[2]).is_dir():
         assert (ROOT / words[2] / "__main__.py").is_file(), command
-    elif words[:2] == ["cprime", "reproduce"]:
-        assert words[2] in {*ENTRIES, "--list"}, command
+        assert words[2:4] != ["reproduction", "run"] or words[4] in ENTRIES, command
     elif words != ["cprime", "demo"]:
         assert "cprime" in words or words[:2] == ["python", "-m"], command
         return True
@@ -132,7 +131,7 @@ def test_a_page_that_is_wrong_is_seen(forked):
         run_python(Block("python", "1 / 0\n", 1), "page", {})
     with pytest.raises(AssertionError, match="absent"):
         run_commands(Block("sh", "cprime fit absent.npy -k 2 -o model\n", 1), "page", forked)
-    for wrong in ("make nothing", "pip install '.[nothing]'", "cprime reproduce nothing", "rm x"):
+    for wrong in ("make nothing", "pip install '.[nothing]'", "python -m reproduction run nothing", "rm x"):
         with pytest.raises(AssertionError):
             check_command(wrong)
     assert not check_command("make test")

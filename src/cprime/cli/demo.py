@@ -235,7 +235,7 @@ def _write(
     X: np.ndarray,
 ) -> None:
     """Models, pictures and the report of the k-means by default."""
-    from cprime.plots.figures.demonstration import Descent, Gap, draw_codebook, draw_curves, draw_photographs
+    from cprime.cli.demo_pictures import Descent, Gap, draw_codebook, draw_curves, draw_photographs
 
     k_means, mixture = fits[-1].estimator, models[-1].estimator
     k_means.save(output / "kmeans.safetensors")

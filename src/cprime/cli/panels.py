@@ -71,7 +71,7 @@ class Group(click.Group):
             )
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)
+        return [name for name, command in self.commands.items() if not command.hidden]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

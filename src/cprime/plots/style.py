@@ -1,6 +1,6 @@
 """What the displays share in looks: the width of a column, where panels come from, colours that differ where they meet.
 
-Colours and the frames of panels are `cprime._style`, which the figures of `cprime.reproduction` have too.
+Colours and the frames of panels are `cprime._style`, which the figures of `reproduction/` use too.
 """
 
 from typing import Any

@@ -1,0 +1,147 @@
+"""Results as JSON, their rows as text, and how many agree. Knows no particular table, no page and no terminal."""
+
+import json
+import math
+import platform
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cprime import __version__, kernels
+from reproduction.base import Context, Result, Row
+
+HEADINGS = ("quantity", "published", "ours", "within the spread?")
+_VERDICTS = {True: "yes", False: "no", None: "not judged"}
+_NOT_PUBLISHED = "–"
+_DIGITS = 9  # of the numbers in a JSON file
+_INNERMOST = re.compile(r"\[[^\[\]{}]*\]")
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "matplotlib")
+
+
+@dataclass(frozen=True)
+class Report:
+    """A result with how it came about: command, seed, seconds, date, machine and versions."""
+
+    result: Result
+    about: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many published numbers and statements agree, do not, and were run too little to judge."""
+
+    met: int
+    unmet: int
+    unjudged: int
+
+    def __add__(self, other: "Count") -> "Count":
+        return Count(self.met + other.met, self.unmet + other.unmet, self.unjudged + other.unjudged)
+
+    def __str__(self) -> str:
+        text = f"{self.met} of {self.met + self.unmet} published numbers and statements reproduced"
+        return f"{text}, {self.unjudged} not judged" if self.unjudged else text
+
+
+def count(rows: Iterable[Row]) -> Count:
+    """The rows that have something published beside them, by whether they are met."""
+    met = [row.met for row in rows if row.published is not None]
+    return Count(met.count(True), met.count(False), met.count(None))
+
+
+def about(context: Context, command: Sequence[str], seconds: float) -> dict[str, Any]:
+    """What must be known to run it again."""
+    return {
+        "command": shlex.join(command),
+        "random_state": context.random_state,
+        "n_threads": context.n_threads,
+        "seconds": round(seconds, 1),
+        "date": datetime.now().astimezone().isoformat(timespec="minutes"),
+        "processor": _processor(),
+        "kernels": kernels.instruction_set(),
+        "versions": {
+            "cprime": __version__,
+            "python": platform.python_version(),
+            **{name: version(name) for name in _PACKAGES},
+        },
+    }
+
+
+def _processor() -> str:
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def as_json(report: Report) -> str:
+    """The report as one JSON object, its numbers to nine digits; ValueError where one is not finite."""
+    content = asdict(report.result) | {"rows": [row._asdict() for row in report.result.rows]}
+    try:
+        text = json.dumps(_plain(report.about | content), allow_nan=False, ensure_ascii=False, indent=1)
+    except ValueError as error:
+        raise ValueError(f"the result {report.result.name} has a number that JSON does not have: {error}") from error
+    # A list of numbers takes one line; JSON has no line ends within text.
+    return _INNERMOST.sub(lambda found: re.sub(r"\n\s*", "", found[0]), text) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    """The value in JSON's types, with rounded numbers."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, float):
+        return float(f"{value:.{_DIGITS}g}")
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if value is None or isinstance(value, str | int):
+        return value
+    raise TypeError(f"a result holds numbers, text, lists, arrays and dictionaries, got {type(value).__name__}")
+
+
+def from_json(text: str) -> Report:
+    """What `as_json` wrote; arrays come back as lists."""
+    content = json.loads(text)
+    named = {field.name: content.pop(field.name) for field in fields(Result)}
+    return Report(Result(**named | {"rows": [Row(**row) for row in named["rows"]]}), content)
+
+
+def shown(rows: Iterable[Row]) -> tuple[list[tuple[str, str, str, str]], list[str]]:
+    """The cells of the rows under `HEADINGS`, and the notes that the last cells refer to by number."""
+    notes: dict[str, int] = {}
+    cells = []
+    for row in rows:
+        quantity, published, ours, verdict = _cells(row)
+        mark = f" ({notes.setdefault(row.note, len(notes) + 1)})" if row.note else ""
+        cells.append((quantity, published, ours, verdict + mark))
+    return cells, list(notes)
+
+
+def _cells(row: Row) -> tuple[str, str, str, str]:
+    if isinstance(row.ours, str):
+        ours = row.ours
+    else:
+        ours = _number(row.ours, row.spread)
+        ours += "" if row.spread is None else f" ± {_number(row.spread, row.spread)}"
+    published = "" if row.published is None else row.published
+    return (
+        row.quantity,
+        published if isinstance(published, str) else _number(published, None),
+        ours,
+        _NOT_PUBLISHED if row.published is None else _VERDICTS[row.met],
+    )
+
+
+def _number(value: float, spread: float | None) -> str:
+    """With two digits of its standard error, or five digits of its own."""
+    if spread and math.isfinite(spread):
+        digits = 1 - math.floor(math.log10(spread))
+        return f"{round(value, digits):,.{max(digits, 0)}f}"
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:.5g}"

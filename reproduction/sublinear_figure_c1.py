@@ -1,0 +1,190 @@
+"""Figure C.1 of Forster & Lücke: L, F and φ of the four algorithms by iteration, on 5×5 clusters and on KDD."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reproduction import sublinear_curves as curves
+from reproduction.base import TOO_FEW, Context, Entry, Missing, Result, Row
+from reproduction.data import load
+from reproduction.sublinear_runs import SOURCE
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_CLOSE = 0.01
+
+
+def compute(context: Context) -> Result:
+    """100 runs on BIRCH and 10 on KDD in the source; a run on KDD takes minutes, and fewer of those are made."""
+    found = {"BIRCH": curves.panels("BIRCH", context)}
+    runs, statements = curves.most_runs(found["BIRCH"]), _birch_rows(found["BIRCH"])
+    try:
+        load("KDD")
+    except Missing as missing:
+        return ENTRY.result(runs, statements, found, [f"the panels of KDD: {missing}"])
+    found["KDD"] = curves.panels("KDD", context)
+    skipped = curves.left_out("KDD", found["KDD"])
+    return ENTRY.result(runs, statements + _kdd_rows(found["KDD"]), found, skipped)
+
+
+def _birch_rows(found: dict[str, dict[str, Any]]) -> list[Row]:
+    """What appendix C says of BIRCH."""
+    return [
+        _later("BIRCH", found, "var-GMM-S", "2", (5, 15), "around 10"),
+        _later("BIRCH", found, "var-k-means-S", "5", (-1, 3), "0 to 2"),
+        _better(found),
+        _best(found),
+    ]
+
+
+def _kdd_rows(found: dict[str, dict[str, Any]]) -> list[Row]:
+    """What appendix C says of KDD, as far as it was run."""
+    rows = [
+        _later("KDD", found, "var-GMM-S", "5", (0, 6), "about 3"),
+        _later("KDD", found, "var-k-means-S", "20", (0, 6), "2 to 4"),
+        _saved(found, "var-GMM-S", "5", 8),
+        _saved(found, "var-k-means-S", "20", 10),
+        _matches(found, "var-GMM-S", "5"),
+        _matches(found, "var-k-means-S", "20"),
+    ]
+    column, full = found["var-GMM-S"], str(curves.COMPONENTS["KDD"])
+    if "20" not in column:
+        return rows
+    ends = {G: float(np.mean(column[G]["final_log_likelihoods"])) for G in ("20", full)}
+    gap, gained = ends[full] - ends["20"], ends[full] - column[full]["log_likelihood"]["mean"][0]
+    return [
+        *rows,
+        Row(
+            "KDD, var-GMM-S: L of G = 20 below L of all 200, % of what EM gains after its first iteration",
+            "indistinguishable",
+            100 * float(gap / gained),
+            None,
+            bool(abs(gap) <= _CLOSE * gained),
+            f"agrees within {_CLOSE:.0%}; {_runs(column['20'])}",
+        ),
+    ]
+
+
+def _runs(curve: dict[str, Any]) -> str:
+    return f"mean of {len(curve['final_errors'])} run(s)"
+
+
+def _later(
+    data: str, found: dict[str, dict[str, Any]], name: str, G: str, allowed: tuple[int, int], published: str
+) -> Row:
+    """Iterations that an algorithm needs more than its full counterpart."""
+    full = str(curves.COMPONENTS[data])
+    late, first = found[name][G]["reached"], found[name][full]["reached"]
+    more = None if late is None else late - first
+    return Row(
+        f"{curves.NAMES[data]}, {name}, G = {G}: iterations more than with all {full}",
+        published,
+        "never as low" if more is None else float(more),
+        None,
+        more is not None and bool(allowed[0] <= more <= allowed[1]),
+        f"{curves.REACHED}; agrees from {allowed[0]} to {allowed[1]}; {_runs(found[name][G])}",
+        f"the full algorithm takes {first:.0f} iterations to come so close to its own end; the source reads the "
+        "difference off the curves by eye",
+    )
+
+
+def _better(found: dict[str, dict[str, Any]]) -> Row:
+    """Whether truncated searches avoid local optima: mean errors against the full algorithm's."""
+    means = {name: {G: float(np.mean(c["final_errors"])) for G, c in column.items()} for name, column in found.items()}
+    full = str(curves.COMPONENTS["BIRCH"])
+    excesses = {
+        f"{name}, G = {G}": ends[G] / ends[full] - 1
+        for name, ends in means.items()
+        for G in ends
+        if full != G and (name, G) != ("var-k-means-S", "2")
+    }
+    above = [f"{setting} (by {excess:.1%})" for setting, excess in excesses.items() if excess > _CLOSE]
+    return Row(
+        "BIRCH 5×5: settings that end at a mean error not above the full algorithm's",
+        "all, but for var-k-means-S with G = 2",
+        f"{len(excesses) - len(above)} of {len(excesses)}",
+        None,
+        not above,
+        f"not above by more than {_CLOSE:.0%}",
+        "above it ends " + "; ".join(above) if above else "",
+    )
+
+
+def _best(found: dict[str, dict[str, Any]]) -> Row:
+    """Whether the best runs reach what the best full run reaches."""
+    full = str(curves.COMPONENTS["BIRCH"])
+    excesses = {
+        f"{name}, G = {G}": min(curve["final_errors"]) / min(column[full]["final_errors"]) - 1
+        for name, column in found.items()
+        for G, curve in column.items()
+        if full != G and (name, G) != ("var-k-means-S", "2")
+    }
+    worst = max(excesses, key=lambda name: excesses[name])
+    runs, source = curves.most_runs(found), curves.RUNS_OF["BIRCH"]
+    criterion = f"it is {worst}; agrees within {_CLOSE:.0%}"
+    return Row(
+        "BIRCH 5×5: error of the best run above that of the full algorithm's best, largest over the settings, %",
+        "almost perfectly match",
+        100 * float(excesses[worst]),
+        None,
+        bool(excesses[worst] <= _CLOSE) if runs >= source else None,
+        criterion if runs >= source else f"{criterion}; best of {runs} runs, the source's of {source}: {TOO_FEW}",
+        "with lists so short a run may end before all points have met their nearest center",
+    )
+
+
+def _saved(found: dict[str, dict[str, Any]], name: str, G: str, published: int) -> Row:
+    """How many times fewer distances an iteration evaluates."""
+    saved = curves.COMPONENTS["KDD"] / found[name][G]["evaluations"]
+    label = f"KDD, {name}, G = {G}: times fewer distances an iteration"
+    return Row(label, f"at least {published}", float(saved), None, bool(saved >= published))
+
+
+def _matches(found: dict[str, dict[str, Any]], name: str, G: str) -> Row:
+    """Whether the error ends where that of the full algorithm ends."""
+    ends = {key: float(np.mean(found[name][key]["final_errors"])) for key in (G, str(curves.COMPONENTS["KDD"]))}
+    excess = ends[G] / ends[str(curves.COMPONENTS["KDD"])] - 1
+    return Row(
+        f"KDD, {name}, G = {G}: final error above the full algorithm's, %",
+        "match",
+        100 * excess,
+        None,
+        bool(abs(excess) <= _CLOSE),
+        f"agrees within {_CLOSE:.0%}; {_runs(found[name][G])}",
+    )
+
+
+def draw(result: Result, figure: "Figure") -> None:
+    """A column for each algorithm; of each data set L with F, and φ below them."""
+    from reproduction.figures import lists
+
+    data_sets = list(result.data)
+    figure.set_size_inches(12, 4.8 * len(data_sets))
+    panels = figure.subplots(2 * len(data_sets), 4)
+    for (upper, lower), data in zip(panels.reshape(-1, 2, 4), data_sets, strict=True):
+        found = result.data[data]
+        top, heights = lists.highest(found), lists.likely(found)
+        for above, below, (name, column) in zip(upper, lower, found.items(), strict=True):
+            lists.draw_bounds(above, curves.look(data), column, f"{data}: {name}", heights)
+            lists.draw_errors(below, curves.look(data), column, "", top)
+        for axes in (*upper[1:], *lower[1:]):  # as the first ones
+            axes.set_ylabel("")
+            axes.tick_params(axis="y", labelleft=False)
+    counts = f"{result.runs} runs on BIRCH"
+    if "KDD" in data_sets:
+        counts += f", at most {curves.most_runs(result.data['KDD'])} on KDD"
+    figure.suptitle(
+        f"means with standard errors of L (F is thin and dashed) and of φ (rings: the best run's end): {counts}",
+        fontsize=10,
+    )
+
+
+ENTRY = Entry(
+    "sublinear-figure-c1",
+    "L, F and φ by iteration on BIRCH 5×5 and KDD, for exact and estimated neighbour lists",
+    f"{SOURCE}, figure C.1",
+    100,
+    compute,
+    draw,
+)

@@ -1,1 +1,0 @@
-"""Pictures that are made of results and not of estimators: those of the demonstration and of `cprime.reproduction`."""

@@ -17,9 +17,7 @@ _OUTPUT = click.option(
 
 def _settings(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of a run."""
-    threads = click.option(
-        "--threads", type=click.IntRange(1), help="Threads; as many as possible if left out."
-    )
+    threads = click.option("--threads", type=click.IntRange(1), help="Threads; as many as possible if left out.")
     seed = click.option("--random-state", type=click.IntRange(0, 2**31 - 1), default=0, help="Seed of random numbers.")
     runs = click.option("--runs", type=click.IntRange(1), help="Runs to make; as many as the source's if left out.")
     return runs(seed(threads(_OUTPUT(function))))

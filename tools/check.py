@@ -34,7 +34,14 @@ ROOMS = {  # the folders and files of tests by what they test, where it is not w
     "_storable.py": ("test_storage.py", "test_storage_searches.py", "checkpoints"),
     "_threads.py": ("test_threads.py",),
 }
-PLACES = {"benchmarks": "benchmarks", "cpp": "contracts", "docs": "site", "examples": "examples", "reliability": "fuzz", "reproduction": "reproduction"}
+PLACES = {
+    "benchmarks": "benchmarks",
+    "cpp": "contracts",
+    "docs": "site",
+    "examples": "examples",
+    "reliability": "fuzz",
+    "reproduction": "reproduction",
+}
 
 
 def main() -> int:

@@ -36,6 +36,4 @@ def demo(output: Path, small: bool, threads: int | None, as_json: bool) -> None:
 @one_line_errors
 def reproduce(names: tuple[str, ...]) -> None:
     """Say where the tables and figures of the papers are computed."""
-    raise ValueError(
-        "reproduce has moved: in a copy of the source code, call `python -m reproduction list`"
-    )
+    raise ValueError("reproduce has moved: in a copy of the source code, call `python -m reproduction list`")

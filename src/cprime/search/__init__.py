@@ -1,6 +1,7 @@
-"""Which components a point looks at before it keeps the best: one file a search.
+"""Searches: they choose the candidate components of each point, among which its C′ best are found. One file each.
 
-`Full`, `Bounded`, `Graph` and `Papers` are values that estimators take as `search`; strings are their shorthands.
+`Full`, `Bounded`, `Graph` and `Papers` are values of the argument `search` of estimators; strings are shorthands for
+them.
 """
 
 from cprime.search.base import Look, Lookup, Sample, Search, SearchStats

@@ -1,8 +1,8 @@
-"""What every search is and offers to the loop.
+"""Protocol of searches: the methods that the EM loop calls, and the values that searches return.
 
-A search is a value: its options, frozen. What it knows in a fit, neighbour lists above all, is another value, which the
-loop carries from iteration to iteration: `begin`, then `refresh`, `look` for the pass over the data, and `learn`. A
-look is what travels to the chunks.
+A search is a frozen value that holds only its options. Its state in a fit, mainly neighbor lists, is a second value.
+The loop carries the state from iteration to iteration: `begin` makes it; in each iteration `refresh` updates it before
+the pass over the data, `look` returns the callable that is applied to each chunk, and `learn` updates it afterwards.
 """
 
 from collections.abc import Callable
@@ -21,12 +21,13 @@ from cprime.kernels import Rows
 
 @dataclass(frozen=True)
 class SearchStats:
-    """What a pass over the data tells the search; additive.
+    """Statistics of a pass over the data, from which a search updates its state. Those of two chunks can be added.
 
-    n_weighted: points of positive weight    n_moved: of these, those whose winner is another one
-    touched (m,): components that have won or lost points, rising
-    evidence (C, C): Σ w_n of what (8) averages in the real part, Σ w_n in the imaginary, by (c_o, c̃)
-    explored: whether points have looked at anything that they did not keep
+    n_weighted: number of points of positive weight    n_moved: number of these whose best component changed
+    touched (m,): components that gained or lost points, in ascending order
+    evidence (C, C): sums over points for the mean in [F eq. 8]; entry (c_o, c̃) has Σ w_n times the distance as its
+    real part and Σ w_n as its imaginary part
+    explored: whether components outside the active sets were evaluated
     """
 
     n_weighted: int
@@ -47,7 +48,7 @@ class SearchStats:
 
 
 class Lookup(NamedTuple):
-    """What a look finds for the points of a block."""
+    """Result of a search for the points of a block: active sets, number of evaluated distances, and statistics."""
 
     kept: Kept
     n_distances: int
@@ -55,73 +56,79 @@ class Lookup(NamedTuple):
 
 
 class Look(Protocol):
-    """What travels to a chunk: finds K(n) for its points."""
+    """Callable that finds the active set K(n) of each point of a block. It is picklable, so workers can run it."""
 
     def __call__(
         self, block: Block, points: Rows, kept: Kept | None, components: Components, n_kept: int
     ) -> Lookup: ...
 
 
-# A few points by their numbers among those of positive weight, as components are compared with them; what they keep.
+# Maps indices among the points of positive weight to these points, in the components' space, and their active sets.
 Sample = Callable[[NDArray[np.int64]], tuple[Rows, Kept]]
 
-State = Any  # what a search knows: a frozen value that it alone understands, of arrays, numbers and the like
+State = Any  # state of a search in a fit: a frozen value of arrays and numbers whose type depends on the search
 
 
 class Search(Protocol):
-    """Which components a point looks at before it keeps the best."""
+    """Strategy that chooses the candidate components of each point, among which its C′ best are found."""
 
     @property
     def exact(self) -> bool:
-        """Whether what is found are the best of all C."""
+        """Return whether the search always finds the best of all C components."""
         ...
 
     @property
     def keeps_winners(self) -> bool:
-        """Whether winners that are known already are where it begins."""
+        """Return whether the search starts from the best component of each point, if the initialization found it."""
         ...
 
     @property
     def warmup(self) -> int:
-        """E-steps before the first M-step."""
+        """Return the number of E-steps before the first M-step."""
         ...
 
     def with_params(self, **params: Any) -> Self:
-        """The same search with other options."""
+        """Return a copy of the search with some options changed."""
         ...
 
     def begin(self, components: Components, n_kept: int, placed: bool, key: Key) -> tuple[State, Look | None]:
-        """What it knows before the first iteration, and what gives points their first kept sets, if it needs any."""
+        """Return the state before the first iteration, and a `Look` that finds initial active sets, or None.
+
+        None means that no initial sets are needed. placed: whether the best component of each point is already known
+        """
         ...
 
     def refresh(self, state: State, components: Components) -> State:
-        """Before a pass over the data: brings the neighbour lists up to date."""
+        """Return the state with updated neighbor lists; called before each pass over the data."""
         ...
 
     def look(self, state: State, components: Components, key: Key) -> Look:
-        """For one pass over the data."""
+        """Return the callable that searches the points of each block in one pass over the data."""
         ...
 
     def learn(
         self, state: State, look: Any, components: Components, stats: SearchStats, sample: Sample, key: Key
     ) -> tuple[State, int]:
-        """After a pass that counts; says too how many evaluations a look at a sample has taken."""
+        """Return the state after an accepted pass, and the number of distances evaluated for a sample (an audit)."""
         ...
 
     def jumped(self, state: State, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> State:
-        """After jumps: components `one` (n,) have left their places for those of `cut` (n,), with a share of points."""
+        """Return the state after centers `one` (n,) were moved into clusters `cut` (n,), which splits these in two.
+
+        share: fraction of the points that were reassigned
+        """
         ...
 
     def undone(self, state: State) -> State:
-        """After a pass that does not count: points keep what they kept before it."""
+        """Return the state after a pass was rejected, so that points have their previous active sets again."""
         ...
 
     def agreement(self, state: State) -> float | None:
-        """The share of points whose best component it finds, by its last audit; None where there was none."""
+        """Return the share of points whose best component was found, by the last audit; None if there was none."""
         ...
 
     def neighbors(self, state: State) -> NDArray[np.int32] | None:
-        """G_c of every component as (C, G) int32, c itself first, −1 behind the last; None where all are looked at."""
+        """Return the lists G_c as (C, G) int32, c itself first, padded with −1; None if all components are searched."""
         ...
 
 
@@ -129,14 +136,14 @@ V = TypeVar("V", bound="Value")
 
 
 class Value:
-    """Base of searches: parameters as scikit-learn's `clone`, `set_params` and `GridSearchCV` ask for them."""
+    """Base class of searches; makes options available to scikit-learn's `clone`, `set_params` and `GridSearchCV`."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The options by name."""
+        """Return the options by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
     def with_params(self: V, **params: Any) -> V:
-        """The same search with other options.
+        """Return a copy of the search with some options changed.
 
         Raises
         ------
@@ -150,15 +157,15 @@ class Value:
         return type(self)(**{**names, **params})
 
     def jumped(self, state: State, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> State:
-        """A search whose knowledge is made anew before each pass."""
+        """Return the state unchanged, for searches that compute their lists anew before each pass."""
         return state
 
     def undone(self, state: State) -> State:
-        """A search whose looks change nothing of what points keep."""
+        """Return the state unchanged, for searches whose passes do not modify the points' data in place."""
         return state
 
     def agreement(self, state: State) -> float | None:
-        """A search without audits."""
+        """Return None, for searches without audits."""
         return None
 
     def __sklearn_clone__(self: V) -> V:
@@ -166,7 +173,7 @@ class Value:
 
 
 def checked_count(value: Any, name: str, least: int) -> int:
-    """`value` as an integer of an option, or an error that says what came."""
+    """Return an option's value as int; raise TypeError if it is no integer, ValueError if it is below `least`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise TypeError(f"{name} must be an instance of int, got {value!r}.")
     if value < least:

@@ -1,10 +1,10 @@
-"""The exact search that remembers: Lloyd's algorithm by bounds on distances, kept from iteration to iteration.
+"""Exact search by bounds: Lloyd's algorithm with bounds on distances that are carried from iteration to iteration.
 
-Most points are nearer to their center than any other center can have come, which the triangle inequality tells from how
-far centers have moved (Elkan 2003, Hamerly 2010, Drake & Hamerly 2012, Newling & Fleuret 2016). A point costs one
-distance then, and a look at all centers only where its bounds have worn out. Memory is of the order N. What is found is
-what `Full` finds, bit for bit. Of Gaussians whose costs are no distances between points that stay where they are,
-nothing can be remembered: it then looks at all, as `Full` does.
+By the triangle inequality, the distances by which centers moved show for most points that no other center can have
+become nearer (Elkan 2003, Hamerly 2010, Drake & Hamerly 2012, Newling & Fleuret 2016). Such a point takes one distance
+evaluation. All centers are evaluated only if the bounds of a point do not suffice. Memory is O(N). Results are
+bit-identical to those of `Full`. Bounds need costs that are distances to unchanged points. Other components, such as
+Gaussians with their own covariances, are all evaluated, as in `Full`.
 """
 
 from dataclasses import dataclass
@@ -23,16 +23,16 @@ from cprime.neighbors import without_self
 from cprime.search.base import Look, Lookup, Sample, SearchStats, Value
 from cprime.search.full import LookAtAll
 
-_OTHERS = 3  # centers of a point that have a bound of their own
-_FEW_MOVE = 0.15  # share of points that may move in an iteration for bounds to be worth beginning
-_FEW, _MANY = 15, 63  # nearest centers that are looked up for each, in low dimension and in others
-_LOW = 4  # dimensions in which few centers are near one
-_UP = 1 + 1e-6  # more than the rounding of a sum of squares in double
+_OTHERS = 3  # per point, other centers with a bound of their own
+_FEW_MOVE = 0.15  # bounds begin once at most this share of the points is reassigned in an iteration
+_FEW, _MANY = 15, 63  # nearest centers that are listed for each center, in low and in higher dimensions
+_LOW = 4  # up to so many dimensions a center has few near ones
+_UP = 1 + 1e-6  # exceeds the relative rounding error of a sum of squares in float64
 
 
 @dataclass(frozen=True)
 class LookAndCompare:
-    """A look at all that says how many points have moved, by which bounds begin."""
+    """Search among all components that also counts the reassigned points, which decide when bounds begin."""
 
     def __call__(self, block: Block, points: Rows, kept: Kept | None, components: Components, n_kept: int) -> Lookup:
         found = LookAtAll()(block, points, kept, components, n_kept)
@@ -43,7 +43,10 @@ class LookAndCompare:
 
 @dataclass(frozen=True)
 class LookWithinBounds:
-    """Bounds as far as they reach; others (C, 3): the centers that a point without bounds begins with, by its own."""
+    """Search by bounds; evaluates all centers for points whose bounds do not suffice.
+
+    others (C, 3): for each center, the others that have bounds at first for points of this center without bounds yet
+    """
 
     moves: Moves
     others: NDArray[np.int32] | None
@@ -56,7 +59,7 @@ class LookWithinBounds:
             nothing = np.zeros(others.shape, dtype=points.dtype), np.zeros(len(points), dtype=points.dtype)
             bounds = Bounds(kept.winners.copy(), others, *nothing)
         else:
-            bounds = kept.bounds  # renewed in place, so that after a pass that does not count there are none
+            bounds = kept.bounds  # updated in place, so after a rejected pass the bounds are discarded
         distances, n_distances = points.nearest_bounded(components.centers, bounds, self.moves)
         after = Kept(bounds.labels[:, np.newaxis].copy(), distances[:, np.newaxis], bounds)
         return Lookup(after, n_distances, SearchStats(block.n_weighted))
@@ -65,9 +68,10 @@ class LookWithinBounds:
 @storable("search.BoundedState")
 @dataclass(frozen=True)
 class BoundedState:
-    """bounding: whether bounds have begun    centers (C, D), neighbors (C, G): of the last pass, the nearest of each
+    """State of `Bounded`.
 
-    others (C, 3): what points without bounds begin with, in the first pass by bounds
+    bounding: whether bounds are in use    centers (C, D), neighbors (C, G): centers of the last pass, nearest of each
+    others (C, 3): the centers that have bounds at first, by a point's center; only in the first pass by bounds
     """
 
     bounding: bool = False
@@ -81,7 +85,7 @@ class BoundedState:
 @storable("search.Bounded")
 @dataclass(frozen=True)
 class Bounded(Value):
-    """The exact search by bounds. The first iterations, in which many points move, look at all C.
+    """Exact search by bounds. In the first iterations many points are reassigned, so all C centers are evaluated.
 
     Examples
     --------
@@ -124,19 +128,19 @@ class Bounded(Value):
         return replace(state, bounding=bounding, n_weighted=stats.n_weighted, centers=components.centers), 0
 
     def jumped(self, state: BoundedState, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> BoundedState:
-        return BoundedState()  # bounds of centers that have gone elsewhere say nothing
+        return BoundedState()  # bounds are invalid after centers have jumped
 
     def undone(self, state: BoundedState) -> BoundedState:
-        return BoundedState()  # bounds may be of the centers of that pass, which no longer say how far it is to others
+        return BoundedState()  # bounds may refer to the centers of the rejected pass
 
     def neighbors(self, state: BoundedState) -> None:
         return None
 
 
 def _neighbors(centers: Floats, n_points: int, before: NDArray[np.int32] | None) -> tuple[NDArray[np.int32], Floats]:
-    """The nearest centers of each, itself among them, and their squared distances, in rising order: (C, G).
+    """Return the nearest centers of each center, itself included, and their squared distances, ascending: (C, G).
 
-    All C of them where C² is small beside what is done for the points.
+    All C centers are listed if the cost of C² distances is small beside the work for the points.
     """
     C, D = centers.shape
     G = min(_FEW if D <= _LOW else _MANY, C)
@@ -149,7 +153,7 @@ def _neighbors(centers: Floats, n_points: int, before: NDArray[np.int32] | None)
 
 
 def _moves(centers: Floats, lists: NDArray[np.int32], squared: Floats, drift: Floats) -> Moves:
-    """What moves of `drift` (C,) do to bounds; see `kernels.Moves`."""
+    """Return the `kernels.Moves` by which bounds change when centers have moved by at most `drift` (C,)."""
     C, G = lists.shape
     reach, spread = np.empty((2, C, G + 1), dtype=centers.dtype)
     share = 1 - (centers.shape[1] + 12) * np.finfo(centers.dtype).eps
@@ -164,5 +168,5 @@ def _moves(centers: Floats, lists: NDArray[np.int32], squared: Floats, drift: Fl
 
 
 def _rounded_up(values: NDArray[np.float64], dtype: np.dtype) -> Floats:
-    """The values in a shorter format, none of them less."""
+    """Convert values to a shorter floating-point type, rounding upward."""
     return (values * (1 + np.finfo(dtype).eps)).astype(dtype)

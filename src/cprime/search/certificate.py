@@ -1,4 +1,4 @@
-"""How good a partial search was: a random sample of the points, searched exactly."""
+"""Estimate of the quality of a partial search, from an exact search of a random sample of the points."""
 
 from typing import Any
 
@@ -12,19 +12,19 @@ _Z = 1.959963984540054  # of a 95 % interval
 
 
 def certify(points: Rows, kept: Kept, components: Components, scale: float | None) -> dict[str, Any]:
-    """Compares what was found for a sample of the points with the truth.
+    """Compare the active sets of sampled points with those that an exact search finds.
 
-    points (m, D), and what each keeps    scale: what makes a cost a log-probability, None for k-means
+    points (m, D)    kept: their active sets    scale: factor from costs to log-probabilities, None for k-means
 
-    Returns a dictionary: n_points; agreement, the share of points whose winner is the best of all C, with its
-    Wilson interval; and for k-means relative_excess, by how much J is above that of exact winners as a
-    share of it, for mixtures shortfall, by how much F falls short of that of the exact K(n) [nats a point], each with
-    an interval. All intervals are at 95 %, over the sampling of points.
+    Returns a dictionary: n_points; agreement, the share of points whose best component is the best of all C, with its
+    Wilson interval; for k-means relative_excess, (J − J of exact assignments) / J of exact assignments; for mixtures
+    shortfall, F of the exact K(n) minus F [nats per point]; each with an interval. All intervals are at 95 % and cover
+    the sampling of points.
     """
     assert kept.costs is not None
     m, seen = len(points), kept.costs.astype(np.float64)
     nearest, truth = components.best(points, kept.ids.shape[1])
-    # As good as the nearest counts: equal distances, or the same component where rounding differs.
+    # A component at an equal distance agrees too; so does the same component whose distance was rounded otherwise.
     agrees = (kept.winners == nearest[:, 0]) | (kept.costs[:, 0] <= truth[:, 0])
     p = float(agrees.mean())
     middle, width = p + _Z**2 / (2 * m), _Z * np.sqrt(p * (1 - p) / m + (_Z / (2 * m)) ** 2)
@@ -42,7 +42,7 @@ def certify(points: Rows, kept: Kept, components: Components, scale: float | Non
         exact = posterior(truth, scale).log_sum
         partial = posterior(seen, scale).log_sum
         short = np.maximum(exact - partial, 0)
-        most = float(short.max()) or 1.0  # in whose units squares are numbers
+        most = float(short.max()) or 1.0  # scaling by it prevents overflow of the squares
         name, value, spread = "shortfall", float(short.mean()), most * np.std(short / most) / np.sqrt(m)
     result[name] = value
     result[f"{name}_interval"] = [max(value - _Z * float(spread), 0.0), value + _Z * float(spread)]

@@ -1,4 +1,4 @@
-"""Every point looks at all C components: Cor. 1 of [L] holds, K(n) are the best there are."""
+"""Exact search: all C components are candidates of each point, so K(n) holds the C′ best (Cor. 1 of [L])."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,7 +13,7 @@ from cprime.search.base import Look, Lookup, Sample, SearchStats, Value
 
 @dataclass(frozen=True)
 class LookAtAll:
-    """N·C evaluations; what was found before only makes them faster."""
+    """Search of a block among all C components, with n·C evaluations. Previous active sets only save time."""
 
     def __call__(self, block: Block, points: Rows, kept: Kept | None, components: Components, n_kept: int) -> Lookup:
         hint = None if kept is None or kept.ids.shape[1] != n_kept else kept.ids
@@ -24,7 +24,7 @@ class LookAtAll:
 @storable("search.Full")
 @dataclass(frozen=True)
 class Full(Value):
-    """The exact search over all components: Lloyd's algorithm where a point keeps one.
+    """Exact search over all components. With one component per point (C′ = 1), k-means is Lloyd's algorithm.
 
     Examples
     --------

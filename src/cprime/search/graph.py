@@ -1,12 +1,12 @@
-"""The library's own search: cluster-major, on lists of neighbours, renewed only where points move.
+"""Graph search, the library's default: candidates of a point are the neighbors of its best component.
 
-Every point compares the component it is in with that one's neighbours; the points of a component share their
-candidates, which makes the E-step a few dense tiles (`Rows.reassign`, `Rows.keep`). A point that
-keeps several components looks at the neighbours of the best, and every other time at those of another; after a few
-passes most only measure again what it keeps, and every third looks around. Where components are scattered, so that
-lists say little of what is best, it looks at the first few of a list and at random ones for the rest. Lists come from
-all C² pairs while these are few beside N, from neighbours of neighbours beyond. Audits search a sample of points
-exactly, and double the lists where these find too few of the best components.
+All points of a component share their candidates, so the E-step is a few dense matrix tiles (`Rows.reassign`,
+`Rows.keep`), and it skips components for which nothing changed. With C′ > 1 the candidates are the neighbors of the
+best component, and in every other pass those of another component of K(n). After the first passes only every third pass
+evaluates new candidates; the others evaluate K(n) alone. If components are scattered (neighbor lists hardly predict
+which component is best), the candidates are the first few of a list and random components. Lists are computed from all
+C² pairs if these are few, and otherwise from neighbors of neighbors. Audits search a sample of points exactly, and
+double the length of the lists if too few of the best components are found.
 """
 
 import logging
@@ -29,26 +29,29 @@ from cprime.search.full import LookAtAll
 
 logger = logging.getLogger("cprime")
 
-_STALE = 0.3  # share of points that may move before lists are renewed
+_STALE = 0.3  # lists are recomputed once this share of the points has been reassigned
 _AUDITS = (4, 5, 6, 10, 15)  # iterations after which a sample is searched exactly
 _AUDIT_POINTS = 1024
-_FOUND = 0.94  # share of the points whose best component the first lists must find
-_FOUND_BY_LONGER = 0.96  # and longer ones, where those do not: such data have no clusters, and what is missed misleads
-_MISSED, _LATE = 0.007, 6  # share of J that the first lists may miss, from this iteration on
-_FIRST_NEIGHBORS, _FIRST_OF_MIXTURES = 33, 65  # the component itself, and one or two tiles
-_NEAR = 8  # nearest neighbors that hear at once of a component that has jumped, and that random ones are beside
-_MOST_OF_MANY = 65  # neighbors where lists come from lists
-_MOST_SHARE, _MOST_OF_FEW = 4, 129  # lists grow no longer than one in so many of the components, or this
+_FOUND = 0.94  # required share of points whose best component is found, for lists of the first length
+_FOUND_BY_LONGER = 0.96  # the same for longer lists, which are needed for data without clusters
+_MISSED, _LATE = 0.007, 6  # largest relative excess of J caused by the lists, checked from this iteration on
+_FIRST_NEIGHBORS, _FIRST_OF_MIXTURES = 33, 65  # first length of lists: the component itself, and one or two tiles
+_NEAR = 8  # nearest neighbors whose lists get a component that jumped; those listed beside random components
+_MOST_OF_MANY = 65  # greatest length of lists that are computed from neighbors of neighbors
+_MOST_SHARE, _MOST_OF_FEW = 4, 129  # greatest length of other lists: C / _MOST_SHARE, but at least min(C, _MOST_OF_FEW)
 _EXPLORING, _PERIOD = (
     6,
     3,
-)  # of points that keep several: passes that all look around, and which of those that follow do
-FEW = 2048  # components that are all looked at where a mixture begins
+)  # C′ > 1: the first passes, which all evaluate new candidates; afterwards one pass in so many does
+FEW = 2048  # a mixture of at most so many components starts with an exact search
 
 
 @dataclass(frozen=True)
 class LookInCells:
-    """First kept sets: of a point without any the component that its cells offer, and what is near that."""
+    """Initial active sets: the best component in the cells near a point, and the best in its neighbor list.
+
+    cells: None if each point already has a component    lists (C, G − 1): neighbors
+    """
 
     cells: Cells | None
     lists: NDArray[np.int32]
@@ -64,10 +67,11 @@ class LookInCells:
 
 @dataclass(frozen=True)
 class LookAround:
-    """The neighbours of one kept component, and all that is kept.
+    """Search with candidates K(n) and the neighbors of one component in K(n).
 
-    lists (C, G − 1): neighbours    active (C,): components whose points have anything new to look at, None for all
-    turn: which of several kept components leads    cells: what points are searched in besides, None for nothing
+    lists (C, G − 1): neighbors    active (C,): components whose points can have changed results, None for all
+    turn: determines the component of K(n) whose neighbors are candidates
+    cells: cells that give every point one more candidate, or None
     """
 
     lists: NDArray[np.int32]
@@ -103,7 +107,7 @@ class LookAround:
         return Lookup(after, evaluations, stats)
 
     def _led(self, ids: NDArray[np.int32]) -> NDArray[np.int32]:
-        """K(n) with the component first whose neighbours are looked at: the best one, and every other time another."""
+        """Return K(n) with the component first whose neighbors are candidates: the best, or in odd turns another."""
         turn, other = divmod(self.turn, 2)
         place = 1 + turn % max(ids.shape[1] - 1, 1)
         if not other or place >= ids.shape[1]:
@@ -118,7 +122,7 @@ class LookAround:
 @storable("search.LastPass")
 @dataclass(frozen=True)
 class LastPass:
-    """The snapshot of the components that a pass has compared, and those that have won or lost points by it, (m,)."""
+    """Snapshot of the components in the last pass, and the components (m,) that gained or lost points in it."""
 
     snapshot: tuple[NDArray, ...]
     touched: NDArray[np.int32]
@@ -127,14 +131,14 @@ class LastPass:
 @storable("search.GraphState")
 @dataclass(frozen=True)
 class GraphState:
-    """What the search knows.
+    """State of `Graph` in a fit.
 
-    n_neighbors, first_n_neighbors: G, and what it was at first    lists (C, G − 1)
-    moved: share of the points that have changed their winner since the lists were made
-    iteration: passes so far    last: the last pass with these lists
-    in_cells: whether the next pass searches the points in cells too, since lists miss too much
-    agreement: the share of points whose component the last audit confirmed
-    several: whether points keep more than one component
+    n_neighbors, first_n_neighbors: G, and its first value    lists (C, G − 1): neighbors
+    moved: share of points reassigned since the lists were computed, summed over iterations
+    iteration: number of passes so far    last: the last pass with these lists
+    in_cells: whether the next pass also uses cells, because the lists miss too many best components
+    agreement: share of sampled points whose best component was found, by the last audit
+    several: whether C′ > 1
     """
 
     n_neighbors: int
@@ -151,19 +155,19 @@ class GraphState:
 @storable("search.Graph")
 @dataclass(frozen=True)
 class Graph(Value):
-    """Neighbours of the winner, and what is kept already: O(N G D) an iteration.
+    """Search among the neighbors of each point's best component and its active set: O(N G D) per iteration.
 
     Parameters
     ----------
     n_neighbors : int or None, default=None
-        G, the length of a component's neighbor list, itself among them. None begins with 33 for k-means, with 65 where
-        points keep several, and doubles them, to at most C / 4 or 129, while an exact search of some points shows that
-        they are too short: see `docs/searches.md`.
+        G, the length of a component's neighbor list, itself included. None begins with 33 for k-means and 65 for
+        mixtures, and doubles the length, to at most C / 4 or 129, as long as an exact search of sampled points shows
+        that the lists are too short: see `docs/searches.md`.
     exchange : bool or None, default=None
-        Deprecated: the same as `exchange` of `KMeans`, to which None leaves it.
+        Deprecated: use `exchange` of `KMeans`. None leaves the choice to it.
     regroup : bool or None, default=None
-        Whether the fit works on a copy of each chunk in which the points of a component lie together: faster, for twice
-        the memory. None is True for data of one chunk of at most 4 GiB. The data are never changed.
+        Whether the fit works on a copy of each chunk whose points are sorted by component: faster, with twice the
+        memory. None is True for data of one chunk of at most 4 GiB. The data are never changed.
 
     Examples
     --------
@@ -270,7 +274,10 @@ class Graph(Value):
         return state, m * C
 
     def jumped(self, state: GraphState, one: NDArray[np.intp], cut: NDArray[np.intp], share: float) -> GraphState:
-        """Who comes is first in the lists of those near, and has theirs: all are renewed only where many have moved."""
+        """Update the lists around jumped components: `one` gets the list of `cut` and is put first in lists near it.
+
+        All lists are recomputed only after many points have been reassigned.
+        """
         assert state.last is not None
         lists, near = state.lists.copy(), state.lists[cut, :_NEAR]
         real = near >= 0
@@ -291,10 +298,10 @@ class Graph(Value):
 
 
 def _active(state: GraphState, components: Components) -> NDArray[np.bool_] | None:
-    """Components whose points have anything new to look at, None for all.
+    """Return which components have points whose results can differ from the last pass (C,); None for all.
 
-    A point stays where it is as long as its component, that one's neighbours and the list are those of the last pass,
-    and the component has won and lost nothing since.
+    The result of a point is the same if its component and those in this one's neighbor list have the parameters of the
+    last pass and gained or lost no points in it.
     """
     if state.last is None:
         return None
@@ -302,11 +309,11 @@ def _active(state: GraphState, components: Components) -> NDArray[np.bool_] | No
     active[state.last.touched] = True
     if active.all():
         return None
-    return active | np.append(active, False)[state.lists].any(axis=1)  # −1 is the one appended
+    return active | np.append(active, False)[state.lists].any(axis=1)  # index −1 reads the appended False
 
 
 def _mostly_random(lists: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.int32]:
-    """The nearest few of each list (C, L), and of all other components so many at random, none twice: (C, L)."""
+    """Replace all but the nearest few components of each list (C, L) by random ones; none occurs twice: (C, L)."""
     C, L = lists.shape
     n_near = min(_NEAR, (L + 1) // 2)
     order, shifts = rng.permutation(C).astype(np.int32), 1 + rng.choice(C - 1, L - n_near, replace=False)
@@ -318,21 +325,27 @@ def _mostly_random(lists: NDArray[np.int32], rng: np.random.Generator) -> NDArra
 
 
 def _nearer(components: Components, points: Rows, before: NDArray[np.int32], cells: Cells) -> NDArray[np.int32]:
-    """Of what each point keeps and what cells offer the nearer: (n,)."""
+    """Return for each point the nearer of its component `before` and the one that cells find: (n,)."""
     both = np.column_stack([before, cells.find(points)[0]])
     no_lists = np.empty((len(components.centers), 0), dtype=np.int32)
     return np.ascontiguousarray(components.among(points, no_lists, both, 1).kept[:, 0])
 
 
 def _put_first(lists: NDArray[np.int32], rows: NDArray, ids: NDArray[np.int32]) -> None:
-    """A component becomes the first of a list, and the last one goes, unless it is there or the list is its own."""
+    """Insert ids at the front of lists[rows] and drop the last entries, in place.
+
+    A list that has the component already, or is its own, stays unchanged.
+    """
     new = (lists[rows] != ids[:, np.newaxis]).all(axis=1) & (rows != ids)
     rows, first = np.unique(rows[new], return_index=True)
     lists[rows] = np.column_stack([ids[new][first], lists[rows, :-1]])
 
 
 def _audited(components: Components, lists: NDArray[np.int32], points: Rows, kept: Kept) -> tuple[float, float]:
-    """The share of the points whose best component is among the neighbours of what they keep; of J, what is missed."""
+    """Compare what the search finds for sampled points (the best of a component and its list) with the best of all.
+
+    Returns the share of points for which both agree, and the relative excess of the sum of costs.
+    """
     found = components.among(points, lists, np.ascontiguousarray(kept.ids[:, :1]), 1)
     best, costs = components.best(points, 1, hint=found.kept)
     excess = float((found.costs.astype(np.float64) - costs).sum())

@@ -1,4 +1,4 @@
-"""Near components of rows that come once: those of the cells near a row, and from there along lists."""
+"""Approximate search without a previous assignment: candidates from coarse cells near a row, then neighbor lists."""
 
 from dataclasses import dataclass
 
@@ -11,19 +11,19 @@ from cprime.kernels import Floats, Rows
 from cprime.neighbors import Near
 from cprime.search.base import Lookup, SearchStats
 
-_FEW, _FEW_OF_WALKS = 4096, 8192  # components that are all looked at: as fast, or nearly
-_NEIGHBORS = 65  # of lists, the component itself among them
-_WIDTH, _LEAST_WIDTH = 2, 4  # a row walks with so many times what it keeps, and begins with as many centers
-_ROUNDS = 4  # lists that it asks for at most
-_ROWS = 2**16  # at a time
+_FEW, _FEW_OF_WALKS = 4096, 8192  # up to so many components an exact search is as fast, or nearly
+_NEIGHBORS = 65  # length of neighbor lists, the component itself included
+_WIDTH, _LEAST_WIDTH = 2, 4  # candidates of a row in the walk: _WIDTH · n_kept, at least _LEAST_WIDTH
+_ROUNDS = 4  # most neighbor lists that are searched for a row
+_ROWS = 2**16  # rows per block
 
 
 class Nearby:
-    """The structure, made once for given components.
+    """Search structure for approximately best components of arbitrary rows; built once for given components.
 
-    Where costs are squared distances, a row finds the nearest of the centers in the cells near it. Of other costs cells
-    say nothing: there a row begins with a few centers that they offer, and then walks: to the list of the best that it
-    has met and not asked yet, a few times. Few components are all looked at.
+    If costs are squared distances, the nearest centers in the coarse cells near a row are returned. Other costs are not
+    determined by cells. Then a few centers from the cells start a walk on the neighbor graph: repeatedly, the list of
+    the best candidate not yet expanded is evaluated. If there are few components, all are evaluated.
     """
 
     def __init__(self, components: Components):
@@ -34,7 +34,7 @@ class Nearby:
             self.lists = None if components.squared_distances else components.lists(_NEIGHBORS)
 
     def find(self, points: Rows, n_kept: int) -> tuple[NDArray[np.int32], Floats]:
-        """Good components of every row, best first, and their costs: (n, n_kept) each."""
+        """Return approximately best components of every row, best first, and their costs: (n, n_kept) each."""
         if self.few:
             return self.components.best(points, n_kept)
         if self.lists is None:
@@ -49,7 +49,7 @@ class Nearby:
         return kept, costs
 
     def _walked(self, points: Rows, lists: NDArray[np.int32], width: int) -> tuple[NDArray[np.int32], Floats]:
-        """The best that rows have met on their walks, and their costs: (n, width) each."""
+        """Return the best components found by walks on the neighbor graph, and their costs: (n, width) each."""
         met = self.near.find(points, width)[0]
         met[met[:, 0] < 0, 0] = 0
         asked = np.zeros(met.shape, dtype=bool)
@@ -70,7 +70,7 @@ class Nearby:
 
 @dataclass(frozen=True)
 class LookNear:
-    """For points of a batch: the nearest in the cells near them, of centers that are where these have them."""
+    """Search of a batch for the nearest centers in the cells near each point; the cells hold the current centers."""
 
     near: Near
 
@@ -81,7 +81,10 @@ class LookNear:
 
 
 def _complete(kept: NDArray[np.int32], costs: Floats, points: Rows, components: Components) -> None:
-    """The best of all for points whose cells have fewer than are kept, or whose numbers tell no cell from another."""
+    """Search all components for rows that have fewer results than requested (−1 in the last column), in place.
+
+    Their cells have too few components, or rounding makes all cells equally near.
+    """
     short = np.flatnonzero(kept[:, -1] < 0)
     if len(short):
         kept[short], costs[short] = components.best(points[short], kept.shape[1])

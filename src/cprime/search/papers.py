@@ -1,9 +1,10 @@
-"""The papers' searches: a point looks at the lists of all that it keeps, and at some random components [F Alg. 1, 2].
+"""The papers' searches: candidates are the lists of all components in K(n) and some random ones [F Alg. 1, 2].
 
-Lists are "exact", from all C² distances between centres, O(N C′ G D + C² D); or "estimated" from distances already
-computed, O(N C′ G D): with c_o(n) the nearest component of n and I_c the points that c wins, the distance of c and c̃ is
-the mean of ‖x_n − μ_c̃‖ over the n ∈ I_c that have looked at c̃ (8), each of its weight; G_c are the G of least estimate,
-c itself first. For Gaussians of their own covariances the mean is that of the costs, −2 log p(c̃, x_n).
+Lists are "exact", from all C² distances between centers, in O(N C′ G D + C² D); or "estimated" from distances that the
+E-step computes anyway, in O(N C′ G D). Let c_o(n) be the nearest component of point n, and I_c the points with
+c_o(n) = c. The distance of c and c̃ is estimated by the weighted mean of ‖x_n − μ_c̃‖ over the n ∈ I_c that had c̃ as a
+candidate [F eq. 8]. G_c are the G components of least estimate, c itself first. For Gaussians with their own
+covariances, costs −2 log p(c̃, x_n) are averaged instead.
 """
 
 from dataclasses import KW_ONLY, dataclass
@@ -22,13 +23,13 @@ from cprime.kernels import Evidence, Rows
 from cprime.neighbors import Cells, random_lists, random_sets, with_self, without_self
 from cprime.search.base import Look, Lookup, Sample, SearchStats, Value, checked_count
 
-_VALUES = 2**22  # means of which the least are sought at a time
-_RANDOM_WARMUP = 25  # E-steps that random sets need to find their places
+_VALUES = 2**22  # size of the table in which the least means are selected
+_RANDOM_WARMUP = 25  # E-steps in which random active sets become good ones
 
 
 @dataclass(frozen=True)
 class LookInSets:
-    """First kept sets at random: the papers' start."""
+    """Initial active sets drawn at random, as in the papers."""
 
     key: Key
 
@@ -40,7 +41,7 @@ class LookInSets:
 
 @dataclass(frozen=True)
 class LookInCells:
-    """First kept sets: the component that its cells offer to each point, and what is near that."""
+    """Initial active sets: the best component in the cells near each point, and the best in its neighbor list."""
 
     cells: Cells
     lists: NDArray[np.int32]
@@ -49,7 +50,7 @@ class LookInCells:
         ids = self.cells.find(points)[0][:, np.newaxis] if kept is None else kept.ids[:, :1]
         if n_kept > 1:
             ids = components.among(points, self.lists, ids, n_kept).kept
-            short = np.flatnonzero(ids[:, -1] < 0)  # where there are fewer than n_kept in the cells around
+            short = np.flatnonzero(ids[:, -1] < 0)  # rows with fewer than n_kept components in the cells around
             if len(short):
                 ids[short] = components.best(points[short], n_kept)[0]
         return Lookup(Kept(ids), 0, SearchStats(block.n_weighted))
@@ -57,7 +58,7 @@ class LookInCells:
 
 @dataclass(frozen=True)
 class LookAmong:
-    """G(n) = ⋃_{c ∈ K(n)} G_c and some random components; K(n) becomes the best of them."""
+    """Search that sets K(n) to the best components of G(n) = ⋃_{c ∈ K(n)} G_c and some random ones."""
 
     lists: NDArray[np.int32]
     n_explore: int
@@ -77,7 +78,7 @@ class LookAmong:
 
 
 def _matrix(evidence: Evidence) -> csr_array:
-    """As `Seen` has it."""
+    """Return the sums as a sparse (C, C) matrix, Σ w·distance in the real part and Σ w in the imaginary part."""
     both = np.empty(len(evidence.sums), dtype=np.complex128)
     both.real, both.imag = evidence.sums, evidence.weights
     C = len(evidence.indptr) - 1
@@ -87,7 +88,7 @@ def _matrix(evidence: Evidence) -> csr_array:
 @storable("search.PapersState")
 @dataclass(frozen=True)
 class PapersState:
-    """lists (C, G − 1)    evidence: of the last pass, as `SearchStats` has it"""
+    """State of `Papers`: neighbor lists (C, G − 1), and `SearchStats.evidence` of the last pass."""
 
     lists: NDArray[np.int32]
     evidence: csr_array | None = None
@@ -96,18 +97,19 @@ class PapersState:
 @storable("search.Papers")
 @dataclass(frozen=True)
 class Papers(Value):
-    """var-GMM-X and -S, with C′ = 1 var-k-means-X and -S, of Forster & Lücke.
+    """The searches of var-GMM-X and var-GMM-S (for C′ = 1: var-k-means-X and -S) of Forster & Lücke.
 
     Parameters
     ----------
     lists : {"exact", "estimated"}, default="exact"
-        Neighbor lists from all distances between centers (X), or estimated from those that E-steps compute (S).
+        Neighbor lists from all distances between centers (X), or estimated from distances that E-steps compute (S).
     n_neighbors : int, default=16
-        G, the length of a component's neighbor list, itself among them.
+        G, the length of a component's neighbor list, itself included.
     n_explore : int, default=1
-        Random components that a point looks at besides.
+        Number of random components that are added to the candidates of each point.
     start : {"two-level", "random"}, default="two-level"
-        From the component that a two-level search finds for each point, or from random sets and lists as in the papers.
+        Initial active sets: from the component that a two-level search finds for each point, or random sets and lists
+        as in the papers.
     n_warmup : int or None, default=None
         E-steps before the first M-step; None is 25 with start="random", else 0.
 
@@ -175,14 +177,14 @@ class Papers(Value):
 
 
 def _estimated_lists(evidence: csr_array, n_neighbors: int) -> NDArray[np.int32]:
-    """The components of least mean for each (8), itself left out: (C, min(n_neighbors, C) − 1), −1 behind the last."""
+    """Return each component's neighbors of least mean [F eq. 8]: (C, min(n_neighbors, C) − 1), padded with −1."""
     C = evidence.shape[0]
     G = min(n_neighbors, C)
     mean = evidence.data.real / evidence.data.imag
     lengths = np.diff(evidence.indptr)
     row = np.repeat(np.arange(C), lengths)
-    mean[row == evidence.indices] = -np.inf  # d_cc = 0, and first
-    bar = np.full(C, np.inf)  # the G-th least
+    mean[row == evidence.indices] = -np.inf  # d_cc = 0, so that c itself comes first
+    bar = np.full(C, np.inf)  # the G-th least mean of each component
     step = max(1, _VALUES // max(1, lengths.max(initial=0)))
     for begin in range(0, C, step):
         rows = slice(evidence.indptr[begin], evidence.indptr[min(begin + step, C)])

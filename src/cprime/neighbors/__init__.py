@@ -1,4 +1,4 @@
-"""Who is near whom among components: lists of neighbours, and cells over centres that nothing is known of."""
+"""Neighbor lists of components, and coarse cells that find near centers without a previous assignment."""
 
 from cprime.neighbors.cells import SAMPLE_PER_CELL, Cells, coarse_centers, nearest_of_few, table
 from cprime.neighbors.lists import (

@@ -1,7 +1,6 @@
-"""A two-level structure: about √C coarse cells, each with the components that lie in it.
+"""Two-level structure: about √C coarse cells, each with the components whose centers are in it.
 
-Gives a first component for every point in O(N √C D), and neighbour lists in O(C √C D), for centres that nothing is
-known of. Owns cells and what is found through them; knows nothing of iterations.
+It finds a near component for every point in O(N √C D), and neighbor lists in O(C √C D), and needs no previous result.
 """
 
 import math
@@ -13,13 +12,13 @@ from cprime.kernels import Dense, Floats, Offer, Rows
 
 SAMPLE_PER_CELL = 128
 _ITERATIONS = 6
-_MOST = 4  # times as many components as an average cell that one may have
-_NEAR = 8  # cells around its own that a point is searched in
-_NEAR_OF_LISTS = 32  # cells around its own that a component's neighbours are searched in, as a rule
+_MOST = 4  # a cell has at most so many times the components of an average cell
+_NEAR = 8  # nearest cells that are searched for a point
+_NEAR_OF_LISTS = 32  # nearest cells that are searched for the neighbors of a component, by default
 
 
 def coarse_centers(sample: Rows, n_cells: int, rng: np.random.RandomState) -> Floats:
-    """Centres of at most `n_cells` cells: a few iterations of k-means on a sample of rows, empty ones dropped."""
+    """Return centers of at most `n_cells` cells, by a few k-means iterations on sampled rows; drops empty cells."""
     centers = sample[rng.choice(len(sample), min(n_cells, len(sample)), replace=False)].dense()
     for _ in range(_ITERATIONS):
         kept, _ = sample.nearest(centers)
@@ -30,14 +29,14 @@ def coarse_centers(sample: Rows, n_cells: int, rng: np.random.RandomState) -> Fl
 
 
 def nearest_of_few(X: Rows, centers: Floats) -> tuple[NDArray[np.int32], Floats]:
-    """The nearest of a few centres for every row (n,), and its squared distance (n,)."""
+    """Return the nearest of a few centers for every row (n,), and its squared distance (n,)."""
     everywhere = np.zeros(len(X), dtype=np.int32)
     offered = np.arange(len(centers), dtype=np.int32)[np.newaxis]
     return Offer(centers.mean(axis=0, keepdims=True), centers, offered).choose(X, everywhere)
 
 
 def table(groups: NDArray, n_groups: int) -> NDArray[np.int32]:
-    """Members of each group in rising order: (n_groups, most members) int32, −1 behind the last."""
+    """Return the members of each group in ascending order: (n_groups, most members) int32, padded with −1."""
     counts = np.bincount(groups, minlength=n_groups)
     out = np.full((n_groups, max(int(counts.max(initial=0)), 1)), -1, dtype=np.int32)
     order = np.argsort(groups, kind="stable")
@@ -47,21 +46,21 @@ def table(groups: NDArray, n_groups: int) -> NDArray[np.int32]:
 
 
 class Cells:
-    """Coarse cells over the components' centres, and for each cell the components of the cells nearest to it.
+    """Coarse cells of the components' centers, and for each cell the components of the cells nearest to it.
 
-    No cell has more than a few times the components of an average one: a clump that k-means has left together is cut.
-    Where many components of one cell coincide, the first of them stands for the others.
+    A cell with more than a few times the average number of components (a clump that k-means did not divide) is cut into
+    smaller cells. If components in such a cell coincide, the first of them represents the others.
     """
 
     def __init__(self, centers: Floats, n_near: int = _NEAR):
         self.centers = centers
-        rng = np.random.RandomState(0)  # the cells serve a search; where they lie changes its time and recall only
+        rng = np.random.RandomState(0)  # a fixed seed, because cells affect only the time and recall of a search
         C, n_cells = len(centers), math.isqrt(len(centers) - 1) + 1
         few = n_cells * SAMPLE_PER_CELL < C
         sample = centers[np.sort(rng.choice(C, n_cells * SAMPLE_PER_CELL, replace=False))] if few else centers
         self.coarse = coarse_centers(Dense(sample), n_cells, rng)
         self.clumped = False
-        self.first = np.arange(C, dtype=np.int32)  # of those that coincide with each
+        self.first = np.arange(C, dtype=np.int32)  # for each component the first one with the same center
         cell, most = self._cell(Dense(centers)), _MOST * -(-C // n_cells)
         if np.bincount(cell).max() > most:
             self.clumped = True
@@ -74,11 +73,11 @@ class Cells:
         self.offer = Offer(self.coarse, centers, self._offered(n_near))
 
     def _cell(self, X: Rows) -> NDArray[np.int32]:
-        """The nearest cell of every row (n,); in a clump only exact distances tell one from another."""
+        """Return the nearest cell of every row (n,); cells of a clump need exact distances to be distinguished."""
         return X.nearest(self.coarse)[0][:, 0] if self.clumped else nearest_of_few(X, self.coarse)[0]
 
     def _cut(self, cell: NDArray[np.int32], most: int) -> NDArray[np.int32]:
-        """The cell of each component (C,) when those of more than `most` are cut; adds the pieces' centres."""
+        """Cut cells with more than `most` components, append the new cells' centers, return each one's cell (C,)."""
         coarse = [self.coarse]
         for big in np.flatnonzero(np.bincount(cell) > most):
             members = np.flatnonzero(cell == big)
@@ -93,11 +92,11 @@ class Cells:
         return cell
 
     def _near(self, n_near: int) -> NDArray[np.int32]:
-        """The cells nearest to each, itself first: (n_cells, ≤ n_near)."""
+        """Return the cells nearest to each cell, itself first: (n_cells, min(n_near, n_cells))."""
         return Dense(self.coarse).nearest(self.coarse, min(n_near, len(self.coarse)))[0]
 
     def _offered(self, n_near: int) -> NDArray[np.int32]:
-        """The components of the cells nearest to each: (n_cells, the most of them), −1 behind the last."""
+        """Return the components in the cells nearest to each cell: (n_cells, greatest number), padded with −1."""
         rows = [self._components(near) for near in self._near(n_near)]
         out = np.full((len(rows), max(map(len, rows))), -1, dtype=np.int32)
         for i, row in enumerate(rows):
@@ -105,19 +104,19 @@ class Cells:
         return out
 
     def _components(self, cells: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Those of some cells, in the order of the cells."""
+        """Return the components of some cells, in the order of the cells."""
         members = self.members[cells]
         return members[members >= 0]
 
     def find(self, X: Rows) -> tuple[NDArray[np.int32], Floats]:
-        """For every row the nearest component of its cell and the cells near that: ids (n,), squared distances (n,)."""
+        """Find for every row the nearest component in its cell and nearby cells: ids (n,), squared distances (n,)."""
         return self.offer.choose(X, self._cell(X))
 
     def lists(self, n_neighbors: int, n_near: int = _NEAR_OF_LISTS) -> NDArray[np.int32]:
-        """Approximate neighbours of every component, itself among them: (C, n_neighbors), −1 where cells have fewer.
+        """Return approximate neighbors of every component, itself included: (C, n_neighbors), −1 if cells have fewer.
 
-        n_near: cells around its own that they are searched in. Of components that coincide only one is listed, unless
-        there are too few others.
+        n_near: number of nearest cells that are searched. Of components that coincide only one is listed, unless there
+        are too few others.
         """
         C = len(self.centers)
         out = np.full((C, n_neighbors), -1, dtype=np.int32)
@@ -139,7 +138,7 @@ class Cells:
 
 
 def halved(points: Floats, members: NDArray, most: int) -> list[NDArray]:
-    """Members in pieces of at most most / 2, each cut in the middle of the coordinate in which it is widest."""
+    """Split members into pieces of at most most / 2, by repeated median cuts of the coordinate of widest range."""
     if len(members) <= most // 2:
         return [members]
     held = points[members]

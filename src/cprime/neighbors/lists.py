@@ -1,4 +1,4 @@
-"""Neighbour lists from centre-to-centre distances, the component itself left out."""
+"""Neighbor lists of components, from distances between centers; a component is not in its own list."""
 
 from collections.abc import Callable, Iterator
 
@@ -8,17 +8,17 @@ from numpy.typing import NDArray
 from cprime._random import Key, Purpose
 from cprime.kernels import Dense, Floats
 
-EXACT_LISTS = 32768  # most components whose lists come from all C² distances or costs
-_BLOCK = 65536  # rows at a time
-_BLOCK_VALUES = 2**24  # values at a time
-_FIRST = 33  # of complete lists, those that are in the order of their distances
-_EXPANDED = 32  # nearest neighbours whose nearest neighbours are looked at
+EXACT_LISTS = 32768  # up to so many components, lists come from all C² distances or costs
+_BLOCK = 65536  # rows per block
+_BLOCK_VALUES = 2**24  # values per block
+_FIRST = 33  # in lists of all components, so many are sorted by distance
+_EXPANDED = 32  # nearest neighbors whose own neighbors are candidates in `refined_lists`
 
 
 def without_self(lists: NDArray[np.int32], first: int = 0) -> NDArray[np.int32]:
-    """The lists less the component itself, or less their last entry where it is not in them; −1 goes to the end.
+    """Remove each component from its own list, or the last entry if it is not in it; move −1 to the end.
 
-    first: the component that the first row is of
+    first: id of the component to which the first row belongs
     """
     out = np.empty((len(lists), max(lists.shape[1] - 1, 0)), dtype=np.int32)
     for begin, end in _blocks(len(lists)):
@@ -30,20 +30,20 @@ def without_self(lists: NDArray[np.int32], first: int = 0) -> NDArray[np.int32]:
 
 
 def _blocks(n: int) -> Iterator[tuple[int, int]]:
-    """Ranges of rows that together are all n, so that what is made of them on the way stays small."""
+    """Yield consecutive ranges (begin, end) that cover n rows; blocks limit the size of temporary arrays."""
     for begin in range(0, n, _BLOCK):
         yield begin, min(begin + _BLOCK, n)
 
 
 def with_self(lists: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The component itself, then its list: G_c of the papers."""
+    """Prepend each component to its own list, which gives G_c of the papers."""
     return np.column_stack([np.arange(len(lists), dtype=np.int32), lists])
 
 
 def exact_lists(centers: Floats, n_neighbors: int, previous: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
-    """The nearest components of each by all C² distances [F Alg. 1]: (C, min(n_neighbors, C) − 1).
+    """Return the nearest components of each component, from all C² distances [F Alg. 1]: (C, min(n_neighbors, C) − 1).
 
-    Where all of many are listed, the nearest come first, and the others by their ids.
+    If all of many components are listed, only the nearest ones are sorted by distance; the others follow by id.
     """
     C, n = len(centers), min(n_neighbors, len(centers))
     H = _FIRST if n == C > 8 * _FIRST else n
@@ -58,7 +58,7 @@ def exact_lists(centers: Floats, n_neighbors: int, previous: NDArray[np.int32] |
 
 
 def refined_lists(centers: Floats, lists: NDArray[np.int32], n_neighbors: int) -> NDArray[np.int32]:
-    """The nearest components of each among its neighbours and the nearest of theirs: O(C G² D) at most, not C²."""
+    """Return the nearest components of each among its neighbors and their nearest neighbors, in at most O(C G² D)."""
     n = min(n_neighbors, len(centers))
     expanded = np.ascontiguousarray(lists[:, :_EXPANDED])
     out = np.empty((len(lists), n - 1), dtype=np.int32)
@@ -71,7 +71,10 @@ def refined_lists(centers: Floats, lists: NDArray[np.int32], n_neighbors: int) -
 
 
 def least_lists(values: Callable[[int, int], NDArray], n_components: int, n_neighbors: int) -> NDArray[np.int32]:
-    """Lists by the least of C² values, rows [begin, end) of which `values` computes: (C, min(n_neighbors, C) − 1)."""
+    """Return for each component those of least value: (C, min(n_neighbors, C) − 1).
+
+    values: function that computes the rows [begin, end) of the (C, C) table
+    """
     n = min(n_neighbors, n_components) - 1
     out = np.empty((n_components, n), dtype=np.int32)
     if n == 0:
@@ -88,7 +91,7 @@ def least_lists(values: Callable[[int, int], NDArray], n_components: int, n_neig
 
 
 def random_lists(n_components: int, n_neighbors: int, key: Key) -> NDArray[np.int32]:
-    """Random lists without the component itself, the papers' start: (C, min(n_neighbors, C) − 1)."""
+    """Draw random lists without the component itself, as the papers start: (C, min(n_neighbors, C) − 1)."""
     n = min(n_neighbors, n_components) - 1
 
     def uniform(column: int) -> NDArray[np.float64]:
@@ -102,9 +105,9 @@ def random_lists(n_components: int, n_neighbors: int, key: Key) -> NDArray[np.in
 def random_sets(
     n_rows: int, n_components: int, size: int, uniform: Callable[[int], NDArray[np.float64]]
 ) -> NDArray[np.int32]:
-    """`size` distinct components for every row, at random: (n_rows, size) int32, by Floyd's algorithm.
+    """Draw `size` distinct components for every row by Floyd's algorithm: (n_rows, size) int32.
 
-    uniform: from the number of a column to numbers in [0, 1) for all rows
+    uniform: function of a column's index that returns random numbers in [0, 1) for all rows
     """
     out = np.empty((n_rows, size), dtype=np.int32)
     for i, last in enumerate(range(n_components - size, n_components)):

@@ -1,4 +1,4 @@
-"""A near center for points that no fit has seen: the best one of the cells that may hold a nearer one."""
+"""Near centers for new points, found in those coarse cells that can contain the nearest center."""
 
 import math
 from copy import copy
@@ -10,20 +10,21 @@ from numpy.typing import NDArray
 from cprime.kernels import Dense, Floats, Rows
 from cprime.neighbors.cells import Cells
 
-_MOST_CELLS = 16  # that a row is searched in
-_OF_BATCHES = 8  # of a batch, which moves a center by little and comes once
-_SPREAD = 4  # standard deviations of a random direction's share in a given one
-_ASTRAY = 0.25  # share of the weight won that centers outside of their cells may have before all is made anew
-_SHARE = 4  # and rows that have to have come, one for so many centers
+_MOST_CELLS = 16  # most cells that are searched for a row
+_OF_BATCHES = 8  # the same in mini-batches, where less accuracy suffices: a batch moves centers little and comes once
+_SPREAD = 4  # standard deviations of the component of a random unit vector along a given direction
+_ASTRAY = 0.25  # cells are rebuilt once centers outside their cells have this share of the assigned weight
+_SHARE = 4  # and at least C / _SHARE rows have been processed
 
 
 class Near:
-    """The structure, made once for given centers (C, D): cells, and how far apart they lie.
+    """Search structure for given centers (C, D): coarse cells and the distances between them.
 
-    A center of another cell lies beyond the plane in the middle between that cell and the row's own: the cell is left
-    out where the plane is farther than the nearest center so far. In many dimensions hardly any direction leads there,
-    a random one by 1 / √D of its length: a cell is left out where the plane is farther than a few times that. Where a
-    clump has been cut into cells, no plane says what is in them, and none is left out.
+    The centers of another cell are beyond the bisecting plane between that cell's center and the one of the row's cell.
+    So a cell is skipped if this plane is farther away than the nearest center found so far. In many dimensions the
+    component of a random vector along a given direction is only 1 / √D of its length. So a cell is skipped already if
+    the distance to the plane exceeds a few times 1 / √D of the distance to the nearest center. If a clump was cut into
+    cells, planes do not bound their contents, so no cell is skipped.
     """
 
     def __init__(self, centers: Floats, most: int = _MOST_CELLS):
@@ -41,9 +42,11 @@ class Near:
         clumped: bool,
         most: int,
     ) -> None:
-        """coarse (g, D): centers of cells    order (m,): the centers in them, cell by cell    begins (g + 1,): of each
+        """Set all attributes.
 
-        clumped: whether a clump has been cut into cells    most: cells that a row is searched in
+        coarse (g, D): centers of cells    order (m,): ids of the components, cell by cell
+        begins (g + 1,): position of each cell's first component in `order`
+        clumped: whether a clump was cut into cells    most: number of cells that are searched for a row
         """
         self.coarse, self.order, self.begins, self.clumped = coarse, order, begins, clumped
         self.n_cells = min(most, len(coarse))
@@ -55,22 +58,22 @@ class Near:
         self._packed: dict[type, Any] = {}
 
     def _cells_for(self, X: Rows) -> Any:
-        """The centers cell by cell, packed for rows of this kind."""
+        """Return the centers, cell by cell, packed for the kernels of this class of rows; cached by class."""
         kind = type(X)
         if kind not in self._packed:
             self._packed[kind] = kind.Cells(self.places, self.begins, self.between)
         return self._packed[kind]
 
     def find(self, X: Rows, n_kept: int = 1) -> tuple[NDArray[np.int32], Floats, int]:
-        """Near components of every row, nearest first, their squared distances, (n, n_kept) each, and how many it took.
+        """Return near components of every row, nearest first, their squared distances, and the number of evaluations.
 
-        O(N √C D) for each of the cells looked at; −1 at an infinite distance where they have fewer.
+        The first two are (n, n_kept), padded with −1 and infinity. Time is O(n √C D) for each cell searched per row.
         """
         kept, squares, n_distances = self._cells_for(X).find(X, n_kept, self.n_cells)
         return np.where(kept < 0, np.int32(-1), self.order[kept]), squares, n_distances
 
     def moved(self, places: NDArray[np.int32], centers: Floats) -> Self:
-        """The same cells where the centers at some places (n,) of their order are elsewhere: (n, D)."""
+        """Return a copy with the same cells in which the centers at positions `places` (n,) of `order` are replaced."""
         near = copy(self)
         near.places, near._packed = self.places.copy(), {}
         near.places[len(self.coarse) + places] = centers
@@ -78,9 +81,10 @@ class Near:
 
 
 class Followed:
-    """The same of centers (C, D) that move from batch to batch, and in the end out of their cells.
+    """`Near` for centers (C, D) that move from batch to batch, and gradually out of their cells.
 
-    Cells serve while that happens to few: a row looks into several. It says when they should be made anew.
+    Cells stay useful while few centers have left them, because several cells are searched for each row. `stale` is true
+    once the cells should be rebuilt.
     """
 
     def __init__(self, centers: Floats):
@@ -91,30 +95,35 @@ class Followed:
     def _set(
         self, centers: Floats, near: Near, home: NDArray[np.int32], won: float, won_astray: float, n_rows: int
     ) -> None:
-        """home (m,): the cell that each of the centers in cells was nearest to when these were made
+        """Set all attributes.
 
-        won: by all centers since, won_astray: by those that were nearer to another cell by then; n_rows: since
+        home (m,): nearest cell of each center in cells, at the time when the cells were built
+        won: weight assigned to all centers since then    won_astray: weight assigned to centers nearer to another cell
+        n_rows: number of rows since then
         """
         self.centers, self.near, self.home = centers, near, home
         self.won, self.won_astray, self.n_rows = won, won_astray, n_rows
 
     def as_dict(self) -> dict[str, Any]:
-        """What tells this structure from others of the same centers."""
+        """Return the arrays and numbers from which `of` rebuilds this object, except the centers."""
         near = self.near
         cells = {"coarse": near.coarse, "order": near.order, "begins": near.begins, "clumped": near.clumped}
         return cells | {name: getattr(self, name) for name in ("home", "won", "won_astray", "n_rows")}
 
     @classmethod
     def of(cls, given: dict[str, Any], centers: Floats) -> Self:
-        """What `as_dict` has given, and the centers of then."""
+        """Rebuild an object from the result of `as_dict` and the centers of that time."""
         near, followed = Near.__new__(Near), cls.__new__(cls)
         near._set(centers, given["coarse"], given["order"], given["begins"], given["clumped"], _OF_BATCHES)
         followed._set(centers, near, *(given[name] for name in ("home", "won", "won_astray", "n_rows")))
         return followed
 
     def following(self, winners: NDArray[np.int32], counts: NDArray[np.float64], n_rows: int, centers: Floats) -> Self:
-        """The same of centers (C, D) of which some (n,) are elsewhere: they have won counts (n,) of so many rows."""
-        place = np.full(len(centers), -1, dtype=np.int32)  # of centers that coincided with another one, none
+        """Return a copy for new centers (C, D), after a batch of `n_rows` rows moved some of them.
+
+        winners (n,): the centers that moved    counts (n,): weight that the batch assigned to each
+        """
+        place = np.full(len(centers), -1, dtype=np.int32)  # −1 for centers that coincide with an earlier one
         place[self.near.order] = np.arange(len(self.near.order), dtype=np.int32)
         places = place[winners]
         held = places >= 0
@@ -127,5 +136,5 @@ class Followed:
 
     @property
     def stale(self) -> bool:
-        """Whether much goes to centers that are no longer in the cell that they were in, and new cells pay."""
+        """Return whether much weight is assigned to centers outside their cells, and enough rows came to rebuild."""
         return self.n_rows >= len(self.centers) / _SHARE and self.won_astray > _ASTRAY * self.won

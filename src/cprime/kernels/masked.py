@@ -1,4 +1,4 @@
-"""Rows of which some numbers are missing: among Gaussians by what is observed, see `marginals.py`."""
+"""Rows with missing values. Costs under Gaussians use the observed values only, see `marginals.py`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,14 +30,17 @@ Arrays = tuple[NDArray, ...]
 
 
 def with_nan(X: Rows) -> Floats:
-    """The rows as an array, NaN where a number is missing."""
+    """Return the rows as an array in which missing values are NaN."""
     array = X.dense()
     return array if X.observed is None else np.where(X.observed, array, array.dtype.type(np.nan))
 
 
 @dataclass(frozen=True, eq=False)
 class ReadGaps:
-    """Makes rows of an array as it is read, as `with_gaps` does; fill (D,): None is any number of the column."""
+    """Picklable `with_gaps`: converts an array that was read to rows, NaN to missing values.
+
+    fill (D,): placeholders for missing values; None uses an observed number of the same column
+    """
 
     fill: NDArray[np.float64] | None = None
 
@@ -46,9 +49,9 @@ class ReadGaps:
 
 
 def with_gaps(array: NDArray, fill: NDArray[np.float64] | None = None) -> Rows:
-    """Rows of an array in which NaN is a missing number; plain rows, as they are stored, where there is none.
+    """Return the rows of an array in which NaN means a missing value; ordinary rows of the same type if there is none.
 
-    fill (D,): what kernels find in its place, None for the first number of its column
+    fill (D,): placeholders that kernels read in place of missing values, None for the first number of the column
     """
     if is_narrow(array.dtype):
         rows = StoredRows(array)
@@ -63,17 +66,18 @@ def with_gaps(array: NDArray, fill: NDArray[np.float64] | None = None) -> Rows:
 
 
 def _firsts(array: Floats, observed: Mask, otherwise: float) -> Floats:
-    """The first number of each column that is there (D,), or another where there is none."""
+    """Return the first observed number of each column (D,), or `otherwise` if a column has none."""
     found = array[observed.argmax(axis=0), np.arange(array.shape[1])]
     return np.where(observed.any(axis=0), found, array.dtype.type(otherwise))
 
 
 class Masked(Dense):
-    """Rows of an array of which some numbers are missing.
+    """Rows of an array with missing values.
 
-    array (n, D): has others in their places, by which centers are found and cells looked up    observed (n, D) bool
+    array (n, D): missing values are replaced by placeholders, which are used by searches for centers and by cells
+    observed (n, D) bool: true for values that are not missing
 
-    Among Gaussians, verbs go by what is observed; `own_distances` too.
+    Methods with Gaussians, `own_distances` and `distances` use the observed values only.
     """
 
     observed: Mask
@@ -96,7 +100,7 @@ class Masked(Dense):
         return _firsts(self.array, self.observed, np.nan)
 
     def extent(self, origin: Floats | None = None, *, n_threads: int | None = None) -> tuple[float, float]:
-        """Of what is observed."""
+        """Return `distances.extent` of the observed values."""
         if not self.observed.size:
             return 0.0, 0.0
         start = np.nan_to_num(self.first() if origin is None else origin)
@@ -175,7 +179,7 @@ class Masked(Dense):
         return Found(kept, costs, counts, reduce(Evidence.joined, looked) if looked else None)
 
     def own_distances(self, centers: Floats, labels: Ids, *, n_threads: int | None = None) -> Floats:
-        """Over what is observed."""
+        """Return ‖x_n − μ_c‖² for c = labels[n], summed over the observed columns: (n,)."""
         at = np.where(self.observed, self.array, check.centers(centers, self)[labels])
         return Dense(at).own_distances(centers, labels, n_threads=n_threads)
 
@@ -187,7 +191,7 @@ class Masked(Dense):
         out: Floats | None = None,
         n_threads: int | None = None,
     ) -> Floats:
-        """Over what is observed."""
+        """Return squared distances to candidates, as `distances.distances`, summed over the observed columns."""
         out = np.empty((len(candidates), len(self)), dtype=self.dtype) if out is None else out
         labels = np.zeros(len(self), dtype=np.int32)
         for one, squared in zip(check.matrix(candidates, "candidates", self), out, strict=True):
@@ -204,7 +208,10 @@ class Masked(Dense):
         full: bool,
         n_threads: int | None = None,
     ) -> tuple[Doubles, Doubles, Doubles]:
-        """Of rows whose gaps have their conditional means and covariances; among centers, these and none."""
+        """Return `sums.moments` of rows completed by conditional means and covariances of the missing values.
+
+        If components are centers, missing values are replaced by those of the center, with no covariance.
+        """
         weight = check.weights(sample_weight, len(self))
         q = np.ones(kept.shape) if responsibilities is None else responsibilities
         if not isinstance(components, Gaussians):
@@ -231,7 +238,7 @@ class Masked(Dense):
         return (DiagonalMarginals if given.factors.ndim == 2 else Marginals)(given)
 
     def imputed(self, components: Gaussians, ids: Ids, q: Doubles, normal: Doubles | None = None) -> Doubles:
-        """As `Marginals.imputed`: (n, D)."""
+        """Return rows (n, D) whose missing values are replaced by expected or drawn ones: see `Marginals.imputed`."""
         return self._marginals(components).imputed(self.array, self.observed, ids, q, normal)
 
     def respond(
@@ -275,9 +282,10 @@ class Masked(Dense):
     def _by_kind(
         self, of_complete: Callable[[Dense, Places], Arrays], of_gaps: Callable[[Self, Places], Arrays]
     ) -> Arrays:
-        """What functions make of the rows without gaps and of the others, given with their places, each in its place.
+        """Apply one function to complete rows and another to rows with missing values; merge the results in row order.
 
-        So the answer for a row is the same whether others beside it have gaps or not.
+        Both functions get rows and their indices. So the result for a row does not depend on whether other rows have
+        missing values.
         """
         complete = self.observed.all(axis=1)
         places, others = np.flatnonzero(complete), np.flatnonzero(~complete)
@@ -298,13 +306,13 @@ def _of(weight: Doubles | None, rows: Places) -> Doubles | None:
 
 
 def _sums(parts: list[Sums]) -> Sums:
-    """Moments of rows of both kinds."""
+    """Add up moments of several sets of rows."""
     counts, first, second = (sum(arrays[1:], arrays[0]) for arrays in zip(*parts, strict=True))
     return counts, first, second
 
 
 def _about_centers(X: Masked, centers: Floats, kept: Ids, q: Doubles, full: bool) -> Sums:
-    """Moments where no extent is known: what is missing of a row is where its center is."""
+    """Compute moments about centers without covariances: a missing value is replaced by the center's, so adds 0."""
     sums = no_moments(centers, full)
 
     def add(given: Givers) -> None:

@@ -1,7 +1,7 @@
-"""Rows of numbers and what kernels do with them: `Rows` are the verbs, `Dense` those of arrays, compiled.
+"""Rows of numbers and the operations of kernels on them: the protocol `Rows`, and `Dense`, the rows of an array.
 
-Whoever has rows asks them, and never what they are made of. A further kind is one more class with these verbs; one that
-the core reads itself is a `CoreTable` with another `core`.
+Callers use only the methods of rows, never their representation. So a new representation is one more class with these
+methods; if the compiled core can read it, it is a subclass of `CoreTable` with another `core`.
 """
 
 from typing import Any, ClassVar, Protocol, Self
@@ -28,16 +28,16 @@ from cprime.kernels.sampling import spread_out
 from cprime.kernels.sums import accumulate, along, moments
 from cprime.kernels.wins import Won, win
 
-_CENTERED = 2**21  # numbers of rows less a mean, in double precision, at a time
+_CENTERED = 2**21  # most numbers in a block of centered rows in float64
 
 Ids = NDArray[np.int32]
 Doubles = NDArray[np.float64]
 
 
 class Rows(CoreRows, Protocol):
-    """n rows of D numbers; what a verb means, and its arguments, are said where its kernel is, in the file named."""
+    """n rows of D numbers. Methods that run a kernel are documented at the function of the same name in `kernels`."""
 
-    # What `cells.CenterCells` is, for rows of this kind.
+    # Class that does the work of `cells.CenterCells` for this class of rows.
     Cells: ClassVar[Any]
     copied_when_ordered: ClassVar[bool]  # whether `ordered` makes a copy of the rows
 
@@ -45,53 +45,53 @@ class Rows(CoreRows, Protocol):
     def nbytes(self) -> int: ...
 
     def given(self) -> Any:
-        """The rows as users know them."""
+        """Return the rows as a NumPy array or a SciPy sparse array, in the type in which they are stored."""
         ...
 
     def ordered(self, order: NDArray[np.int64]) -> Self:
-        """All rows in another order."""
+        """Return all rows in another order."""
         ...
 
     def as_type(self, dtype: DTypeLike) -> Self:
-        """The same numbers as float32 or float64."""
+        """Return the same rows with computations in float32 or float64."""
         ...
 
     def converted(self, n_all: int) -> "Rows":
-        """These of n_all rows as passes read them fastest: narrow ones in the wider type, where all take little."""
+        """Return the rows in the form that passes read fastest: narrow types widened, if all n_all rows need little."""
         ...
 
     def alike(self, array: Floats) -> "Rows":
-        """Rows of an array that has been made of these."""
+        """Return an array that was computed from these rows as rows."""
         ...
 
     def not_finite(self) -> tuple[int, int, Any] | None:
-        """Row, column and value of the first number that is not finite; None where all are."""
+        """Return row, column and value of the first number that is not finite; None if all are finite."""
         ...
 
     def imputed(self, components: Gaussians, ids: Ids, q: Doubles, normal: Doubles | None = None) -> Doubles:
-        """The rows with what is missing as components expect it, or drawn: see `Marginals.imputed`."""
+        """Return rows whose missing values are replaced by expected or drawn ones: see `Marginals.imputed`."""
         ...
 
     def normalized(self, order: NDArray[np.int64] | None = None) -> tuple["Rows", Doubles]:
-        """All rows divided by their lengths, as they come or in another order, and the lengths: see `normalized`."""
+        """Return all rows divided by their lengths, in the given order, and the lengths: see `order.normalized`."""
         ...
 
     def widened(self) -> Self:
-        """The rows with one more column, of zeros."""
+        """Return the rows with one more column, of zeros."""
         ...
 
     def first(self) -> Floats:
-        """The first number of each column that is not missing: (D,), NaN where there is none."""
+        """Return the first number of each column that is not missing: (D,), NaN if a column has none."""
         ...
 
     def projected(self, direction: Doubles, origin: Doubles | None = None) -> NDArray:
-        """x_n·v of every row along one direction (D,), or (x_n − origin)·v: (n,)."""
+        """Return x_n·v for every row and one direction v (D,), or (x_n − origin)·v: (n,)."""
         ...
 
     def principal(self, weights: Doubles, mean: Doubles) -> tuple[float, Doubles]:
-        """The greatest eigenvalue of the covariance about the mean (D,), and its direction (D,), of either sign.
+        """Return the greatest eigenvalue of the covariance about the mean (D,), and an eigenvector (D,) of any sign.
 
-        weights (n,): of the rows, all positive
+        weights (n,): weights of the rows, all positive
         """
         ...
 
@@ -226,7 +226,7 @@ class Rows(CoreRows, Protocol):
 
 
 class CoreTable:
-    """The verbs of rows that kernels serve; a subclass says what these take and which they are."""
+    """Base class of rows whose methods call kernels; a subclass defines `core` (their argument) and `kernels`."""
 
     copied_when_ordered: ClassVar[bool] = True
     nearest = nearest
@@ -271,7 +271,7 @@ class CoreTable:
 
 
 class Dense(CoreTable):
-    """Rows of an array of float32 or float64: C order, or any strides between rows."""
+    """Rows of an array of float32 or float64, whose rows are contiguous, with any stride between rows."""
 
     kernels: ClassVar[Any] = _core
     Cells: ClassVar[Any] = CenterCells
@@ -320,7 +320,7 @@ class Dense(CoreTable):
         return type(self)(array)
 
     def _with(self, array: Floats) -> Self:
-        """These rows with other numbers, and perhaps more columns."""
+        """Return rows of the same class with the numbers of another array, which may have more columns."""
         return type(self)(array)
 
     def imputed(self, components: Gaussians, ids: Ids, q: Doubles, normal: Doubles | None = None) -> Doubles:

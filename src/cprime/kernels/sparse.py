@@ -1,6 +1,7 @@
-"""Rows that are mostly zeros, and what kernels do with them: those of squared distances, all of them.
+"""Sparse rows and the kernel operations on them: all those that use squared distances.
 
-Nothing makes an array of all rows by accident: NumPy gets none. What a verb means is what the twins make of `dense()`.
+Conversion to a NumPy array raises TypeError, so no dense array of all rows is made by accident. Methods are defined by
+the results of their NumPy twins for `dense()`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from cprime.kernels.offers import OfferedCells
 from cprime.kernels.order import LEAST_LENGTH
 from cprime.kernels.rows import CoreTable, Dense
 
-_VALUES = 2**22  # numbers of a table at a time
+_VALUES = 2**22  # most numbers in a block of a table
 
 
 def _not_of_sparse(name: str) -> Any:
@@ -34,15 +35,15 @@ def _not_of_sparse(name: str) -> Any:
 
 
 def _lengths(values: Floats, owners: NDArray[np.int64], n: int) -> NDArray[np.float64]:
-    """Of n rows, by their entries and whose these are."""
+    """Return the lengths (n,) of n rows, from the values of their entries and the row of each."""
     return np.sqrt(np.bincount(owners, np.square(values, dtype=np.float64), n))
 
 
 class SparseRows(CoreTable):
-    """n rows of D numbers, of which those that are not zero are stored.
+    """n sparse rows of D numbers, stored as in a CSR matrix; only nonzero numbers are stored.
 
-    values (m,) float32 or float64, columns (m,) int32: of row i the entries begins[i] … begins[i + 1] − 1, each row's
-    columns rising; begins (n + 1,) int64. The arrays are not to be changed.
+    values (m,) float32 or float64, columns (m,) int32: row i has the entries begins[i] … begins[i + 1] − 1, sorted by
+    column; begins (n + 1,) int64. The arrays must not be changed.
     """
 
     kernels: ClassVar[Any] = _core
@@ -62,7 +63,7 @@ class SparseRows(CoreTable):
 
     @classmethod
     def of(cls, X: Any) -> SparseRows:
-        """Those of SciPy's CSR array or matrix; they share its memory where columns rise and none comes twice."""
+        """Make rows of SciPy's CSR array or matrix, without a copy if its columns are sorted and have no duplicates."""
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
@@ -90,7 +91,7 @@ class SparseRows(CoreTable):
         raise TypeError(f"{self!r} is no array: `dense` makes one of a few rows")
 
     def __getitem__(self, rows: slice | NDArray, /) -> SparseRows:
-        """Some of the rows, in the order asked for; those of a slice share memory with these."""
+        """Return some of the rows in the given order; a slice of step 1 shares memory with the original."""
         if isinstance(rows, slice):
             begin, end, step = rows.indices(len(self))
             if step == 1:
@@ -104,20 +105,20 @@ class SparseRows(CoreTable):
 
     @property
     def entries(self) -> tuple[Floats, NDArray[np.int32]]:
-        """Values and columns of the rows' entries, row after row."""
+        """Return the values and columns of all entries, row after row."""
         part = slice(self.begins[0], self.begins[-1])
         return self.values[part], self.columns[part]
 
     @property
     def owners(self) -> NDArray[np.int64]:
-        """The row of each of these entries."""
+        """Return the row index of each of `entries`."""
         return np.repeat(np.arange(len(self)), np.diff(self.begins))
 
     def ordered(self, order: NDArray[np.int64]) -> SparseRows:
         return self[order]
 
     def as_type(self, dtype: DTypeLike) -> SparseRows:
-        """The same rows in float32 or float64."""
+        """Return the same rows in float32 or float64."""
         if self.dtype == dtype:
             return self
         return SparseRows(self.values.astype(dtype), self.columns, self.begins, self.shape[1])
@@ -126,7 +127,7 @@ class SparseRows(CoreTable):
         return self.given().toarray()
 
     def given(self) -> csr_array:
-        """The same rows as SciPy has them, without a copy."""
+        """Return the rows as a SciPy CSR array, without a copy."""
         return csr_array((*self.entries, self.begins - self.begins[0]), shape=self.shape)
 
     def alike(self, array: Floats) -> Dense:
@@ -144,11 +145,11 @@ class SparseRows(CoreTable):
         (values, columns), owners = rows.entries, rows.owners
         scales, lengths = np.ones(len(rows)), _lengths(values, owners, len(rows))
         short = lengths < LEAST_LENGTH[self.dtype]
-        if short.any():  # longer first, which is exact
+        if short.any():  # scale short rows up first, by a power of two, which is exact
             scales[short] = LEAST_LENGTH[self.dtype]
             values = values / scales[owners].astype(self.dtype)
             lengths = _lengths(values, owners, len(rows))
-        with np.errstate(invalid="ignore"):  # of numbers that are not finite, which whoever reads all rows refuses
+        with np.errstate(invalid="ignore"):  # numbers that are not finite are reported by the check of all rows
             values = (values * (1 / np.where(lengths > 0, lengths, 1))[owners]).astype(self.dtype)
         return SparseRows(values, columns, rows.begins - rows.begins[0], self.shape[1]), lengths * scales
 
@@ -164,7 +165,7 @@ class SparseRows(CoreTable):
         return found if origin is None else found - origin @ direction
 
     def principal(self, weights: NDArray[np.float64], mean: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        """Without a D×D matrix: S v = Σ w x (x − m)·v / W."""
+        """Compute `Rows.principal` by eigsh, without a D×D matrix: S v = Σ w x (x − m)·v / W."""
         rows, D = self.given().astype(np.float64), len(mean)
 
         def times(v: NDArray) -> NDArray:
@@ -185,7 +186,7 @@ class SparseRows(CoreTable):
         with np.errstate(invalid="ignore", over="ignore"):
             largest = float(np.abs(values).max(initial=0))
             spread = float(np.abs(values - origin[columns]).max(initial=0))
-        zeros = np.bincount(columns, minlength=self.shape[1]) < len(self)  # columns in which a row has none
+        zeros = np.bincount(columns, minlength=self.shape[1]) < len(self)  # columns in which some row is zero
         return largest, max(spread, float(np.abs(origin[zeros]).max(initial=0)))
 
     nearest_bounded = nearest_bounded_by_tables

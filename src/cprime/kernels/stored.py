@@ -1,7 +1,7 @@
-"""Rows as they are stored: bytes and floats of 16 bits, which kernels convert where they read them.
+"""Rows of narrow types (8-bit integers, bool, 16-bit floats), which kernels widen when they read them.
 
-What kernels find are, bit for bit, the rows of the same numbers in the wider type; that is never made of all of them
-but where they are short and few.
+Results are bit-identical to those for the same numbers in the wider type. A widened copy of all rows is made only if
+the rows are short and few.
 """
 
 from collections.abc import Iterator
@@ -19,25 +19,25 @@ from cprime.kernels.measures import Floats, Gaussians
 from cprime.kernels.order import LEAST_LENGTH
 from cprime.kernels.rows import CoreTable, Dense, Doubles, Ids, Rows
 
-_PIECE_BYTES = 16 * 2**20  # of rows that NumPy sees widened
-_SHORT, _FEW_BYTES = 16, 32 * 2**20  # numbers of a row, and bytes of all in the wider type, that are converted once
-_BUFFER = 8192  # numbers that NumPy's sums convert at a time: pieces end where these do, so sums do not tell them apart
+_PIECE_BYTES = 16 * 2**20  # size of a piece that is widened for NumPy
+_SHORT, _FEW_BYTES = 16, 32 * 2**20  # rows are widened once if they have at most so many numbers and bytes in total
+_BUFFER = 8192  # numbers that NumPy's sums convert at a time; pieces of whole buffers do not change sums
 
 
 def wide_bytes(n: int, n_features: int, dtype: np.dtype) -> int:
-    """What n narrow rows take in the wider type where a fit converts them once; 0 where kernels do in every pass.
+    """Return the bytes of n narrow rows in the wider type if a fit converts them once; 0 if each pass converts them.
 
-    Of short rows the work of a pass is so little that to convert them each time shows in it.
+    Short rows are converted once, because the conversion would take a notable part of the time of each pass.
     """
     n_bytes = n * n_features * dtype.itemsize
     return n_bytes if n_features <= _SHORT and n_bytes <= _FEW_BYTES else 0
 
 
 class StoredRows(CoreTable):
-    """n rows of D numbers of a narrow type (uint8, int8, bool, float16, bfloat16), computed with as float32 or float64.
+    """n rows of D numbers of a narrow type (uint8, int8, bool, float16, bfloat16); kernels compute in `dtype`.
 
-    array (m, D)    order (n,) int64: which of its rows each is; None is all as they come
-    lengths (m,): what the array's rows are divided by, or None
+    array (m, D)    dtype: float32 or float64    order (n,) int64: index in `array` of each row; None is all in order
+    lengths (m,): numbers by which the rows of `array` are divided, or None
     """
 
     kernels: ClassVar[Any] = _core
@@ -106,7 +106,7 @@ class StoredRows(CoreTable):
         return self._with(self.array, order if self.order is None else self.order[order], self.lengths)
 
     def as_type(self, dtype: DTypeLike) -> Self:
-        """The same numbers, computed with in another type."""
+        """Return the same rows with computations in another type."""
         lengths = None if self.lengths is None else self.lengths.astype(dtype)
         return type(self)(self.array, dtype, self.order, lengths)
 
@@ -127,7 +127,7 @@ class StoredRows(CoreTable):
         return Dense(array)
 
     def _pieces(self) -> Iterator[tuple[slice, Floats]]:
-        """All rows, widened, some at a time."""
+        """Yield pieces of the rows, widened, with the slice of each."""
         least = _BUFFER // gcd(_BUFFER, max(1, self.shape[1]))
         step = least * max(1, _PIECE_BYTES // (least * max(1, self.shape[1]) * self.dtype.itemsize))
         for begin in range(0, len(self), step):
@@ -145,7 +145,11 @@ class StoredRows(CoreTable):
         return None
 
     def normalized(self, order: NDArray[np.int64] | None = None) -> tuple[Rows, Doubles]:
-        """Without a copy of the rows, unless some are too short: they are divided where kernels read them."""
+        """Return rows divided by their lengths, and the lengths (n,).
+
+        The stored rows are not copied, because kernels divide when they read. A widened copy is made only if some row
+        is too short, or if the rows have `lengths` already.
+        """
         rows, lengths = self if order is None else self.ordered(order), np.empty(len(self))
         if rows.lengths is None:
             for piece, wide in rows._pieces():

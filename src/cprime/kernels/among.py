@@ -1,4 +1,4 @@
-"""The partial E-step in which every row has candidates of its own: the lists of all that it keeps [F Alg. 1, 2]."""
+"""Partial E-step with candidates for each row: the neighbor lists of all components in K(n) [F Alg. 1, 2]."""
 
 from typing import Any, NamedTuple, Self
 
@@ -12,10 +12,10 @@ from cprime.kernels.measures import Floats, Measure, costs_of
 
 
 class Evidence(NamedTuple):
-    """Sums over the points n that c wins and that have looked at c̃: what (8) averages, of Forster & Lücke (2018).
+    """Sums over the points n whose best component is c and that had c̃ as a candidate, for the means in [F eq. 8].
 
-    A sparse matrix (C, C): row c has the components indices[indptr[c] : indptr[c + 1]], in rising order.
-    sums: Σ w_n times a distance, or a cost    weights: Σ w_n    of points of weight 0 there is nothing
+    A sparse matrix (C, C): row c has the components indices[indptr[c] : indptr[c + 1]], in ascending order.
+    sums: Σ w_n times the distance (for Gaussians the cost) to c̃    weights: Σ w_n    Points of weight 0 are left out.
     """
 
     indptr: NDArray[np.int64]
@@ -31,14 +31,14 @@ class Evidence(NamedTuple):
         weights: NDArray[np.float64],
         n_components: int,
     ) -> Self:
-        """Of terms in any order (m,), whose pairs c · C + c̃ may repeat."""
+        """Sum terms (m,) in any order, by pairs c · C + c̃, which may be repeated."""
         used, place = np.unique(pairs, return_inverse=True)
         indptr = np.searchsorted(used // n_components, np.arange(n_components + 1)).astype(np.int64)
         by_pair = [np.bincount(place, terms, len(used)).astype(np.float64) for terms in (sums, weights)]
         return cls(indptr, (used % n_components).astype(np.int32), *by_pair)
 
     def joined(self, other: "Evidence") -> "Evidence":
-        """That of the points of both."""
+        """Return the sums over the points of both."""
         C = len(self.indptr) - 1
         pairs = [np.repeat(np.arange(C), np.diff(one.indptr)) * C + one.indices for one in (self, other)]
         sums, weights = np.append(self.sums, other.sums), np.append(self.weights, other.weights)
@@ -46,7 +46,7 @@ class Evidence(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a point-major partial search has found; see `among`."""
+    """Result of a partial search with candidates for each row; see `among`."""
 
     kept: NDArray[np.int32]
     costs: Floats
@@ -66,15 +66,15 @@ def among(
     sample_weight: Floats | None = None,
     n_threads: int | None = None,
 ) -> Found:
-    """The `n_kept` of least cost in G(n) = K(n) ∪ ⋃_{c ∈ K(n)} G_c ∪ extra(n).
+    """Find the `n_kept` components of least cost in G(n) = K(n) ∪ ⋃_{c ∈ K(n)} G_c ∪ extra(n).
 
-    components: centers (C, D) or Gaussians    lists (C, G) int32, previous (n, H′) int32: K(n), extra (n, E) int32; −1
-    is no component, and repetitions are allowed
-    ->  kept (n, H) int32 by (cost, id), −1 where G(n) is smaller, costs (n, H), infinite there, counts (n,): |G(n)|,
-    each of its components evaluated once; with `evidence` the sums of their distances (not squared), or of the costs of
-    Gaussians, points being of `sample_weight` (n,).
-    Rows that share a component are summed in another order than those alone: of costs that tie within rounding either
-    may be kept.
+    components: centers (C, D) or Gaussians    lists (C, G) int32: G_c    previous (n, H′) int32: K(n)
+    extra (n, E) int32    In all three −1 is no component, and repetitions are allowed.
+    ->  kept (n, H) int32 sorted by (cost, id), −1 if G(n) is smaller; costs (n, H), infinite there; counts (n,):
+    |G(n)|, the number of evaluations; with `evidence` the sums of distances (not squared), or of costs of Gaussians,
+    weighted by `sample_weight` (n,).
+    The order of summation differs between rows that share a component and others, so either of two costs that are equal
+    up to rounding may be the lesser.
     """
     measure, n = check.measure(components, X), len(X)
     C, n_kept = len(measure[0]), check.count(n_kept, "n_kept")
@@ -104,7 +104,7 @@ def among_twin(
     sample_weight: NDArray | None,
     n_threads: int,
 ) -> tuple[NDArray, ...] | None:
-    """Row by row. The sums of (8) are of distances by way of X's dtype."""
+    """Compute `among` in NumPy, row by row. Evidence sums distances that were rounded to the dtype of X."""
     C, H = len(lists), kept.shape[1]
     for ids in (lists, previous, extra):
         check.inside(ids, -1, C)

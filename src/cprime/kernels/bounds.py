@@ -1,11 +1,11 @@
-"""The nearest center of every row by bounds that outlive an iteration (Hamerly 2010, Drake & Hamerly 2012).
+"""Nearest center of every row, by bounds that are carried between iterations (Hamerly 2010, Drake & Hamerly 2012).
 
-After the moves of centers, with u the distance to the center of before, c:
-    lows_b − drift_b bounds the distance to other b,
-    max_r min(rest − spread_cr, reach_cr − u) that to all of the rest,
-for what is nearer to c than reach has moved by spread at most, and what is not is reach − u away by the triangle
-inequality. Others whose bound is not above the least distance so far are measured; where the bound of the rest is not
-above it in the end, all centers are, and the bounds begin anew.
+After centers have moved, let u be the distance of a row to its previous center c. Lower bounds of distances are
+    lows_b − drift_b to another center b that has its own bound,
+    max_r min(rest − spread_cr, reach_cr − u) to each of the remaining centers,
+because a center nearer to c than reach_cr has moved by at most spread_cr, and any other center is at least reach_cr − u
+away by the triangle inequality. The distance to b is evaluated only if its bound does not exceed the least distance so
+far. If finally the bound of the remaining centers does not exceed it, all centers are evaluated and bounds recomputed.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,20 +22,20 @@ from cprime.kernels.measures import Floats, costs_of
 if TYPE_CHECKING:
     from cprime.kernels.rows import Rows
 
-_WIDTH = 16  # a multiple of the numbers in a vector
-_VALUES = 2**22  # numbers of a table at a time
-_MARGIN = 4  # roundings of the data's precision by which bounds give way
+_WIDTH = 16  # a multiple of the length of SIMD vectors
+_VALUES = 2**22  # most numbers in a block of a table
+_MARGIN = 4  # bounds are relaxed by so many times the relative rounding error of the dtype
 
 
 @storable("kernels.Bounds")
 class Bounds(NamedTuple):
-    """What is known of every row's distances to C centers; bounds are of the dtype of X, in data units.
+    """Lower bounds of the distances between rows and C centers, of the dtype of X [data unit].
 
-    Bounds of 0 or less say nothing: with labels and others at will, that is how to begin.
+    Bounds of 0 or less exclude nothing, so they can be used at the start, with any labels and others.
 
-    labels (n,) int32: the nearest one
-    others (n, B) int32: further ones, distinct    lows (n, B): at least so far from the row
-    rest (n,): at least so far are all that are neither
+    labels (n,) int32: nearest center
+    others (n, B) int32: other centers with their own bounds, distinct    lows (n, B): bounds of the distances to these
+    rest (n,): bound of the distances to all remaining centers
     """
 
     labels: NDArray[np.int32]
@@ -46,11 +46,11 @@ class Bounds(NamedTuple):
 
 @storable("kernels.Moves")
 class Moves(NamedTuple):
-    """How far centers have moved at most since `Bounds` were made; all of the dtype of X, in data units.
+    """Upper bounds of the distances by which centers moved since `Bounds` were computed, of the dtype of X [data unit].
 
-    drift (C,): each of them
-    reach, spread (C, R): of the centers other than c that are nearer to c than reach_cr none has moved farther than
-    spread_cr, −∞ where there are none; both rise, and the last reach is ∞
+    drift (C,): bound for each center
+    reach, spread (C, R): the centers other than c that are nearer to c than reach_cr moved by at most spread_cr, which
+    is −∞ if there are none; both are ascending in r, and the last reach is ∞
     """
 
     drift: Floats
@@ -61,11 +61,11 @@ class Moves(NamedTuple):
 def nearest_bounded(
     X: CoreRows, centers: Floats, bounds: Bounds, moves: Moves, *, n_threads: int | None = None
 ) -> tuple[Floats, int]:
-    """The nearest center of every row, by (distance, id), from what is known of it, `bounds`, which are renewed.
+    """Find the nearest center of every row, by (distance, id), with `bounds`, which are updated in place.
 
-    centers (C, D)  ->  squared distances (n,) to bounds.labels, both those of `nearest`, and the number of evaluations:
-    the distance to the center of before, those to others where bounds do not exclude them, and all C where the bound of
-    the rest does not.
+    centers (C, D)  ->  squared distances (n,) to bounds.labels, and the number of evaluations. Labels and distances are
+    those of `nearest`. Evaluated are the distance to the previous center, to `others` that bounds do not exclude, and
+    to all C centers if the bound of the remaining ones does not exclude them.
     """
     centers = check.centers(centers, X)
     n, C = len(X), len(centers)
@@ -92,7 +92,7 @@ def nearest_bounded_twin(
     rest: Floats,
     n_threads: int,
 ) -> int:
-    """Row by row."""
+    """Compute `nearest_bounded` in NumPy, row by row, and return the number of evaluations."""
     C, n_others = len(centers), others.shape[1]
     for ids in (labels, others):
         check.inside(ids, 0, C)
@@ -123,7 +123,7 @@ def nearest_bounded_twin(
 def nearest_bounded_by_tables(
     X: "Rows", centers: Floats, bounds: Bounds, moves: Moves, *, n_threads: int | None = None
 ) -> tuple[Floats, int]:
-    """The same rules for many rows at a time, of rows of which the core has no kernel of them."""
+    """Compute `nearest_bounded` for many rows at a time, for classes of rows that have no compiled kernel for it."""
     centers = check.centers(centers, X)
     check_state(bounds, len(X), len(centers), X.dtype)
     check_moves(moves, len(centers), X.dtype)
@@ -186,9 +186,9 @@ def _exchange(
     distances: Floats,
     down: float,
 ) -> None:
-    """The nearest of what was measured becomes the label, and each of the others has its bound.
+    """Set labels to the nearest evaluated center, and update others and their bounds, in place.
 
-    ids, distances (m, 1 + B): what was measured for these rows, the nearest first, −1 behind the last
+    ids, distances (m, 1 + B): evaluated centers of these rows and squared distances, nearest first, padded with −1
     """
     before, winner = bounds.labels[rows], ids[:, 0]
     bounds.labels[rows], squared[rows] = winner, distances[:, 0]
@@ -203,7 +203,7 @@ def _exchange(
 
 
 def _widened(array: Floats, dtype: np.dtype) -> Floats:
-    """The array with −∞ behind it, up to whole vectors."""
+    """Pad the columns of an array with −∞ to a multiple of the vector length."""
     C, R = array.shape
     wide = np.full((C, -(-R // _WIDTH) * _WIDTH), -np.inf, dtype=dtype)
     wide[:, :R] = array
@@ -211,7 +211,7 @@ def _widened(array: Floats, dtype: np.dtype) -> Floats:
 
 
 def check_moves(moves: Moves, n_components: int, dtype: np.dtype) -> Floats:
-    """The drift as the core reads it."""
+    """Check moves, and return the drift (C,) as a contiguous array of the given dtype."""
     drift = check.contiguous(moves.drift, dtype)
     if drift.shape != (n_components,):
         raise ValueError(f"moves.drift must have shape ({n_components},), got {drift.shape}")
@@ -224,7 +224,7 @@ def check_moves(moves: Moves, n_components: int, dtype: np.dtype) -> Floats:
 
 
 def check_state(bounds: Bounds, n: int, n_components: int, dtype: np.dtype) -> None:
-    """Bounds are written to: they are taken as they are, or not at all."""
+    """Raise ValueError if bounds have wrong shapes or types; they are never converted, because they are written to."""
     width = check.width(bounds.others, "bounds.others")
     if not width < n_components:
         raise ValueError(f"bounds.others must have fewer columns than there are centers, {n_components}, got {width}")

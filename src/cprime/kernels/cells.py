@@ -1,4 +1,4 @@
-"""Near centers of rows: of each, the nearest ones in the cells that may hold a nearer one."""
+"""Near centers of rows, by a search of the cells that can contain a nearer center."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,18 +12,18 @@ from cprime.kernels.arguments import CoreRows
 from cprime.kernels.compiled import _core
 from cprime.kernels.measures import Floats, costs_of
 
-# ids (n, H) int32 and squared distances (n, H), nearest first, −1 and infinity behind the last; how many it took
+# ids (n, H) int32 and squared distances (n, H), nearest first, padded with −1 and infinity; number of evaluations
 Found = tuple[NDArray[np.int32], Floats, int]
 
 
 class CenterCells:
-    """Centers in the order of the cells that they lie in, packed once for many searches.
+    """Centers sorted by cell, packed once for many searches.
 
-    places (g + C, D): a center of each cell, then C centers, cell by cell; begins (g + 1,) int64, rising from 0 to C:
-    cell i holds the centers begins_i … begins_{i+1} − 1
-    between (g, g) of the centers' dtype [data unit]: where a row lies in cell i, at the squared distance a from its
-    center and b from that of cell j, nothing in j is nearer than (b − a) / between_ij. 2 |m_i − m_j| makes that true of
-    all that is nearer to m_j than to m_i: it lies beyond the plane in the middle. Infinite ones leave nothing out.
+    places (g + C, D): centers m of the cells, then C centers, cell by cell; begins (g + 1,) int64, ascending from 0 to
+    C: cell i contains the centers begins_i … begins_{i+1} − 1
+    between (g, g) of the centers' dtype [data unit]: if a row in cell i has squared distances a to m_i and b to m_j,
+    the centers in cell j are assumed to be no nearer than (b − a) / between_ij. With between_ij = 2 |m_i − m_j| that is
+    the distance to the bisecting plane, a true bound for all that is nearer to m_j than to m_i. Infinity excludes none.
     """
 
     def __init__(
@@ -44,11 +44,11 @@ class CenterCells:
         return CenterCells, self.parts
 
     def find(self, X: CoreRows, n_kept: int, most: int, *, n_threads: int | None = None) -> Found:
-        """Near centers of every row, nearest first, their squared distances [data unit²], and how many it took.
+        """Return near centers of every row, their squared distances [data unit²], and the number of evaluations.
 
-        A row is searched in its cell, and in those of the `most` nearest ones, by scores that carry the rounding of the
-        screens, that may hold something nearer than the last of what its own has. (n, n_kept) each, −1 and infinity
-        behind the last.
+        Searched are a row's own cell, and those of the `most` nearest cells that can contain a center nearer than the
+        last one found in its own cell. Nearest cells are determined up to rounding. The first two results are
+        (n, n_kept), nearest first, padded with −1 and infinity.
         """
         check.matrix(self.parts[0], "places", X)
         shape = len(X), check.count(n_kept, "n_kept")
@@ -64,15 +64,16 @@ def search_cells(
     improve: Callable[[NDArray, NDArray, NDArray, Floats], int],
     n_kept: int,
 ) -> Found:
-    """The same, by what searches rows in a cell each: improve(rows, cells, kept, squares) writes to the last two.
+    """Search as `CenterCells.find` does, with a function that searches one cell for each of some rows.
 
-    near: the nearest cells of every row, and the squared distances to their centers. It says how many it took.
+    near: the nearest cells of every row, and squared distances to their centers
+    improve(rows, cells, kept, squares): updates kept and squares in place, and returns the number of evaluations
     """
     cells, to_cells = near
     n, most = cells.shape
     kept = np.full((n, n_kept), -1, dtype=np.int32)
     squares = np.full((n, n_kept), np.inf, dtype=to_cells.dtype)
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is no number leaves nothing out
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # NaN excludes no cell
         least = (to_cells - to_cells[:, :1]) / between[cells[:, :1], cells]
     n_distances = n * len(between) + improve(np.arange(n), cells[:, 0], kept, squares)
     looked_at = ~(least > np.sqrt(squares[:, -1:]))
@@ -83,7 +84,7 @@ def search_cells(
 
 
 class CenterCellsTwin:
-    """What is packed of centers for `CenterCells`: nothing."""
+    """NumPy twin of the compiled class in `CenterCells`; it holds centers without packing them."""
 
     def __init__(self, places: Floats, begins: NDArray, between: Floats, n_threads: int):
         g = len(begins) - 1
@@ -94,7 +95,7 @@ class CenterCellsTwin:
         self.places, self.begins, self.between = places, begins, between
 
     def find(self, X: Floats, most: int, kept: NDArray, squares: NDArray, n_threads: int) -> int:
-        """Row by row."""
+        """Compute `CenterCells.find` row by row; write to kept and squares, and return the number of evaluations."""
 
         def improve(rows: NDArray, cells: NDArray, kept: NDArray, squares: Floats) -> int:
             for n, cell in zip(rows, cells, strict=True):

@@ -1,9 +1,10 @@
-"""k-means by jumps: a center that is missed least goes to a cluster that is best cut in two.
+"""k-means by jumps: the center whose removal costs least is moved into the cluster whose division gains most.
 
-Where a cluster joins another one, J rises by at most min(‖μ_a − μ_b‖² / (1/W_a + 1/W_b), Σ w (d₂² − d₁²)), d₂ being the
-distance to the second nearest center (Ward 1963); where one is cut into W₊ and W₋, J falls by ‖μ₊ − μ₋‖² / (1/W₊ +
-1/W₋). Jumps that are sure to lower J are made in rounds; further ones are tried on the points around them, as random
-swaps are (Fränti 2018), but in the order of what they promise, until several in a row have failed.
+If a cluster is removed, J rises by at most min(‖μ_a − μ_b‖² / (1/W_a + 1/W_b), Σ w (d₂² − d₁²)); the first term is a
+union with another cluster (Ward 1963), and d₂ the distance to the second nearest center. If a cluster is cut into parts
+of weights W₊ and W₋, J falls by ‖μ₊ − μ₋‖² / (1/W₊ + 1/W₋). Jumps that certainly lower J are made in rounds. Then
+further jumps are tried on the points around them, like random swaps (Fränti 2018), but in descending order of the
+predicted decrease of J, until several in a row have failed.
 """
 
 from typing import Any, NamedTuple
@@ -16,10 +17,10 @@ from cprime.kernels import arguments as check
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.measures import Floats
 
-_AFTER_JUMPS, _BEFORE_TRIES = 1e-2, 1e-3  # falls of J, as shares of it, at which steps end
+_AFTER_JUMPS, _BEFORE_TRIES = 1e-2, 1e-3  # relative decreases of J at which Lloyd's steps end
 _FEW_STEPS, _ROUNDS, _AROUND, _LEAST_RATIO = 3, 10, 8, 0.3
-_PATIENCE = 2.0  # a try has failed where J is above the one of before by so many times its last fall
-_TURNS, _BINS, _ITERATIONS = 2, 64, 6  # of the power iteration, of the cut along it, and of 2-means
+_PATIENCE = 2.0  # a try has failed if J exceeds the J to beat by so many times the last decrease
+_TURNS, _BINS, _ITERATIONS = 2, 64, 6  # power iterations, bins between which a cluster is cut, 2-means iterations
 
 
 def jumped(
@@ -31,9 +32,10 @@ def jumped(
     n_iterations: int = 30,
     n_threads: int | None = None,
 ) -> tuple[Floats, float]:
-    """Centers (C, D), C ≥ 2, after jumps and a few of Lloyd's steps, and J: Σ w ‖x − μ‖² [data unit²].
+    """Return centers (C, D), C ≥ 2, improved by jumps and a few of Lloyd's steps, and J = Σ w ‖x − μ‖² [data unit²].
 
-    n_tries: single jumps that may fail in a row, 0 for sure ones alone    n_iterations: of Lloyd's, around each of them
+    n_tries: single jumps that may fail in a row; 0 makes only jumps that certainly lower J
+    n_iterations: Lloyd's iterations on the points around each single jump
     """
     centers = check.centers(centers, X).copy()
     if len(centers) < 2:
@@ -52,7 +54,7 @@ def core_jump(
 def jump_by_verbs(
     X: Any, weights: NDArray[np.float64] | None, centers: Floats, n_tries: int, n_iterations: int, n_threads: int
 ) -> float:
-    """The same by other verbs of the rows."""
+    """Improve centers by jumps with other methods of the rows, in place, and return J; the twin of `core_jump`."""
     with limited(n_threads):
         jumps = _Jumps(X, np.ones(len(X)) if weights is None else weights)
         centers[:], error = jumps.improve(centers, n_tries, n_iterations)
@@ -60,7 +62,7 @@ def jump_by_verbs(
 
 
 class _State(NamedTuple):
-    """Where the points are: squares (n, 2) to the nearest and the next center, infinite where there is none."""
+    """Assignment of points to centers. squares (n, 2): squared distances to the two nearest centers."""
 
     labels: NDArray[np.int32]
     squares: NDArray[np.float64]
@@ -76,7 +78,12 @@ class _State(NamedTuple):
 
 
 class _Prospects(NamedTuple):
-    """gains (C,) of cuts, halves (C, 2, D), prices (C,) of centers, partners (C,) and whether they join these."""
+    """Predicted changes of J for jumps.
+
+    gains (C,): decrease of J by cutting a cluster    halves (C, 2, D): centers of its two parts
+    prices (C,): bound of the increase of J by removing a center    partners (C,): the cheapest cluster to unite with
+    joined (C,): whether that union is the smaller bound    near (C, C − 1): other centers, nearest first
+    """
 
     gains: NDArray[np.float64]
     halves: NDArray[np.float64]
@@ -109,7 +116,7 @@ class _Jumps:
             moved = self.tried(centers, state, cut, jump, n_iterations)
             if moved is not None:
                 after, found = self.steps(moved, self.assigned(moved), _FEW_STEPS, _AFTER_JUMPS)
-            if moved is None or not found.error < state.error:  # or what fell was rounding
+            if moved is None or not found.error < state.error:  # the decrease in `tried` can be a rounding error
                 failed[jump] = cut.halves[list(jump)].tobytes()
                 failures += 1
             else:
@@ -125,7 +132,7 @@ class _Jumps:
         return _State(labels, squares, counts, sums, float(w @ squares[:, 0]))
 
     def steps(self, centers: Floats, state: _State, most: int | None, tol: float) -> tuple[Floats, _State]:
-        """Lloyd's, until J falls by no more than this share of it."""
+        """Make at most `most` of Lloyd's steps, until J decreases by no more than `tol` times its value."""
         while most is None or most > 0:
             before, most = state.error, None if most is None else most - 1
             centers = state.recentred(centers)
@@ -149,7 +156,10 @@ class _Jumps:
         return _Prospects(gains, halves, np.minimum(least, removal), partners, least < removal, near)
 
     def cuts(self, means: Floats, state: _State) -> tuple[NDArray, NDArray]:
-        """Of all clusters: by a plane across a direction in which it is wide, and then by 2-means."""
+        """Cut each cluster in two by a plane orthogonal to a direction of high variance, then by 2-means.
+
+        Returns the decreases of J (C,) and the centers of the parts (C, 2, D).
+        """
         C, labels, w = len(means), state.labels, self.w
         far = np.lexsort((np.arange(len(w)), -state.squares[:, 0] * (w > 0), labels))
         first = far[np.searchsorted(labels[far], np.arange(C)).clip(max=len(far) - 1)]
@@ -186,7 +196,7 @@ class _Jumps:
         return self.X.accumulate(ids, np.ascontiguousarray(p[:, np.newaxis]), None, n_components=C)[1]
 
     def sure_round(self, centers: Floats, state: _State) -> Floats | None:
-        """Centers after all jumps that are sure to lower J and do not meet; None where there is none."""
+        """Return centers after all jumps that certainly lower J and share no clusters; None if there are none."""
         cut, new = self.prospects(centers, state), centers.copy()
         free, any_ = np.ones(len(centers), dtype=bool), False
         dear = np.argsort(-cut.gains, kind="stable")
@@ -209,7 +219,7 @@ class _Jumps:
     def tried(
         self, centers: Floats, state: _State, cut: _Prospects, jump: tuple[int, int], n_iterations: int
     ) -> Floats | None:
-        """Centers after a jump, where J falls once those around have followed."""
+        """Return centers after a jump and Lloyd's steps of the centers around it; None if these do not lower J."""
         around = list(dict.fromkeys([*jump, *cut.near[jump[0], :_AROUND], *cut.near[jump[1], :_AROUND]]))
         rows = np.flatnonzero(np.isin(state.labels, around))
         before = float(self.w[rows] @ state.squares[rows, 0])
@@ -228,7 +238,7 @@ class _Jumps:
 
 
 def _above_thresholds(p: NDArray, w: NDArray, labels: NDArray, C: int) -> NDArray[np.bool_]:
-    """Whether numbers p are above the best of a few thresholds of their cluster, which are of equal distance."""
+    """Return whether numbers p exceed the best of equidistant thresholds for their cluster: (n,)."""
     above = np.zeros(len(p), dtype=bool)
     for c in range(C):
         rows = np.flatnonzero(labels == c)
@@ -245,7 +255,7 @@ def _above_thresholds(p: NDArray, w: NDArray, labels: NDArray, C: int) -> NDArra
 
 
 def _promising(cut: _Prospects, failed: dict[tuple[int, int], bytes]) -> tuple[int, int] | None:
-    """The jump, from and to, of greatest gain less price, that may pay and has not failed as it is."""
+    """Return the jump (from, to) of greatest gain minus price that has not failed with the same parts; None if none."""
     ratio = cut.gains >= _LEAST_RATIO * cut.prices[:, np.newaxis]
     worth = np.where(ratio & (cut.gains > 0), cut.gains - cut.prices[:, np.newaxis], -np.inf)
     np.fill_diagonal(worth, -np.inf)

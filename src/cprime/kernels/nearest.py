@@ -1,4 +1,4 @@
-"""The nearest of all components for every row: K(n) of Cor. 1 of [L], (9.2) of [B]."""
+"""Exact search of the nearest of all components for every row: K(n) of Cor. 1 of [L], eq. 9.2 of [B]."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,11 @@ def nearest(
     hint: NDArray[np.int32] | None = None,
     n_threads: int | None = None,
 ) -> tuple[NDArray[np.int32], Floats]:
-    """The `n_kept` components of least cost for every row, by (cost, id), and these costs.
+    """Return the `n_kept` components of least cost for every row, sorted by (cost, id), and these costs.
 
-    components: centers (C, D), by squared distances [data unit²], or Gaussians
-    ->  kept (n, H) int32, costs (n, H) of X's dtype, from differences.
-    hint (n, H): components believed near, distinct in each row; it changes the time, never the result.
+    components: centers (C, D), whose costs are squared distances [data unit²], or Gaussians
+    hint (n, H): components that are probably near, distinct in each row; affects the time, never the result
+    ->  kept (n, H) int32, costs (n, H) of X's dtype, computed from differences
     """
     measure = check.measure(components, X)
     C = len(measure[0])
@@ -37,7 +37,7 @@ def nearest(
 
 
 def nearest_twin(X: Floats, measure: tuple, hint: NDArray | None, kept: NDArray, costs: Floats, n_threads: int) -> None:
-    """The first of all costs, sorted."""
+    """Compute `nearest` in NumPy, by sorting all costs."""
     every = costs_of(X, *measure).astype(X.dtype)
     kept[:] = np.argsort(every, axis=1, kind="stable")[:, : kept.shape[1]]
     costs[:] = np.take_along_axis(every, kept, axis=1)

@@ -1,4 +1,4 @@
-"""Partial searches from nothing but costs: the best of what rows are offered, and what they have looked at."""
+"""Partial searches for components that only provide costs: the best of given candidates, and evidence for [F eq. 8]."""
 
 from collections.abc import Callable
 
@@ -10,13 +10,17 @@ from cprime.kernels.measures import Floats
 from cprime.kernels.rows import Rows
 
 Ids = NDArray[np.int32]
-Costs = Callable[[Rows, Ids], Floats]  # of rows and components ids (n, m) >= 0: (n, m)
+Costs = Callable[[Rows, Ids], Floats]  # maps rows and components ids (n, m) >= 0 to costs (n, m)
 
-_VALUES = 2**20  # costs at a time
+_VALUES = 2**20  # most costs in a block
 
 
 def least_offered(costs: Costs, points: Rows, offered: Ids, n_kept: int) -> tuple[Ids, Floats, Ids, Floats]:
-    """The n_kept best of what is offered (n, m), −1 and repetitions aside; and all that was measured, by id."""
+    """Find the n_kept best of the candidates `offered` (n, m), of which −1 and repetitions are ignored.
+
+    Returns these (n, n_kept) and their costs, all candidates (n, m) sorted by id, with −1 for repetitions, and the
+    costs of all.
+    """
     ids = np.sort(offered, axis=1)
     ids[:, 1:][ids[:, 1:] == ids[:, :-1]] = -1
     found = np.empty(ids.shape, dtype=points.dtype)
@@ -44,7 +48,10 @@ def among_offered(
     evidence: bool,
     sample_weight: NDArray[np.float64] | None,
 ) -> Found:
-    """The n_kept best of K(n), of the lists of all in K(n), and of extra ones; on request what (8) averages."""
+    """Find the n_kept best of K(n), the neighbor lists of all in K(n) and extra candidates, as `among.among`.
+
+    If `evidence` is true, the result has the sums of costs for the means in [F eq. 8].
+    """
     listed = np.where(previous[:, :, np.newaxis] >= 0, lists[previous], np.int32(-1)).reshape(len(previous), -1)
     offered = np.column_stack([previous, listed] + ([] if extra is None else [extra]))
     kept, least, ids, every = least_offered(costs, points, offered, n_kept)
@@ -55,7 +62,7 @@ def among_offered(
 def evidence_of(
     winners: Ids, looked: Ids, costs: Floats, sample_weight: NDArray[np.float64] | None, n_components: int
 ) -> Evidence:
-    """The sums of costs by winner and by what was looked at, of points of positive weight."""
+    """Sum costs of points of positive weight, for each pair of best component (n,) and candidate `looked` (n, m)."""
     weights = np.ones(len(winners)) if sample_weight is None else sample_weight
     row, column = np.nonzero((looked >= 0) & (winners >= 0)[:, np.newaxis] & (weights > 0)[:, np.newaxis])
     pairs = winners[row].astype(np.int64) * n_components + looked[row, column]

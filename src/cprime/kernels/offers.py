@@ -1,4 +1,4 @@
-"""The nearest of a few centers for rows in groups, each of which is offered centers of its own."""
+"""Nearest center for rows in groups, where each group has its own few candidate centers."""
 
 from copy import copy
 
@@ -11,10 +11,10 @@ from cprime.kernels.rows import Dense, Rows
 
 
 class Offer:
-    """Centres (C, D) of which each of g groups is offered some.
+    """Centers (C, D), and for each of g groups of rows the centers that are its candidates.
 
-    origins (g, D): a point amid each group, for precision    offered (g, m): ids of centres, −1 behind the last, at
-    least one in each
+    origins (g, D): a point near each group, used as origin for precision
+    offered (g, m): ids of the candidates, padded with −1, at least one in each group
     """
 
     def __init__(self, origins: Floats, centers: Floats, offered: NDArray[np.int32]):
@@ -23,20 +23,20 @@ class Offer:
         self.places = np.concatenate([origins, centers])
         self.lists = np.where(offered < 0, np.int32(-1), offered + np.int32(self.n_groups))
         self.inside = np.ones(len(self.places), dtype=centers.dtype)
-        self.inside[: self.n_groups] = np.finfo(centers.dtype).max ** 0.5  # nobody stays at an origin
+        self.inside[: self.n_groups] = np.finfo(centers.dtype).max ** 0.5  # large, so no row is assigned to an origin
 
     def moved(self, ids: NDArray[np.int32], centers: Floats) -> "Offer":
-        """The same where some of the centers are elsewhere."""
+        """Return a copy in which the centers with these ids are replaced."""
         offer = copy(self)
         offer.places = self.places.copy()
         offer.places[self.n_groups + ids] = centers
         return offer
 
     def choose(self, X: Rows, group: NDArray[np.int32]) -> tuple[NDArray[np.int32], Floats]:
-        """For every row the nearest of the centres that its group is offered: ids (n,), squared distances (n,)."""
+        """Find for every row the nearest candidate center of its group (n,): ids (n,), squared distances (n,)."""
         n_groups, centers = self.n_groups, self.places[self.n_groups :]
         labels, distances = X.reassign(self.places, self.lists, group, self.inside, share=1.0)
-        stayed = labels < n_groups  # a row that lies on its origin goes where the origin would
+        stayed = labels < n_groups  # a row equal to its origin gets the nearest center of the origin
         if stayed.any():
             used, place = np.unique(group[stayed], return_inverse=True)
             no_lists = np.empty((len(centers), 0), dtype=np.int32)
@@ -47,7 +47,7 @@ class Offer:
 
 
 class OfferedCells:
-    """What `cells.CenterCells` does, for rows of which the core packs no cells."""
+    """Replacement of `cells.CenterCells` for classes of rows that have no compiled version of it."""
 
     def __init__(self, places: Floats, begins: NDArray[np.int64], between: Floats):
         g = len(begins) - 1
@@ -57,7 +57,7 @@ class OfferedCells:
         self._offer = Offer(centers[begins[:-1]], centers, offered)
 
     def find(self, X: Rows, n_kept: int, most: int) -> Found:
-        """The same; of rows that keep several the nearest alone."""
+        """Search as `CenterCells.find`, but fill only the first of n_kept columns: the nearest center of each row."""
 
         def improve(rows: NDArray, cells: NDArray, kept: NDArray, squares: Floats) -> int:
             if len(rows):

@@ -1,4 +1,4 @@
-"""Partial E-steps in which the points of a component share their candidates: those of its list [F Alg. 1, 2]."""
+"""Partial E-steps in which all points of a component share the candidates in its neighbor list [F Alg. 1, 2]."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ from cprime.kernels.among import among_twin
 from cprime.kernels.arguments import CoreRows
 from cprime.kernels.measures import Floats, Measure, costs_of
 
-SEGMENT = 2048  # points of one component that `reassign` limits together
+SEGMENT = 2048  # points of one component among which `reassign` limits reassignments to farther centers
 
 
 def reassign(
@@ -25,18 +25,18 @@ def reassign(
     *,
     n_threads: int | None = None,
 ) -> tuple[NDArray[np.int32], Floats]:
-    """C′ = 1: every point compares its component with that one's neighbours.
+    """Partial E-step with C′ = 1: compare the component of every point with the neighbors of this component.
 
-    A point of component c moves to the neighbour b of least outside_b ‖x − μ_b‖², the earliest of several, if that is
-    less than inside_c ‖x − μ_c‖²; of what ties within rounding either may be least, since the points of a component are
-    compared together. Some go although ‖x − μ_b‖ ≥ ‖x − μ_c‖, for the factors' sake: of each 2048 points of c, in the
-    order of X, these are at most max(1, ⌊share · size⌋), those of greatest difference, the earliest of several; the
-    others stay. The factors tell what one point's move does to J, not what many at once do.
+    A point of component c is reassigned to the neighbor b of least outside_b ‖x − μ_b‖² (the first, if several are
+    equal), if that is less than inside_c ‖x − μ_c‖². Of values equal up to rounding either may be the lesser, because
+    points of a component are computed together. The factors can reassign a point to a center that is no nearer,
+    ‖x − μ_b‖ ≥ ‖x − μ_c‖. They predict the change of J for one point, not for many at once. So of each 2048 points of
+    c, in the order of X, at most max(1, ⌊share · size⌋) are reassigned in this way: those of greatest difference.
 
-    centers (C, D), lists (C, G) int32: neighbours without the component itself, −1 behind the last,
+    centers (C, D), lists (C, G) int32: neighbors without the component itself, padded with −1
     labels (n,) int32, inside and outside (C,) >= 0 or None for ones  ->  labels (n,) int32, squared distances (n,).
-    active (C,) bool: only points of these components are visited; the others stay, at their `known` distances (n,).
-    lists may be of the first components only, where the points are in these.
+    active (C,) bool: only points of these components are processed; others have unchanged labels and the distances
+    `known` (n,)    lists may cover the first components only, if all points are in these
     """
     centers = check.centers(centers, X)
     lists = check.kept(lists, "lists", (min(len(lists), len(centers)), check.width(lists, "lists")))
@@ -64,7 +64,7 @@ def reassign(
 
 
 def own_distances(X: CoreRows, centers: Floats, labels: NDArray[np.int32], *, n_threads: int | None = None) -> Floats:
-    """‖x_n − μ_c‖² for c = labels[n]: (n,) of X's dtype [data unit²]."""
+    """Return ‖x_n − μ_c‖² for c = labels[n]: (n,) of X's dtype [data unit²]."""
     return reassign(X, centers, np.empty((len(centers), 0), dtype=np.int32), labels, n_threads=n_threads)[1]
 
 
@@ -81,7 +81,7 @@ def reassign_twin(
     distances: Floats,
     n_threads: int,
 ) -> None:
-    """Component by component, and in each segment by segment."""
+    """Compute `reassign` in NumPy, component by component, in segments of 2048 points."""
     C = len(centers)
     check.inside(lists, -1, C)
     check.inside(labels, 0, len(lists))
@@ -114,11 +114,11 @@ def keep(
     *,
     n_threads: int | None = None,
 ) -> tuple[NDArray[np.int32], Floats]:
-    """C′ >= 1: the `n_kept` of least cost in G(n) = K(n) ∪ G_c, c the first in K(n).
+    """Find the `n_kept` components of least cost in G(n) = K(n) ∪ G_c, where c is the first in K(n).
 
-    components: centers (C, D) or Gaussians    lists (C, G) int32: neighbours without the component itself, −1 behind
-    the last    previous (n, H′) int32: K(n), best first, −1 is no component
-    ->  kept (n, H) int32 by (cost, id), −1 where G(n) is smaller, costs (n, H), infinite there.
+    components: centers (C, D) or Gaussians    lists (C, G) int32: neighbors G_c without c itself, padded with −1
+    previous (n, H′) int32: K(n), best first, −1 is no component
+    ->  kept (n, H) int32 sorted by (cost, id), −1 if G(n) is smaller; costs (n, H), infinite there
     """
     measure = check.measure(components, X)
     C, n_kept = len(measure[0]), check.count(n_kept, "n_kept")
@@ -133,7 +133,7 @@ def keep(
 def keep_twin(
     X: Floats, measure: tuple, lists: NDArray, previous: NDArray, kept: NDArray, costs: Floats, n_threads: int
 ) -> None:
-    """A search among what each row keeps and the list of the first of that."""
+    """Compute `keep` in NumPy, by `among_twin` without neighbor lists and with the list of the first as extra ids."""
     check.inside(lists, -1, len(lists))
     check.inside(previous[:, 0], 0, len(lists))
     offered = np.where(np.minimum.accumulate(lists >= 0, axis=1), lists, np.int32(-1))[previous[:, 0]]

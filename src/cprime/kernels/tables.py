@@ -1,7 +1,7 @@
-"""Searches among components whose costs come as tables of rows and components, by products of matrices.
+"""Searches for components whose costs are computed as tables of rows × components, by matrix products.
 
-A subclass says what a table is. Rows that have a component or its list in common are measured together; the pieces do
-not depend on the number of threads.
+A subclass of `Tabled` computes the tables. Rows that share a component or its list are computed together. The division
+into pieces does not depend on the number of threads.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,40 +14,40 @@ from cprime.kernels.arguments import CoreRows
 from cprime.kernels.measures import Floats
 
 Ids = NDArray[np.int32]
-Group = tuple[int, NDArray[np.intp]]  # a component, and the places where it is
-Givers = tuple[int, NDArray[np.intp], NDArray[np.float64]]  # a component, rows, and their shares
+Group = tuple[int, NDArray[np.intp]]  # a component, and the positions at which it occurs
+Givers = tuple[int, NDArray[np.intp], NDArray[np.float64]]  # a component, rows, and their responsibilities
 RowsOf = Callable[[int, NDArray[np.intp]], NDArray[np.float64]]
 
-TABLE, _ROWS = 2**22, 2048  # numbers of a table at a time, and rows
-_ROUNDS = 8  # of looking for the least, at most; beyond, costs are sorted
+TABLE, _ROWS = 2**22, 2048  # most numbers and most rows in a block of a table
+_ROUNDS = 8  # up to so many least costs are found by repeated minima; for more, costs are sorted
 
 
 class Tabled:
-    """Base of components by tables: centers (C, D)."""
+    """Base class of components with centers (C, D) whose costs are computed as tables."""
 
     centers: Floats
 
     def table(self, points: CoreRows, ids: Ids | slice, origin: NDArray) -> NDArray[np.float64]:
-        """What components `ids` (G,) cost each of the points: (n, G); origin (D,): a point near the rows."""
+        """Return the costs of the points under components `ids` (G,): (n, G); origin (D,): a point near the rows."""
         raise TypeError(f"{type(self).__name__} must say what components cost points.")
 
     @property
     def n_numbers(self) -> int:
-        """How many numbers a row and a component take while a table is made."""
+        """Return how many temporary numbers the computation of one entry of a table needs."""
         return 1
 
     def origin(self) -> NDArray[np.float64]:
-        """One for all components."""
+        """Return the mean of the centers (D,), the origin of tables of all components."""
         return self.centers.mean(axis=0, dtype=np.float64)
 
     def blocks(self, n: int) -> Iterator[slice]:
-        """Rows of which tables for all components are made at a time."""
+        """Return slices of n rows, for each of which one table of all components is computed."""
         C, D = self.centers.shape
         step = min(_ROWS, max(1, TABLE // max(C * self.n_numbers, D)))
         return (slice(begin, begin + step) for begin in range(0, n, step))
 
     def best(self, points: CoreRows, n_kept: int, hint: Ids | None = None) -> tuple[Ids, Floats]:
-        """The n_kept best of all for every point, by (cost, id): (n, H), and their costs."""
+        """Return the n_kept best of all components for every point, sorted by (cost, id), and their costs: (n, H)."""
         every, origin = np.arange(len(self.centers), dtype=np.int32), self.origin()
         ids = np.empty((len(points), n_kept), dtype=np.int32)
         costs = np.empty((len(points), n_kept), dtype=points.dtype)
@@ -60,7 +60,11 @@ class Tabled:
         return ids, costs
 
     def keep(self, points: CoreRows, lists: Ids, previous: Ids, n_kept: int) -> tuple[Ids, Floats]:
-        """Component by component: its points have its list in common; what else they keep is measured by itself."""
+        """Return the n_kept best of `previous` (n, H′) and the list of its first component, and their costs: (n, H).
+
+        One table serves all points with the same first component; the other components in `previous` are computed
+        separately.
+        """
         C = len(self.centers)
         ids = np.full((len(points), n_kept), -1, dtype=np.int32)
         costs = np.full((len(points), n_kept), np.inf, dtype=points.dtype)
@@ -72,7 +76,7 @@ class Tabled:
             if len(near):
                 found = narrowed(self.table(points[rows], near, self.centers[c]), points.dtype)
                 ids[rows], costs[rows] = least_of(near, found, n_kept)
-                listed = np.zeros(C + 1, dtype=bool)  # the last one is that of −1
+                listed = np.zeros(C + 1, dtype=bool)  # index −1 reads the last entry
                 listed[near] = True
                 others[rows] = np.where(listed[others[rows]], -1, others[rows])
 
@@ -84,7 +88,7 @@ class Tabled:
         return np.where(np.isfinite(found), kept, np.int32(-1)), found
 
     def costs(self, points: CoreRows, ids: Ids) -> Floats:
-        """Of components ids (n, m): (n, m), infinite for −1."""
+        """Return the costs of points under components ids (n, m): (n, m), infinite for −1."""
         out = np.full(ids.size, np.inf, dtype=points.dtype)
 
         def measure(group: Group) -> None:
@@ -97,13 +101,13 @@ class Tabled:
 
 
 def narrowed(costs: NDArray[np.float64], dtype: DTypeLike) -> Floats:
-    """Costs in the points' type; what is beyond it is its largest number, since infinite ones are of no component."""
+    """Convert costs to dtype, clipped to its largest number, because infinite costs mean that there is no component."""
     most = np.finfo(dtype).max
     return np.minimum(costs, most).astype(dtype)
 
 
 def groups(components: Ids, n_components: int) -> Iterator[Group]:
-    """Every component that is there, with the places where it is, rising; −1 is none."""
+    """Yield every component that occurs, with its positions in ascending order; −1 is no component."""
     order = np.argsort(components, kind="stable")
     ends = np.searchsorted(components[order], np.arange(n_components + 1))
     for c in np.flatnonzero(np.diff(ends)).tolist():
@@ -111,14 +115,17 @@ def groups(components: Ids, n_components: int) -> Iterator[Group]:
 
 
 def givers(kept: Ids, q: NDArray[np.float64], n_components: int) -> Iterator[Givers]:
-    """Of rows that give q (n, H) to kept (n, H): every component that is given anything, by which rows and how much."""
+    """Yield every component that has nonzero responsibilities q (n, H), with the rows and their responsibilities.
+
+    kept (n, H): the components to which q belongs
+    """
     shares = q.reshape(-1)
     for c, places in groups(np.where(shares != 0, kept.reshape(-1), np.int32(-1)), n_components):
         yield c, places // kept.shape[1], shares[places]
 
 
 def mixed(ids: Ids, q: NDArray[np.float64], shape: tuple[int, ...], rows_of: RowsOf) -> NDArray[np.float64]:
-    """Σ_h q_nh x_nh of rows: (n, D); rows_of: what component c makes of some of them."""
+    """Return Σ_h q_nh x_nh (n, D) for components ids (n, H); rows_of(c, rows) computes x for component c."""
     out = np.zeros(shape)
     for h in range(ids.shape[1]):
 
@@ -131,9 +138,10 @@ def mixed(ids: Ids, q: NDArray[np.float64], shape: tuple[int, ...], rows_of: Row
 
 
 def least_of(ids: Ids, costs: Floats, n_kept: int) -> tuple[Ids, Floats]:
-    """The n_kept of least cost (n, m) for each row, best first, the earlier of two that cost the same.
+    """Return the n_kept components of least cost for each row, best first; of equal costs the earlier comes first.
 
-    ids (n, m), or (m,) for all rows    ->    int32, −1 where there are fewer or costs are infinite, and their costs
+    ids (n, m), or (m,) for all rows    costs (n, m)
+    ->  components (n, n_kept) int32, −1 if there are fewer or costs are infinite, and their costs
     """
     n, m = costs.shape
     n_found = min(n_kept, m)
@@ -149,7 +157,7 @@ def least_of(ids: Ids, costs: Floats, n_kept: int) -> tuple[Ids, Floats]:
         if n_found < m:
             places = np.sort(np.argpartition(costs, n_found - 1, axis=1)[:, :n_found], axis=1)
             bar = np.take_along_axis(costs, places, axis=1).max(axis=1, keepdims=True)
-            tied = np.count_nonzero(costs <= bar, axis=1) != n_found  # there the earlier goes first
+            tied = np.count_nonzero(costs <= bar, axis=1) != n_found  # these rows need a stable sort
             places[tied] = np.sort(np.argsort(costs[tied], axis=1, kind="stable")[:, :n_found], axis=1)
         order = np.argsort(np.take_along_axis(costs, places, axis=1), axis=1, kind="stable")[:, :n_found]
         places = np.take_along_axis(places, order, axis=1)

@@ -1,4 +1,4 @@
-"""The E-step of a k-means in one call: the nearest center of every row, and what each center wins."""
+"""E-step of k-means in one call: the nearest center of every row, and the counts and sums of each center."""
 
 from typing import NamedTuple
 
@@ -12,9 +12,11 @@ from cprime.kernels.measures import Floats
 
 
 class Won(NamedTuple):
-    """kept (n, 1) int32, costs (n, 1): as `nearest` finds them    counts (C,), sums (C, D): as `accumulate` makes them
+    """Result of `win`.
 
-    members (C,): rows of positive weight    n_moved: those that have another center than before
+    kept (n, 1) int32, costs (n, 1): nearest centers and squared distances, as from `nearest`
+    counts (C,), sums (C, D): sufficient statistics, as from `accumulate`
+    members (C,): number of rows of positive weight    n_moved: number of these whose center changed
     """
 
     kept: NDArray[np.int32]
@@ -33,10 +35,10 @@ def win(
     *,
     n_threads: int | None = None,
 ) -> Won:
-    """The nearest of all centers (C, D) for every row, ties going to the lower id, and sums by winner.
+    """Find the nearest of all centers (C, D) for every row, the lower id if distances are equal, and sums by center.
 
-    before (n, 1): the centers that rows had, of which those that move are told; None where all move. What is found does
-    not depend on them.
+    before (n, 1): previous centers of the rows, from which reassigned rows are counted; None counts all rows. The other
+    results do not depend on it.
     """
     centers, weights = check.centers(centers, X), check.weights(sample_weight, len(X))
     n, (C, D) = len(X), centers.shape

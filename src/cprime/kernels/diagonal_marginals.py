@@ -1,7 +1,7 @@
-"""What Gaussians of diagonal covariances cost rows of which some numbers are missing: products of x, x² and the mask.
+"""Costs of rows with missing values under Gaussians with diagonal covariances, by products of x, x² and the mask.
 
-With o (n, D) the mask of what is observed and P the precisions, a row costs Σ_d o_d (P_d (x_d − μ_d)² + log 2π −
-log P_d) and what follows from the weight; what is missing has the mean μ_d and the variance 1/P_d.
+Let o (n, D) be the mask of observed values and P the precisions. The cost of a row is Σ_d o_d (P_d (x_d − μ_d)² +
+log 2π − log P_d) plus the term of the component's weight. A missing value has the mean μ_d and the variance 1/P_d.
 """
 
 import math
@@ -18,15 +18,16 @@ from cprime.kernels.rows import Dense
 from cprime.kernels.tables import Givers, Tabled, givers, narrowed
 
 _LOG_2PI = math.log(2 * math.pi)
-# Squared distances of means, in units of variances, beyond which the rounding of terms would show beside that of means.
+# Components whose mean has a greater squared distance to the origin, in variances, are computed from differences,
+# because the rounding error of sums of terms would exceed that of the means.
 _FAR = {np.dtype(np.float32): 2.0**36, np.dtype(np.float64): 2.0**24}
-_ROWS = 512  # of a product
-_SEGMENT, _SEGMENTS = 2**13, 32  # rows at least that are summed on their own; how many such sums at most
-_TERMS = 2**22  # numbers of terms at a time
+_ROWS = 512  # rows of one matrix product
+_SEGMENT, _SEGMENTS = 2**13, 32  # least number of rows in a segment that is summed separately; most segments
+_TERMS = 2**22  # most numbers in a block of terms
 
 
 class DiagonalMarginals(Tabled):
-    """Gaussians (means, factors (C, D), offsets) by the marginal density of what is observed."""
+    """Gaussians with diagonal covariances, whose costs are −2 log of the marginal density of the observed values."""
 
     def __init__(self, gaussians: Gaussians):
         self.centers = gaussians.means
@@ -40,7 +41,7 @@ class DiagonalMarginals(Tabled):
         return self._costs(X, observed, terms_of(X, observed, origin), self._weights(ids, origin), ids)
 
     def _weights(self, ids: Ids | slice, origin: NDArray) -> tuple[Doubles, Mask]:
-        """What terms are multiplied by (G, 3 D), and which components are too far for that (G,)."""
+        """Return the coefficients of `terms_of` (G, 3 D), and which components are too far from the origin (G,)."""
         P, place = self.precisions[ids], np.subtract(self.centers[ids], origin, dtype=np.float64)
         squares = P * np.square(place)
         weights = np.concatenate([-2 * P * place, P, squares + self.logs[ids]], axis=1)
@@ -63,7 +64,10 @@ class DiagonalMarginals(Tabled):
         return np.subtract(X, self.centers[c], dtype=np.float64) * observed
 
     def moments(self, X: Floats, observed: Mask, kept: Ids, q: Doubles) -> Sums:
-        """Of rows that give q (n, H) to kept (n, H): by sums of terms, those of far components by themselves."""
+        """Return moments of rows with responsibilities q (n, H) for components kept (n, H), from sums of terms.
+
+        Moments of components far from the origin are computed from differences.
+        """
         origin, sums = self.origin(), no_moments(self.centers, full=False)
         C, D = self.centers.shape
         linear = np.zeros((C, 3 * D))
@@ -78,7 +82,7 @@ class DiagonalMarginals(Tabled):
         return sums
 
     def _add(self, sums: Sums, mass: Doubles, linear: Doubles, origin: Doubles) -> None:
-        """Moments about the means, of sums of terms (C, 3 D) and of shares (C,)."""
+        """Set moments about the means, from sums of terms `linear` (C, 3 D) and of responsibilities `mass` (C,)."""
         place = np.subtract(self.centers, origin, dtype=np.float64)
         first, squares, there = np.split(linear, 3, axis=1)
         sums[1][...] = first - place * there
@@ -86,7 +90,7 @@ class DiagonalMarginals(Tabled):
         sums[2][...] = about + np.maximum(mass[:, np.newaxis] - there, 0) / self.precisions
 
     def _add_far(self, X: Floats, observed: Mask, kept: Ids, q: Doubles, origin: Doubles, sums: Sums) -> None:
-        """In place of what sums of terms have given far components, whose squares cancel: of differences."""
+        """Replace the moments of far components by sums of differences, because squares of terms would cancel."""
         far = self._weights(slice(None), origin)[1]
         if not far.any():
             return
@@ -103,8 +107,9 @@ class DiagonalMarginals(Tabled):
     def respond(
         self, points: CoreRows, weight: Doubles | None, out: Doubles | None, moments: bool
     ) -> tuple[Ids, Doubles, Doubles, Sums]:
-        """All components: of every row label, log-sum and mean cost (n,); moments of shares times weights (n,), and of
-        shares themselves in `out` (n, C).
+        """Compute an exact E-step: label, log Σ exp(−cost/2) and mean cost of every row (n,), and weighted moments.
+
+        weight (n,): weights of the rows, or None    out (n, C): receives the responsibilities, or None
         """
         assert points.observed is not None
         X, observed = points.dense(), points.observed
@@ -148,8 +153,10 @@ class DiagonalMarginals(Tabled):
         return labels, log_sum, mean, sums
 
     def imputed(self, X: Floats, observed: Mask, ids: Ids, q: Doubles, normal: Doubles | None) -> Doubles:
-        """Rows with Σ_c q_c μ_c in their gaps, of components ids and shares q, both (n, H); or with a draw of the only
-        component by standard normal numbers (n, D).
+        """Return rows whose missing values are replaced by Σ_c q_c μ_c.
+
+        ids (n, H): components    q (n, H): responsibilities
+        normal (n, D): standard normal numbers; if given, values are drawn from the only component (H = 1) instead
         """
         out = np.zeros(X.shape)
         for h in range(ids.shape[1]):
@@ -160,7 +167,7 @@ class DiagonalMarginals(Tabled):
 
 
 def terms_of(X: Floats, observed: Mask, origin: NDArray) -> Doubles:
-    """o (x − origin), its squares, o: (n, 3 D)."""
+    """Return o (x − origin), its squares and o, for the mask o of observed values: (n, 3 D)."""
     D = X.shape[1]
     out = np.empty((len(X), 3 * D))
     np.subtract(X, origin, out=out[:, :D], dtype=np.float64)
@@ -171,6 +178,6 @@ def terms_of(X: Floats, observed: Mask, origin: NDArray) -> Doubles:
 
 
 def segments(n: int) -> list[slice]:
-    """Runs of rows, of a length that follows from how many there are, so that sums of them are few."""
+    """Divide n rows into at most 32 segments of at least 8192 rows (but the last), which depend on n alone."""
     step = max(_SEGMENT, -(-n // _SEGMENTS))
     return [slice(begin, min(begin + step, n)) for begin in range(0, n, step)]

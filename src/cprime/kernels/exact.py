@@ -1,4 +1,4 @@
-"""Exact E-steps, over all components [L Alg. 2], and the posterior of a few."""
+"""Exact E-steps over all components [L Alg. 2], and posteriors over given components."""
 
 from collections.abc import Iterable
 from functools import reduce
@@ -16,7 +16,7 @@ from cprime.kernels.sums import small_units, symmetric, table_moments
 
 
 class Posterior(NamedTuple):
-    """What `posterior` gives for every row."""
+    """Result of `posterior`: responsibilities (n, H), log-sums (n,) and mean values (n,)."""
 
     responsibilities: NDArray[np.float64]
     log_sum: NDArray[np.float64]
@@ -24,10 +24,10 @@ class Posterior(NamedTuple):
 
 
 def posterior(values: Floats, scale: float = 1.0, *, n_threads: int | None = None, kernels: Any = _core) -> Posterior:
-    """q_nh = exp(a_nh) / Σ_h' exp(a_nh') (n, H) (L 4, 5), log Σ_h exp(a_nh) (n,) (L 7), Σ_h q_nh values_nh (n,).
+    """Return q_nh = exp(a_nh) / Σ_h' exp(a_nh') (n, H) (L 4, 5), log Σ_h exp(a_nh) (n,) (L 7), Σ_h q_nh values_nh (n,).
 
-    a = scale · values [nats]; values (n, H), finite or −inf in a, at least one finite in each row: logarithms of joint
-    probabilities, or squared distances with scale = −1/2σ².
+    a = scale · values [nats]; values (n, H) are logarithms of joint probabilities, or squared distances with
+    scale = −1/2σ². Each a is finite or −inf, and each row has a finite one.
     """
     values = check.contiguous(check.matrix(values, "values"))
     if values.shape[1] < 1:
@@ -40,7 +40,7 @@ def posterior(values: Floats, scale: float = 1.0, *, n_threads: int | None = Non
 def posterior_twin(
     values: Floats, scale: float, responsibilities: NDArray, log_sum: NDArray, mean: NDArray, n_threads: int
 ) -> None:
-    """Relative to the highest of each row."""
+    """Compute `posterior` in NumPy; exponents are relative to the greatest of each row."""
     a = scale * values.astype(np.float64)
     highest = a.max(axis=1, keepdims=True)
     scaled = np.exp(a - highest)
@@ -69,7 +69,7 @@ def expect_all(
     *,
     n_threads: int | None = None,
 ) -> Expectation:
-    """One exact E-step of equal variances over all C components, in blocks that do not grow with N.
+    """Compute an exact E-step with one variance σ² over all C components, in blocks whose size does not grow with N.
 
     r_nc ∝ exp(−d²_nc/2σ²); counts = Σ_n w_n r_nc (C,); sums = Σ_n w_n r_nc x_n (C, D);
     squares = Σ_n w_n Σ_c r_nc d²_nc; log_sum = Σ_n w_n log Σ_c exp(−d²_nc/2σ²);
@@ -105,7 +105,7 @@ def expect_all_twin(
     log_sum: NDArray,
     n_threads: int,
 ) -> None:
-    """By a table of rows and components."""
+    """Compute `expect_all` in NumPy, from an (n, C) table."""
     r, squared = log_sum_exp_twin(X, centers, variance, least, log_sum, n_threads)
     w = r if sample_weight is None else sample_weight[:, None] * r
     counts += w.sum(axis=0)
@@ -114,7 +114,7 @@ def expect_all_twin(
 
 
 def log_sum_exp(X: CoreRows, centers: Floats, variance: float, *, n_threads: int | None = None) -> NDArray[np.float64]:
-    """log Σ_c exp(−d²_nc/2σ²) over all C components, for every row: (n,), what of (3) and (16) of [L] data decide."""
+    """Return log Σ_c exp(−d²_nc/2σ²) over all C components for every row (n,), the data term of [L eq. 3, 16]."""
     centers, variance = check.centers(centers, X), check.variance(variance)
     least, log_sum = np.empty((2, len(X)))
     X.kernels.log_sum_exp(X.core, centers, variance, least, log_sum, resolve_threads(n_threads))
@@ -124,7 +124,10 @@ def log_sum_exp(X: CoreRows, centers: Floats, variance: float, *, n_threads: int
 def log_sum_exp_twin(
     X: Floats, centers: Floats, variance: float, least: NDArray, log_sum: NDArray, n_threads: int
 ) -> tuple[NDArray, NDArray]:
-    """Relative to the nearest of each row, so that σ² → 0 stays finite; returns responsibilities, squared distances."""
+    """Compute `log_sum_exp` in NumPy; return responsibilities and squared distances, (n, C) each.
+
+    Exponents are relative to the nearest component of each row, so results stay finite for σ² → 0.
+    """
     squared = costs_of(X, centers)
     least[:] = squared.min(axis=1)
     with np.errstate(over="ignore"):
@@ -135,7 +138,7 @@ def log_sum_exp_twin(
 
 
 class Responses(NamedTuple):
-    """What an exact E-step finds, see `respond`; of a row: label, log_sum, mean; of a component: the others."""
+    """Result of an exact E-step, see `respond`. labels, log_sum and mean are per row, the others per component."""
 
     labels: NDArray[np.int32]
     log_sum: NDArray[np.float64]
@@ -148,7 +151,7 @@ class Responses(NamedTuple):
 
 
 def joined(parts: Iterable[Responses]) -> Responses:
-    """Of all rows, of what was found of some after the other."""
+    """Join the results for consecutive ranges of rows: concatenate those of rows, add those of components."""
     found = list(parts)
     if len(found) == 1:
         return found[0]
@@ -164,13 +167,13 @@ def respond(
     moments: bool = True,
     n_threads: int | None = None,
 ) -> Responses:
-    """One exact E-step of Gaussians, or t distributions, over all C components, in blocks that do not grow with N.
+    """Compute an exact E-step of Gaussians or t distributions over all C components, in blocks that do not grow with N.
 
-    With r_nc ∝ exp(−cost_nc/2), of every row: the label of least cost (n,), log Σ_c exp(−cost_nc/2) (n,), the mean cost
-    Σ_c r_nc cost_nc (n,); of every component, if `moments` are wanted (else of no entries), all of weight w_n r_nc:
-    counts (C,), first = Σ (x − μ_c) (C, D), second = Σ (x − μ_c)² (C, D), or Σ (x − μ_c)(x − μ_c)ᵀ (C, D, D) for
-    factors of that shape. Of t distributions these are of weight w_n r_nc u_nc, u = (ν + D)/(ν + δ), and besides there
-    are shares = Σ w_n r_nc (C,) and logs = Σ w_n r_nc log u_nc (C,), which have no entries else.
+    Let r_nc ∝ exp(−cost_nc/2). For every row: the label of least cost (n,), log Σ_c exp(−cost_nc/2) (n,), the mean cost
+    Σ_c r_nc cost_nc (n,). For every component, with weights w_n r_nc: counts (C,), first = Σ (x − μ_c) (C, D),
+    second = Σ (x − μ_c)² (C, D), or Σ (x − μ_c)(x − μ_c)ᵀ (C, D, D) if factors have that shape; these are empty without
+    `moments`. For t distributions they have the weights w_n r_nc u_nc, u = (ν + D)/(ν + δ), and there are also
+    shares = Σ w_n r_nc (C,) and logs = Σ w_n r_nc log u_nc (C,), which are otherwise empty.
     """
     given = check.gaussians(components, X)
     weights, unit = check.scaled_weights(sample_weight, len(X))
@@ -194,13 +197,13 @@ def respond(
 
 
 def responsibilities(X: CoreRows, components: Gaussians, *, n_threads: int | None = None) -> NDArray[np.float64]:
-    """r_nc ∝ exp(−cost_nc/2) of every row over all components: (n, C)."""
+    """Return responsibilities r_nc ∝ exp(−cost_nc/2) of every row over all components: (n, C)."""
     given = check.gaussians(components, X)
     labels, (log_sum, mean) = np.empty(len(X), dtype=np.int32), np.empty((2, len(X)))
     out = np.empty((len(X), len(given.means)))
     threads = resolve_threads(n_threads)
     X.kernels.respond(X.core, *given[:4], None, labels, log_sum, mean, None, None, None, out, None, threads)
-    out /= out.sum(axis=1, keepdims=True)  # what single precision has left of the sum of 1
+    out /= out.sum(axis=1, keepdims=True)  # in float32 sums differ from 1 by rounding
     return out
 
 
@@ -221,7 +224,7 @@ def respond_twin(
     tails: NDArray | None,
     n_threads: int,
 ) -> None:
-    """By a table of rows and components."""
+    """Compute `respond` in NumPy, from an (n, C) table."""
     cost = costs_of(X, means, factors, offsets, dof)
     least = cost.min(axis=1, keepdims=True)
     r = np.exp((least - cost) / 2)

@@ -1,4 +1,4 @@
-"""Costs, searches and moments of factor analysers, O(D·H) for a row and a component."""
+"""Costs, searches and moments of factor analyzers, O(D·H) for a row and a component."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ Ids = NDArray[np.int32]
 
 
 class FactorAnalysers(NamedTuple):
-    """Components whose cost for a point x is offset_c + Σ_d y_d²/ψ_cd − ‖U_c y‖², y = x − μ_c; E[z | x] = R_c U_c y.
+    """Factor analyzers: x costs offset_c + Σ_d y_d²/ψ_cd − ‖U_c y‖², where y = x − μ_c; E[z | x] = R_c U_c y.
 
     means (C, D) of the data's dtype; in float64 precisions (C, D): 1/ψ    directions (C, H, D): U = L⁻¹ΛᵀΨ⁻¹
     loadings (C, D, H): Λ    roots (C, H, H): R = L⁻ᵀ, LLᵀ = I + ΛᵀΨ⁻¹Λ    offsets (C,)
@@ -31,7 +31,10 @@ class FactorAnalysers(NamedTuple):
 
 
 def factor_costs(X: CoreRows, factors: FactorAnalysers, ids: Ids, *, n_threads: int | None = None) -> Floats:
-    """What components ids (n, m) cost each row, infinite for −1: (n, m) of X's dtype, its largest number at most."""
+    """Return the costs of each row under components ids (n, m): (n, m) of X's dtype, clipped to its largest number.
+
+    For id −1 the cost is infinite.
+    """
     given = _checked(factors, X)
     ids = check.kept(ids, "ids", (len(X), check.width(ids, "ids")))
     out = np.empty(ids.shape, dtype=X.dtype)
@@ -52,7 +55,7 @@ def factor_costs_twin(
     costs: Floats,
     n_threads: int,
 ) -> None:
-    """From residuals: ‖Ψ^−½(y − Λz)‖² + ‖z‖², z = E[z | x]."""
+    """Compute `factor_costs` in NumPy from residuals: ‖Ψ^−½(y − Λz)‖² + ‖z‖² + offset, z = E[z | x]."""
     check.inside(ids, -1, len(means))
     most = float(np.finfo(X.dtype).max)
     for h in range(ids.shape[1]):
@@ -67,7 +70,7 @@ def factor_costs_twin(
 def keep_factors(
     X: CoreRows, factors: FactorAnalysers, lists: Ids, previous: Ids, n_kept: int, *, n_threads: int | None = None
 ) -> tuple[Ids, Floats]:
-    """The `n_kept` of least cost in K(n) and the list of the first in K(n), as `partial.keep` has them."""
+    """Find the `n_kept` components of least cost in K(n) and the neighbor list of its first one, as `partial.keep`."""
     given, n_kept = _checked(factors, X), check.count(n_kept, "n_kept")
     C = len(given.means)
     lists = check.kept(lists, "lists", (C, check.width(lists, "lists")))
@@ -92,7 +95,7 @@ def keep_factors_twin(
     costs: Floats,
     n_threads: int,
 ) -> None:
-    """By the costs of all that is offered."""
+    """Compute `keep_factors` in NumPy, from the costs of all candidates."""
     check.inside(lists, -1, len(lists))
     check.inside(previous[:, 0], 0, len(lists))
     listed = np.where(np.minimum.accumulate(lists >= 0, axis=1), lists, np.int32(-1))[previous[:, 0]]
@@ -114,10 +117,10 @@ def factor_moments(
     *,
     n_threads: int | None = None,
 ) -> tuple[Doubles, Doubles, Doubles, Doubles, Doubles, Doubles]:
-    """Sums over the kept components (n, m) with w q, for y = x − μ_c and z = R_c U_c y: of 1 (C,), y and y² (C, D),
-    z yᵀ (C, H, D), z (C, H) and z zᵀ (C, H, H).
+    """Sum 1 (C,), y (C, D), y² (C, D), z yᵀ (C, H, D), z (C, H) and z zᵀ (C, H, H) over points, with weights w q.
 
-    means (C, D)    directions: U (C, H, D), or (1, H, D) that all have    roots: R (C, H, H), or None for ones
+    y = x − μ_c, z = R_c U_c y    means (C, D)    kept (n, m): components of each point
+    directions: U (C, H, D), or (1, H, D) if common to all    roots: R (C, H, H), or None for identity matrices
     """
     means = check.centers(means, X)
     C, D = means.shape
@@ -160,7 +163,7 @@ def factor_moments_twin(
     second: Doubles,
     n_threads: int,
 ) -> None:
-    """Component by component."""
+    """Compute `factor_moments` in NumPy, component by component."""
     C, H, D = len(means), directions.shape[1], X.shape[1]
     check.inside(kept, 0, C)
     w = np.ones(kept.shape) if responsibilities is None else responsibilities

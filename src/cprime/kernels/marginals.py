@@ -28,18 +28,18 @@ Mask = NDArray[np.bool_]
 Sums = tuple[Doubles, Doubles, Doubles]
 
 _LOG_2PI = math.log(2 * math.pi)
-_NUMBERS = 2**20  # of matrices at a time
-_PIECE, _BLOCK = 2048, 2**15  # rows of a table, and that are summed together
+_NUMBERS = 2**20  # most numbers in matrices of one batch
+_PIECE, _BLOCK = 2048, 2**15  # rows of one table; rows whose moments are summed together
 
 
 def no_moments(centers: Floats, full: bool) -> Sums:
-    """Counts (C,), first moments (C, D), second ones (C, D) or (C, D, D), all 0."""
+    """Return arrays of zeros: counts (C,), first moments (C, D), second moments (C, D), or (C, D, D) if `full`."""
     C, D = centers.shape
     return np.zeros(C), np.zeros((C, D)), np.zeros((C, D, D) if full else (C, D))
 
 
 def _symmetric(sums: Sums) -> Sums:
-    """Second moments that are products of two roundings, as matrices that are symmetric to the bit."""
+    """Make matrices of second moments exactly symmetric, by averaging each with its transpose."""
     counts, first, second = sums
     return counts, first, (second + second.transpose(0, 2, 1)) / 2
 
@@ -53,7 +53,7 @@ class Alike(NamedTuple):
 
 
 def gaps_of(observed: Mask) -> list[Alike]:
-    """Return the rows with missing values, by how many these are, in parts whose matrices have few enough numbers."""
+    """Return the rows with missing values, grouped by the number of these, in batches of limited memory."""
     rows = np.flatnonzero(~observed.all(axis=1))
     if not len(rows):
         return []
@@ -76,9 +76,9 @@ def gaps_of(observed: Mask) -> list[Alike]:
 
 
 def root_of(products: Doubles, squared: Callable[[], Doubles]) -> NDArray:
-    """Lower triangles L (p, k, k) with L Lᵀ = AᵀA, which are given (p, k, k).
+    """Return lower triangular L (p, k, k) with L Lᵀ = AᵀA, for given products AᵀA (p, k, k).
 
-    squared: makes A (p, m, k), of whose QR factors they are where rounding has left a product indefinite
+    squared: function that returns A (p, m, k); its QR factors are used if rounding made a product indefinite
     """
     try:
         return np.linalg.cholesky(products)
@@ -90,7 +90,7 @@ def root_of(products: Doubles, squared: Callable[[], Doubles]) -> NDArray:
 
 
 class Marginals(Tabled):
-    """Gaussians (means, factors (C, D, D), offsets) by the marginal density of what is observed."""
+    """Gaussians with covariance matrices, whose costs are −2 log of the marginal density of the observed values."""
 
     def __init__(self, gaussians: Gaussians):
         self.centers = gaussians.means
@@ -160,7 +160,7 @@ class Marginals(Tabled):
             np.add.at(second[c], at, covariances)
 
     def moments(self, X: Floats, observed: Mask, kept: Ids, q: Doubles) -> Sums:
-        """Of rows that give q (n, H) to kept (n, H), component by component."""
+        """Return moments of rows with responsibilities q (n, H) for components kept (n, H)."""
         sums = no_moments(self.centers, full=True)
 
         def add(given: Givers) -> None:
@@ -173,8 +173,9 @@ class Marginals(Tabled):
     def respond(
         self, points: Rows, weight: Doubles | None, out: Doubles | None, moments: bool
     ) -> tuple[Ids, Doubles, Doubles, Sums]:
-        """All components: of every row label, log-sum and mean cost (n,); moments of shares times weights (n,), and of
-        shares themselves in `out` (n, C).
+        """Compute an exact E-step: label, log Σ exp(−cost/2) and mean cost of every row (n,), and weighted moments.
+
+        weight (n,): weights of the rows, or None    out (n, C): receives the responsibilities, or None
         """
         C, n, origin = len(self.centers), len(points), self.origin()
         labels, log_sum, mean = np.empty(n, dtype=np.int32), np.empty(n), np.empty(n)
@@ -203,8 +204,10 @@ class Marginals(Tabled):
         return labels, log_sum, mean, _symmetric(sums)
 
     def imputed(self, X: Floats, observed: Mask, ids: Ids, q: Doubles, normal: Doubles | None) -> Doubles:
-        """Rows with Σ_c q_c E[x | x_o, c] in their gaps, of components ids and shares q, both (n, H); or with a draw
-        of the only component by standard normal numbers (n, D).
+        """Return rows whose missing values are replaced by Σ_c q_c E[x | x_o, c].
+
+        ids (n, H): components    q (n, H): responsibilities
+        normal (n, D): standard normal numbers; if given, values are drawn from the only component (H = 1) instead
         """
 
         def filled(c: int, rows: NDArray[np.intp]) -> Doubles:

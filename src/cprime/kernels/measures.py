@@ -1,4 +1,4 @@
-"""What points are compared with: centers, by squared distances, or densities, by costs; and both in plain NumPy."""
+"""Components that kernels compare with points: centers (squared distances) and Gaussians (costs); costs in NumPy."""
 
 from typing import NamedTuple
 
@@ -10,10 +10,10 @@ Doubles = NDArray[np.float64]
 
 
 class Exact(NamedTuple):
-    """What marginal densities are computed from, in double precision.
+    """Unrounded float64 parameters of `Gaussians`, from which marginal densities are computed.
 
-    offsets (C,): as in `Gaussians`, before rounding    empty (C,): costs of a row without values, −2 log π_c, less what
-    all components have in common    factors: A_c, before rounding; None if covariances are diagonal
+    offsets (C,): as in `Gaussians`    empty (C,): cost of a row without any observed value, −2 log π_c, up to a term
+    common to all components    factors: A_c; None if covariances are diagonal
     """
 
     offsets: Doubles
@@ -22,11 +22,11 @@ class Exact(NamedTuple):
 
 
 class Gaussians(NamedTuple):
-    """Components whose cost for a point x is offset_c + ‖A_c (x − μ_c)‖², −2 log p(c, x) in (31) of Lücke & Forster.
+    """Gaussians or t distributions. The cost of x is offset_c + ‖A_c (x − μ_c)‖² = −2 log p(c, x) [L eq. 31].
 
     means (C, D)    factors: A_c, its diagonal (C, D) or a lower triangle with zeros above (C, D, D)    offsets (C,)
     dof (C,): degrees of freedom ν of t distributions, whose cost is offset_c + (ν_c + D) log(1 + ‖A_c (x − μ_c)‖²/ν_c)
-    all of the dtype of the data, except `exact`, which marginal densities need in addition.
+    exact: unrounded parameters for marginal densities    All other arrays have the dtype of the data.
     """
 
     means: Floats
@@ -37,7 +37,7 @@ class Gaussians(NamedTuple):
 
 
 def exact_parts(given: Gaussians) -> Exact:
-    """Return `given.exact`, or what follows from the rounded factors and offsets if there is none."""
+    """Return `given.exact`, or compute it from the rounded factors and offsets if it is None."""
     if given.exact is not None:
         return given.exact
     factors, offsets = given.factors.astype(np.float64), given.offsets.astype(np.float64)
@@ -47,7 +47,7 @@ def exact_parts(given: Gaussians) -> Exact:
     return Exact(offsets, empty, factors if matrices else None)
 
 
-Measure = Floats | Gaussians  # an array are centers (C, D), compared by squared distances
+Measure = Floats | Gaussians  # an array means centers (C, D), with squared distances as costs
 
 
 def costs_of(
@@ -57,9 +57,9 @@ def costs_of(
     offsets: NDArray | None = None,
     dof: NDArray | None = None,
 ) -> NDArray[np.float64]:
-    """What every component costs every row, in float64 and from differences: (n, C).
+    """Return the cost of every row under every component, in float64 and from differences: (n, C).
 
-    ‖x_n − μ_c‖², or what `Gaussians` cost, A_c a diagonal (D,) or a matrix (D, D)
+    ‖x_n − μ_c‖², or the cost of `Gaussians`; A_c is a diagonal (D,) or a matrix (D, D)
     """
     rows, costs = np.ascontiguousarray(X, dtype=np.float64), np.empty((len(X), len(centers)))
     for c, center in enumerate(centers.astype(np.float64)):

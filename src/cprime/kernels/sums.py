@@ -1,4 +1,4 @@
-"""Sums over what points keep: what M-steps need, (6) of [L]."""
+"""Sufficient statistics for M-steps: sums over the active sets of points [L eq. 6]."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from cprime.kernels.compiled import _core
 from cprime.kernels.measures import Floats, Gaussians, Measure
 
 _SMALL, _SOME_ROWS = 2.0**-30, 64
-_MOST_UNIT = 126  # of the powers of two that float32 holds
+_MOST_UNIT = 126  # greatest exponent of a power of two by which float32 columns are scaled
 
 
 def accumulate(
@@ -26,11 +26,11 @@ def accumulate(
     onto: NDArray[np.float64] | None = None,
     n_threads: int | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Sufficient statistics of the kept components: N_c = Σ_n w_n q_nc (C,) and S_c = Σ_n w_n q_nc x_n (C, D), float64.
+    """Return sufficient statistics N_c = Σ_n w_n q_nc (C,) and S_c = Σ_n w_n q_nc x_n (C, D), in float64.
 
-    kept (n, H) int32    responsibilities (n, H), of any sign, or None for ones, which needs H = 1
-    rows (n,): the rows of X and of sample_weight that are meant; None is all of them.
-    onto (C, D) float64: what S_c is added to, in place.
+    kept (n, H) int32: components of each row    responsibilities (n, H): q, of any sign, or None for ones if H = 1
+    rows (n,): indices of the rows of X and sample_weight to use; None is all
+    onto (C, D) float64: array to which S_c is added in place, and which is returned; None starts with zeros
     """
     if rows is not None:
         rows = check.positions(rows, "rows")
@@ -59,7 +59,7 @@ def accumulate_twin(
     onto: bool,
     n_threads: int,
 ) -> None:
-    """Column by column of what is kept."""
+    """Compute `accumulate` in NumPy, one column of `kept` at a time."""
     weights = np.ones(len(X)) if sample_weight is None else sample_weight
     if rows is not None:
         if rows.size and not (rows.min() >= 0 and rows.max() < len(X)):
@@ -86,10 +86,10 @@ def moments(
     full: bool,
     n_threads: int | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Sums over the kept components about their means, with weights w_n q_nc: counts (C,), first and second moments.
+    """Return counts (C,), first and second moments about the means of components, with weights w_n q_nc.
 
-    components: means (C, D), or Gaussians, by which rows with gaps complete themselves
-    kept (n, H) int32, repetitions allowed    responsibilities (n, H), of any sign, or None for ones
+    components: means (C, D), or Gaussians, which also complete rows with missing values
+    kept (n, H) int32: components of each row, repetitions allowed    responsibilities (n, H): q, or None for ones
     ->    Σ w q (C,), Σ w q (x − μ_c) (C, D), and Σ w q (x − μ_c)² (C, D) or, if `full`, Σ w q (x − μ_c)(x − μ_c)ᵀ
     (C, D, D), all float64.
     """
@@ -123,7 +123,7 @@ def moments_twin(
     second: NDArray,
     n_threads: int,
 ) -> None:
-    """By a table of rows and components."""
+    """Compute `moments` in NumPy, from an (n, C) table of weights."""
     check.inside(kept, 0, len(means))
     w = np.zeros((len(X), len(means)))
     for h in range(kept.shape[1]):
@@ -132,7 +132,7 @@ def moments_twin(
 
 
 def table_moments(X: Floats, means: Floats, w: NDArray, counts: NDArray, first: NDArray, second: NDArray) -> None:
-    """Moments about the means of points with weights w (n, C), added to counts (C,), first (C, D) and second."""
+    """Add moments about the means, with weights w (n, C), to counts (C,), first (C, D) and second, in place."""
     rows = np.ascontiguousarray(X, dtype=np.float64)
     counts += w.sum(axis=0)
     for c, mean in enumerate(means.astype(np.float64)):
@@ -143,8 +143,9 @@ def table_moments(X: Floats, means: Floats, w: NDArray, counts: NDArray, first: 
 
 
 def small_units(X: CoreRows, means: Floats) -> Floats | None:
-    """Powers of two (D,) by which to multiply columns whose numbers, by the means and some rows, are so small that
-    float32 does not hold their squares; None where there are none.
+    """Return powers of two (D,) that scale up columns so small that float32 loses their squares; None if not needed.
+
+    The size of a column's numbers is estimated from the means and some rows.
     """
     if X.dtype != np.float32:
         return None
@@ -157,7 +158,7 @@ def small_units(X: CoreRows, means: Floats) -> Floats | None:
 
 
 def symmetric(second: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Mirrors the lower triangles of (C, D, D) in place; leaves (C, D) as it is."""
+    """Mirror the lower triangles of (C, D, D) in place; leave (C, D) unchanged."""
     if second.ndim == 3:
         for k in range(second.shape[1]):
             second[:, k, k + 1 :] = second[:, k + 1 :, k]
@@ -172,7 +173,7 @@ def along(
     *,
     n_threads: int | None = None,
 ) -> NDArray[np.float64]:
-    """How far each point lies along a direction of its component: (x_n − m_c)·v_c for c = labels[n], (n,).
+    """Return the projection (x_n − m_c)·v_c of each point on the direction of its component c = labels[n]: (n,).
 
     centers (C, D), directions (C, D), labels (n,) int32
     """
@@ -187,7 +188,7 @@ def along(
 
 
 def along_twin(X: Floats, centers: Floats, directions: Floats, labels: NDArray, out: NDArray, n_threads: int) -> None:
-    """Of differences."""
+    """Compute `along` in NumPy, from differences."""
     check.inside(labels, 0, len(centers))
     differences = X.astype(np.float64) - centers.astype(np.float64)[labels]
     out[:] = np.einsum("nd,nd->n", differences, directions.astype(np.float64)[labels])
@@ -202,10 +203,10 @@ def means(
     n_threads: int | None = None,
     kernels: Any = _core,
 ) -> tuple[Floats, NDArray[np.float64]]:
-    """S_c / N_c in the dtype of the centres (C, D), and its squared distance to the old centre, or to `origin`, (C,).
+    """Return the means S_c / N_c in the dtype of the centers (C, D), and their squared distances to `origin` (C,).
 
-    counts (C,), sums (C, D), centers (C, D), origin (D,)    A component without points stays where it is. The
-    distances are of what is not yet rounded to the dtype.
+    counts (C,), sums (C, D), centers (C, D): previous means, origin (D,) or None for these. The mean of a component
+    without points is its previous one. Distances are computed from means not yet rounded to the dtype.
     """
     centers = check.contiguous(check.matrix(centers, "centers"))
     sums = check.sums(sums, "sums", len(centers), centers)
@@ -225,7 +226,7 @@ def means_twin(
     squares: NDArray,
     n_threads: int,
 ) -> None:
-    """At once."""
+    """Compute `means` in NumPy."""
     held = counts > 0
     new = np.where(held[:, None], sums / np.where(held, counts, 1)[:, None], centers)
     out[:] = new.astype(centers.dtype)

@@ -1,4 +1,4 @@
-"""How much points pull at the t distributions that they keep: less, the farther out they are in their tails."""
+"""Weights of points in M-steps of t distributions, which decrease with the distance from the center."""
 
 from typing import Any, NamedTuple
 
@@ -10,11 +10,11 @@ from cprime.kernels import arguments as check
 from cprime.kernels.compiled import _core
 from cprime.kernels.measures import Floats, Gaussians
 
-_MOST_LOG = 1e4  # of 1 + δ/ν
+_MOST_LOG = 1e4  # upper limit of log(1 + δ/ν)
 
 
 class Pulled(NamedTuple):
-    """What `pull` gives: of every row and component that it keeps, of every component, and of every component."""
+    """Result of `pull`: q u of every row (n, H), and the sums Σ w q and Σ w q log u of every component (C,)."""
 
     pulled: NDArray[np.float64]
     counts: NDArray[np.float64]
@@ -31,9 +31,10 @@ def pull(
     n_threads: int | None = None,
     kernels: Any = _core,
 ) -> Pulled:
-    """q_nh u_nh (n, H), u = (ν + D)/(ν + δ) of the t distributions `kept` (n, H), from what they cost, `costs` (n, H).
+    """Compute the M-step weights q_nh u_nh (n, H), u = (ν + D)/(ν + δ), of t distributions; δ follows from the costs.
 
-    responsibilities (n, H): q, or None for ones    ->    besides Σ w q (C,) and Σ w q log u (C,) of every component
+    kept (n, H): components    costs (n, H): of rows under these    responsibilities (n, H): q, or None for ones
+    ->  q u (n, H), Σ w q (C,) and Σ w q log u (C,)
     """
     given = check.gaussians(components, components.means)
     if given.dof is None:
@@ -72,7 +73,7 @@ def pull_twin(
     tails: NDArray,
     n_threads: int,
 ) -> None:
-    """At once."""
+    """Compute `pull` in NumPy."""
     check.inside(kept, 0, len(dof))
     nu, offset = dof.astype(np.float64)[kept], offsets.astype(np.float64)[kept]
     log_u = np.log1p(n_features / nu) - np.clip((costs.astype(np.float64) - offset) / (nu + n_features), 0, _MOST_LOG)

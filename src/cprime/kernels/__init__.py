@@ -1,7 +1,8 @@
-"""The hot loops, compiled, each beside a NumPy twin that a contract suite holds it to; and the rows that they read.
+"""Compiled kernels (the hot loops), each with a NumPy twin that passes the same contract tests, and their rows.
 
-`Rows` are the verbs; `Dense`, `StoredRows` and `SparseRows` are those of arrays, of narrower ones, and of rows that are
-mostly zeros, `Reference` those that the twins serve. What needs no rows is a function here.
+`Rows` is the protocol of rows, whose methods call kernels. `Dense` are rows of float arrays, `StoredRows` of narrow
+types, `SparseRows` sparse rows, and `Reference` rows whose methods call the twins. Kernels that need no rows are
+functions.
 """
 
 from cprime.kernels.among import Evidence, Found

@@ -1,4 +1,4 @@
-"""What the kernels, compiled or not, ask of their arguments; errors say which, what came and what is expected."""
+"""Checks of kernel arguments. Errors name the argument, its value or shape, and what is expected."""
 
 import math
 from typing import Any, Protocol, Self
@@ -11,16 +11,16 @@ from cprime.kernels.measures import Floats, Gaussians, Measure
 
 
 class CoreRows(Protocol):
-    """n rows of D numbers as kernels see them, and what the functions beside these ask for."""
+    """n rows of D numbers that kernels read: the attributes and methods that functions of this package need."""
 
     @property
     def core(self) -> Any:
-        """What the kernels take for these rows."""
+        """Return the object that is passed to kernels for these rows."""
         ...
 
     @property
     def kernels(self) -> Any:
-        """The compiled kernels, or what has the functions of their names."""
+        """Return the namespace of kernels: the compiled ones, or their NumPy twins under the same names."""
         ...
 
     @property
@@ -28,22 +28,22 @@ class CoreRows(Protocol):
 
     @property
     def observed(self) -> NDArray[np.bool_] | None:
-        """Which numbers are there (n, D); None where all are."""
+        """Return the mask of values that are not missing (n, D); None if no value is missing."""
         ...
 
     @property
     def dtype(self) -> np.dtype:
-        """Of results and of centers: float32 or float64."""
+        """Return the type of results and centers: float32 or float64."""
         ...
 
     def __len__(self) -> int: ...
 
     def __getitem__(self, rows: slice | NDArray, /) -> Self:
-        """Some of the rows, in the order asked for: by slice, by numbers from 0 on, or by a mask."""
+        """Return some of the rows, in the given order: by a slice, by indices >= 0, or by a mask."""
         ...
 
     def dense(self) -> Floats:
-        """A few rows as an array without gaps: (n, D)."""
+        """Return the rows as a contiguous array (n, D); meant for a few rows."""
         ...
 
     def first(self) -> Floats: ...
@@ -51,19 +51,19 @@ class CoreRows(Protocol):
     def jump(
         self, weights: NDArray[np.float64] | None, centers: Floats, n_tries: int, n_iterations: int, n_threads: int
     ) -> float:
-        """What `jumped` does of these rows: centers are changed in place; J."""
+        """Improve centers in place by jumps, as `jumps.jumped` describes, and return J."""
         ...
 
     def times(self, factors: Floats) -> "CoreRows":
-        """Every column multiplied by its factor (D,), in the same dtype."""
+        """Return the rows with every column multiplied by its factor (D,), in the same dtype."""
         ...
 
 
 def contiguous(array: NDArray, dtype: DTypeLike | None = None) -> NDArray:
-    """The array without gaps and at addresses that its type asks for, as the core reads it; a copy where it is not."""
+    """Return the array as C-contiguous and aligned, as the compiled core needs it; a copy only if it is not."""
     own = isinstance(array, np.ndarray) and (dtype is None or array.dtype == dtype)
     if own and array.flags.c_contiguous and array.flags.aligned:
-        return array  # at once: of a small fit, checks are what takes time
+        return array  # shortcut, because checks take a notable part of the time of small fits
     return np.require(array, dtype, ["C_CONTIGUOUS", "ALIGNED"])
 
 
@@ -71,11 +71,11 @@ _FLOATS = frozenset([np.dtype(np.float32), np.dtype(np.float64)])
 
 
 def matrix(array: Floats, name: str, like: CoreRows | Floats | None = None) -> Floats:
-    """The array with contiguous rows, after checking that it is a float matrix (of the columns and dtype of `like`)."""
+    """Check that an array is a float matrix (with the columns and dtype of `like`); return it with contiguous rows."""
     if isinstance(array, np.ndarray) and array.ndim == 2 and array.dtype in _FLOATS and array.size > 0:
         flags, fits = array.flags, like is None or (array.dtype == like.dtype and array.shape[1] == like.shape[1])
         if flags.c_contiguous and flags.aligned and fits and array.shape[1] <= MOST_COLUMNS:
-            return array  # at once, as `contiguous`
+            return array  # shortcut, as in `contiguous`
     if not isinstance(array, np.ndarray) or array.dtype not in (np.float32, np.float64):
         raise TypeError(
             f"{name} must be a NumPy array of float32 or float64, got {getattr(array, 'dtype', type(array))}"
@@ -98,7 +98,7 @@ def matrix(array: Floats, name: str, like: CoreRows | Floats | None = None) -> F
 
 
 def centers(array: Floats, X: CoreRows | Floats) -> Floats:
-    """The array as `matrix`, after checking that there is at least one centre."""
+    """Check centers as `matrix` does, and that there is at least one; return them with contiguous rows."""
     array = matrix(array, "centers", X)
     if not len(array):
         raise ValueError("centers must have at least one row, got none")
@@ -106,7 +106,7 @@ def centers(array: Floats, X: CoreRows | Floats) -> Floats:
 
 
 def gaussians(components: Gaussians, X: CoreRows | Floats) -> Gaussians:
-    """The components after checking that they are of one number of features, with a factor and an offset each."""
+    """Check the shapes and types of Gaussians, and return them as contiguous arrays of the dtype of X."""
     means = matrix(components.means, "means", X)
     C, D = means.shape
     if not C:
@@ -124,10 +124,10 @@ def gaussians(components: Gaussians, X: CoreRows | Floats) -> Gaussians:
 
 
 def measure(components: Measure, X: CoreRows) -> tuple[Any, ...]:
-    """Components as the core takes them: (centers,), or (means, factors, offsets, dof)."""
+    """Check components and return the arrays that the core takes: (centers,), or (means, factors, offsets, dof)."""
     if not isinstance(components, Gaussians):
         return (centers(components, X),)
-    if isinstance(X.core, tuple):  # of sparse rows
+    if isinstance(X.core, tuple):  # sparse rows
         raise TypeError(f"{X!r} are compared with centers alone, by squared distances, got Gaussians")
     return tuple(gaussians(components, X)[:4])
 
@@ -137,7 +137,7 @@ def weights(sample_weight: Floats | None, n: int) -> NDArray[np.float64] | None:
 
 
 def scaled_weights(sample_weight: Floats | None, n: int) -> tuple[NDArray[np.float64] | None, float]:
-    """Weights in units of a power of two near the largest, so that single precision has room for them; and the unit."""
+    """Return weights divided by a power of two near the largest, so that float32 can hold them, and this power."""
     found = weights(sample_weight, n)
     largest = 0.0 if found is None else float(np.abs(found).max(initial=0.0))
     if found is None or not 0 < largest < math.inf:
@@ -147,7 +147,7 @@ def scaled_weights(sample_weight: Floats | None, n: int) -> tuple[NDArray[np.flo
 
 
 def vector(array: Floats, name: str, n: int) -> NDArray[np.float64]:
-    """The array as contiguous float64, after checking that it has n entries."""
+    """Check that an array has n entries, and return it as contiguous float64."""
     out: NDArray[np.float64] = contiguous(array, np.float64)
     if out.shape != (n,):
         raise ValueError(f"{name} must have shape ({n},), got {out.shape}")
@@ -215,9 +215,9 @@ def factor(factor: Floats, name: str, like: CoreRows | Floats, n: int) -> Floats
 
 
 class naming:
-    """While a kernel runs: where it has met a component outside its range, the error names the argument and the range.
+    """Context manager for a kernel call: if a component is out of range, the error names the argument and the range.
 
-    ids: by name, an array and the least that it may have
+    ids: by argument name, an array and the least id that it may contain
     """
 
     def __init__(self, n_components: int, **ids: tuple[NDArray[np.int32], int]):
@@ -245,6 +245,6 @@ def variance(variance: float) -> float:
 
 
 def inside(ids: NDArray, least: int, end: int) -> None:
-    """Require integers in [least, end), as the compiled kernels do."""
+    """Raise ValueError if an id is outside [least, end), as the compiled kernels do."""
     if ids.size and not (ids.min() >= least and ids.max() < end):
         raise ValueError(f"expected {least} to {end - 1}, got {ids.min()} to {ids.max()}")

@@ -1,4 +1,4 @@
-"""The compiled kernels, with one signature for squared distances and for costs of densities: measure × collector."""
+"""Compiled kernels, wrapped so that one function serves both squared distances and costs of Gaussians."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -33,7 +33,7 @@ def win_by_parts(
     members: Any,
     n_threads: int,
 ) -> int:
-    """One kernel after the other."""
+    """Compute `win` by calling the kernels `nearest` and `accumulate` one after the other."""
     kernels.nearest(X, (centers,), before, kept, costs, n_threads)
     kernels.accumulate(X, kept, None, sample_weight, None, counts, sums, False, n_threads)
     heavy = np.ones(len(kept), dtype=bool) if sample_weight is None else sample_weight > 0
@@ -82,12 +82,12 @@ def among(
 
 
 def stored_rows(array: Any, code: int, dtype: Any, order: Any, lengths: Any) -> Any:
-    """Rows of a narrow type, `code`, as kernels take them that compute in this one."""
+    """Return rows of the narrow type `code` as the object that kernels computing in `dtype` take."""
     kind = compiled.StoredRows32 if dtype == np.float32 else compiled.StoredRows64
     return kind(array, code, order, lengths)
 
 
-# Those that the functions above choose.
+# Compiled functions and classes that are called only by the functions above.
 _BEHIND = ("best", "keep_best", "nearest_among", "StoredRows32", "StoredRows64")
 _core: Any = SimpleNamespace(
     **{name: getattr(compiled, name) for name in dir(compiled) if name[0] != "_" and name not in _BEHIND}

@@ -1,4 +1,4 @@
-"""How the compiled kernels run, and the kinds of rows by what they are made of."""
+"""Conversion of arrays to rows, and settings under which compiled kernels run (threads, arithmetic)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ from cprime.kernels.stored import StoredRows
 
 
 def as_rows(X: Any) -> Rows:
-    """Rows of an array of float32, float64 or a narrower type, or of a CSR one of SciPy; rows as they are."""
+    """Return an array of float32, float64 or a narrow type, or a CSR array of SciPy, as rows; rows stay as they are."""
     if isinstance(X, Dense | SparseRows | StoredRows):
         return X
     if issparse(X):
@@ -25,7 +25,7 @@ def as_rows(X: Any) -> Rows:
 
 
 def instruction_set() -> str:
-    """The instruction set that the kernels run on: "baseline", "avx2", "avx512f", "avx512" (with VNNI) or "amx"."""
+    """Return the instruction set of the kernels: "baseline", "avx2", "avx512f", "avx512" (with VNNI) or "amx"."""
     return _core.instruction_set()
 
 

@@ -1,4 +1,4 @@
-"""Squared distances to a few places, products, and how far numbers reach."""
+"""Squared distances to a few candidates, matrix products, and the range of the numbers in rows."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,9 @@ def distances(
     out: Floats | None = None,
     n_threads: int | None = None,
 ) -> Floats:
-    """Squared distance of every row to every candidate, or `current` (n,) where that is less: (L, n) of X's dtype.
+    """Return the squared distance of every row to every candidate, or `current` (n,) if less: (L, n) of X's dtype.
 
-    They are written to `out`, where that is given: of this shape and dtype, with rows one behind the other.
+    out: C-contiguous array of this shape and dtype to which the result is written, or None
     """
     candidates = check.matrix(candidates, "candidates", X)
     if current is not None:
@@ -32,7 +32,7 @@ def distances(
 
 
 def _room(out: Floats | None, shape: tuple[int, int], dtype: np.dtype) -> Floats:
-    """An array to be written to: the given one, if it will do, or a new one."""
+    """Return `out` after a check of shape, dtype and layout, or a new array if it is None."""
     if out is None:
         return np.empty(shape, dtype=dtype)
     if out.shape != shape or out.dtype != dtype or not out.flags.c_contiguous:
@@ -41,16 +41,16 @@ def _room(out: Floats | None, shape: tuple[int, int], dtype: np.dtype) -> Floats
 
 
 def distances_twin(X: Floats, candidates: Floats, current: Floats | None, out: Floats, n_threads: int) -> None:
-    """From differences."""
+    """Compute `distances` in NumPy, from differences."""
     out[:] = costs_of(X, candidates).T.astype(X.dtype)
     if current is not None:
         np.minimum(out, current, out=out)
 
 
 def extent(X: CoreRows, origin: Floats | None = None, *, n_threads: int | None = None) -> tuple[float, float]:
-    """The greatest |x_nk|, infinite or NaN where one of the numbers is, and the greatest |x_nk − origin_k| [data unit].
+    """Return the greatest |x_nk| and the greatest |x_nk − origin_k| [data unit]; 0, 0 if X has no entries.
 
-    origin (D,): the first row if it is None    0, 0 if X has no entries
+    The first is infinite or NaN if one of the numbers is.    origin (D,): the first row if it is None
     """
     if not len(X) or not X.shape[1]:
         return 0.0, 0.0
@@ -60,7 +60,7 @@ def extent(X: CoreRows, origin: Floats | None = None, *, n_threads: int | None =
 
 
 def extent_twin(X: Floats, origin: Floats, n_threads: int) -> tuple[float, float]:
-    """At once."""
+    """Compute `extent` in NumPy."""
     with np.errstate(over="ignore", invalid="ignore"):
         return float(np.abs(X).max()), float(np.fmax.reduce(np.abs(X - origin), axis=None))
 
@@ -68,9 +68,9 @@ def extent_twin(X: Floats, origin: Floats, n_threads: int) -> tuple[float, float
 def products(
     X: CoreRows, B: Floats, shift: Floats | None = None, *, out: Floats | None = None, n_threads: int | None = None
 ) -> NDArray[np.floating]:
-    """(X − shift) Bᵀ for B (m, D) and shift (D,) or None: (n, m), the same bits for any number of threads.
+    """Compute (X − shift) Bᵀ for B (m, D) and shift (D,) or None: (n, m), bit-identical for any number of threads.
 
-    They are written to `out`, where that is given: of this shape, of X's dtype and in C order.
+    out: C-contiguous array of this shape and of X's dtype to which the result is written, or None
     """
     B = check.matrix(B, "B", X)
     if shift is not None:
@@ -83,6 +83,6 @@ def products(
 
 
 def products_twin(X: Floats, B: Floats, shift: Floats | None, out: Floats, n_threads: int) -> None:
-    """In double precision."""
+    """Compute `products` in NumPy, in float64."""
     rows = np.ascontiguousarray(X, dtype=np.float64) - (0 if shift is None else shift)
     out[:] = rows @ np.ascontiguousarray(B, dtype=np.float64).T

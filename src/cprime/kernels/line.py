@@ -1,4 +1,4 @@
-"""k-means in one dimension: where sorted values are cut into runs."""
+"""Exact k-means in one dimension: the optimal division of sorted values into runs."""
 
 from typing import Any
 
@@ -14,10 +14,12 @@ from cprime.kernels.measures import Floats
 def cut_line(
     values: Floats, weights: Floats, n_clusters: int, *, n_threads: int | None = None, kernels: Any = _core
 ) -> NDArray[np.int64]:
-    """Where the C runs of sorted values begin whose Σ_r Σ_{n∈r} w_n (x_n − mean_r)² is least; the first at 0.
+    """Return the starts of the C runs of sorted values that minimize Σ_r Σ_{n∈r} w_n (x_n − mean_r)².
 
-    values (n,) [data unit], rising    weights (n,) > 0    1 ≤ n_clusters ≤ n    ->  starts (C,) int64, rising
-    Time O(n log n) for each of some ten prices, 110 bytes a value, whatever C is.
+    values (n,) [data unit], strictly ascending    weights (n,) > 0    1 ≤ n_clusters ≤ n
+    ->  starts (C,) int64, ascending, the first is 0
+    The search minimizes cost + price · (number of runs) for about ten prices, in O(n log n) each, with 110 bytes per
+    value, independent of C.
     """
     values = check.vector(values, "values", np.size(values))
     weights = check.vector(weights, "weights", len(values))
@@ -34,7 +36,7 @@ def cut_line(
 
 
 def cut_line_twin(values: NDArray, weights: NDArray, starts: NDArray, n_threads: int) -> None:
-    """Dynamic programming over all pairs of places, O(C n²) time and O(n²) memory.
+    """Compute `cut_line` in NumPy by dynamic programming over all runs [b, e), in O(C n²) time and O(n²) memory.
 
     E_k(e) = min_b E_{k−1}(b) + cost(b, e), traced back from E_C(n)
     """
@@ -43,7 +45,7 @@ def cut_line_twin(values: NDArray, weights: NDArray, starts: NDArray, n_threads:
     for begin in range(n):
         x, w = values[begin:] - values[begin], weights[begin:]
         mean = np.cumsum(w * x) / np.cumsum(w)
-        # A further value adds to the cost what it is away from the mean before times what it is from the mean after.
+        # An added value x increases the cost by w (x − mean before) (x − mean after).
         cost[begin, begin + 1 :] = np.cumsum(w * (x - np.append(0, mean[:-1])) * (x - mean))
     least = np.append(0, np.full(n, np.inf))
     begins = []

@@ -1,4 +1,4 @@
-"""Tables of components that points keep: the order by component, and what has changed; rows in another order."""
+"""Sorting of points by component, comparison of active sets, and copies of rows in another order."""
 
 from typing import Any
 
@@ -11,14 +11,14 @@ from cprime.kernels.arguments import CoreRows
 from cprime.kernels.compiled import _core
 from cprime.kernels.measures import Floats
 
-# Rows shorter than these have squares, or are themselves, of fewer digits than their type has; powers of two.
+# Shorter rows, or their squared lengths, can be subnormal and lose precision; the limits are powers of two.
 LEAST_LENGTH = {np.dtype(np.float32): 2.0**-100, np.dtype(np.float64): 2.0**-480}
 
 
 def grouped_order(
     labels: NDArray[np.int32], n_components: int, *, n_threads: int | None = None, kernels: Any = _core
 ) -> NDArray[np.int64]:
-    """The order that puts points of one component together, stable: a counting sort; labels (n,) int32 -> (n,)."""
+    """Return the order that sorts points by component, by a stable counting sort; labels (n,) int32 -> (n,)."""
     labels = check.kept(labels, "labels", (np.size(labels),))
     n_components = check.count(n_components, "n_components")
     order = np.empty(len(labels), dtype=np.int64)
@@ -28,7 +28,7 @@ def grouped_order(
 
 
 def grouped_order_twin(labels: NDArray, n_components: int, order: NDArray, n_threads: int) -> None:
-    """By a stable sort."""
+    """Compute `grouped_order` by a stable sort in NumPy."""
     check.inside(labels, 0, n_components)
     order[:] = np.argsort(labels, kind="stable")
 
@@ -41,9 +41,9 @@ def changed(
     n_threads: int | None = None,
     kernels: Any = _core,
 ) -> NDArray[np.bool_]:
-    """Which points do not keep what they have kept before: (n,).
+    """Return which points have components other than before: (n,).
 
-    after (n, H), before (n, H') int32    n_columns: how many are compared, None for all, which must be as many then
+    after (n, H), before (n, H') int32    n_columns: number of columns to compare; None compares all, if H = H'
     """
     widths = check.width(after, "after"), check.width(before, "before")
     after = check.kept(after, "after", (len(after), widths[0]))
@@ -57,12 +57,12 @@ def changed(
 
 
 def changed_twin(after: NDArray, before: NDArray, n_columns: int, out: NDArray, n_threads: int) -> None:
-    """At once."""
+    """Compute `changed` in NumPy."""
     out[:] = (after[:, :n_columns] != before[:, :n_columns]).any(axis=1)
 
 
 def gather(X: CoreRows, order: NDArray[np.int64], *, n_threads: int | None = None) -> Floats:
-    """The rows of an array in another order, by several threads: a C-contiguous copy (len(order), D)."""
+    """Copy rows of an array in the given order with several threads: C-contiguous (len(order), D)."""
     order = check.positions(order, "order")
     out = np.empty((len(order), X.shape[1]), dtype=X.dtype)
     X.kernels.gather(X.core, order, out, resolve_threads(n_threads))
@@ -70,7 +70,7 @@ def gather(X: CoreRows, order: NDArray[np.int64], *, n_threads: int | None = Non
 
 
 def gather_twin(X: Floats, order: NDArray, out: Floats, n_threads: int) -> None:
-    """As NumPy has it."""
+    """Compute `gather` in NumPy; raise ValueError if a row is out of range."""
     if order.size and not (order.min() >= 0 and order.max() < len(X)):
         raise ValueError("order has a row outside X")
     out[:] = X[order]
@@ -79,9 +79,9 @@ def gather_twin(X: Floats, order: NDArray, out: Floats, n_threads: int) -> None:
 def normalized(
     X: CoreRows, order: NDArray[np.int64] | None = None, *, n_threads: int | None = None
 ) -> tuple[Floats, NDArray[np.float64]]:
-    """The rows of an array divided by their lengths, as they come or in another order, (n, D), and the lengths (n,).
+    """Return the rows of an array, in the given order, divided by their lengths (n, D), and the lengths (n,).
 
-    A row of zeros stays, and its length is 0.
+    A row of zeros is unchanged, and its length is 0.
     """
     order = None if order is None else check.positions(order, "order")
     n = len(X) if order is None else len(order)
@@ -93,7 +93,7 @@ def normalized(
 def normalized_twin(
     X: Floats, order: NDArray | None, least: float, out: Floats, lengths: NDArray, n_threads: int
 ) -> None:
-    """Of all rows at once, divided by their greatest number first."""
+    """Compute `normalized` in NumPy; rows are first divided by their greatest absolute value to avoid overflow."""
     if order is None:
         out[:] = X
     else:

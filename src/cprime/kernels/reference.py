@@ -1,7 +1,7 @@
-"""The twins of the compiled kernels in NumPy: slow, and simple enough to be seen to be right.
+"""NumPy twins of the compiled kernels: slow reference versions that are simple enough to verify by reading.
 
-Each stands beside the kernel that it is the twin of, takes what the compiled one takes, and has no blocks and no
-threads. Arithmetic is in float64. One contract suite holds both to the same meaning.
+Each twin is defined next to the wrapper of its kernel, has the same arguments, and uses float64, no blocks and no
+threads. The same contract tests are applied to both versions.
 
 Equations in square brackets are those of Lücke & Forster, "k-means as a variational EM approximation of Gaussian
 mixture models" [L], Forster & Lücke, "Can clustering scale sublinearly with its clusters?" [F], and Bishop, "Pattern
@@ -65,7 +65,7 @@ TWINS: Any = SimpleNamespace(
 
 
 class Reference(Dense):
-    """Rows of an array, whose verbs the twins serve."""
+    """Rows of an array whose methods call the NumPy twins instead of compiled kernels."""
 
     kernels: ClassVar[Any] = TWINS
     Cells: ClassVar[Any] = partial(CenterCells, kernels=TWINS)

@@ -1,4 +1,4 @@
-"""D² sampling: what a candidate would gain, and greedy choices within groups (Arthur & Vassilvitskii 2007)."""
+"""D² sampling (Arthur & Vassilvitskii 2007): J after adding a candidate center, and greedy choices within groups."""
 
 from typing import Any
 
@@ -21,9 +21,10 @@ def potentials(
     n_threads: int | None = None,
     kernels: Any = _core,
 ) -> NDArray[np.float64]:
-    """Σ_n w_n min(squares_ln, closest_n) of each candidate: what J would be if it were chosen too.
+    """Return Σ_n w_n min(squares_ln, closest_n) for each candidate l: J if it were chosen as the next center.
 
-    squares (L, n), as of `distances`    closest (n,)    candidates (m,) int64: rows of squares, None for all
+    squares (L, n): squared distances, as from `distances`    closest (n,): least ones to the centers so far
+    candidates (m,) int64: rows of squares, None for all
     """
     squares = check.contiguous(squares)
     if squares.ndim != 2 or squares.dtype not in (np.float32, np.float64):
@@ -50,7 +51,7 @@ def potentials_twin(
     out: NDArray,
     n_threads: int,
 ) -> None:
-    """At once."""
+    """Compute `potentials` in NumPy."""
     least = np.minimum(squares if candidates is None else squares[candidates], closest).astype(np.float64)
     out[:] = least @ (np.ones(len(closest)) if sample_weight is None else sample_weight)
 
@@ -64,11 +65,12 @@ def spread_out(
     *,
     n_threads: int | None = None,
 ) -> NDArray[np.int64]:
-    """Rows far from each other within each group, by greedy D² sampling: (Σ n_chosen,), group after group.
+    """Choose rows far from each other within each group, by greedy D² sampling: indices (Σ n_chosen,), group by group.
 
-    Group g has the rows offsets[g] … offsets[g + 1] of candidates (m, D), offsets (n_groups + 1,), and gets
-    n_chosen[g] of them; weights (m,)    uniform (Σ n_chosen, trials) in [0, 1): each choice is the best of its trials,
-    drawn with probability weight · distance² to what the group has already.
+    Group g has the rows offsets[g] … offsets[g + 1] − 1 of candidates (m, D), of which n_chosen[g] are chosen. The
+    indices are relative to the group.    offsets (n_groups + 1,)    weights (m,)
+    uniform (Σ n_chosen, trials) in [0, 1): each choice is the best of its trials, which are drawn with probabilities
+    proportional to weight · squared distance to the rows chosen so far
     """
     offsets, n_chosen = check.positions(offsets, "offsets"), check.positions(n_chosen, "n_chosen")
     weights = check.vector(weights, "weights", len(candidates))
@@ -95,7 +97,7 @@ def spread_out_twin(
     out: NDArray,
     n_threads: int,
 ) -> None:
-    """Group by group, choice by choice."""
+    """Compute `spread_out` in NumPy, group by group and choice by choice."""
     chosen: list[int] = []
     for g, n in enumerate(n_chosen):
         rows, mass = (a[offsets[g] : offsets[g + 1]] for a in (candidates, weights))

@@ -12,7 +12,7 @@ from cprime.kernels.measures import Floats, Measure, costs_of
 
 
 class Evidence(NamedTuple):
-    """Sums over the points n whose best component is c and that had c̃ as a candidate, for the means in [F eq. 8].
+    """Sums over points with best component c and candidate c̃, for the means of eq. 8 of Forster & Lücke (2018).
 
     A sparse matrix (C, C): row c has the components indices[indptr[c] : indptr[c + 1]], in ascending order.
     sums: Σ w_n times the distance (for Gaussians the cost) to c̃    weights: Σ w_n    Points of weight 0 are left out.

@@ -132,7 +132,7 @@ class _Jumps:
         return _State(labels, squares, counts, sums, float(w @ squares[:, 0]))
 
     def steps(self, centers: Floats, state: _State, most: int | None, tol: float) -> tuple[Floats, _State]:
-        """Make at most `most` of Lloyd's steps, until J decreases by no more than `tol` times its value."""
+        """Make Lloyd's steps until J decreases by at most `tol` times its value; `most` limits them if it is given."""
         while most is None or most > 0:
             before, most = state.error, None if most is None else most - 1
             centers = state.recentred(centers)

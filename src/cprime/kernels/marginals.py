@@ -4,8 +4,8 @@ Let P = AᵀA be the precision of a component, o the observed and m the missing 
 in the missing columns. With A_m = QR and y = A r, the squared distance of x_o under Σ_oo is ‖y − QQᵀy‖², and
 log |Σ_oo| = log |Σ| + 2 log |det R|. Given x_o, the missing values have the mean μ_m − R⁻¹Qᵀy and the covariance
 (RᵀR)⁻¹ (Little & Rubin, *Statistical Analysis with Missing Data*; Ghahramani & Jordan 1994). Because y is projected,
-the error is eps times the root of the condition of Σ; a difference of squares, or a factor of AᵀA, would lose eps times
-the condition. Rows with the same missing columns share Q and R.
+the error is eps times the root of the condition number of Σ; with a difference of squares, or a factor of AᵀA, it would
+be eps times the condition number. Rows with the same missing columns share Q and R.
 """
 
 import math
@@ -147,7 +147,7 @@ class Marginals(Tabled):
         return r, inverses
 
     def _add(self, X: Floats, observed: Mask, c: int, share: Doubles, sums: Sums) -> None:
-        """Add rows with shares (n,) to moments about μ_c: missing values by conditional mean and covariance."""
+        """Add rows with weights `share` (n,) to moments about μ_c, with conditional moments of missing values."""
         gaps, (counts, first, second) = gaps_of(observed), sums
         r, inverses = self._completed(X, observed, gaps, c)
         counts[c] += share.sum()

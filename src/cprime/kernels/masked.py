@@ -74,7 +74,7 @@ def _firsts(array: Floats, observed: Mask, otherwise: float) -> Floats:
 class Masked(Dense):
     """Rows of an array with missing values.
 
-    array (n, D): missing values are replaced by placeholders, which are used by searches for centers and by cells
+    array (n, D): missing values are replaced by placeholders, which searches among centers and in cells read
     observed (n, D) bool: true for values that are not missing
 
     Methods with Gaussians, `own_distances` and `distances` use the observed values only.

@@ -25,7 +25,7 @@ def reassign(
     *,
     n_threads: int | None = None,
 ) -> tuple[NDArray[np.int32], Floats]:
-    """Partial E-step with C′ = 1: compare the component of every point with the neighbors of this component.
+    """Compare the component of every point with the neighbors of this component: the partial E-step for C′ = 1.
 
     A point of component c is reassigned to the neighbor b of least outside_b ‖x − μ_b‖² (the first, if several are
     equal), if that is less than inside_c ‖x − μ_c‖². Of values equal up to rounding either may be the lesser, because

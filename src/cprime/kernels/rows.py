@@ -61,7 +61,7 @@ class Rows(CoreRows, Protocol):
         ...
 
     def alike(self, array: Floats) -> "Rows":
-        """Return an array that was computed from these rows as rows."""
+        """Return rows of an array that was computed from these rows."""
         ...
 
     def not_finite(self) -> tuple[int, int, Any] | None:

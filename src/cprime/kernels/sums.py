@@ -89,7 +89,8 @@ def moments(
     """Return counts (C,), first and second moments about the means of components, with weights w_n q_nc.
 
     components: means (C, D), or Gaussians, which also complete rows with missing values
-    kept (n, H) int32: components of each row, repetitions allowed    responsibilities (n, H): q, or None for ones
+    kept (n, H) int32: components of each row, repetitions allowed
+    responsibilities (n, H): q, of any sign, or None for ones
     ->    Σ w q (C,), Σ w q (x − μ_c) (C, D), and Σ w q (x − μ_c)² (C, D) or, if `full`, Σ w q (x − μ_c)(x − μ_c)ᵀ
     (C, D, D), all float64.
     """

@@ -157,7 +157,7 @@ def least_of(ids: Ids, costs: Floats, n_kept: int) -> tuple[Ids, Floats]:
         if n_found < m:
             places = np.sort(np.argpartition(costs, n_found - 1, axis=1)[:, :n_found], axis=1)
             bar = np.take_along_axis(costs, places, axis=1).max(axis=1, keepdims=True)
-            tied = np.count_nonzero(costs <= bar, axis=1) != n_found  # these rows need a stable sort
+            tied = np.count_nonzero(costs <= bar, axis=1) != n_found  # a stable sort prefers the earlier of tied costs
             places[tied] = np.sort(np.argsort(costs[tied], axis=1, kind="stable")[:, :n_found], axis=1)
         order = np.argsort(np.take_along_axis(costs, places, axis=1), axis=1, kind="stable")[:, :n_found]
         places = np.take_along_axis(places, order, axis=1)

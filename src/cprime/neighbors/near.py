@@ -12,7 +12,7 @@ from cprime.neighbors.cells import Cells
 
 _MOST_CELLS = 16  # most cells that are searched for a row
 _OF_BATCHES = 8  # the same in mini-batches, where less accuracy suffices: a batch moves centers little and comes once
-_SPREAD = 4  # standard deviations of the component of a random unit vector along a given direction
+_SPREAD = 4  # so many standard deviations of the projection of a random unit vector on a given direction
 _ASTRAY = 0.25  # cells are rebuilt once centers outside their cells have this share of the assigned weight
 _SHARE = 4  # and at least C / _SHARE rows have been processed
 
@@ -22,9 +22,9 @@ class Near:
 
     The centers of another cell are beyond the bisecting plane between that cell's center and the one of the row's cell.
     So a cell is skipped if this plane is farther away than the nearest center found so far. In many dimensions the
-    component of a random vector along a given direction is only 1 / √D of its length. So a cell is skipped already if
-    the distance to the plane exceeds a few times 1 / √D of the distance to the nearest center. If a clump was cut into
-    cells, planes do not bound their contents, so no cell is skipped.
+    projection of a random vector on a given direction is only about 1 / √D of its length. So a cell is skipped already
+    if the distance to the plane exceeds a few times 1 / √D of the distance to the nearest center. If a clump was cut
+    into cells, planes do not bound their contents, so no cell is skipped.
     """
 
     def __init__(self, centers: Floats, most: int = _MOST_CELLS):
@@ -98,7 +98,7 @@ class Followed:
         """Set all attributes.
 
         home (m,): nearest cell of each center in cells, at the time when the cells were built
-        won: weight assigned to all centers since then    won_astray: weight assigned to centers nearer to another cell
+        won: weight assigned to all centers since then    won_astray: the part of centers then nearer to another cell
         n_rows: number of rows since then
         """
         self.centers, self.near, self.home = centers, near, home

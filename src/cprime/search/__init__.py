@@ -1,4 +1,4 @@
-"""Searches: they choose the candidate components of each point, among which its C′ best are found. One file each.
+"""Searches, which choose the candidate components of each point. Each search has its own file.
 
 `Full`, `Bounded`, `Graph` and `Papers` are values of the argument `search` of estimators; strings are shorthands for
 them.

@@ -161,7 +161,7 @@ class Value:
         return state
 
     def undone(self, state: State) -> State:
-        """Return the state unchanged, for searches whose passes do not modify the points' data in place."""
+        """Return the state unchanged, for searches that never modify the data of points (`Kept`) in place."""
         return state
 
     def agreement(self, state: State) -> float | None:

@@ -45,7 +45,7 @@ class LookAndCompare:
 class LookWithinBounds:
     """Search by bounds; evaluates all centers for points whose bounds do not suffice.
 
-    others (C, 3): for each center, the others that have bounds at first for points of this center without bounds yet
+    others (C, 3): first `Bounds.others` for points without bounds, by the center of the point; None if all have bounds
     """
 
     moves: Moves
@@ -71,7 +71,7 @@ class BoundedState:
     """State of `Bounded`.
 
     bounding: whether bounds are in use    centers (C, D), neighbors (C, G): centers of the last pass, nearest of each
-    others (C, 3): the centers that have bounds at first, by a point's center; only in the first pass by bounds
+    others (C, 3): first `Bounds.others` by the center of a point; only for the first pass by bounds, else None
     """
 
     bounding: bool = False

@@ -8,7 +8,7 @@ from cprime.block import Kept
 from cprime.components import Components
 from cprime.kernels import Rows, posterior
 
-_Z = 1.959963984540054  # of a 95 % interval
+_Z = 1.959963984540054  # quantile of the standard normal distribution for 95 % intervals
 
 
 def certify(points: Rows, kept: Kept, components: Components, scale: float | None) -> dict[str, Any]:
@@ -16,7 +16,7 @@ def certify(points: Rows, kept: Kept, components: Components, scale: float | Non
 
     points (m, D)    kept: their active sets    scale: factor from costs to log-probabilities, None for k-means
 
-    Returns a dictionary: n_points; agreement, the share of points whose best component is the best of all C, with its
+    Returns a dictionary: n_points; agreement, the share of points whose first component is the best of all C, with its
     Wilson interval; for k-means relative_excess, (J − J of exact assignments) / J of exact assignments; for mixtures
     shortfall, F of the exact K(n) minus F [nats per point]; each with an interval. All intervals are at 95 % and cover
     the sampling of points.

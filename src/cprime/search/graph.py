@@ -1,4 +1,4 @@
-"""Graph search, the library's default: candidates of a point are the neighbors of its best component.
+"""Graph search, the library's own method: candidates of a point are the neighbors of its best component.
 
 All points of a component share their candidates, so the E-step is a few dense matrix tiles (`Rows.reassign`,
 `Rows.keep`), and it skips components for which nothing changed. With C′ > 1 the candidates are the neighbors of the
@@ -33,7 +33,7 @@ _STALE = 0.3  # lists are recomputed once this share of the points has been reas
 _AUDITS = (4, 5, 6, 10, 15)  # iterations after which a sample is searched exactly
 _AUDIT_POINTS = 1024
 _FOUND = 0.94  # required share of points whose best component is found, for lists of the first length
-_FOUND_BY_LONGER = 0.96  # the same for longer lists, which are needed for data without clusters
+_FOUND_BY_LONGER = 0.96  # the same for longer lists, which data without clusters need
 _MISSED, _LATE = 0.007, 6  # largest relative excess of J caused by the lists, checked from this iteration on
 _FIRST_NEIGHBORS, _FIRST_OF_MIXTURES = 33, 65  # first length of lists: the component itself, and one or two tiles
 _NEAR = 8  # nearest neighbors whose lists get a component that jumped; those listed beside random components

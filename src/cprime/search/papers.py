@@ -97,7 +97,7 @@ class PapersState:
 @storable("search.Papers")
 @dataclass(frozen=True)
 class Papers(Value):
-    """The searches of var-GMM-X and var-GMM-S (for C′ = 1: var-k-means-X and -S) of Forster & Lücke.
+    """Search of var-GMM-X or var-GMM-S (for C′ = 1: var-k-means-X or -S) by Forster & Lücke.
 
     Parameters
     ----------

@@ -31,7 +31,8 @@ def reassign(
     equal), if that is less than inside_c ‖x − μ_c‖². Of values equal up to rounding either may be the lesser, because
     points of a component are computed together. The factors can reassign a point to a center that is no nearer,
     ‖x − μ_b‖ ≥ ‖x − μ_c‖. They predict the change of J for one point, not for many at once. So of each 2048 points of
-    c, in the order of X, at most max(1, ⌊share · size⌋) are reassigned in this way: those of greatest difference.
+    c, in the order of X, at most max(1, ⌊share · size⌋) are reassigned in this way: those of greatest difference (the
+    first, if several are equal). The others stay at c.
 
     centers (C, D), lists (C, G) int32: neighbors without the component itself, padded with −1
     labels (n,) int32, inside and outside (C,) >= 0 or None for ones  ->  labels (n,) int32, squared distances (n,).

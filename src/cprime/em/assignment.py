@@ -1,4 +1,4 @@
-"""What kept components are given of a point: the truncated posterior, all to the best, or all to one drawn."""
+"""Assignments: responsibilities of the components in the active set of each point; soft, hard or drawn."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -14,7 +14,11 @@ from cprime.model.base import Shares
 
 
 class Assigned(NamedTuple):
-    """Shares, and Σ w_n log Σ_{c∈K(n)} p(c, x_n) less log_scale, and −Σ w_n q_nc log q_nc [nats]."""
+    """Result of an assignment for one block.
+
+    shares: the responsibilities and costs    log_sum: Σ_n w_n (log Σ_{c∈K(n)} p(c, x_n) − log_scale) [nats]
+    entropy: −Σ w_n q_nc log q_nc [nats] of the truncated posterior q, 0 for hard assignments
+    """
 
     shares: Shares
     log_sum: float
@@ -22,14 +26,14 @@ class Assigned(NamedTuple):
 
 
 class Assignment(Protocol):
-    """How kept components share the points."""
+    """Function that computes the responsibilities of the components in active sets."""
 
     def __call__(self, block: Block, model: Model, kept: Kept) -> Assigned: ...
 
 
 @dataclass(frozen=True)
 class Soft:
-    """The truncated posterior (5)."""
+    """Soft assignment: responsibilities are the truncated posterior (5)."""
 
     def __call__(self, block: Block, model: Model, kept: Kept) -> Assigned:
         assert kept.costs is not None
@@ -43,7 +47,7 @@ class Soft:
 
 @dataclass(frozen=True)
 class Hard:
-    """All to the best one, which is then K(n) in F: classification EM (22)."""
+    """Hard assignment to the best component, which is then the only one of K(n) in F: classification EM (22)."""
 
     def __call__(self, block: Block, model: Model, kept: Kept) -> Assigned:
         assert kept.costs is not None
@@ -53,7 +57,7 @@ class Hard:
 
 @dataclass(frozen=True)
 class Drawn:
-    """All to one component, drawn from the truncated posterior: stochastic EM, posterior assignment."""
+    """Assignment to one component that is drawn from the truncated posterior: stochastic EM."""
 
     key: Key
 
@@ -70,13 +74,13 @@ class Drawn:
     def places(
         self, block: Block, responsibilities: NDArray[np.float64], rows: slice = slice(None)
     ) -> NDArray[np.intp]:
-        """One column of each of some rows, at random by its entries, which sum to 1: (n, 1)."""
+        """Draw one column of responsibilities (n, H) for each row, with these probabilities: (n, 1)."""
         uniform = block.uniform(self.key, Purpose.POSTERIOR)[rows]
         below = (np.cumsum(responsibilities, axis=1) <= uniform[:, np.newaxis]).sum(axis=1, keepdims=True)
         return np.minimum(below, responsibilities.shape[1] - 1)
 
 
 def assignment_of(name: str, key: Key) -> Assignment:
-    """By its name."""
+    """Return the assignment called "soft", "hard" or "posterior"."""
     choices: dict[str, Assignment] = {"soft": Soft(), "hard": Hard(), "posterior": Drawn(key)}
     return choices[name]

@@ -1,6 +1,7 @@
-"""The E-step of a block as a job: K(n) by the search, q_nc by the assignment, and the moments of the M-step.
+"""Jobs that make one pass over the data: E-steps, and passes that only find labels or sums.
 
-Pure: it is given a block and what its points keep, and returns what they keep from now on and additive totals.
+An E-step finds the active sets K(n) by a search and the responsibilities q_nc by an assignment, and sums moments for
+the M-step. A job is a pure function of a block: (block, old active sets) -> (new active sets, additive totals).
 """
 
 from dataclasses import dataclass
@@ -19,12 +20,15 @@ from cprime.neighbors import Cells
 from cprime.search import Look, SearchStats
 from cprime.statistics import Sums, Tally
 
-_BLOCK = 2**20  # responsibilities at a time, where a component is drawn from all
+_BLOCK = 2**20  # responsibilities computed at a time if components are drawn from the full posterior
 
 
 @dataclass(frozen=True)
 class Totals(Sums):
-    """What an E-step of all data gives; moments: of the model's own type    stats: what the search learns"""
+    """Sums of an E-step over all data.
+
+    tally: sums for the loop    moments: sufficient statistics, of the model's own type    stats: sums for the search
+    """
 
     tally: Tally
     moments: Any
@@ -33,7 +37,7 @@ class Totals(Sums):
 
 @dataclass(frozen=True)
 class EStep:
-    """E-step by a search, which keeps C′ components of each point."""
+    """E-step by a search, which finds an active set of n_kept = C′ components for each point."""
 
     model: Model
     look: Look
@@ -56,7 +60,7 @@ class EStep:
 
 @dataclass(frozen=True)
 class ExactEStep:
-    """E-step over all components, of which points keep none, by the model itself."""
+    """E-step over all components by the model's own `expect_all`; active sets are not stored."""
 
     model: Model
 
@@ -69,7 +73,7 @@ class ExactEStep:
 
 @dataclass(frozen=True)
 class DrawFromAll:
-    """E-step over all components, of which points keep none: all to one that is drawn."""
+    """E-step that assigns each point to one component drawn from the full posterior; active sets are not stored."""
 
     model: Model
     drawn: Drawn
@@ -97,7 +101,7 @@ class DrawFromAll:
 
 @dataclass(frozen=True)
 class Visit:
-    """A look at the points that sums nothing but their costs: first kept sets, labels, the first variance."""
+    """Pass that finds active sets and sums only the least costs: for first active sets, labels or the first σ²."""
 
     model: Model
     look: Look
@@ -115,7 +119,7 @@ class Visit:
 
 @dataclass(frozen=True)
 class Label:
-    """The best of all components of each point, which is what they keep then; some rows are embedded at a time."""
+    """Pass that stores the best of all components as the active set of each point; some rows are embedded at a time."""
 
     model: Model
 
@@ -133,7 +137,7 @@ class Label:
 
 @dataclass(frozen=True)
 class CostTally(Sums):
-    """Σ w_n of the least cost of n, Σ w_n, and what the search learns."""
+    """Sums of a `Visit`. cost: Σ_n w_n min_c cost_nc    weight: Σ_n w_n    stats: sums for the search"""
 
     cost: float
     weight: float
@@ -142,7 +146,7 @@ class CostTally(Sums):
 
 @dataclass(frozen=True)
 class NearestStart:
-    """The nearest of the starting centres (C, D) of all points, or that which cells offer."""
+    """Pass that assigns each point to its nearest starting center (C, D): exactly, or among those that cells offer."""
 
     centers: Floats
     cells: Cells | None
@@ -158,7 +162,7 @@ class NearestStart:
 
 @dataclass(frozen=True)
 class HardMoments:
-    """Moments of what points keep, all of each to its winner: what a fit starts from."""
+    """Pass that sums moments with every point assigned to its best component only: for the first M-step of a fit."""
 
     model: Model
 
@@ -172,7 +176,7 @@ class HardMoments:
 
 @dataclass(frozen=True)
 class LogLikelihood:
-    """Σ w_n log p(x_n) over all components, and Σ w_n: a pass over the data."""
+    """Pass that sums w_n log p(x_n), over all components, and w_n."""
 
     model: Model
 
@@ -185,7 +189,7 @@ class LogLikelihood:
 
 
 def moved(kept: Kept, before: Kept | None) -> NDArray[np.bool_]:
-    """Which points keep others than before: (n,)."""
+    """Return which points have other components in K(n) than before, or another order: (n,); all if K(n) is new."""
     if before is None or kept.ids.shape != before.ids.shape:
         return np.ones(len(kept.ids), dtype=bool)
     return changed(kept.ids, before.ids)
@@ -194,7 +198,7 @@ def moved(kept: Kept, before: Kept | None) -> NDArray[np.bool_]:
 def tally_of(
     block: Block, moved: NDArray[np.bool_], n_distances: int, error: float, log_sum: float = 0.0, entropy: float = 0.0
 ) -> Tally:
-    """What the loop sums itself."""
+    """Return the sums of one block that the loop needs."""
     return Tally(block.weight, log_sum, entropy, n_distances, block.count(moved), error)
 
 

@@ -1,9 +1,9 @@
-"""Jumps of a k-means: two clusters that can be one give up a center to a cluster that should be two.
+"""Jumps of k-means centers: two clusters are merged, and the center that becomes free splits a third cluster.
 
-No pass of Lloyd's, and no exchange of points, takes a center across the data. By how much J rises where two clusters
-become one the model says (`union_costs`: of means ‖μ_a − μ_b‖² / (1/W_a + 1/W_b), Ward 1963); where a plane through its
-center cuts one in two, J falls by what it would cost to unite these. Both are known before anything is moved: jumps are
-made where J is sure to fall.
+Neither Lloyd's iterations nor exchanges of points move a center across the data. If two clusters are merged, J rises by
+`union_costs` of the model (for means ‖μ_a − μ_b‖² / (1/W_a + 1/W_b), Ward 1963). If a plane through its center splits a
+cluster, J falls by the cost of merging the two parts. Both are computed before any center is moved, so only jumps that
+are sure to lower J are made.
 """
 
 import logging
@@ -24,16 +24,16 @@ from cprime.model import TiedSpherical
 
 logger = logging.getLogger("cprime")
 
-_ENOUGH = 32  # points of an average cluster that show in which direction it is widest
-_NEAREST = 8  # neighbors with which a cluster may become one
-_BLOCK_VALUES = 2**19  # numbers at a time, so that what is made of them stays in the cache
+_ENOUGH = 32  # sampled points of an average cluster, to find the direction in which it is widest
+_NEAREST = 8  # neighbors with which a cluster may be merged
+_BLOCK_VALUES = 2**19  # numbers processed at a time, so that temporary arrays stay in the cache
 
 
 class Jumped(NamedTuple):
-    """Parameters and weights (C,) after jumps, by how much J has fallen, and who took part.
+    """Result of jumps: the model and cluster weights `counts` (C,) after them, and by how much J has fallen (`gain`).
 
-    one, other, cut (n,): clusters; one and other are now other, and cut is cut and one
-    n_relabelled: points of positive weight that have another cluster now
+    one, other, cut (n,): ids of the clusters in each jump: `one` was merged into `other`, `cut` was split into `cut`
+    and `one`    n_relabelled: number of points of positive weight that were reassigned
     """
 
     model: TiedSpherical
@@ -47,11 +47,11 @@ class Jumped(NamedTuple):
 
 @dataclass(frozen=True)
 class Along:
-    """Σ w p and Σ w p x of the points of each cluster, p being how far along its direction they lie: (C, 1 + D).
+    """Pass that sums w p and w p x over the points of each cluster, p = (x − center)·direction / scale: (C, 1 + D).
 
-    centers, directions (C, D)    scale: of a typical distance, in whose units p is
-    step: of so many points of positive weight one counts
-    above: whether p is 1 for points above the center, and 0 for others
+    centers, directions (C, D)    scale: a typical distance
+    step: only every step-th point of positive weight is used
+    above: whether p is replaced by 1 if it is positive, and by 0 otherwise
     """
 
     centers: Floats
@@ -78,7 +78,11 @@ class Along:
 
 @dataclass(frozen=True)
 class Relabelled:
-    """Points of a cluster go to that which `onto` names; of a cluster that is cut, those below to `below`, if >= 0."""
+    """Pass that reassigns the points of merged and split clusters.
+
+    onto (C,): new cluster of each cluster's points    below (C,): new cluster of those points of a split cluster that
+    lie below its center along its direction; −1 for clusters that are not split
+    """
 
     centers: Floats
     directions: Floats
@@ -107,15 +111,15 @@ def jump(
     sums: NDArray[np.float64],
     key: Key,
 ) -> Jumped:
-    """Makes jumps that lower J, each of three clusters that take part in no other; the cheapest unions go first.
+    """Make the jumps that lower J, the cheapest merges first; a cluster takes part in at most one jump.
 
-    model: centers are the means of what points keep    lists (C, G): neighbors, for `_near`
-    counts (C,), sums (C, D): Σ w_n and Σ w_n x_n of what points keep
+    model: its centers are the means of the current clusters    lists (C, G): neighbor lists, for `_near`
+    counts (C,), sums (C, D): Σ w_n and Σ w_n x_n of the current clusters
     """
     centers = model.centers
     directions = _widest(data, model, key)
     above = data.each(Along(centers, directions, 1.0, above=True))
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is no number is no gain
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # infinite and NaN gains count as 0
         gains = _cuts(model, counts, sums, above)
         partners, costs = _unions(model, counts, sums, _near(centers, lists, data.n_weighted))
     one, other, cut = _chosen(gains, partners, costs)
@@ -137,17 +141,17 @@ def jump(
 
 
 def _near(centers: Floats, lists: NDArray[np.int32], n_points: int) -> NDArray[np.int32]:
-    """The nearest centers of each, itself mostly among them: (C, 9 at most).
+    """Return the nearest centers of each center, mostly including itself: (C, 9 at most).
 
-    Those of lists where all C² distances would take more than a pass along lists; else where centers are now, since
-    one that has come from afar is in no list of those beside it.
+    They are read from `lists` if all C² distances would take longer than a pass along lists. Otherwise they are
+    computed from the current centers, because lists do not contain a center that has just jumped from far away.
     """
     C, n = len(centers), min(_NEAREST + 1, lists.shape[1])
     return lists[:, :n] if n_points * lists.shape[1] < C * C else Dense(centers).nearest(centers, n)[0]
 
 
 def _widest(data: Data, model: TiedSpherical, key: Key) -> Floats:
-    """Directions (C, D) in which the clusters are wide: one turn of the power iteration, from random ones."""
+    """Return directions (C, D) in which the clusters are wide: one power iteration from random directions."""
     centers = model.centers
     generator, start, directions = key.generator(Purpose.JUMPS), np.empty_like(centers), np.empty_like(centers)
     for part in _blocks(centers):
@@ -164,7 +168,7 @@ def _widest(data: Data, model: TiedSpherical, key: Key) -> Floats:
 
 
 def _blocks(rows: NDArray) -> Iterator[slice]:
-    """Ranges of rows that together are all."""
+    """Yield slices that together cover all rows, each of about `_BLOCK_VALUES` numbers."""
     step = max(1, _BLOCK_VALUES // max(1, rows.shape[1]))
     for begin in range(0, len(rows), step):
         yield slice(begin, begin + step)
@@ -173,13 +177,13 @@ def _blocks(rows: NDArray) -> Iterator[slice]:
 def _halves(
     counts: NDArray, sums: NDArray, above: NDArray, ids: NDArray | slice
 ) -> tuple[tuple[NDArray, NDArray], tuple[NDArray, NDArray]]:
-    """Weights (n,) and sums (n, D) of the upper and of the lower half of some clusters."""
+    """Return weights (n,) and sums (n, D) of the upper and of the lower part of clusters `ids`."""
     up, upper = above[ids, 0], above[ids, 1:]
     return (up, upper), (counts[ids] - up, sums[ids] - upper)
 
 
 def _cuts(model: TiedSpherical, counts: NDArray, sums: NDArray, above: NDArray) -> NDArray[np.float64]:
-    """By how much J falls where each cluster is cut in two: (C,)."""
+    """Return by how much J falls if each cluster is split in two: (C,)."""
     gains = np.empty(len(counts))
     for part in _blocks(sums):
         upper, lower = _halves(counts, sums, above, part)
@@ -189,7 +193,7 @@ def _cuts(model: TiedSpherical, counts: NDArray, sums: NDArray, above: NDArray) 
 
 
 def _unions(model: TiedSpherical, counts: NDArray, sums: NDArray, near: NDArray[np.int32]) -> tuple[NDArray, NDArray]:
-    """The neighbor with which each cluster had best become one, and by how much J rises then, infinite for none."""
+    """Return each cluster's cheapest neighbor to merge with, and how much J rises then, infinite if none: (C,) each."""
     every = np.arange(len(counts))
     partners, costs = np.zeros(len(counts), dtype=np.int32), np.full(len(counts), np.inf)
     for column in np.ascontiguousarray(near.T):
@@ -203,7 +207,7 @@ def _unions(model: TiedSpherical, counts: NDArray, sums: NDArray, near: NDArray[
 
 
 def _chosen(gains: NDArray, partners: NDArray, costs: NDArray) -> NDArray[np.intp]:
-    """Clusters (3, n): the first two become one, and the third is cut, while that lowers J."""
+    """Return the jumps that lower J as columns of (3, n) ids: the first two clusters are merged, the third is split."""
     free, chosen = np.ones(len(gains), dtype=bool), []
     cuts = iter(np.argsort(-gains, kind="stable").tolist())
     cut = next(cuts)

@@ -1,6 +1,7 @@
-"""k-means as stages: exchanges and jumps, then Lloyd's steps; sums that follow what moves, and repair.
+"""Stages of k-means: exchange steps with jumps of centers, then Lloyd's steps.
 
-σ² follows J by (14) within the E-step, so that F is (15).
+Sums may be updated for reassigned points only, and empty clusters are repaired. σ² is computed from J by (14) within
+the E-step, so F is (15).
 """
 
 import logging
@@ -29,18 +30,19 @@ from cprime.statistics import Tally
 
 logger = logging.getLogger("cprime")
 
-_EXCHANGE_TOL = 8  # an exchange goes on while an iteration of it lowers J by more than this many times `tol`
-_JUMP_TOL = 24  # there are more jumps, which take three passes, while the last have lowered J by so many times `tol`
-_FIRST_JUMPS = 3  # exchanges before the first jumps
-_FEW = 0.25  # share of the points that may have moved for sums to be those of before, corrected for them
-_HEAVY = 64.0  # by how much a component may have lost weight for its sums to be corrected still
+_EXCHANGE_TOL = 8  # exchange steps go on while each lowers J by more than this many times `tol`
+_JUMP_TOL = 24  # jumps (three passes) are repeated while they lower J by more than this many times `tol`
+_FIRST_JUMPS = 3  # exchange steps before the first jumps
+_FEW = 0.25  # largest share of reassigned points for which the next sums are updated incrementally
+_HEAVY = 64.0  # sums are recomputed if the weight of a component has fallen by more than this factor
 
 
 @dataclass(frozen=True)
 class Movers:
-    """What points that have changed their winner since the last pass took with them, of the components they touch.
+    """Change of the sums of components caused by the points that were reassigned in this pass.
 
-    ids (m,) int32, rising    sums (m, D): Σ w_n x_n of those that came less that of those that went [data units]
+    ids (m,) int32: components that gained or lost points, ascending
+    sums (m, D): Σ w_n x_n of the points gained minus that of the points lost [data units]
     """
 
     ids: NDArray[np.int32]
@@ -56,10 +58,10 @@ class Movers:
 
 @dataclass(frozen=True)
 class Wins:
-    """What an E-step of a k-means sums, by winner; additive.
+    """Sums of a k-means E-step over the points of each center; additive.
 
-    counts (C,): Σ w_n    members (C,): points of positive weight
-    sums (C, D): Σ w_n x_n [data units], or `Movers`, what is to be added to those of before
+    counts (C,): Σ w_n    members (C,): number of points of positive weight
+    sums (C, D): Σ w_n x_n [data units], or `Movers`, their change since the previous pass
     """
 
     counts: NDArray[np.float64]
@@ -73,10 +75,10 @@ class Wins:
 
 @dataclass(frozen=True)
 class Win:
-    """The E-step of a k-means: every point to its winner.
+    """E-step of k-means: assigns every point to its nearest center.
 
-    reweighting: factors inside and outside, (C,) each, that squared distances are multiplied by: see `Reweighted`
-    follow: whether sums are those of movers only, to be added to those of before
+    reweighting: factors (C,) for squared distances to a point's own center, and (C,) to others: see `Reweighted`
+    follow: whether only the change of the sums by reassigned points is computed
     """
 
     model: TiedSpherical
@@ -107,7 +109,7 @@ class Win:
         return kept, Totals(tally, Wins(counts, members, sums), stats)
 
     def _at_once(self, block: Block, before: Kept | None) -> tuple[Kept, Totals]:
-        """The same by one kernel."""
+        """Compute the same as `__call__` by one kernel, for an exact search without other options."""
         model = self.model
         known = None if before is None or before.ids.shape[1] != 1 else before.ids
         won = block.X.win(model.centers, known, block.sample_weight)
@@ -119,7 +121,7 @@ class Win:
 
 @dataclass(frozen=True)
 class Lazy:
-    """lazy-k-means (21): a point leaves its component only if (1 + ε) ‖x − μ_new‖ < ‖x − μ_old‖."""
+    """Look of lazy-k-means (21): a point is reassigned only if (1 + ε) ‖x − μ_new‖ < ‖x − μ_old‖."""
 
     look: Look
     epsilon: float
@@ -142,9 +144,10 @@ class Lazy:
 @storable("em.Settings")
 @dataclass(frozen=True)
 class Settings:
-    """tol: relative change of J    epsilon: laziness of lazy-k-means (21)
+    """Options of a k-means run.
 
-    incremental: whether sums may be those of before, corrected for what has moved
+    tol: tolerance of the relative change of J    epsilon: ε of lazy-k-means (21)
+    incremental: whether sums may be updated for reassigned points only
     least_shift: Σ_c ‖μ_c^new − μ_c‖² at which Lloyd's steps end, in place of `tol` [data unit²]
     """
 
@@ -158,10 +161,12 @@ class Settings:
 @storable("em.Progress")
 @dataclass(frozen=True)
 class Progress:
-    """What a k-means knows of its passes: J of the last one, and whether there has been an M-step.
+    """State of a k-means run after a pass.
 
-    counts (C,), n_weighted: of the last pass    sums (C, D): Σ w_n x_n by winner, None if they are to be made anew
-    peak (C,): the most that each component has weighed since they were    few: whether few points moved last
+    last: J of this pass    n_steps: number of passes    stepped: whether there has been an M-step
+    counts (C,): Σ w_n per center    n_weighted: number of points of positive weight
+    sums (C, D): Σ w_n x_n per center, None if they must be recomputed    peak (C,): the largest of `counts` since the
+    sums were last recomputed    few: whether few points were reassigned
     """
 
     last: float = math.inf
@@ -175,10 +180,10 @@ class Progress:
 
 
 class _Step(NamedTuple):
-    """An E-step with its sums, and the M-step after it.
+    """Result of an E-step and of the M-step after it.
 
-    new: the parameters after both    unmoved: whether the points are where they were    settled: whether moreover
-    an M-step changes nothing    squares: about the new centers [data unit²]
+    new: the parameters after both    unmoved: whether no point was reassigned    settled: whether, moreover, the
+    M-step changes nothing    squares: Σ w_n ‖x_n − μ‖² about the new centers [data unit²]
     """
 
     new: TiedSpherical
@@ -192,7 +197,7 @@ class _Step(NamedTuple):
 
 @dataclass(frozen=True)
 class _KMeans:
-    """Base of the two stages."""
+    """Base of the stages `Exchange` and `Lloyd`."""
 
     settings: Settings
     progress: Progress = Progress()
@@ -200,7 +205,7 @@ class _KMeans:
     phase: ClassVar[str | None] = "em"
 
     def _factors(self, model: TiedSpherical) -> tuple[NDArray, NDArray] | None:
-        """What the next pass multiplies distances by."""
+        """Return the factors by which the next pass multiplies squared distances; None for none."""
         return None
 
     def components(self, model: TiedSpherical) -> Components:
@@ -213,7 +218,7 @@ class _KMeans:
         return Win(model, look, self._factors(model), follow)
 
     def final(self, model: TiedSpherical, look: Look, key: Key) -> Win:
-        """The pass that sees the parameters that are returned."""
+        """Return the last pass, which assigns points by the parameters that are returned."""
         return replace(self.propose(model, look, key), look=look, reweighting=None)
 
     def measured(self, model: TiedSpherical, totals: Totals) -> Accept:
@@ -254,9 +259,9 @@ class _KMeans:
 @storable("em.Exchange")
 @dataclass(frozen=True)
 class Exchange(_KMeans):
-    """Steps that count on both centers following a point, with jumps of clusters between them.
+    """Stage of exchange steps, which weight distances as if both centers moved with a reassigned point, and of jumps.
 
-    n_exchanges: such steps so far    gain: by which share of it the last jumps have lowered J
+    n_exchanges: number of such steps    gain: relative decrease of J by the last jumps
     """
 
     n_exchanges: int = 0
@@ -285,7 +290,7 @@ class Exchange(_KMeans):
             old = model.with_variance(totals.tally.error / weight)
             return Undo(old, Final(plain, End.MAX_ITER) if over else plain)
         new = step.new if step.settled else step.new.with_variance(J / weight)
-        bound = hard_free_energy(model, J, weight)  # both centres have followed the point
+        bound = hard_free_energy(model, J, weight)  # J is that about the new centers, as in the exchange factors
         change = abs(self.progress.last - J) / (J if J > 0 else 1.0)
         progress = replace(step.progress, last=J)
         small = step.unmoved or change <= _EXCHANGE_TOL * settings.tol
@@ -304,7 +309,10 @@ class Exchange(_KMeans):
 
 @dataclass(frozen=True)
 class Jumps:
-    """What follows an exchange that is due for jumps; weight: Σ w_n    goes_on: whether exchanges would without any"""
+    """Function that makes jumps after an exchange step, and chooses the next stage.
+
+    stage: that of the exchange step    weight: Σ w_n    goes_on: whether exchange steps go on even without a gain here
+    """
 
     stage: Exchange
     weight: float
@@ -331,7 +339,7 @@ class Jumps:
 @storable("em.Lloyd")
 @dataclass(frozen=True)
 class Lloyd(_KMeans):
-    """Plain steps, which stop on J or on no move."""
+    """Stage of plain Lloyd steps, which end if J has converged or no point is reassigned."""
 
     def judge(self, model: TiedSpherical, totals: Totals, data: Data) -> Accept:
         settings, weight, J = self.settings, totals.tally.weight, totals.tally.error
@@ -347,7 +355,7 @@ class Lloyd(_KMeans):
         return Accept(new, after, bound, J, step.counts, change, end, step.n_relocated)
 
     def _still(self, change: float, model: TiedSpherical, new: TiedSpherical) -> bool:
-        """Whether a step has changed so little that it is the last."""
+        """Return whether a step has changed J, or the centers, so little that it is the last."""
         if self.settings.least_shift is None:
             return change <= self.settings.tol
         shift = np.subtract(new.centers, model.centers, dtype=np.float64)
@@ -355,7 +363,7 @@ class Lloyd(_KMeans):
 
 
 def hard_free_energy(model: TiedSpherical, J: float, weight: float) -> float:
-    """F (15) of a partition of error J, for σ² of (14) [nats per unit of weight]."""
+    """Return F (15) of a partition of error J, with σ² from (14) [nats per unit of weight]."""
     variance = model.variance_of(J / weight)
     return model.log_scale_of(variance) - 0.5 / variance * J / weight
 
@@ -367,7 +375,7 @@ def _compared(model: TiedSpherical, reweighting: tuple[NDArray, NDArray] | None)
 def _movers(
     block: Block, rows: NDArray[np.intp], before: NDArray[np.int32], after: NDArray[np.int32], n_components: int
 ) -> Movers:
-    """What points that have moved took from one component to another."""
+    """Return the change of sums caused by the reassigned points `rows`; before, after (n,): labels of all points."""
     there = np.column_stack([before[rows], after[rows]])
     touched = np.zeros(n_components, dtype=bool)
     touched[there] = True
@@ -382,14 +390,14 @@ def _movers(
 
 
 def _all_sums(wins: Wins, before: Progress, data: Data) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Σ w_n x_n by winner (C, D), and the most that each component has weighed since they were made anew (C,)."""
+    """Return Σ w_n x_n per center (C, D), and the largest weight of each since these were last recomputed (C,)."""
     counts = wins.counts
     if not isinstance(wins.sums, Movers):
         return wins.sums, counts
     assert before.sums is not None
     assert before.peak is not None
     peak = np.maximum(before.peak, counts)
-    if ((peak > _HEAVY * counts) & (counts > 0)).any():  # what has left would leave its rounding behind
+    if ((peak > _HEAVY * counts) & (counts > 0)).any():  # else rounding errors of the points lost would remain
         return data.each(Accumulated(len(counts)))[:, 1:].copy(), counts
     sums = before.sums.copy()
     sums[wins.sums.ids] += wins.sums.sums

@@ -1,9 +1,9 @@
-"""The only EM loop: E-steps and M-steps on the truncated free energy [L Alg. 1-3], whatever the four choices are.
+"""The EM loop: E-steps and M-steps that increase the truncated free energy [L Alg. 1-3], for all models and searches.
 
     F(K, Θ) = 1/W Σ_n w_n log Σ_{c∈K(n)} p(c, x_n | Θ)                                                   (7)
 
-Owns the order of things: lists, pass, judgement, record. What k-means and mixtures do is the stage's, which components
-a point looks at the search's, where the points lie the data's.
+An iteration updates neighbor lists, makes a pass over the data, evaluates it and records it. The stage defines what is
+specific to k-means or mixtures, the search selects the candidates of a point, and `Data` stores the points.
 """
 
 import logging
@@ -32,7 +32,7 @@ from cprime.search.graph import FEW
 
 logger = logging.getLogger("cprime")
 
-CHEAPER = 4  # by how much an evaluation among all components is faster than one along lists, at least
+CHEAPER = 4  # a distance is at least this many times faster in an exact search than along neighbor lists
 
 HISTORY = np.dtype(
     [
@@ -49,13 +49,13 @@ HISTORY = np.dtype(
 @storable("em.Run")
 @dataclass(frozen=True)
 class Run:
-    """Where a run stands.
+    """State of a run after a pass.
 
-    key: the seed, which of the starts this is, and how many passes there have been    model: the parameters
-    stage: of the next pass, or of the last one    search: what it knows    rows: of the history, all passes that count
+    key: the seed, the number of this start, and the number of passes    model: the parameters
+    stage: of the next pass, or of the last one    search: state of the search    rows: the history of accepted passes
     bound, error: F per unit of weight [nats] and J [data unit²] of the last pass    counts (C,): its Σ w_n q_nc
-    n_relocated: empty clusters that were given a point    end: why it has ended or is about to
-    over: whether the last pass has seen these parameters
+    n_relocated: number of empty clusters that were moved to a point    end: why the run has ended or is about to end
+    over: whether the run is over, so that the last pass used these parameters
     """
 
     key: Key
@@ -76,25 +76,26 @@ class Run:
 
     @property
     def standing(self) -> Any:
-        """The parameters to return if it ends here."""
+        """Parameters to return if the run ends now."""
         return self.stage.standing(self.model)
 
 
-# Given the row of every iteration by names, and where the run stands; True asks for the end.
+# Called after every iteration with its row of the history (by field name) and the state; returning True ends the run.
 Callback = Callable[[dict[str, Any], Run], bool]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How a fit runs; none of it changes while it does.
+    """Options of a run, which do not change during the run.
 
-    n_kept: C′, the components that a point keeps    search: which components a point looks at
-    stage: the first one, of the model and the data    regroup: whether the points may be copied into the order of their
-    components, for speed    finds_variance: whether the first σ² is that of points with the nearest start (14)
-    jumps: whether components jump, on the way, from where two share a cluster to where one has several
-    improved: whether they do so before, where it starts
-    callback: told of every iteration; it may ask for the end
-    title: what the log calls it, before the number of the iteration
+    n_kept: C′, the size of active sets    search: selects the candidates of each point
+    stage: function of the model and the data that returns the first stage    regroup: whether rows may be copied in the
+    order of their components, for speed    finds_variance: whether the first σ² is computed from distances to the
+    nearest starting centers (14)
+    jumps: whether, during the run, components jump from clusters that several share to clusters that need more
+    improved: whether they do so before the run, in the initialization
+    callback: called after every iteration; it may end the run
+    title: text before the number of the iteration in the log
     final: "exact" for a last pass over all components after a partial search, "found" for none, "auto" for one if it
     is cheap
     """
@@ -112,16 +113,16 @@ class Plan:
 
 
 def run(data: Data, start: Callable[[], Model], plan: Plan, key: Key, save: Callable[[Run], None] | None = None) -> Run:
-    """From the starting parameters to convergence or `max_iter`; ends on a pass that saw the returned parameters.
+    """Run EM from the starting parameters to convergence or `max_iter`; the last pass uses the returned parameters.
 
-    start: makes the starting parameters, which may be large, and which nobody has any longer after the first step
-    save: called with where the run stands after every pass that counts
+    start: returns the starting parameters. They may be large, so their memory is freed after the first step.
+    save: called with the state of the run after every pass
     """
     return proceed(data, begin(data, start(), plan, key), plan, save)
 
 
 def proceed(data: Data, run: Run, plan: Plan, save: Callable[[Run], None] | None = None) -> Run:
-    """From where a run stands to its end."""
+    """Continue a run from its state to its end."""
     while not run.over:
         run = iterate(data, run, plan)
         if isinstance(run.model, Later):
@@ -132,7 +133,7 @@ def proceed(data: Data, run: Run, plan: Plan, save: Callable[[Run], None] | None
 
 
 def begin(data: Data, model: Model, plan: Plan, key: Key) -> Run:
-    """First lists and kept sets, and the first σ² where it follows from these."""
+    """Compute first neighbor lists, active sets and, if needed, the first σ²; return the first state of a run."""
     search, n_kept = plan.search, plan.n_kept
     data.begin(keep=search.keeps_winners and data.placed)
     all_kept = n_kept == model.n_components > 1 and model.exact
@@ -159,7 +160,7 @@ def begin(data: Data, model: Model, plan: Plan, key: Key) -> Run:
 
 
 def iterate(data: Data, run: Run, plan: Plan) -> Run:
-    """One pass: an iteration, an E-step before the first M-step, or the last one, which sees what is returned."""
+    """Make one pass, and return the state after it. The last pass uses the parameters that are returned."""
     start, key = perf_counter(), Key(run.key.seed, run.key.run, run.key.iteration + 1)
     stage, components = run.stage, run.stage.components(run.model)
     known = plan.search.refresh(run.search, components)
@@ -167,7 +168,7 @@ def iterate(data: Data, run: Run, plan: Plan) -> Run:
     job = stage.propose(run.model, look, key)
     totals = data.each(job)
     step, tally, stats = stage.judge(run.model, totals, data), totals.tally, totals.stats
-    del totals  # moments are as large as parameters
+    del totals  # free memory, because moments are as large as parameters
     if isinstance(step, Undo):
         if job.keeps:
             data.rollback()
@@ -188,7 +189,7 @@ def iterate(data: Data, run: Run, plan: Plan) -> Run:
 
 
 def _after(run: Run, step: Accept, key: Key, search: Any, rows: tuple[tuple, ...]) -> Run:
-    """Where it stands after a pass that counts."""
+    """Return the state after an accepted pass."""
     return Run(
         key,
         step.model,
@@ -205,10 +206,10 @@ def _after(run: Run, step: Accept, key: Key, search: Any, rows: tuple[tuple, ...
 
 
 def assigned(data: Data, run: Run, plan: Plan) -> tuple[Run, bool]:
-    """The run after its final assignment, and whether all points keep the best of all components now.
+    """Return the run after its final assignment, and whether every point is assigned to the best of all components.
 
-    "auto" is exact where this takes no more time than the fit has taken, by the count of evaluations: those of all
-    components at once cost a quarter of those along lists, or less.
+    With "auto", points are compared with all components if this takes no longer than the fit, estimated from distance
+    counts: a distance of an exact search takes at most a quarter of the time of one along neighbor lists.
     """
     if plan.search.exact or not data.placed:
         return run, True
@@ -231,7 +232,7 @@ def assigned(data: Data, run: Run, plan: Plan) -> tuple[Run, bool]:
 
 
 def sampler(data: Data, model: Model) -> Sample:
-    """Gives a few points as the components are compared with them, and what they keep."""
+    """Return a function that reads some rows by number, and returns them embedded, with their active sets."""
     return partial(_sample, data, model)
 
 
@@ -242,7 +243,7 @@ def _sample(data: Data, model: Model, numbers: NDArray[np.int64]) -> tuple[Rows,
 
 
 def report(run: Run, plan: Plan, change: float) -> bool:
-    """The last row of the history, to the log and to the callback; says whether that asks for the end."""
+    """Pass the last row of the history to the log and to the callback; return whether the callback ends the run."""
     n_iter = len(run.rows)
     if plan.callback is None and not logger.isEnabledFor(logging.INFO):
         return False
@@ -262,15 +263,15 @@ def report(run: Run, plan: Plan, change: float) -> bool:
 
 
 def reached(bound: float, error: float) -> str:
-    """F and, where it is known, J as the log has them."""
+    """Return F and, if it is known, J as a text for the log."""
     return f"F {bound:.6f}" if math.isnan(error) else f"F {bound:.6f}, J {error:.6g}"
 
 
 def hard_start(data: Data, model: Model, exact: bool) -> Model:
-    """The parameters of the hard assignment to the nearest starting centres: one M-step from there.
+    """Return the parameters after one M-step from the hard assignment of points to the nearest starting centers.
 
-    model: the starting centres; its other parameters do not count    exact: whether all are looked at for points that
-    have none yet, or of many what cells offer
+    model: contains the starting centers; its other parameters are not used    exact: whether points without assignment
+    are compared with all centers; if not, and there are many centers, cells offer candidates
     """
     if not data.placed:
         every = exact or model.n_components <= FEW
@@ -281,5 +282,5 @@ def hard_start(data: Data, model: Model, exact: bool) -> Model:
 
 
 def history(rows: Sequence[tuple]) -> NDArray:
-    """The rows as a structured array, one row an iteration."""
+    """Return the rows as a structured array of dtype `HISTORY`, one element per iteration."""
     return np.array(list(rows), dtype=HISTORY)

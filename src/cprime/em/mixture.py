@@ -1,4 +1,4 @@
-"""A mixture as stages: EM steps, with momentum or plain, and an end where F rests."""
+"""Stages of a mixture fit: EM steps, plain or with momentum, until F has converged."""
 
 import logging
 import math
@@ -22,16 +22,17 @@ from cprime.statistics import Tally
 
 logger = logging.getLogger("cprime")
 
-# by how much a step of EM gains more after one from extrapolated parameters; by how much such a one gains more
+# Factors by which F gains more than in plain EM: in a plain step after an extrapolated one; in an extrapolated step
 _AFTER_EXTRAPOLATED, _PACE = 2.5, 1.5
 
 
 @storable("em.MixtureSettings")
 @dataclass(frozen=True)
 class MixtureSettings:
-    """tol: absolute change of F [nats a point]    n_kept: C′    assignment: soft, hard or posterior
+    """Options of a mixture fit.
 
-    settles: whether M-steps of the same hard assignment give the same parameters
+    tol: tolerance of the absolute change of F [nats per point]    n_kept: C′    assignment: soft, hard or posterior
+    settles: whether repeated M-steps with the same hard assignment return the same parameters
     """
 
     max_iter: int
@@ -44,9 +45,9 @@ class MixtureSettings:
 @storable("em.EM")
 @dataclass(frozen=True)
 class EM:
-    """Plain steps, which stop on F.
+    """Stage of plain EM steps, which end if F has converged.
 
-    prior: what the M-step is given of the data    last: F of the iteration before [nats a point]
+    prior: sums over the data for M-steps, see `Model.prior`    last: F of the previous iteration [nats per point]
     """
 
     settings: MixtureSettings
@@ -57,7 +58,7 @@ class EM:
     phase: ClassVar[str | None] = "em"
 
     def begun(self, model: Model, data: Data) -> Self:
-        """With the prior, which takes a pass over the data where a model has any."""
+        """Return this stage with the prior, which is computed by a pass over the data if the model needs one."""
         return replace(self, prior=None if model.prior is None else data.each(model.prior))
 
     def components(self, model: Model) -> Components:
@@ -98,7 +99,7 @@ class EM:
         return kept, model.scale
 
     def _end(self, totals: Totals, small: bool) -> End | None:
-        """Whether a pass is the last, whose gain is small or not; draws go on for as long as they are asked for."""
+        """Return why this pass is the last, or None; small: F has converged. Drawn assignments run to `max_iter`."""
         name, tally = self.settings.assignment, totals.tally
         settles = name == "hard" and self.settings.settles and self.n_steps > 0
         unmoved = settles and tally.n_moved == 0 and totals.stats.explored
@@ -110,18 +111,18 @@ class EM:
 @storable("em.Momentum")
 @dataclass(frozen=True)
 class Momentum(EM):
-    """Steps from extrapolated parameters (Nesterov 1983).
+    """Stage of EM steps from extrapolated parameters (Nesterov 1983).
 
-    An E-step sees parameters further along the way of the M-step, after s steps in a row by
-    (Θ_k − Θ_k−1)(s − 1)/(s + 2). Where F would fall for it, the pass does not count: those of the M-step follow, and s
-    begins again (O'Donoghue & Candès 2015). So F never falls in what counts. Where a step gains little, one of EM is
-    made, which keeps the momentum; the fit ends where that gains less than 2.5 `tol`, since from extrapolated
-    parameters it gains at least so much more than it does on EM's own way.
+    An E-step uses the parameters of the M-step plus (Θ_k − Θ_k−1)(s − 1)/(s + 2), after s steps in a row. If F would
+    fall, the pass does not count: it is repeated with the parameters of the M-step, and s restarts (O'Donoghue & Candès
+    2015). So F never falls in the passes that count. If a step gains little, a plain EM step follows, and s is kept.
+    The fit ends if this step gains less than 2.5 `tol`, because a plain step gains at least 2.5 times more after an
+    extrapolated one than after plain ones.
 
-    before: an M-step's parameters that momentum builds on    extrapolated: whether the next pass is of parameters
-    further along    streak: M-steps in a row that momentum builds on
-    little: what the pass before gained, if that was so little that the next one is of EM
-    pace: by how much a pass from extrapolated parameters has last gained more than one of EM
+    before: parameters of the last M-step with momentum    extrapolated: whether the next pass uses extrapolated
+    parameters    streak: s, the number of M-steps since momentum restarted
+    little: gain of the previous pass, if it was so small that the next step is a plain one
+    pace: by what factor the last extrapolated step gained more than the plain step after it
     """
 
     before: Any = None
@@ -162,5 +163,5 @@ class Momentum(EM):
 
 
 def free_energy(model: Model, tally: Tally) -> float:
-    """F (7) per unit of weight [nats]."""
+    """Return F (7) per unit of weight [nats]."""
     return model.log_scale + tally.log_sum / tally.weight

@@ -1,8 +1,8 @@
-"""EM and k-means on data that come in batches, with rates that fall as Robbins and Monro ask.
+"""EM and k-means on batches of data, with learning rates that fall as Robbins and Monro require.
 
-A batch of weight W moves what is estimated by the share η = min(1, W / n^κ), n being the weight seen so far, this batch
-included, and 1/2 < κ <= 1. With κ = 1 all points count alike: running means (MacQueen 1967; Bishop eq. 9.5 for batches
-of one point); with less, what was long ago is forgotten.
+A batch of weight W moves the estimates by the share η = min(1, W / n^κ), where n is the total weight of the batches so
+far, this one included, and 1/2 < κ <= 1. With κ = 1 all points count equally: running means (MacQueen 1967; Bishop eq.
+9.5 for batches of one point). With κ < 1 early batches are gradually forgotten.
 """
 
 from dataclasses import dataclass
@@ -25,14 +25,14 @@ ALL = LookAtAll()
 
 
 def rate(batch: NDArray[np.float64] | float, seen: NDArray[np.float64] | float, decay: float) -> NDArray[np.float64]:
-    """η of batches of some weight, after `seen` in all; 0 where there is nothing."""
+    """Return η for batches of weight `batch`, total weight n = `seen` and κ = `decay`; 0 for batches without weight."""
     batch, seen = np.asarray(batch, dtype=np.float64), np.asarray(seen, dtype=np.float64)
     return np.minimum(1.0, batch / np.where(batch > 0, seen, 1.0) ** decay)
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What a batch is to a k-means: to each of its points the center that a look finds."""
+    """E-step of k-means on a batch: assigns each point to the center that `look` finds, and sums over each center."""
 
     model: TiedSpherical
     look: Look
@@ -55,10 +55,10 @@ class Batch:
 
 @dataclass(frozen=True)
 class BatchWins:
-    """What a batch gives to the centers that win any of it; additive.
+    """Sums of a batch over the points of each center that has any; additive.
 
-    ids (m,) int32, rising    counts (m,): Σ w_n    sums (m, D): Σ w_n x_n [data units]
-    weight, error, n_distances, n_weighted: of all points of the batch
+    ids (m,) int32: these centers, ascending    counts (m,): Σ w_n    sums (m, D): Σ w_n x_n [data units]
+    weight, error, n_distances, n_weighted: Σ w_n, J, distance count and number of points of positive weight, in all
     """
 
     ids: NDArray[np.int32]
@@ -84,15 +84,15 @@ class BatchWins:
 def k_means_step(
     model: TiedSpherical, counts: NDArray[np.float64], data: Data, decay: float, look: Look = ALL
 ) -> tuple[TiedSpherical, NDArray[np.float64], BatchWins]:
-    """Each center moves towards the mean of the batch's points that it wins, by a rate of its own: (9.5).
+    """Move each center towards the mean of its points in the batch, by a rate of its own (Bishop eq. 9.5).
 
-    counts (C,): weight that each center has won before. Returns the model, the new counts, and what the batch gave.
-    Only the centers that win anything are looked at; the others stay.
+    counts (C,): weight of the earlier points of each center. Returns the model, the new counts, and the sums of the
+    batch. Centers without points in the batch stay.
     """
     won = data.each(Batch(model, look))
     heavy, seen = won.counts > 0, counts.copy()
     ids, n, sums = won.ids[heavy], won.counts[heavy], won.sums if heavy.all() else won.sums[heavy]
-    won = replace(won, sums=sums[:0])  # which nobody asks for any more: they become the places, in the same memory
+    won = replace(won, sums=sums[:0])  # the sums are not needed any more; their memory is reused for the new centers
     seen[ids] += n
     few = replace(model, centers=model.centers[ids])
     before, places = few.centers.astype(np.float64), sums
@@ -101,7 +101,7 @@ def k_means_step(
     places *= rate(n, seen[ids], decay)[:, np.newaxis]
     places += before
     del before
-    # a batch of points at these places has these means, whatever the model makes of means
+    # sums of points with these means, from which `recentred` makes the centers of the model (for cosine, of length 1)
     places *= seen[ids][:, np.newaxis]
     there = few.recentred(seen[ids], places, 0.0)[0].centers
     centers = model.centers.copy()
@@ -115,9 +115,9 @@ def k_means_step(
 def mixture_step(
     model: Model, counts: NDArray[np.float64], data: Data, stage: EM, decay: float, key: Key
 ) -> tuple[Model, NDArray[np.float64], Totals]:
-    """Stepwise EM (Cappé & Moulines 2009): moments move towards those of the batch, then the M-step.
+    """Do a step of stepwise EM (Cappé & Moulines 2009): move moments towards those of the batch, then do the M-step.
 
-    counts (C,): weight that each component has won before. Returns the model, the new counts, and the batch's totals.
+    counts (C,): weight of each component's earlier points. Returns the model, the new counts, and the batch's totals.
     """
     look = Full().look(None, model.components(), key)
     prior = stage.begun(model, data).prior

@@ -1,4 +1,4 @@
-"""Empty clusters of a k-means: each is put on a point of its own, the farthest from their winners first."""
+"""Repair of empty k-means clusters: each center is moved to one of the points that are farthest from their centers."""
 
 import logging
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from cprime.model import TiedSpherical
 
 logger = logging.getLogger("cprime")
 
-_CANCELLED = 2.0**-20  # share of a point's weight below which what stays behind is made anew
+_CANCELLED = 2.0**-20  # if less than this share of a moved point's weight is left in its cluster, sums are recomputed
 
 
 @dataclass(frozen=True)
 class Far:
-    """Points by (distance, row), the farthest first, `n` at most: rows among all data, winners, squared distances."""
+    """The at most `n` farthest points, farthest first: rows among all data, nearest centers, squared distances."""
 
     n: int
     rows: NDArray[np.int64]
@@ -37,9 +37,10 @@ class Far:
 
 @dataclass(frozen=True)
 class Farthest:
-    """The n points of positive weight farthest from their winner, squares above `beyond`, and not all it wins.
+    """Pass that finds the n points of positive weight that are farthest from their nearest center.
 
-    alone (C,): components that win a single point
+    beyond: points with squared distances up to this do not count    alone (C,): clusters of a single point, which does
+    not count either
     """
 
     n: int
@@ -63,7 +64,7 @@ class Farthest:
 
 @dataclass(frozen=True)
 class Accumulated:
-    """Σ w and Σ w x of all points by winner, anew: (C, 1 + D)."""
+    """Pass that recomputes Σ w and Σ w x over the points of each center: (C, 1 + D)."""
 
     n_components: int
 
@@ -85,15 +86,15 @@ def relocate_empty(
     error: float,
     members: NDArray[np.int64],
 ) -> tuple[TiedSpherical, NDArray[np.float64], NDArray[np.float64], float, int]:
-    """Puts each empty component on a point of its own; returns what is then true and how many were moved.
+    """Move each empty cluster to a point of its own; return the new model, counts, sums and J, and how many moved.
 
-    The point leaves its winner's sums and squares, so J falls. A component is never emptied for another's sake.
-    counts (C,), sums (C, D), error: Σ w_n and Σ w_n x_n by winner, and J    members (C,): points of positive weight
+    The point is subtracted from its old cluster's sums and squares, so J falls. No cluster loses its only point.
+    counts (C,), sums (C, D), error: Σ w_n and Σ w_n x_n per center, and J    members (C,): points of positive weight
     """
     if np.count_nonzero(counts) == len(counts):
         return model, counts, sums, error, 0
     empty = np.flatnonzero(counts == 0)
-    resolution = 4 * model.n_features * model.variance_floor  # a mean of equal points may be so far from them
+    resolution = 4 * model.n_features * model.variance_floor  # due to rounding of the mean of equal points
     far = data.each(Farthest(len(empty), resolution, members == 1))
     taken = data.take(far.rows)
     points = taken.X.dense()
@@ -116,10 +117,10 @@ def relocate_empty(
         return model, counts, sums, error, 0
     rows, components = (np.array(column) for column in zip(*places, strict=True))
     data.edit(rows, components.astype(np.int32))
-    if cancelled:  # a point was so heavy that rounding is what it has left of the others
+    if cancelled:  # a point was so heavy that only rounding errors are left of the other points
         anew = data.each(Accumulated(len(counts)))
         after, moments = anew[:, 0].copy(), anew[:, 1:].copy()
     logger.info("centers of %d empty cluster(s) moved to the points farthest from their centers", len(places))
     rounding = 64 * float(np.finfo(np.float64).eps) * error
-    squares = max(squares, 0.0) + rounding  # J is not said to be less than it is
+    squares = max(squares, 0.0) + rounding  # an upper bound of J
     return replace(model, centers=centers), after, moments, squares, len(places)

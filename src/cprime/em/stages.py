@@ -1,7 +1,7 @@
-"""What a run consists of: stages, each a value that says which pass comes next and judges what it has found.
+"""Stages of a run: values that propose the next pass over the data and evaluate its result.
 
-A k-means is `Exchange` and then `Lloyd`, a mixture `EM` or `Momentum`; any of them may come after a `Warmup`, and
-before a `Final` pass, which sees the parameters that are returned.
+k-means has the stages `Exchange` and then `Lloyd`, a mixture `EM` or `Momentum`. A `Warmup` may come before them, and a
+`Final` pass, which uses the parameters that are returned, after them.
 """
 
 import math
@@ -31,15 +31,15 @@ class End(StrEnum):
 
 
 class Accept(NamedTuple):
-    """What follows from a pass that counts.
+    """Result of a pass that counts.
 
-    model: from here on, or `Later`
-    stage: of the next pass, None if this one has seen the parameters that are returned
-    bound, error: F per unit of weight [nats] and J of the record    counts (C,): Σ w_n q_nc
-    change: what is compared with the tolerance    end: why the run ends, None if it goes on
-    n_relocated: empty clusters that were given a point
-    then: what is done before the next pass once the search has learnt; it is given the data, this, the search, what
-    that knows, and a key, and returns the two that it may replace
+    model: parameters for the next pass, or `Later`
+    stage: of the next pass, None if this pass already used the parameters that are returned
+    bound, error: F per unit of weight [nats] and J for the history    counts (C,): Σ w_n q_nc
+    change: value that is compared with the tolerance    end: why the run ends, None if it goes on
+    n_relocated: number of empty clusters that were moved to a point
+    then: function to call before the next pass, after the search has been updated: of the data, this result, the
+    search, the search's state and a key. It returns this result and the search's state, changed or not
     """
 
     model: Any
@@ -55,56 +55,56 @@ class Accept(NamedTuple):
 
 @dataclass(frozen=True)
 class Later:
-    """Parameters that are made once those of the pass, which may be as large, are gone."""
+    """Function that makes parameters after the memory of those of the pass, which may be as large, has been freed."""
 
     make: Callable[[], Any]
 
 
 class Undo(NamedTuple):
-    """A pass that does not count: these parameters and this stage instead."""
+    """Result of a pass that does not count: the run continues with these parameters and this stage."""
 
     model: Any
     stage: Any
 
 
 class Stage(Protocol):
-    """Some of the passes of a run."""
+    """A part of a run: proposes its passes over the data and evaluates their results."""
 
-    phase: ClassVar[str | None]  # of the record; None for a pass that is not in it
+    phase: ClassVar[str | None]  # name in the history; None for a pass that is not recorded
 
     def components(self, model: Any) -> Components:
-        """What the next pass compares points with."""
+        """Return the components with which the next pass compares points."""
         ...
 
     def propose(self, model: Any, look: Look, key: Key) -> Job[Totals]:
-        """The next pass."""
+        """Return the job of the next pass."""
         ...
 
     def judge(self, model: Any, totals: Totals, data: Data) -> Accept | Undo:
-        """What follows from it."""
+        """Evaluate a pass: do the M-step and choose the next stage, or reject the pass."""
         ...
 
     def final(self, model: Any, look: Look, key: Key) -> Job[Totals]:
-        """A pass that sees the parameters that are returned."""
+        """Return the job of a last pass, which uses the parameters that are returned."""
         ...
 
     def measured(self, model: Any, totals: Totals) -> Accept:
-        """What a pass without an M-step has found."""
+        """Return the result of a pass without an M-step: F, J and counts."""
         ...
 
     def standing(self, model: Any) -> Any:
-        """The parameters to return if the run ends where it stands."""
+        """Return the parameters to return if the run ends now."""
         ...
 
     def certified(self, model: Any, kept: Kept) -> tuple[Kept, float | None]:
-        """What counts in F of what points keep, and what makes a cost a log-probability, None where only J counts."""
+        """Return the part of active sets that F uses, and the factor from costs to log-probabilities, None for J."""
         ...
 
 
 @storable("em.Final")
 @dataclass(frozen=True)
 class Final:
-    """The pass after the end of a stage that sees the parameters that are returned."""
+    """Last pass after the end of the stage `of`; it uses the parameters that are returned."""
 
     of: Any
     end: End
@@ -135,7 +135,7 @@ class Final:
 @storable("em.Warmup")
 @dataclass(frozen=True)
 class Warmup:
-    """E-steps before the first M-step: n of them, and then another stage."""
+    """Stage of n E-steps before the first M-step; then the stage `before` follows."""
 
     n: int
     before: Any

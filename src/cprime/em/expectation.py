@@ -146,7 +146,7 @@ class CostTally(Sums):
 
 @dataclass(frozen=True)
 class NearestStart:
-    """Pass that assigns each point to its nearest starting center (C, D): exactly, or among those that cells offer."""
+    """Pass that assigns each point to its nearest starting center (C, D): exactly, or approximately by `cells`."""
 
     centers: Floats
     cells: Cells | None

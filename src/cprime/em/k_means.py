@@ -121,7 +121,7 @@ class Win:
 
 @dataclass(frozen=True)
 class Lazy:
-    """Look of lazy-k-means (21): a point is reassigned only if (1 + ε) ‖x − μ_new‖ < ‖x − μ_old‖."""
+    """`Look` of lazy-k-means (21): a point is reassigned only if (1 + ε) ‖x − μ_new‖ < ‖x − μ_old‖."""
 
     look: Look
     epsilon: float
@@ -259,8 +259,9 @@ class _KMeans:
 @storable("em.Exchange")
 @dataclass(frozen=True)
 class Exchange(_KMeans):
-    """Stage of exchange steps, which weight distances as if both centers moved with a reassigned point, and of jumps.
+    """Stage of exchange steps, with jumps of centers between them.
 
+    An exchange step weights distances as if both centers moved with a reassigned point.
     n_exchanges: number of such steps    gain: relative decrease of J by the last jumps
     """
 
@@ -290,7 +291,7 @@ class Exchange(_KMeans):
             old = model.with_variance(totals.tally.error / weight)
             return Undo(old, Final(plain, End.MAX_ITER) if over else plain)
         new = step.new if step.settled else step.new.with_variance(J / weight)
-        bound = hard_free_energy(model, J, weight)  # J is that about the new centers, as in the exchange factors
+        bound = hard_free_energy(model, J, weight)  # about the new centers, because both centers moved
         change = abs(self.progress.last - J) / (J if J > 0 else 1.0)
         progress = replace(step.progress, last=J)
         small = step.unmoved or change <= _EXCHANGE_TOL * settings.tol
@@ -397,7 +398,7 @@ def _all_sums(wins: Wins, before: Progress, data: Data) -> tuple[NDArray[np.floa
     assert before.sums is not None
     assert before.peak is not None
     peak = np.maximum(before.peak, counts)
-    if ((peak > _HEAVY * counts) & (counts > 0)).any():  # else rounding errors of the points lost would remain
+    if ((peak > _HEAVY * counts) & (counts > 0)).any():  # else rounding of the weight lost would be large
         return data.each(Accumulated(len(counts)))[:, 1:].copy(), counts
     sums = before.sums.copy()
     sums[wins.sums.ids] += wins.sums.sums

@@ -80,7 +80,7 @@ class Run:
         return self.stage.standing(self.model)
 
 
-# Called after every iteration with its row of the history (by field name) and the state; returning True ends the run.
+# Called after every iteration with its row of the history as a dict and the state; True as the result ends the run.
 Callback = Callable[[dict[str, Any], Run], bool]
 
 
@@ -92,7 +92,7 @@ class Plan:
     stage: function of the model and the data that returns the first stage    regroup: whether rows may be copied in the
     order of their components, for speed    finds_variance: whether the first σ² is computed from distances to the
     nearest starting centers (14)
-    jumps: whether, during the run, components jump from clusters that several share to clusters that need more
+    jumps: whether, during the run, components jump from clusters shared by two to places where one has several clusters
     improved: whether they do so before the run, in the initialization
     callback: called after every iteration; it may end the run
     title: text before the number of the iteration in the log

@@ -114,13 +114,13 @@ class Momentum(EM):
     """Stage of EM steps from extrapolated parameters (Nesterov 1983).
 
     An E-step uses the parameters of the M-step plus (Θ_k − Θ_k−1)(s − 1)/(s + 2), after s steps in a row. If F would
-    fall, the pass does not count: it is repeated with the parameters of the M-step, and s restarts (O'Donoghue & Candès
-    2015). So F never falls in the passes that count. If a step gains little, a plain EM step follows, and s is kept.
+    fall, the pass is rejected and repeated with the parameters of the M-step, and s restarts (O'Donoghue & Candès
+    2015). So F never falls in accepted passes. If a step gains little, a plain EM step follows, and s is not reset.
     The fit ends if this step gains less than 2.5 `tol`, because a plain step gains at least 2.5 times more after an
     extrapolated one than after plain ones.
 
-    before: parameters of the last M-step with momentum    extrapolated: whether the next pass uses extrapolated
-    parameters    streak: s, the number of M-steps since momentum restarted
+    before: parameters of the M-step from which momentum continues    extrapolated: whether the next pass uses
+    extrapolated parameters    streak: s, the number of M-steps since momentum restarted
     little: gain of the previous pass, if it was so small that the next step is a plain one
     pace: by what factor the last extrapolated step gained more than the plain step after it
     """

@@ -20,7 +20,7 @@ _CANCELLED = 2.0**-20  # if less than this share of a moved point's weight is le
 
 @dataclass(frozen=True)
 class Far:
-    """The at most `n` farthest points, farthest first: rows among all data, nearest centers, squared distances."""
+    """Up to `n` farthest points, farthest first: rows among all data, nearest centers, squared distances."""
 
     n: int
     rows: NDArray[np.int64]
@@ -94,7 +94,7 @@ def relocate_empty(
     if np.count_nonzero(counts) == len(counts):
         return model, counts, sums, error, 0
     empty = np.flatnonzero(counts == 0)
-    resolution = 4 * model.n_features * model.variance_floor  # due to rounding of the mean of equal points
+    resolution = 4 * model.n_features * model.variance_floor  # smaller squared distances may be rounding
     far = data.each(Farthest(len(empty), resolution, members == 1))
     taken = data.take(far.rows)
     points = taken.X.dense()
@@ -122,5 +122,5 @@ def relocate_empty(
         after, moments = anew[:, 0].copy(), anew[:, 1:].copy()
     logger.info("centers of %d empty cluster(s) moved to the points farthest from their centers", len(places))
     rounding = 64 * float(np.finfo(np.float64).eps) * error
-    squares = max(squares, 0.0) + rounding  # an upper bound of J
+    squares = max(squares, 0.0) + rounding  # so that J is not underestimated
     return replace(model, centers=centers), after, moments, squares, len(places)

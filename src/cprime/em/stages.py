@@ -23,7 +23,7 @@ from cprime.search import Look, Search
 
 
 class End(StrEnum):
-    """Why a run has ended."""
+    """Reason why a run has ended."""
 
     CONVERGED = "converged"
     MAX_ITER = "max_iter"
@@ -31,7 +31,7 @@ class End(StrEnum):
 
 
 class Accept(NamedTuple):
-    """Result of a pass that counts.
+    """Result of an accepted pass.
 
     model: parameters for the next pass, or `Later`
     stage: of the next pass, None if this pass already used the parameters that are returned
@@ -61,14 +61,14 @@ class Later:
 
 
 class Undo(NamedTuple):
-    """Result of a pass that does not count: the run continues with these parameters and this stage."""
+    """Result of a rejected pass: the run continues with these parameters and this stage."""
 
     model: Any
     stage: Any
 
 
 class Stage(Protocol):
-    """A part of a run: proposes its passes over the data and evaluates their results."""
+    """Part of a run that proposes its passes over the data and evaluates their results."""
 
     phase: ClassVar[str | None]  # name in the history; None for a pass that is not recorded
 

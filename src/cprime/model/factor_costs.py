@@ -1,8 +1,8 @@
-"""What a search compares points with where components are factor analysers: matrices of low rank, O(D·H) a cost.
+"""Costs of factor analyzers, by which a search compares them: low-rank covariances, O(D·H) for one cost.
 
-With M = I + ΛᵀΨ⁻¹Λ = LLᵀ and U = L⁻¹ΛᵀΨ⁻¹ (H, D), a squared distance is Σ_d (x_d − μ_d)²/ψ_d − ‖U(x − μ)‖². All is
-in double precision: a few components by kernels, from differences; all of them by products of matrices, of points
-relative to an origin near them.
+With M = I + ΛᵀΨ⁻¹Λ = LLᵀ and U = L⁻¹ΛᵀΨ⁻¹ (H, D), a squared distance is Σ_d (x_d − μ_d)²/ψ_d − ‖U(x − μ)‖². All
+computations are in double precision. Costs of a few components are computed by kernels, from differences x − μ; those
+of all components by matrix products, from points relative to an origin near them.
 """
 
 from collections.abc import Iterator
@@ -19,19 +19,19 @@ from cprime.kernels.arguments import CoreRows
 from cprime.model.factor_gaps import Component, factored
 from cprime.neighbors import EXACT_LISTS, exact_lists, least_lists, refined_lists
 
-_ROUNDING = 2.0**-27  # of a cost, that is taken
-_CLOSED_FORM = 2**36  # most products for lists by divergences; beyond, distances of means make them
-_PRODUCTS = 2**22  # of loadings and directions at a time
-_TOGETHER = 64  # components
+_ROUNDING = 2.0**-27  # largest rounding error that is accepted, relative to 1 + cost
+_CLOSED_FORM = 2**36  # most products for neighbor lists by divergences; beyond, lists are made from distances
+_PRODUCTS = 2**22  # numbers of products of loadings and directions that are computed at a time
+_TOGETHER = 64  # components that are processed at a time
 
 
 def parts(C: int) -> Iterator[slice]:
-    """Components that are worked on together, so that what that takes is little beside the parameters."""
+    """Yield slices of components to process at a time, so that temporary arrays are small beside the parameters."""
     return (slice(begin, begin + _TOGETHER) for begin in range(0, C, _TOGETHER))
 
 
 class Terms(NamedTuple):
-    """What costs of G components are made of, of points relative to an origin (D,).
+    """Terms of the costs of G components, for points relative to an origin (D,).
 
     precisions (G, D): 1/ψ    directions (G, H, D): U    pulls (G, D): m/ψ of m = μ − origin    constants (G,): Σ m²/ψ
     own (G, H): U m
@@ -47,10 +47,10 @@ class Terms(NamedTuple):
 
 
 class FactorCosts(Tabled, Components):
-    """−2 log p(c, x), less what all components have in common.
+    """Factor analyzers with costs −2 log p(c, x), minus a constant that is common to all components.
 
     centers (C, D)    loadings (C, D, H)    noise (C, D): ψ    roots (C, H, H): L⁻ᵀ    offsets (C,)
-    empty (C,): costs of a row without values, −2 log π_c less what all components have in common
+    empty (C,): costs of a row without observed values, −2 log π_c minus that constant
     """
 
     scattered: ClassVar[bool] = True
@@ -69,11 +69,11 @@ class FactorCosts(Tabled, Components):
 
     @cached_property
     def directions(self) -> NDArray[np.float64]:
-        """U: (C, H, D)."""
+        """U of all components: (C, H, D)."""
         return self.directions_of(slice(None))
 
     def directions_of(self, some: slice) -> NDArray[np.float64]:
-        """Those of some components."""
+        """Return U of some components: (c, H, D)."""
         loadings, noise, roots = self.loadings[some], self.noise[some], self.roots[some]
         C, D, H = loadings.shape
         found = np.empty((C, H, D))
@@ -88,24 +88,24 @@ class FactorCosts(Tabled, Components):
 
     @cached_property
     def precisions(self) -> NDArray[np.float64]:
-        """1/ψ: (C, D)."""
+        """Precisions 1/ψ of the noise: (C, D)."""
         return 1 / self.noise
 
     @property
     def factors(self) -> FactorAnalysers:
-        """As kernels take them."""
+        """Parameters in the form that kernels take."""
         return FactorAnalysers(self.centers, self.precisions, self.directions, self.loadings, self.roots, self.offsets)
 
     @cached_property
     def terms(self) -> Terms:
-        """Those of all components."""
+        """Terms of the costs of all components."""
         return self._terms(slice(None), super().origin())
 
     def origin(self) -> NDArray[np.float64]:
         return self.terms.origin
 
     def forget(self) -> None:
-        """Let go of what follows from the parameters and is as large; who asks for it again makes it again."""
+        """Delete cached arrays that are as large as the parameters; they are recomputed if needed again."""
         for name in ("directions", "precisions", "terms"):
             vars(self).pop(name, None)
 
@@ -133,7 +133,7 @@ class FactorCosts(Tabled, Components):
         return Component(self.centers[c], self.loadings[c], self.noise[c])
 
     def _of_observed(self, X: Floats, observed: NDArray[np.bool_], c: int) -> NDArray[np.float64]:
-        """Compute costs by the marginal density of what is observed: (n,)."""
+        """Compute costs of component c from the marginal density of the observed values: (n,)."""
         parts = [part.squares + part.logs for _, _, part in factored(X, observed, self.component(c))]
         return np.concatenate(parts) + self.empty[c] if parts else np.empty(0)
 
@@ -146,9 +146,9 @@ class FactorCosts(Tabled, Components):
         return Terms(ids, origin, precisions, directions, pulls, place.sum(axis=1), own)
 
     def measured(self, X: Floats, terms: Terms) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The costs of the components of `terms` (n, G), and U(x − μ) for each (n, G, H); its origin is near the rows.
+        """Return the costs of the components of `terms` (n, G), and U(x − μ) (n, G, H); rows are near its origin.
 
-        Where terms are so much larger than a cost that their rounding shows, it is measured from the residual.
+        If the terms are so much larger than a cost that rounding errors matter, it is recomputed from the residual.
         """
         ids, origin, precisions, directions, pulls, constants, own = terms
         G, H, D = directions.shape
@@ -169,7 +169,7 @@ class FactorCosts(Tabled, Components):
         return np.maximum(costs, 0, out=costs) + self.offsets[ids], along
 
     def _from_residual(self, X: Floats, c: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Squared distances ‖Ψ^−½(y − Λz)‖² + ‖z‖² of rows to one component, z = E[z | x], and U y; nothing cancels."""
+        """Return squared distances ‖Ψ^−½(y − Λz)‖² + ‖z‖² to component c, z = E[z | x], and U y. Nothing cancels."""
         y = np.subtract(X, self.centers[c], dtype=np.float64)
         along = y @ self.directions[c].T
         z = along @ self.roots[c].T
@@ -182,16 +182,16 @@ class FactorCosts(Tabled, Components):
 
     @property
     def reach(self) -> float:
-        """The greatest squared distance of a mean from that origin, in units of its component's noise."""
+        """Largest squared distance of a mean from `origin()`, in units of its component's noise."""
         return float(
             (np.square(np.subtract(self.centers, self.origin(), dtype=np.float64)) / self.noise).sum(axis=1).max()
         )
 
     @plain_products()
     def lists(self, n_neighbors: int, previous: Ids | None = None) -> Ids:
-        """By the mean cost of c̃ for what c generates, i.e. by KL(c‖c̃) − log π_c̃ up to a constant, in closed form.
+        """Return neighbor lists, ordered by the mean cost of c̃ for points from c: KL(c‖c̃) − log π_c̃ plus a constant.
 
-        From products of all C² pairs; beyond some 10¹¹ multiplications by the distances of means.
+        They are computed in closed form for all C² pairs, but from distances of means beyond some 10¹¹ multiplications.
         """
         C, D, H = self.loadings.shape
         if C**2 * max(1, H) ** 2 * D > _CLOSED_FORM:

@@ -1,9 +1,9 @@
-"""Factor analysers and rows of which some numbers are missing: what they cost, and what is expected in the gaps.
+"""Factor analyzers and rows with missing values: costs, and expectations of the missing values.
 
-With o what is observed of x, M_o = I + Λ_oᵀΨ_o⁻¹Λ_o and b = Λ_oᵀΨ_o⁻¹(x_o − μ_o), given x_o the factors z have the mean
-M_o⁻¹b and the covariance M_o⁻¹; with that mean ‖x_o − μ_o‖² under Σ_oo is Σ_o (x − μ − Λz)²/ψ + ‖z‖², where nothing
-cancels, and log |Σ_oo| is log |M_o| + Σ_o log ψ. What is missing is Λ_m z and noise (Ghahramani & Hinton 1996).
-Matrices are H × H, one a row and component.
+o are the observed and m the missing columns of a row x; M_o = I + Λ_oᵀΨ_o⁻¹Λ_o and b = Λ_oᵀΨ_o⁻¹(x_o − μ_o). Given x_o,
+the factors z have the mean M_o⁻¹b and the covariance M_o⁻¹. With this mean as z, the squared distance under Σ_oo is
+Σ_o (x − μ − Λz)²/ψ + ‖z‖², without cancellation, and log |Σ_oo| is log |M_o| + Σ_o log ψ. Missing values are
+μ_m + Λ_m z + noise (Ghahramani & Hinton 1996). Matrices are H × H, one for each row and component.
 """
 
 import math
@@ -21,11 +21,11 @@ Doubles = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 _LOG_2PI = math.log(2 * math.pi)
-_NUMBERS = 2**20  # of matrices at a time
+_NUMBERS = 2**20  # numbers of these matrices that are computed at a time
 
 
 class Component(NamedTuple):
-    """One of the components: mean (D,), loadings (D, H), variances of the noise (D,)."""
+    """Parameters of one component: mean (D,), loadings (D, H), noise variances (D,)."""
 
     mean: Floats
     loadings: Doubles
@@ -33,7 +33,7 @@ class Component(NamedTuple):
 
 
 class Factored(NamedTuple):
-    """Of some rows: squared distances and log |2πΣ_oo| (n,), E[z | x_o] (n, H) and M_o⁻¹ (n, H, H)."""
+    """Results for some rows: squared distances and log |2πΣ_oo| (n,), E[z | x_o] (n, H) and M_o⁻¹ (n, H, H)."""
 
     squares: Doubles
     logs: Doubles
@@ -42,7 +42,7 @@ class Factored(NamedTuple):
 
 
 def factored(X: Floats, observed: Mask, of: Component) -> Iterator[tuple[slice, Doubles, Factored]]:
-    """Rows by parts: which, what is observed of x − μ with zeros in the gaps (n, D), and what follows from it."""
+    """Yield for parts of the rows: slice, x − μ (n, D) with zeros for missing values, and the `Factored` results."""
     D, H = of.loadings.shape
     scaled = of.loadings / of.noise[:, np.newaxis]
     outer = np.einsum("dh,dk->dhk", scaled, of.loadings).reshape(D, H * H)
@@ -61,18 +61,18 @@ def factored(X: Floats, observed: Mask, of: Component) -> Iterator[tuple[slice, 
 
 
 def above_one(W: Doubles) -> Doubles:
-    """W (n, D, H) with the unit matrix on top, (n, H + D, H): its squares are I + WᵀW."""
+    """Return A (n, H + D, H), the unit matrix on top of W (n, D, H), so that AᵀA = I + WᵀW."""
     n, _, H = W.shape
     return np.concatenate([np.broadcast_to(np.eye(H), (n, H, H)), W], axis=1)
 
 
 def _above_one_of(of: Component, observed: Mask) -> Doubles:
-    """The same of what is observed of Ψ^−½ Λ in each row."""
+    """Return `above_one` of Ψ^−½ Λ, with zeros for the missing columns of each row."""
     return above_one((of.loadings / np.sqrt(of.noise)[:, np.newaxis]) * observed[:, :, np.newaxis])
 
 
 class GapMoments(NamedTuple):
-    """Sums with shares, for y = x − μ and z: of y and E[y²] (D,), E[y zᵀ] (D, H), E[z] (H,), E[z zᵀ] (H, H)."""
+    """Weighted sums for y = x − μ and z: of E[y] and E[y²] (D,), E[y zᵀ] (D, H), E[z] (H,), E[z zᵀ] (H, H)."""
 
     sums: Doubles
     squares: Doubles
@@ -82,7 +82,7 @@ class GapMoments(NamedTuple):
 
 
 def gap_moments(X: Floats, observed: Mask, of: Component, share: Doubles) -> GapMoments:
-    """Of rows of shares (n,): what is missing is y_m = Λ_m z + noise."""
+    """Return the moments of rows with weights `share` (n,); missing values are y_m = Λ_m z + noise."""
     D, H = of.loadings.shape
     found = GapMoments(np.zeros(D), np.zeros(D), np.zeros((D, H)), np.zeros(H), np.zeros((H, H)))
     for rows, y, part in factored(X, observed, of):
@@ -101,7 +101,7 @@ def gap_moments(X: Floats, observed: Mask, of: Component, share: Doubles) -> Gap
 
 
 def completed(X: Floats, observed: Mask, of: Component, normal: Doubles | None = None) -> Doubles:
-    """x − μ of rows with what is expected in the gaps, or with draws by standard normal numbers (n, D): (n, D)."""
+    """Return x − μ (n, D), with expectations for missing values, or draws from standard normal numbers (n, D)."""
     out = np.empty(X.shape)
     for rows, y, part in factored(X, observed, of):
         gone = ~observed[rows]
@@ -112,7 +112,7 @@ def completed(X: Floats, observed: Mask, of: Component, normal: Doubles | None =
 
 
 def _drawn(of: Component, covariances: Doubles, normal: Doubles, gone: Mask) -> Doubles:
-    """Numbers of covariance Λ_m V Λ_mᵀ + Ψ_m: Ψ^½ (I + WWᵀ)^½ of normal ones, W = Ψ_m^−½ Λ_m V^½."""
+    """Return draws of covariance Λ_m V Λ_mᵀ + Ψ_m: Ψ^½ (I + WWᵀ)^½ times normal numbers, W = Ψ_m^−½ Λ_m V^½."""
     root = np.sqrt(of.noise)
     scaled = (of.loadings / root[:, np.newaxis]) * gone[:, :, np.newaxis]
     axes, lengths, _ = np.linalg.svd(np.matmul(scaled, np.linalg.cholesky(covariances)), full_matrices=False)

@@ -1,4 +1,4 @@
-"""What M-steps of factor analysers are made of."""
+"""Moments (sufficient statistics) of factor analyzers, for their M-steps."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from cprime.kernels import Floats
 from cprime.model.base import Shares
 from cprime.statistics import Sums
 
-TOGETHER = 2**26  # bytes of directions, and of rows, that are there at a time where components are many
+TOGETHER = 2**26  # bytes of directions, and of rows, that are in memory at a time if components are many
 
 
 @dataclass(frozen=True)
 class FactorMoments(Sums):
-    """Sums with q, for y = x − μ_c and z = W_c y.
+    """Sums over points weighted by w_n q_nc, for y = x − μ_c and z = W_c y.
 
     counts (C,): of 1    sums, squares (C, D): of y and y²    cross (C, D, H): of y zᵀ    means (C, H): of z
     second (C, H, H): of z zᵀ
@@ -31,20 +31,20 @@ class FactorMoments(Sums):
     second: NDArray[np.float64]
 
     def of(self, some: slice) -> Self:
-        """Those of some components."""
+        """Return the moments of some components."""
         first = self.counts[some], self.sums[some], self.squares[some]
         return type(self)(*first, self.cross[some], self.means[some], self.second[some])
 
     @classmethod
     def none(cls, C: int, H: int, D: int) -> Self:
-        """Those of no points; H may be the number of any directions that z is along."""
+        """Return the moments of no points; H is the length of z, which need not be that of the factors."""
         sums, squares, cross, means = (np.zeros(shape) for shape in ((C, D), (C, D), (C, D, H), (C, H)))
         return cls(np.zeros(C), sums, squares, cross, means, np.zeros((C, H, H)))
 
     def room(self, H: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Where an M-step puts means (C, D), loadings (C, D, H) and noise (C, D), component by component.
+        """Return arrays for the means (C, D), loadings (C, D, H) and noise (C, D) of an M-step.
 
-        In the memory of the sums of the same components, where these are arrays of their own.
+        They reuse the memory of the sums of the same components, if these arrays are contiguous and writeable.
         """
         C, D = self.sums.shape
         cross = self.cross.transpose(0, 2, 1)
@@ -63,7 +63,7 @@ def by_blocks(
     directions_of: Callable[[slice], NDArray[np.float64]],
     roots: NDArray[np.float64],
 ) -> FactorMoments:
-    """As `Rows.factor_moments` has them, some components at a time, so that the directions of all are never there.
+    """Compute moments like `Rows.factor_moments`, but for some components at a time, to limit memory for directions.
 
     directions_of: U (c, H, D) of some components    roots (C, H, H): L⁻ᵀ
     """
@@ -89,7 +89,7 @@ def by_blocks(
 
 
 def _together(ids: NDArray[np.int32], C: int, size: int) -> Iterator[tuple[slice, NDArray[np.intp]]]:
-    """`size` components at a time, and the places in ids (n,) of these, rising."""
+    """Yield slices of `size` components, and the positions of these components in ids (n,), ascending."""
     blocks = ids // np.int32(size)
     order = np.argsort(blocks, kind="stable")
     ends = np.searchsorted(blocks[order], np.arange(-(-C // size) + 1))

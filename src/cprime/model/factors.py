@@ -1,8 +1,7 @@
-"""Mixtures of factor analysers (Ghahramani & Hinton 1996): x = μ_c + Λ_c z + ε, z of H dimensions, H ≪ D.
+"""Mixtures of factor analyzers (Ghahramani & Hinton 1996): x = μ_c + Λ_c z + ε, with z of H dimensions, H ≪ D.
 
 z ~ N(0, I) and ε ~ N(0, Ψ_c), Ψ_c diagonal: Σ_c = Λ_cΛ_cᵀ + Ψ_c has D·(H + 1) numbers, and a cost takes O(D·H). In
-"ppca", mixtures of probabilistic principal components (Tipping & Bishop 1999), Ψ_c is ψ_c I. No D × D matrix is ever
-made.
+"ppca", mixtures of probabilistic principal components (Tipping & Bishop 1999), Ψ_c is ψ_c I. Fits form no D × D matrix.
 """
 
 import math
@@ -38,12 +37,12 @@ from cprime.model.factor_steps import leading, regressed
 from cprime.model.full import Full
 from cprime.model.weights import Weights, log_weights, n_weights, new_weights
 
-_MORE = 4  # directions in which a start looks beyond H
-_FAR = 2.0**24  # squared distance of means, in units of noise, beyond which moments about one origin are none
+_MORE = 4  # number of random directions beyond H for first loadings
+_FAR = 2.0**24  # largest squared distance of means, in units of noise, at which moments about one origin are accurate
 
 
 class _Inner(NamedTuple):
-    """With M = I + ΛᵀΨ⁻¹Λ = LLᵀ: L⁻ᵀ (C, H, H), log |Σ| (C,)."""
+    """Cached matrices: L⁻ᵀ (C, H, H), with M = I + ΛᵀΨ⁻¹Λ = LLᵀ, and log |Σ| (C,)."""
 
     roots: NDArray[np.float64]
     log_determinants: NDArray[np.float64]
@@ -53,9 +52,10 @@ class _Inner(NamedTuple):
 @storable("model.Factors")
 @dataclass(frozen=True)
 class Factors(Gaussian):
-    """centers (C, D), loadings Λ (C, D, H) [data units] and noise ψ (C, D) [data unit²], weights (C,) or None.
+    """Parameters Θ of a mixture of factor analyzers.
 
-    known: whether there are loadings; else the next M-step finds the leading directions of each component
+    centers (C, D), loadings Λ (C, D, H) [data units]    noise_variances ψ (C, D) [data unit²]    weights (C,) or None
+    known: whether loadings are known; if not, the next M-step finds the leading directions of each component
     """
 
     centers: Floats
@@ -80,7 +80,7 @@ class Factors(Gaussian):
 
     @property
     def n_parameters(self) -> int:
-        """Means, loadings up to a rotation, variances of the noise, and weights where these are free."""
+        """Number of free parameters: means, loadings up to a rotation, noise variances, and weights if free."""
         C, D, H = self.loadings.shape
         return C * (D + D * H - H * (H - 1) // 2) + self._n_noise() + n_weights(self.weights)
 
@@ -112,13 +112,13 @@ class Factors(Gaussian):
 
     @cached
     def _offsets(self) -> NDArray[np.float64]:
-        """log |2πΣ_c| − 2 log π_c: (C,)."""
+        """Offsets of costs, log |2πΣ_c| − 2 log π_c: (C,)."""
         constant = self.n_features * math.log(2 * math.pi)
         return constant + self._inner.log_determinants - 2 * log_weights(self.weights, self.centers)
 
     @property
     def log_scale(self) -> float:
-        """What costs leave out: the least of the offsets, which may be large beside their differences [nats]."""
+        """−½ times the least offset, which is left out of costs: it may be large beside their differences [nats]."""
         return -0.5 * float(self._offsets.min())
 
     @cached
@@ -132,14 +132,14 @@ class Factors(Gaussian):
 
     @cached
     def _projections(self) -> NDArray[np.float64]:
-        """W (C, H, D) of the moments: E[z | x] = W(x − μ); of loadings that are not known, random directions."""
+        """W (C, H, D) of the moments: E[z | x] = W(x − μ); random directions if loadings are not known."""
         if self.known:
             return np.matmul(self._inner.roots, self._directions)
         random = self._random_directions()
         return np.broadcast_to(random, (self.n_components, *random.shape))
 
     def _random_directions(self) -> NDArray[np.float64]:
-        """(min(H + 4, D), D)"""
+        """Return random directions (min(H + 4, D), D), always the same."""
         D, H = self.n_features, self.n_factors
         return np.random.default_rng(0).standard_normal((min(H + _MORE, D), D))
 
@@ -148,7 +148,7 @@ class Factors(Gaussian):
             return self._of_observed(block, shares)
         roots = self._inner.roots if self.known else None
         if roots is not None and self.loadings.nbytes > TOGETHER:
-            self._costs_of.forget()  # the search is done, and moments are as large
+            self._costs_of.forget()  # free memory: the search is done, and moments are as large
             return by_blocks(block, shares, self.centers, self._costs_of.directions_of, roots)
         directions = self._directions if self.known else self._random_directions()[np.newaxis]
         counts, sums, squares, cross, means, second = block.X.factor_moments(
@@ -157,7 +157,7 @@ class Factors(Gaussian):
         return FactorMoments(counts, sums, squares, cross.transpose(0, 2, 1), means, second)
 
     def _of_observed(self, block: Block, shares: Shares) -> FactorMoments:
-        """Moments of rows with gaps."""
+        """Return the moments of rows with missing values."""
         X, W, observed = block.X.dense(), self._projections, block.X.observed
         assert observed is not None
         found = FactorMoments.none(*self._projections.shape)
@@ -167,7 +167,7 @@ class Factors(Gaussian):
         def add(given: Givers) -> None:
             c, rows, share = given
             found.counts[c] = share.sum()
-            if self.known and shares.cost is not None:  # else noise comes with this M-step
+            if self.known and shares.cost is not None:  # else this M-step is the first to find the noise
                 self._add_gaps(found, c, X[rows], observed[rows], share)
                 return
             y = np.subtract(X[rows], self.centers[c], dtype=np.float64) * observed[rows]
@@ -180,7 +180,10 @@ class Factors(Gaussian):
         return found
 
     def _add_gaps(self, found: FactorMoments, c: int, X: Floats, observed: NDArray[np.bool_], share: NDArray) -> None:
-        """Moments of rows with gaps; `maximise` adds M⁻¹ of complete rows to each, which they are less by here."""
+        """Set the moments of component c from rows with missing values.
+
+        `maximise` adds M⁻¹ of complete rows for each row, so it is subtracted here.
+        """
         moments = gap_moments(X, observed, self._costs_of.component(c), share)
         found.sums[c], found.squares[c], found.cross[c], found.means[c] = moments[:4]
         found.second[c] = moments.second - share.sum() * self._inner.roots[c] @ self._inner.roots[c].T
@@ -200,9 +203,10 @@ class Factors(Gaussian):
 
     @plain_products()
     def expect_all(self, block: Block) -> Expected:
-        """Products of all rows and components, relative to one origin; moments are about the means afterwards.
+        """Compute the exact E-step by products of all rows and components, relative to one origin.
 
-        Where components lie so far apart that this would cancel, component by component.
+        Moments are shifted to the means afterwards. If components lie so far apart that this would cancel, the E-step
+        is computed component by component.
         """
         if block.X.observed is not None or self.components().reach > _FAR:
             return self._expect_each(block)
@@ -246,11 +250,11 @@ class Factors(Gaussian):
         return Expected(moments, log_sum, log_sum + 0.5 * cost)
 
     def maximise(self, moments: FactorMoments, prior: None = None) -> Self:
-        """M-step: (Λ, μ) is the regression of x on (z, 1), Ψ what that leaves, π_c = N_c / N.
+        """Do the M-step: (Λ, μ) is the regression of x on (z, 1), Ψ the variance of its residual, π_c = N_c / N.
 
-        A component without points keeps its mean and loadings. `reg_covar` is added to Ψ, as to variances elsewhere.
+        Mean and loadings of a component without points stay. `reg_covar` is added to Ψ, as to variances elsewhere.
         """
-        self._costs_of.forget()  # in a fit nobody asks for them again, and they are as large as parameters
+        self._costs_of.forget()  # free memory: fits do not need them again, and they are as large as parameters
         shift, loadings, noise = moments.room(self.n_factors)
 
         def some(part: slice) -> None:
@@ -291,7 +295,7 @@ class Factors(Gaussian):
         return replace(self, loadings=loadings, noise_variances=noise, **self._means_extrapolated(before, share))
 
     def remembered(self, shares: NDArray[np.float64]) -> tuple[FactorMoments, None]:
-        """As if z had mean 0 and variance I over each component, where EM stands still."""
+        """Return moments as if z had mean 0 and variance I over each component, which is a fixed point of EM."""
         C, D, H = self.loadings.shape
         each = shares[:, np.newaxis, np.newaxis]
         rest = np.matmul(self._inner.roots, self._inner.roots.transpose(0, 2, 1))
@@ -311,7 +315,7 @@ class Factors(Gaussian):
         return n_collapsed(self.least_variances, self.reg_covar)
 
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Ψ^½ (I + VVᵀ)^½ of normal numbers, with V = Ψ^−½Λ: the root is I + P(√(1 + S²) − 1)Pᵀ where V = PSQᵀ."""
+        """Return Ψ^½ (I + VVᵀ)^½ times normal numbers, V = Ψ^−½Λ = PSQᵀ: the root is I + P(√(1 + S²) − 1)Pᵀ."""
         root = np.sqrt(self.noise_variances)
         out = np.empty(normal.shape)
         for c, rows in groups(np.asarray(labels, dtype=np.int32), self.n_components):
@@ -321,7 +325,7 @@ class Factors(Gaussian):
         return out
 
     def latent(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
-        """E[z | x] of every row for the component of its label: (n, H)."""
+        """Return E[z | x] of every row for the component of its label: (n, H)."""
         moved, out = self._moved(X, labels), np.empty((len(labels), self.n_factors))
         for c, some in groups(labels, self.n_components):
             out[some] = moved[some] @ self._projections[c].T
@@ -348,13 +352,13 @@ class Factors(Gaussian):
         return self._among(columns, self.loadings)._below_full()
 
     def conditional(self, columns: NDArray[np.intp]) -> Conditional:
-        """With M = LLᵀ of the known columns Σ_mo Σ_oo⁻¹ = Λ_m M⁻¹ Λ_oᵀ Ψ_o⁻¹, and what is left has loadings Λ_m L⁻ᵀ."""
+        """Return conditionals by M = LLᵀ of known columns o: Σ_mo Σ_oo⁻¹ = Λ_m M⁻¹ Λ_oᵀ Ψ_o⁻¹, and loadings Λ_m L⁻ᵀ."""
         known, rest = self._among(columns, self.loadings), others(columns, self.n_features)
         left = self._among(rest, np.matmul(self.loadings, known._inner.roots))
         return Conditional(known._below_full(), left._below_full(), (left.loadings, known._directions))
 
     def _among(self, columns: NDArray[np.intp], loadings: NDArray[np.float64]) -> Self:
-        """Some columns of components with such loadings (C, D, H)."""
+        """Return the components with these loadings (C, D, H), restricted to some columns."""
         noise = self.noise_variances[:, columns]
         return replace(self, centers=self._places(columns), loadings=loadings[:, columns], noise_variances=noise)
 
@@ -370,7 +374,7 @@ class Factors(Gaussian):
         return {"factors_": loadings, "noise_variances_": within(self.noise_variances, dtype)}
 
     def as_sklearn(self) -> dict[str, Any]:
-        """C·D² numbers."""
+        """Return the attributes of a full mixture: C·D² numbers."""
         full = Full(self.centers, self.covariances_along(np.eye(self.n_features)), 0.0, self.weights)
         return full.attributes()
 

@@ -1,4 +1,4 @@
-"""Mixture models: what a component is, and how parameters follow from moments."""
+"""Mixture models: densities of components, and M-steps that compute parameters from moments."""
 
 from cprime.model.base import FAMILIES, Model, register
 from cprime.model.diag import Diag

@@ -1,8 +1,8 @@
-"""What a family of mixtures is, and what families share: weights, and the exact E-step of Gaussians.
+"""Interface and base classes of families of mixture models, and the exact E-step of Gaussian families.
 
-A further family is one more file here, a frozen dataclass of its parameters with the members of `Model`, that is
-`register`ed under a name. `Family` gives what follows from the rest, slowly; kernels of its own make it fast. What is
-above asks for these members only.
+To add a family, add a file with a frozen dataclass of its parameters that has the members of `Model`, and `register` it
+under a name. `Family` derives some members from the others, slowly; kernels for a family make them fast. Other packages
+use only the members of `Model`.
 """
 
 import logging
@@ -24,13 +24,13 @@ from cprime.model.weights import Weights
 
 logger = logging.getLogger("cprime")
 
-_BLOCK = 2**20  # numbers of a table at a time
+_BLOCK = 2**20  # numbers of a table that are computed at a time
 
 
 class Shares(NamedTuple):
-    """What points give to components: q_nc of those in ids (n, H), None for all to the only one.
+    """Responsibilities q_nc of the components ids (n, H) of each point; None if H = 1 and all are 1.
 
-    cost: Σ_n w_n Σ_c q_nc cost_nc, None where costs are not known    costs (n, H): these, None likewise
+    cost: Σ_n w_n Σ_c q_nc cost_nc, None if costs are unknown    costs (n, H): cost_nc, None likewise
     """
 
     ids: NDArray[np.int32]
@@ -40,9 +40,10 @@ class Shares(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """What an exact E-step finds: moments, Σ w_n log Σ_c p(c, x_n) less log_scale, and −Σ w_n r_nc log r_nc [nats].
+    """Result of an exact E-step: moments, and sums over points.
 
-    error: as `Model.error_of` has it, of all components
+    log_sum: Σ_n w_n (log Σ_c p(c, x_n) − log_scale) [nats]    entropy: −Σ w_n r_nc log r_nc [nats]
+    error: as returned by `Model.error_of`, with the best of all components
     """
 
     moments: Any
@@ -52,34 +53,34 @@ class Expected(NamedTuple):
 
 
 class Model(Protocol):
-    """Parameters Θ of a mixture; replaced, never changed.
+    """Parameters Θ of a mixture. They are immutable; an M-step returns new ones.
 
-    log p(c, x) = log_scale + scale · cost, where the cost is what `components` find for `embed`ded points. M, the type
-    of its moments, is the family's own: additive, with `scaled` and `counts` (C,) = Σ w_n q_nc.
+    log p(c, x) = log_scale + scale · cost, where `components` compute the cost of `embed`ded points. Each family has
+    its own type of moments (sufficient statistics): additive, with `scaled` and `counts` (C,) = Σ w_n q_nc.
     """
 
     covariance_type: ClassVar[str]  # the family's name
     exact: ClassVar[bool]  # whether it has an exact E-step of its own, `expect_all`
-    accelerates: ClassVar[bool]  # whether it can be extrapolated
-    settles: ClassVar[bool]  # whether an M-step of the same shares of complete rows gives the same parameters
-    in_place: ClassVar[bool]  # whether M-steps of many components are made in the memory of the moments
-    scale_free: ClassVar[bool]  # whether the unit of a column makes no difference
+    accelerates: ClassVar[bool]  # whether parameters can be extrapolated (momentum)
+    settles: ClassVar[bool]  # whether an M-step repeated with the same responsibilities changes nothing (complete rows)
+    in_place: ClassVar[bool]  # whether M-steps of many components reuse the memory of the moments
+    scale_free: ClassVar[bool]  # whether fits do not depend on the units of columns
     has_matrices: ClassVar[bool]  # whether `covariances_` are matrices
-    full: ClassVar[bool]  # whether a cost takes D² products, not D
-    finds_variance: ClassVar[bool]  # whether with equal weights a first σ² follows from the costs: `with_variance` (14)
-    attribute_names: ClassVar[tuple[str, ...]]  # of what `attributes` gives
-    sklearn_type: ClassVar[str]  # the family of scikit-learn's that holds it
-    options: ClassVar[tuple[str, ...]]  # arguments of an estimator that are the family's own, for `starting`
-    followed_options: ClassVar[tuple[str, ...]]  # those of them that parameters are told by, as attributes
+    full: ClassVar[bool]  # whether a cost takes D² products instead of D
+    finds_variance: ClassVar[bool]  # whether, with equal weights, costs give a first σ²: `with_variance` (14)
+    attribute_names: ClassVar[tuple[str, ...]]  # keys of `attributes`
+    sklearn_type: ClassVar[str]  # covariance_type of the scikit-learn mixture for these parameters
+    options: ClassVar[tuple[str, ...]]  # estimator arguments for this family only, passed to `starting`
+    followed_options: ClassVar[tuple[str, ...]]  # those of `options` that are attributes of the model
 
     @property
     def centers(self) -> Floats:
-        """μ_c (C, D) [data units]."""
+        """Centers μ_c (C, D) [data units]."""
         ...
 
     @property
     def weights(self) -> Weights:
-        """π_c (C,), None for 1/C each."""
+        """Weights π_c (C,), None for 1/C each."""
         ...
 
     @property
@@ -88,158 +89,161 @@ class Model(Protocol):
     def n_features(self) -> int: ...
     @property
     def n_parameters(self) -> int:
-        """Free parameters."""
+        """Number of free parameters."""
         ...
 
     @property
     def n_normals(self) -> int:
-        """How many standard normal numbers a point is drawn from."""
+        """Number of standard normal numbers that `noise` needs to draw one point."""
         ...
 
     @property
     def scale(self) -> float:
-        """What a cost is multiplied by to be a log-probability."""
+        """Factor of a cost in log p(c, x) = log_scale + scale · cost."""
         ...
 
     @property
     def log_scale(self) -> float:
-        """What is the same for every component and point [nats]."""
+        """Part of log p(c, x) that is the same for every component and point [nats]."""
         ...
 
     @property
     def least_variances(self) -> NDArray[np.float64] | None:
-        """The least variance of each component, the other coordinates being known: (C,) [data unit²]; None where they
-        share one.
+        """Least variance of a coordinate of each component, given its other coordinates: (C,) [data unit²]; None if the
+        components share one covariance.
         """
         ...
 
     @property
     def n_collapsed(self) -> int:
-        """Components on points that lie in a plane, or are equal: what is added to their variances decides."""
+        """Number of components whose points lie in a plane or are equal: `reg_covar` determines their variances."""
         ...
 
     def embed(self, X: Rows, before: Rows | None = None) -> Rows:
-        """X as the components are compared with it; `before` is what the last call gave for this X."""
+        """Transform X into the space in which costs are computed (for example, whiten it).
+
+        before: the result of the last call for the same X, whose memory may be reused
+        """
         ...
 
     def components(self) -> Components:
-        """What a search looks at."""
+        """Return the components with which a search compares embedded points."""
         ...
 
     def summarise(self, block: Block, shares: Shares) -> Any:
-        """The moments of what points give to components."""
+        """Compute the moments of a block from the responsibilities `shares`."""
         ...
 
     def error_of(self, block: Block, kept: Kept) -> float:
-        """J = Σ_n w_n ‖x_n − μ‖² of points and the best of what they keep, best first [data unit²]; NaN where squared
-        distances are not what the family compares points by.
+        """Return J = Σ_n w_n ‖x_n − μ‖² about the best component of each point, the first in `kept` [data unit²]; NaN
+        if the family does not compare points by squared distances.
         """
         ...
 
     def expect_all(self, block: Block) -> Expected:
-        """The exact E-step over all components, where the family is `exact`."""
+        """Compute the exact E-step over all components; only families that are `exact` have it."""
         ...
 
     @property
     def prior(self) -> Any:
-        """A job over the data whose part the M-step is given, None where it needs none."""
+        """Job that makes a pass over the data for sums that the M-step needs as `prior`; None if it needs none."""
         ...
 
     def maximise(self, moments: Any, prior: Any = None) -> Self:
-        """The M-step. It uses moments up: parameters may lie in their memory."""
+        """Do the M-step. It overwrites the moments, because the parameters may reuse their memory."""
         ...
 
     def extrapolated(self, before: Self, share: float) -> Self:
-        """Further along the step that led here from `before`, by a share of it below 1: what momentum makes of an
-        M-step. Means move in data units, weights and variances by their logarithms.
+        """Extrapolate the step from `before` to these parameters by a share below 1 of it, for momentum. Means are
+        extrapolated in data units, weights and variances by their logarithms.
         """
         ...
 
     def remembered(self, shares: NDArray[np.float64]) -> tuple[Any, Any]:
-        """Moments of weight 1, and a prior, whose M-step gives these parameters; shares (C,): of each component."""
+        """Return moments and a prior whose M-step gives these parameters; shares (C,), sum 1: the moments' counts."""
         ...
 
     def log_likelihood(self, X: Rows) -> NDArray[np.float64]:
-        """log Σ_c p(c, x) of every row over all components [nats]: (n,)."""
+        """Return log Σ_c p(c, x) of every row over all components [nats]: (n,)."""
         ...
 
     def responsibilities(self, X: Rows) -> NDArray[np.float64]:
-        """p(c | x) over all components: (n, C)."""
+        """Return p(c | x) over all components: (n, C)."""
         ...
 
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
-        """x − μ of points drawn from components `labels` (n,), made of standard normal numbers (n, n_normals)."""
+        """Return x − μ of points drawn from components `labels` (n,), from standard normal numbers (n, n_normals)."""
         ...
 
     def attributes(self) -> dict[str, Any]:
-        """The fitted attributes that hold the covariances or what there is in their place, by name, in the dtype of the
-        centers and in scikit-learn's shapes.
+        """Return the fitted attributes for the covariances (or what the family has instead) by name, in the dtype of
+        the centers and in scikit-learn's shapes.
         """
         ...
 
     def as_sklearn(self) -> dict[str, Any]:
-        """The attributes of a mixture of scikit-learn's family `sklearn_type`, where that is another one."""
+        """Return the attributes of scikit-learn's mixture of type `sklearn_type`, if this is not the family's own."""
         ...
 
     @classmethod
     def of(cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0) -> Self:
-        """The parameters with these centers and weights that such attributes hold, some of which may be missing."""
+        """Return the parameters with these centers, weights and `attributes`, some of which may be missing."""
         ...
 
     @classmethod
     def shape(cls, C: int, D: int) -> tuple[int, ...] | None:
-        """The shape of `covariances_` and precisions, None where there are none."""
+        """Return the shape of `covariances_` and precisions; None if the family has none."""
         ...
 
     @classmethod
     def starting(cls, centers: Floats, weights: Weights, reg_covar: float, precisions: Any = None) -> Self:
-        """Parameters with these centers, and with precisions as users give them or any where there are none; and with
-        the family's `options`, where it has any.
+        """Return starting parameters with these centers, with precisions given by users (None for any), and with the
+        family's `options` if it has any.
 
-        ValueError that names `precisions_init` where these are none.
+        Raises ValueError that names `precisions_init` if the precisions are not valid.
         """
         ...
 
     def with_gaps(self) -> "Model":
-        """The same components, for rows of which numbers may be missing; ValueError where they have no marginals."""
+        """Return the same components for rows with missing values; ValueError if they have no marginals."""
         ...
 
     def imputed(self, X: Rows, ids: NDArray[np.int32], q: NDArray[np.float64], normal: Any = None) -> NDArray:
-        """Rows with Σ_c q_c E[x | x_o, c] in their gaps, of components and shares (n, H); or with a draw of the only
-        one by standard normal numbers (n, D).
+        """Return rows with missing values replaced by Σ_c q_c E[x | x_o, c], with components and responsibilities q
+        (n, H); or by a draw from the only component (H = 1), from standard normal numbers (n, D).
         """
         ...
 
     def distances(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
-        """How far what is observed of each row is from the component of its label, in standard deviations: (n,)."""
+        """Return the Mahalanobis distance of each row's observed values to the component of its label: (n,)."""
         ...
 
     def covariances_along(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """P Σ_c Pᵀ of every component (C, k, k) for directions P (k, D) [data unit²]."""
+        """Return P Σ_c Pᵀ of every component (C, k, k) for directions P (k, D) [data unit²]."""
         ...
 
     @property
     def variances(self) -> NDArray[np.float64]:
-        """Of every component and column: (C, D) [data unit²]."""
+        """Variances of every component and column: (C, D) [data unit²]."""
         ...
 
     def marginal(self, columns: NDArray[np.intp]) -> Self:
-        """The mixture of some columns, in this order, alone."""
+        """Return the marginal mixture of some columns, in this order."""
         ...
 
     def conditional(self, columns: NDArray[np.intp]) -> Conditional:
-        """What components say of the other columns, in their order, once these are known."""
+        """Return the conditional distributions of the other columns, in their order, given these columns."""
         ...
 
 
-FAMILIES: dict[str, Any] = {}  # by name
+FAMILIES: dict[str, Any] = {}  # classes by `covariance_type`
 F = TypeVar("F", bound=type)
 
 
 def register(cls: F) -> F:
     """Add a family to FAMILIES under its `covariance_type`; usable as a decorator.
 
-    Unless it has a name by `storable`, files call it by its module and name.
+    If it has no name by `storable`, its name in files is that of its module and class.
     """
     if not is_storable(cls):
         storable(f"{cls.__module__}.{cls.__qualname__}")(cls)
@@ -248,7 +252,7 @@ def register(cls: F) -> F:
 
 
 class Family:
-    """Base of families: what follows from the other members."""
+    """Base of families: default values, and members that are derived from the others."""
 
     covariance_type: ClassVar[str]
     exact: ClassVar[bool] = False
@@ -268,7 +272,7 @@ class Family:
     weights: Weights
 
     def __getstate__(self) -> dict[str, Any]:
-        """The parameters, without what has been made of them."""
+        """Return the parameters without cached values."""
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
     @property
@@ -341,24 +345,24 @@ class Family:
 
 
 class Gaussian(Family):
-    """Base of the families of Gaussians."""
+    """Base of Gaussian families."""
 
     exact = True
     accelerates = True
 
     def _moved(self, X: Rows, labels: NDArray[np.int32]) -> NDArray[np.float64]:
-        """x − μ of every row and the component of its label, what is missing being what that expects: (n, D)."""
+        """Return x − μ for each row and the component of its label, with missing values as it expects them: (n, D)."""
         rows = X.dense()
         if X.observed is not None:
             rows = self.imputed(X, labels[:, np.newaxis], np.ones((len(labels), 1)))
         return np.subtract(rows, self.centers[labels], dtype=np.float64)
 
     def _places(self, columns: NDArray[np.intp]) -> Floats:
-        """The centers in some columns."""
+        """Return the centers restricted to some columns: (C, k)."""
         return np.ascontiguousarray(self.centers[:, columns])
 
     def _means_extrapolated(self, before: Self, share: float) -> dict[str, Any]:
-        """Centers and weights of `extrapolated`, for `replace`."""
+        """Return extrapolated centers and weights by name, as arguments of `replace`."""
         centers = self.centers + self.centers.dtype.type(share) * (self.centers - before.centers)
         if self.weights is None or before.weights is None:
             return {"centers": centers}
@@ -367,7 +371,7 @@ class Gaussian(Family):
 
 
 def winner_error(block: Block, centers: Floats, labels: NDArray[np.int32]) -> float:
-    """J = Σ_n w_n ‖x_n − μ_label(n)‖² [data unit²]."""
+    """Return J = Σ_n w_n ‖x_n − μ_label(n)‖² [data unit²]."""
     return block.weighted_sum(block.X.own_distances(centers, labels))
 
 
@@ -377,14 +381,17 @@ def expect_gaussians(
     moments: Callable[[Responses], Any],
     error: Callable[[Block, Kept], float],
 ) -> Expected:
-    """The exact E-step by what `Rows.respond` finds; moments: of that    error: the family's `error_of`."""
+    """Return the exact E-step from the result of `Rows.respond`, `found`.
+
+    moments: function that computes the family's moments from it    error: the family's `error_of`
+    """
     log_sum, cost = block.weighted_sum(found.log_sum), block.weighted_sum(found.mean)
     J = error(block, Kept(found.labels[:, np.newaxis]))
     return Expected(moments(found), log_sum, log_sum + 0.5 * cost, J)
 
 
 def means_of(counts: NDArray[np.float64], sums: NDArray[np.float64], centers: Floats) -> NDArray[np.float64]:
-    """S_c / N_c (C, D) in float64; the old mean where there are no points."""
+    """Return the means S_c / N_c (C, D) in float64; the old mean for components without points."""
     with np.errstate(divide="ignore", invalid="ignore"):
         means = sums / counts[:, np.newaxis]
     return np.where((counts[:, np.newaxis] > 0) & np.isfinite(means), means, centers.astype(np.float64))

@@ -1,9 +1,9 @@
-"""What components say of some columns once the others are known.
+"""Conditional distributions of some columns x_m of a mixture, given the other columns x_o.
 
     p(x_m | x_o, c) = N(μ_m + B_c (x_o − μ_o), Σ_mm − B_c Σ_om),    B_c = Σ_mo Σ_oo⁻¹
 
-Of a Gaussian the covariance is the same whatever x_o is: all that a row makes different are the means and the weights,
-π_c N(x_o; μ_o, Σ_oo) over their sum.
+The conditional covariance of a Gaussian does not depend on x_o. Only the means and the weights depend on the row; the
+weights are π_c N(x_o; μ_o, Σ_oo), divided by their sum.
 """
 
 from dataclasses import dataclass
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Conditional:
-    """given: the mixture of the k known columns    left: of the M others, with the covariances that are left of them
+    """Conditional distributions of M columns of a mixture, given the k others.
 
-    slopes: matrices whose product is B, (C, M, H), (C, H, k), or B itself; none where columns are independent
+    given: mixture of the k known columns    left: mixture of the M others, with their conditional covariances
+    slopes: matrices whose product is B, (C, M, H) and (C, H, k), or B itself; empty if columns are independent
     """
 
     given: "Model"
@@ -33,7 +34,7 @@ class Conditional:
     slopes: tuple[NDArray[np.float64], ...] = ()
 
     def means(self, X: Floats, ids: NDArray[np.int32]) -> NDArray[np.float64]:
-        """E[x_m | x_o, c] of rows x_o (n, k) and components ids (n, H) of each: (n, H, M)."""
+        """Return E[x_m | x_o, c] of rows x_o (n, k) and components ids (n, H) of each: (n, H, M)."""
         n, H = ids.shape
         flat = ids.reshape(-1)
         out = self.left.centers[flat].astype(np.float64)
@@ -47,7 +48,7 @@ class Conditional:
         return out.reshape(n, H, self.left.n_features)
 
     def all_means(self, X: Floats) -> NDArray[np.float64]:
-        """The same of all components, (n, C, M), which needs no sorting."""
+        """Return E[x_m | x_o, c] of rows x_o (n, k) and all components: (n, C, M)."""
         out = np.repeat(self.left.centers[np.newaxis].astype(np.float64), len(X), axis=0)
 
         def move(c: int) -> None:
@@ -58,23 +59,23 @@ class Conditional:
         return out
 
     def _moved(self, X: Floats, c: int) -> NDArray[np.float64]:
-        """B (x_o − μ_o) of rows x_o (n, k) and one component: (n, M)."""
+        """Return B (x_o − μ_o) of rows x_o (n, k) and one component: (n, M)."""
         moved = np.subtract(X, self.given.centers[c], dtype=np.float64)
         for slope in reversed(self.slopes):
             moved = moved @ slope[c].T
         return moved
 
     def of(self, x: Floats, weights: NDArray[np.float64]) -> "Model":
-        """The mixture of the other columns for one row x_o (k,), of which the components have such weights (C,)."""
+        """Return the mixture of the other columns for one row x_o (k,), with component weights (C,) given x_o."""
         centers = self.all_means(x[np.newaxis])[0]
         return replace(self.left, centers=centers.astype(self.left.centers.dtype), weights=weights)
 
 
 def others(columns: NDArray[np.intp], n_features: int) -> NDArray[np.intp]:
-    """The columns that are not among these, rising."""
+    """Return the columns that are not among these, ascending."""
     return np.setdiff1d(np.arange(n_features), columns)
 
 
 def of_independent(model: "Model", columns: NDArray[np.intp]) -> Conditional:
-    """Of components whose columns are independent: what is known changes the weights alone."""
+    """Return the conditionals of components with independent columns: known columns change only the weights."""
     return Conditional(model.marginal(columns), model.marginal(others(columns, model.n_features)))

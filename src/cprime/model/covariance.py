@@ -1,4 +1,4 @@
-"""Covariance matrices: their Cholesky factors, and the repair of those that have none."""
+"""Cholesky factors of covariance matrices, and the repair of singular covariances and variances."""
 
 import logging
 from typing import Any, NamedTuple, Self
@@ -9,18 +9,18 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 
 logger = logging.getLogger("cprime")
 
-_JITTER = 1e-10  # of a component's mean variance: the first addition that is tried
-_COLLAPSED = 1e-8  # of the largest of their least variances, below which that of a component means nothing
-_SINGULAR = 4 * np.finfo(np.float64).eps  # of a variance that is left once the other coordinates are known
+_JITTER = 1e-10  # share of a component's typical variance that is added first to repair a singular covariance
+_COLLAPSED = 1e-8  # a component has collapsed if its least variance is below this share of the largest one
+_SINGULAR = 4 * np.finfo(np.float64).eps  # least ratio of conditional variance to variance in a regular matrix
 
 
-# Of the data's variance: what is below it leaves no room for squared distances in its units; and what has an inverse.
+# Least variance as a share of that of the data (squared distances must not overflow), and least that can be inverted.
 _LEAST_SHARE = {np.dtype(np.float32): 2.0**-80, np.dtype(np.float64): 2.0**-511}
 _LEAST = {np.dtype(np.float32): 2.0**-120, np.dtype(np.float64): 2.0**-1000}
 
 
 def least_variance(unit: float, dtype: DTypeLike) -> float:
-    """The least variance that is one, for data of such a variance and numbers of a dtype [data unit²]."""
+    """Return the least variance allowed for data of variance `unit` and numbers of a dtype [data unit²]."""
     dtype = np.dtype(dtype)
     return max(_LEAST_SHARE[dtype] * unit, _LEAST[dtype])
 
@@ -28,15 +28,15 @@ def least_variance(unit: float, dtype: DTypeLike) -> float:
 def data_variance(
     counts: NDArray[np.float64], means: NDArray[np.float64], variances: NDArray[np.float64], dtype: DTypeLike
 ) -> float:
-    """The mean variance of a column of all points [data unit²], of means (C, D) and variances about them (C, D).
+    """Return the variance of all points, averaged over columns [data unit²], from means (C, D) and variances (C, D).
 
-    Of points that are all equal it is what makes the least that is added to a variance the square of their resolution.
+    If all points are equal, return the value for which the least addition to a variance is their squared resolution.
     """
     shares = counts / counts.sum()
     squares = means - shares @ means
     np.square(squares, out=squares)
     squares += variances
-    unit = max(float((shares @ squares).mean()), 0.0)  # rounding may leave it below
+    unit = max(float((shares @ squares).mean()), 0.0)  # rounding may make it negative
     if unit:
         return unit
     resolution = float(np.finfo(dtype).eps) * float(np.abs(means).max())
@@ -44,7 +44,7 @@ def data_variance(
 
 
 class DataScale(NamedTuple):
-    """The scale of the data that an M-step saw: what the repair of singular covariances needs of them.
+    """Scale of the data of an M-step, for the repair of singular covariances.
 
     variance: mean variance of a column [data unit²]
     resolution: (C, D) squared spacing of floating-point numbers at each mean [data unit²]; a smaller variance about
@@ -58,16 +58,16 @@ class DataScale(NamedTuple):
     def measure(
         cls, counts: NDArray[np.float64], means: NDArray[np.float64], variances: NDArray[np.float64], dtype: DTypeLike
     ) -> Self:
-        """Scale of data of the given dtype, from means (C, D) and the variances about them (C, D)."""
+        """Compute the scale of data of this dtype from means (C, D) and the variances about them (C, D)."""
         resolution = np.square(float(np.finfo(dtype).eps) * means)
         return cls(data_variance(counts, means, variances, dtype), resolution)
 
     def pool(self, shares: NDArray[np.float64]) -> Self:
-        """The same for one covariance that all components share: resolution is (1, D)."""
+        """Return the scale for one covariance that all components share: resolution is (1, D)."""
         return self._replace(resolution=pooled(shares, self.resolution)[np.newaxis])
 
     def average_columns(self) -> Self:
-        """The same for components with one variance for all columns: resolution is (C,)."""
+        """Return the scale for components with one variance for all columns: resolution is (C,)."""
         return self._replace(resolution=self.resolution.mean(axis=1))
 
 
@@ -76,9 +76,9 @@ def repaired(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Make covariances (C, D, D) positive definite; also return their lower Cholesky factors L, Σ = L Lᵀ.
 
-    To the diagonal of a singular one is added the least of 1e-10, 1e-9 … times its typical variance
-    (`_typical_variances`) that makes it positive definite, but at least the data's resolution. The log says how many
-    there were. Without scale, the largest entry stands for the data's variance, and the resolution is 0.
+    The diagonal of a singular one is increased by the least of 1e-10, 1e-9 … times its typical variance
+    (`_typical_variances`) that makes it positive definite, but at least by the data's resolution. Their number is
+    logged. Without scale, the largest entry is used as the data's variance, and the resolution is 0.
     """
     given, covariances = covariances, covariances.copy()
     lower, bad = _factors(covariances)
@@ -104,10 +104,10 @@ def repaired(
 
 
 def _typical_variances(variances: NDArray[np.float64], least: float, unit: float) -> NDArray[np.float64]:
-    """Mean variance of each component (C,), from variances (C, …) of which those up to `least` count as 0.
+    """Return the mean variance of each component (C,), from variances (C, …) of which those up to `least` count as 0.
 
-    A component without any takes the mean of the others, as one point far from all others makes the variance of the
-    data huge. Where no component has any, it is the variance of the data, `unit`.
+    For a component with zeros only, it is the mean of the other components, because a single distant point can make the
+    variance of the data huge. If all components have zeros only, it is the variance of the data, `unit`.
     """
     means = np.where(variances > least, variances, 0.0).reshape(len(variances), -1).mean(axis=1)
     has_any = means > 0
@@ -115,26 +115,26 @@ def _typical_variances(variances: NDArray[np.float64], least: float, unit: float
 
 
 def _factors(covariances: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return lower Cholesky factors (C, D, D), and which of the covariances are singular but for rounding (C,)."""
+    """Return lower Cholesky factors (C, D, D), and which covariances are singular up to rounding (C,)."""
     try:
-        lower = np.linalg.cholesky(covariances).astype(np.float64, copy=False)  # NumPy does not say of what type
-    except np.linalg.LinAlgError:  # NumPy does not say which one has no factor, SciPy does
+        lower = np.linalg.cholesky(covariances).astype(np.float64, copy=False)  # the type stubs of NumPy state no dtype
+    except np.linalg.LinAlgError:  # NumPy does not report which matrix failed, SciPy does
         lower, bad = np.zeros_like(covariances), np.array([dpotrf(each, lower=1)[1] != 0 for each in covariances])
         if bad.any():
             there = ~bad
             lower[there], bad[there] = _factors(covariances[there])
-        else:  # SciPy's LAPACK rounds differently
+        else:  # SciPy's LAPACK rounds differently, and has failed for none
             bad[:] = True
             for c in range(len(covariances) if len(covariances) > 1 else 0):
                 lower[c : c + 1], bad[c : c + 1] = _factors(covariances[c : c + 1])
         return lower, bad
     left, given = (np.diagonal(array, axis1=1, axis2=2) for array in (lower, covariances))
-    # NaN, which not every LAPACK reports, is above nothing
+    # negated, because comparisons with NaN are false and not every LAPACK reports NaN
     return lower, np.logical_not((np.square(left) > _SINGULAR * given).all(axis=1))
 
 
 def inverses(lower: NDArray[np.float64]) -> NDArray[np.float64]:
-    """L⁻¹ of lower triangles (C, D, D): ‖L⁻¹ (x − μ)‖² is the Mahalanobis distance."""
+    """Return L⁻¹ of lower triangles (C, D, D): ‖L⁻¹ (x − μ)‖² is the squared Mahalanobis distance."""
     out, triangle = np.empty_like(lower), np.tri(lower.shape[-1])
     for c, factor in enumerate(lower):
         inverse, failed = dtrtri(factor, lower=1)
@@ -145,7 +145,7 @@ def inverses(lower: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def scaled_along(now: NDArray[np.float64], before: NDArray[np.float64], share: float) -> NDArray[np.float64]:
-    """now · (now / before)^share for numbers ≥ 0, each at most e times as large or as small as now."""
+    """Return now · (now / before)^share for numbers ≥ 0; it differs from `now` at most by a factor e."""
     with np.errstate(divide="ignore", invalid="ignore"):
         step = np.log(now)
         step -= np.log(before)
@@ -154,7 +154,7 @@ def scaled_along(now: NDArray[np.float64], before: NDArray[np.float64], share: f
 
 
 def factors_along(lower: NDArray[np.float64], before: NDArray[np.float64], share: float) -> NDArray[np.float64]:
-    """Covariances (C, D, D) whose factors L are further along the step from those before; diagonals by logarithms."""
+    """Return covariances (C, D, D) with factors L extrapolated along the step from `before`, diagonals by logs."""
     out = lower + share * (lower - before)
     i = np.arange(lower.shape[-1])
     out[:, i, i] = scaled_along(lower[:, i, i], before[:, i, i], share)
@@ -162,12 +162,12 @@ def factors_along(lower: NDArray[np.float64], before: NDArray[np.float64], share
 
 
 def factors_of_precisions(lower: NDArray[np.float64]) -> NDArray[np.float64]:
-    """P (C, D, D) upper triangular, P Pᵀ = Σ⁻¹, of covariances Σ = L Lᵀ."""
+    """Return P (C, D, D), upper triangular with P Pᵀ = Σ⁻¹, of covariances Σ = L Lᵀ."""
     return inverses(lower).transpose(0, 2, 1).copy()
 
 
 def covariances_of_precisions(factors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Σ (C, D, D) of what `factors_of_precisions` gives."""
+    """Return Σ (C, D, D) from P as returned by `factors_of_precisions`."""
     lower = inverses(np.ascontiguousarray(factors.transpose(0, 2, 1)))
     return lower @ lower.transpose(0, 2, 1)
 
@@ -175,9 +175,10 @@ def covariances_of_precisions(factors: NDArray[np.float64]) -> NDArray[np.float6
 def given_columns(
     covariances: NDArray[np.float64], known: NDArray[np.intp], others: NDArray[np.intp]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Σ_mo Σ_oo⁻¹ (C, M, k) and Σ_mm − Σ_mo Σ_oo⁻¹ Σ_om (C, M, M) of covariances (C, D, D).
+    """Return Σ_mo Σ_oo⁻¹ (C, M, k) and Σ_mm − Σ_mo Σ_oo⁻¹ Σ_om (C, M, M) of covariances (C, D, D).
 
-    With the known columns first Σ = L Lᵀ says both: the former is L_mo L_oo⁻¹ and the latter L_mm L_mmᵀ.
+    o are the k known columns, m the M others. If the known columns come first in Σ = L Lᵀ, the former is L_mo L_oo⁻¹
+    and the latter L_mm L_mmᵀ.
     """
     order, k = np.concatenate([known, others]), len(known)
     lower = repaired(covariances[:, order[:, np.newaxis], order])[1]
@@ -188,9 +189,9 @@ def given_columns(
 def fewer_factors(
     loadings: NDArray[np.float64], noise: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Loadings (C, D, H) and noise (C, D) of the same covariances ΛΛᵀ + diag ψ, with H < D.
+    """Return loadings (C, D, H) and noise (C, D) of the same covariances ΛΛᵀ + diag ψ, with H < D.
 
-    Of D factors or more the least eigenvalue of ΛΛᵀ is noise of all coordinates as well.
+    With D factors or more, the least eigenvalue of ΛΛᵀ is moved from the loadings to the noise of all coordinates.
     """
     if loadings.shape[2] < loadings.shape[1]:
         return loadings, noise
@@ -201,19 +202,19 @@ def fewer_factors(
 
 
 def n_collapsed(least: NDArray[np.float64], reg_covar: float) -> int:
-    """How many components have collapsed, of the least variance of each (C,).
+    """Return how many components have collapsed, from the least variance of each (C,).
 
-    None where all are so narrow, which then is how the data are: a column is constant, say.
+    Return 0 if all are so narrow, because then the data are so (for example, a column is constant).
     """
     n = int(np.count_nonzero(least <= max(2 * reg_covar, _COLLAPSED * least.max())))
     return n if n < len(least) else 0
 
 
 def positive(variances: NDArray[np.float64], dtype: DTypeLike, scale: DataScale | None = None) -> NDArray[np.float64]:
-    """Replace variances (C, D) or (C,) that are 0 up to rounding; the log says how many.
+    """Replace variances (C, D) or (C,) that are 0 up to rounding, and log how many.
 
     They become 1e-10 of the component's typical variance (`_typical_variances`), but at least the data's resolution.
-    Without scale, the largest variance stands for the data's, and the resolution is 0.
+    Without scale, the largest variance is used as the data's, and the resolution is 0.
     """
     unit = (scale.variance if scale else float(np.fmax.reduce(variances, axis=None, initial=0.0))) or 1.0
     least = least_variance(unit, dtype)
@@ -228,14 +229,14 @@ def positive(variances: NDArray[np.float64], dtype: DTypeLike, scale: DataScale 
 
 
 def within(values: NDArray[np.float64], dtype: DTypeLike) -> NDArray:
-    """The values in a dtype, those that it does not hold being the nearest that it does."""
+    """Return the values in a dtype; those outside its range become the nearest number in it."""
     most = np.finfo(dtype).max
     found = np.asarray(np.minimum(values, most))
     return np.maximum(found, -most, out=found).astype(dtype, copy=False)
 
 
 def of_empty(shares: NDArray[np.float64], covariances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Gives components without points the weighted mean covariance of the others, with a message in the log."""
+    """Replace covariances of components without points by the weighted mean of the others, and log how many."""
     empty = ~(shares > 0)
     if not empty.any() or empty.all():
         return covariances
@@ -246,12 +247,12 @@ def of_empty(shares: NDArray[np.float64], covariances: NDArray[np.float64]) -> N
 
 
 def pooled(shares: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The mean over all points of second moments by component (C, …)."""
+    """Return the mean over all points of second moments (C, …) of components with shares (C,) of the points."""
     return np.tensordot(shares, second, axes=1)
 
 
 def checked_precisions(precisions_init: Any, shape: tuple[int, ...], covariance_type: str) -> NDArray[np.float64]:
-    """Precisions as users give them, finite and of a shape."""
+    """Return precisions given by users as an array; ValueError unless they are finite and of this shape."""
     precisions = np.asarray(precisions_init, dtype=np.float64)
     if precisions.shape != shape:
         raise ValueError(
@@ -263,7 +264,7 @@ def checked_precisions(precisions_init: Any, shape: tuple[int, ...], covariance_
 
 
 def inverted(precisions: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Covariances of matrices (…, D, D) that users give as precisions."""
+    """Return the covariances of precision matrices (…, D, D); ValueError unless they are positive definite."""
     if not np.allclose(precisions, np.swapaxes(precisions, -1, -2)) or np.linalg.eigvalsh(precisions).min() <= 0:
         raise ValueError("precisions_init must be symmetric and positive definite, got matrices that are not.")
     return np.linalg.inv(precisions).astype(np.float64, copy=False)

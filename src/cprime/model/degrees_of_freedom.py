@@ -1,22 +1,22 @@
-"""Degrees of freedom ν of t distributions: what they solve, and what they add to a density.
+"""Degrees of freedom ν of t distributions: the equation of their M-step, and their part in the log-density.
 
-All is computed so that nothing cancels where ν is large: at 10⁹ a t distribution is a Gaussian.
+All formulas avoid cancellation for large ν; at ν = 10⁹ a t distribution is a Gaussian.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
-LEAST, MOST = 0.1, 1e9  # that an M-step gives
-_LARGE = 50.0  # from which on four terms of Stirling's series are all of it
-_STEPS = 9  # at most
-_CLOSE = 1e-12  # of the logarithm of what is solved: a step from there leaves nothing
+LEAST, MOST = 0.1, 1e9  # range of ν in M-steps
+_LARGE = 50.0  # argument from which on four terms of Stirling's series are exact
+_STEPS = 9  # largest number of iterations
+_CLOSE = 1e-12  # error of the logarithm from which one more step is exact up to rounding
 
 Doubles = NDArray[np.float64]
 
 
 def gap(x: Doubles) -> Doubles:
-    """log x − ψ(x) for x > 0: falls from ∞ to 0."""
+    """Return log x − ψ(x) for x > 0, which falls from ∞ to 0."""
     square = 1 / np.square(x)
     series = (0.5 + (1 / 12 - square * (1 / 120 - square / 252)) / x) / x
     with np.errstate(invalid="ignore"):
@@ -24,10 +24,10 @@ def gap(x: Doubles) -> Doubles:
 
 
 def solved(target: Doubles) -> Doubles:
-    """ν of log(ν/2) − ψ(ν/2) = target, or the end of [0.1, 10⁹] that is next to it; target >= 0, of any shape.
+    """Return ν with log(ν/2) − ψ(ν/2) = target, or the nearest end of [0.1, 10⁹]; target >= 0, of any shape.
 
-    With x = ν/2 the left side is (3x + 1)/(x (6x + 1)) within 2 % (Minka: Estimating a Gamma distribution, 2002). That
-    says where to start, and what slope its logarithm has over log x: each step leaves 2 % of the error.
+    With x = ν/2 the left side is (3x + 1)/(x (6x + 1)) within 2 % (Minka: Estimating a Gamma distribution, 2002). This
+    gives the first x and the slope of the logarithm over log x, so each step reduces the error to 2 % of it.
     """
     target = np.asarray(target, dtype=np.float64)
     least, most = gap(np.array([MOST, LEAST]) / 2)
@@ -42,14 +42,14 @@ def solved(target: Doubles) -> Doubles:
 
 
 def _stirling(x: Doubles) -> Doubles:
-    """log Γ(x) − (x − ½) log x + x − ½ log 2π, of x that is large."""
+    """Return log Γ(x) − (x − ½) log x + x − ½ log 2π for large x."""
     square = 1 / np.square(x)
     return (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))) / x
 
 
 def log_normalizer(dof: Doubles, n_features: int) -> Doubles:
-    """By how much −2 log of the greatest density exceeds that of the Gaussian of the same Σ: D log(ν/2) −
-    2 log Γ((ν + D)/2) + 2 log Γ(ν/2), which goes to 0.
+    """Return by how much −2 log of the greatest density exceeds that of the Gaussian with the same Σ: D log(ν/2) −
+    2 log Γ((ν + D)/2) + 2 log Γ(ν/2), which tends to 0 for large ν.
     """
     x, a = np.asarray(dof, dtype=np.float64) / 2, n_features / 2
     far = np.maximum(x, _LARGE)

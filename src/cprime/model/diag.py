@@ -1,4 +1,4 @@
-"""Gaussian components with variances of their own in every direction of the axes [E]."""
+"""Gaussian components with diagonal covariances: one variance for each component and column [E]."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Self
@@ -19,7 +19,7 @@ from cprime.model.own_covariance import OwnCovariance
 @storable("model.Diag")
 @dataclass(frozen=True)
 class Diag(OwnCovariance):
-    """covariances (C, D): variances [data unit²]."""
+    """Gaussian mixture with diagonal covariances; covariances (C, D): variances [data unit²]."""
 
     covariance_type: ClassVar[str] = "diag"
     sklearn_type: ClassVar[str] = "diag"

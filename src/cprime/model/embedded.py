@@ -1,7 +1,7 @@
-"""What mixtures share whose components are compared by squared distances: those of embedded points and centers.
+"""Base of mixtures whose costs are squared distances between embedded points and embedded centers.
 
-Free weights are one more coordinate, in which all points are 0: what it adds to a squared distance is log π_c over the
-scale, less the least of these.
+Free weights are one more coordinate of the centers, which is 0 for all points. It adds log π_c / scale to a squared
+distance, minus the least of these values.
 """
 
 from typing import Any, ClassVar
@@ -15,30 +15,30 @@ from cprime.kernels import Gaussians, Rows
 from cprime.model.base import Gaussian
 from cprime.model.weights import log_weights
 
-_PIECE = 2**22  # numbers of rows that are embedded together
+_PIECE = 2**22  # numbers of the rows that are embedded at a time
 
 
 def rows_of_piece(n_features: int) -> int:
-    """How many rows are embedded together where those of a pass are of no use to the next."""
+    """Return how many rows to embed at a time if embedded rows are not stored for the next pass."""
     return max(1, _PIECE // n_features)
 
 
 class _Places(Gaussian):
-    """What a subclass says of where centers are."""
+    """Members that a subclass defines: scales and embedded centers."""
 
     scale: Any
     log_scale: Any
-    embedded_centers: Any  # among the embedded points, (C, D')
+    embedded_centers: Any  # in the space of embedded points, (C, D')
 
 
 class Embedded(_Places):
-    """Base of the models; a subclass says how points and centers are embedded."""
+    """Base of these mixtures; a subclass defines how points and centers are embedded."""
 
-    steady: ClassVar[bool] = True  # whether points are embedded alike whatever the parameters
+    steady: ClassVar[bool] = True  # whether embedded points do not depend on the parameters
 
     @cached
     def _handicap(self) -> NDArray[np.float64] | None:
-        """The further coordinate of every center (C,); None where weights are equal."""
+        """Additional coordinate of every center (C,), made of its weight; None if weights are equal."""
         if self.weights is None:
             return None
         logs = log_weights(self.weights, self.centers)

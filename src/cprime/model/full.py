@@ -1,4 +1,4 @@
-"""Gaussian components with covariance matrices of their own [E; L eq. 28-31]."""
+"""Gaussian components with full covariance matrices, one for each component [E; L eq. 28-31]."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Self
@@ -28,7 +28,7 @@ from cprime.model.own_covariance import OwnCovariance
 @storable("model.Full")
 @dataclass(frozen=True)
 class Full(OwnCovariance):
-    """covariances (C, D, D) [data unit²]."""
+    """Gaussian mixture with full covariances; covariances (C, D, D) [data unit²]."""
 
     covariance_type: ClassVar[str] = "full"
     sklearn_type: ClassVar[str] = "full"

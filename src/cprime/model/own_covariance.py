@@ -1,4 +1,4 @@
-"""What mixtures whose components have covariances of their own share [E; L eq. 28-31]: everything but their shape."""
+"""Base of mixtures with a covariance for each component, of any shape (full, diagonal ...) [E; L eq. 28-31]."""
 
 import math
 from collections.abc import Mapping
@@ -20,8 +20,9 @@ from cprime.statistics import Sums
 
 @dataclass(frozen=True)
 class OwnMoments(Sums):
-    """counts (C,): N_c    sums (C, D): Σ w_n q_nc x_n
+    """Moments (sufficient statistics) of these mixtures.
 
+    counts (C,): N_c    sums (C, D): Σ w_n q_nc x_n
     second: Σ w_n q_nc (x_n − μ_c)(x_n − μ_c)ᵀ, (C, D, D), or its diagonals (C, D)
     """
 
@@ -31,20 +32,20 @@ class OwnMoments(Sums):
 
 
 class _Shape(Gaussian):
-    """What a subclass says of the shape of covariances."""
+    """Members that a subclass defines for its shape of covariances."""
 
     full: ClassVar[bool]
     n_covariance_parameters: Any
-    factors: Any  # A_c, as `Gaussians` has it, and log |A_c| (C,)
-    spread: Any  # covariances as the search wants them: (C, D) or (C, D, D)
+    factors: Any  # A_c, as in `Gaussians`, and log |A_c| (C,)
+    spread: Any  # covariances in the shape for searches: (C, D) or (C, D, D)
 
 
 @dataclass(frozen=True)
 class OwnCovariance(_Shape):
-    """Parameters Θ; a subclass says how covariances follow from second moments and what their factors are.
+    """Parameters Θ; a subclass defines how covariances are computed from second moments, and their factors.
 
-    centers (C, D) data units, of the data's dtype    covariances: as the subclass has them [data unit²], float64
-    reg_covar: what an M-step adds to the variances [data unit²]    weights (C,), None for 1/C each
+    centers (C, D) data units, of the data's dtype    covariances: of the subclass's shape [data unit²], float64
+    reg_covar: added to the variances in M-steps [data unit²]    weights (C,), None for 1/C each
     """
 
     centers: Floats
@@ -54,36 +55,36 @@ class OwnCovariance(_Shape):
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters: C·D coordinates, the covariances, and C − 1 weights where these are free."""
+        """Number of free parameters: C·D coordinates, the covariances, and C − 1 weights if these are free."""
         return self.centers.size + self.n_covariance_parameters + n_weights(self.weights)
 
     def _covariances_along(self, before: Self, share: float) -> NDArray[np.float64]:
-        """Those of `extrapolated`."""
+        """Return the covariances for `extrapolated`."""
         raise TypeError(f"{type(self).__name__} must say how covariances are extrapolated.")
 
     def _shaped(
         self, shares: NDArray[np.float64], second: NDArray[np.float64], scale: DataScale
     ) -> NDArray[np.float64]:
-        """Covariances from mean second moments about the new means, before anything is added.
+        """Return covariances from mean second moments about the new means, to which nothing has been added yet.
 
-        shares (C,): of the components in a covariance that they have in common    scale: for repairing singular ones
+        shares (C,): share of each component in a common covariance    scale: for the repair of singular covariances
         """
         raise TypeError(f"{type(self).__name__} must say how covariances follow from moments.")
 
     @cached
     def _offsets(self) -> NDArray[np.float64]:
-        """log |2πΣ_c| − 2 log π_c: (C,)."""
+        """Offsets of costs, log |2πΣ_c| − 2 log π_c: (C,)."""
         constant = self.n_features * math.log(2 * math.pi)
         return constant - 2 * self.factors[1] - 2 * log_weights(self.weights, self.centers)
 
     @property
     def log_scale(self) -> float:
-        """What costs leave out: the least of the offsets, which may be large beside their differences [nats]."""
+        """−½ times the least offset, which is left out of costs: it may be large beside their differences [nats]."""
         return -0.5 * float(self._offsets.min())
 
     @cached
     def gaussians(self) -> Gaussians:
-        """Costs −2 log p(c, x), less what all have in common."""
+        """Gaussians with costs −2 log p(c, x), minus a constant that is common to all components."""
         dtype = self.centers.dtype
         offsets = self._offsets - self._offsets.min()
         empty = -2 * log_weights(self.weights, self.centers) - self._offsets.min()
@@ -114,22 +115,22 @@ class OwnCovariance(_Shape):
         return OwnMoments(found.counts, sums, np.asarray(found.second))
 
     def summarise(self, block: Block, shares: Shares) -> OwnMoments:
-        components = self.centers if shares.cost is None else self.gaussians  # whose covariances come with this M-step
+        components = self.centers if shares.cost is None else self.gaussians  # without costs, Σ is not yet known
         counts, first, second = block.X.moments(
             components, shares.ids, shares.responsibilities, block.sample_weight, full=self.full
         )
         return OwnMoments(counts, first + counts[:, np.newaxis] * self.centers, second)
 
     def maximise(self, moments: OwnMoments, prior: None = None) -> Self:
-        """M-step: μ_c, Σ_c weighted moments, π_c = N_c / N. A component without points keeps its mean.
+        """Do the M-step: μ_c and Σ_c are weighted moments, π_c = N_c / N. The mean of a component without points stays.
 
-        `reg_covar` is added to the variances, as scikit-learn does: an iteration then gains at least
-        reg_covar/2 Σ_c π_c (tr Σ_c,new⁻¹ − tr Σ_c,old⁻¹) of F, π being the new shares N_c / N, which may be below 0.
+        `reg_covar` is added to the variances, as in scikit-learn. Then F increases in an iteration at least by
+        reg_covar/2 Σ_c π_c (tr Σ_c,new⁻¹ − tr Σ_c,old⁻¹), with the new π_c = N_c / N; this bound may be below 0.
         """
         return self._updated(moments, float(moments.counts.sum()))
 
     def _updated(self, moments: OwnMoments, total: float) -> Self:
-        """total: what the scatter of all points about their means is divided by, where it is one covariance."""
+        """Return the new parameters; total: divisor of the scatter of all points for one common covariance."""
         means = means_of(moments.counts, moments.sums, self.centers)
         shift = means - self.centers
         counts = np.maximum(moments.counts, np.finfo(np.float64).tiny)
@@ -172,12 +173,12 @@ class OwnCovariance(_Shape):
         return {name: within(value, self.centers.dtype) for name, value in found.items()}
 
     def _precisions(self) -> dict[str, NDArray[np.float64]]:
-        """precisions_ and precisions_cholesky_."""
+        """Return precisions_ and precisions_cholesky_ by name."""
         return {"precisions_": 1 / self.covariances, "precisions_cholesky_": 1 / np.sqrt(self.covariances)}
 
     @classmethod
     def of(cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0) -> Self:
-        """Covariances of single precision may be indefinite; their factors have lost less, and come first."""
+        """Return the parameters; Cholesky factors are used before float32 covariances, which may be indefinite."""
         covariances, factors = attributes.get("covariances_"), attributes.get("precisions_cholesky_")
         if factors is not None and (covariances is None or np.asarray(covariances).dtype == np.float32):
             covariances = cls._covariances_of(np.asarray(factors, dtype=np.float64))
@@ -185,7 +186,7 @@ class OwnCovariance(_Shape):
 
     @classmethod
     def _covariances_of(cls, factors: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Of precisions_cholesky_."""
+        """Return the covariances from precisions_cholesky_."""
         return 1 / np.square(factors)
 
     @classmethod
@@ -205,5 +206,5 @@ class OwnCovariance(_Shape):
 
     @classmethod
     def shape(cls, C: int, D: int) -> tuple[int, ...]:
-        """Of covariances and precisions."""
+        """Return the shape of covariances and precisions."""
         return (C, D, D) if cls.full else (C, D)

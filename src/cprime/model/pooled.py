@@ -1,5 +1,6 @@
-"""The tied families for rows of which numbers are missing: the covariances of their components are one, of which every
-component has a copy, since rows are compared with each by a marginal density of its own.
+"""Tied families for rows with missing values: all components have the same covariance.
+
+Each component has a copy of it, because costs of such rows are computed from each component's marginal density.
 """
 
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from cprime.model.spherical import Spherical
 @storable("model.PooledSpherical")
 @dataclass(frozen=True)
 class PooledSpherical(Spherical):
-    """covariances (C,): equal variances [data unit²]."""
+    """Spherical Gaussians with one common variance; covariances (C,): C copies of it [data unit²]."""
 
     covariance_type: ClassVar[str] = "tied_spherical"
     attribute_names: ClassVar[tuple[str, ...]] = (*Spherical.attribute_names, "variance_")
@@ -33,13 +34,13 @@ class PooledSpherical(Spherical):
         return float(self.covariances[0])
 
     def error_of(self, block: Block, kept: Kept) -> float:
-        """Over what is observed."""
+        """Return J over the observed values."""
         return winner_error(block, self.centers, kept.winners.copy())
 
     def _shaped(
         self, shares: NDArray[np.float64], second: NDArray[np.float64], scale: DataScale
     ) -> NDArray[np.float64]:
-        """reg_covar is the least variance, as for complete rows."""
+        """Return C copies of the common variance, which is at least reg_covar, as for complete rows."""
         variance = np.maximum(pooled(shares, second).mean(keepdims=True), self.reg_covar)
         return np.repeat(
             positive(variance, self.centers.dtype, scale.pool(shares).average_columns()), self.n_components
@@ -54,7 +55,7 @@ class PooledSpherical(Spherical):
 @storable("model.PooledFull")
 @dataclass(frozen=True)
 class PooledFull(Full):
-    """covariances (C, D, D): equal matrices [data unit²]."""
+    """Gaussians with one common covariance matrix; covariances (C, D, D): C copies of it [data unit²]."""
 
     covariance_type: ClassVar[str] = "tied"
 

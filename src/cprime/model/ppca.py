@@ -1,4 +1,4 @@
-"""Mixtures of probabilistic principal components (Tipping & Bishop 1999): factor analysers of one noise a component."""
+"""Mixtures of probabilistic principal components (Tipping & Bishop 1999): factor analyzers with isotropic noise."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -15,7 +15,7 @@ from cprime.model.factors import Factors
 @storable("model.PrincipalComponents")
 @dataclass(frozen=True)
 class PrincipalComponents(Factors):
-    """noise_variances (C, D): the same for all coordinates of a component."""
+    """Factor analyzers with isotropic noise; noise_variances (C, D): equal for all coordinates of a component."""
 
     covariance_type: ClassVar[str] = "ppca"
     scale_free: ClassVar[bool] = False

@@ -1,4 +1,4 @@
-"""The scatter of all points about their mean: what the M-steps of components that share a covariance are given."""
+"""Scatter of all points about their mean, which M-steps of components with one common covariance need."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Self
@@ -14,14 +14,17 @@ from cprime.block import Block, Kept
 @storable("model.Scatter")
 @dataclass(frozen=True)
 class Scatter:
-    """Σ_n w_n (x_n − mean)(x_n − mean)ᵀ of points of some weight (D, D), or its trace [data unit²]; mean (D,)."""
+    """Scatter of points about their mean.
+
+    squares: Σ_n w_n (x_n − mean)(x_n − mean)ᵀ (D, D), or its trace [data unit²]    mean (D,)    weight: Σ_n w_n
+    """
 
     mean: NDArray[np.float64]
     squares: NDArray[np.float64] | float
     weight: float
 
     def scaled(self, factor: float) -> Self:
-        """That of points whose weights are multiplied by a factor."""
+        """Return the scatter of the points with weights multiplied by a factor."""
         return replace(self, squares=self.squares * factor, weight=self.weight * factor)
 
     def __add__(self, other: Self) -> Self:
@@ -36,7 +39,7 @@ class Scatter:
 
 @dataclass(frozen=True)
 class ScatterOf:
-    """The scatter of all points about their weighted mean, its trace or the whole matrix: a pass over the data."""
+    """Pass that computes the scatter of all points about their weighted mean: the matrix if `full`, else its trace."""
 
     full: bool
 
@@ -47,7 +50,7 @@ class ScatterOf:
         X, weight, full = block.X, block.sample_weight, self.full
         group = np.zeros((len(X), 1), dtype=np.int32)
         counts, sums = X.accumulate(group, None, weight, n_components=1)
-        # about the mean as X's dtype has it, corrected for what that has lost
+        # about the mean rounded to X's dtype, then corrected for this rounding
         mean = sums / np.maximum(counts, np.finfo(np.float64).tiny)
         near = mean.astype(X.dtype)
         _, _, second = X.moments(near, group, None, weight, full=full)

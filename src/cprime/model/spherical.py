@@ -1,4 +1,4 @@
-"""Gaussian components with one variance each, the same in every direction: diagonal ones with equal entries."""
+"""Gaussian components with one variance each, equal in all directions (diagonal ones with equal entries)."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Self
@@ -17,7 +17,7 @@ from cprime.model.diag import Diag
 @storable("model.Spherical")
 @dataclass(frozen=True)
 class Spherical(Diag):
-    """covariances (C,): variances [data unit²]."""
+    """Gaussian mixture with spherical covariances; covariances (C,): variances [data unit²]."""
 
     covariance_type: ClassVar[str] = "spherical"
     sklearn_type: ClassVar[str] = "spherical"

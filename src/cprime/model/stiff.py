@@ -1,8 +1,8 @@
-"""The papers' mixture with a variance that no M-step changes: MacKay's soft k-means of stiffness β = 1/2σ².
+"""Tied spherical mixture with a fixed variance: MacKay's soft k-means of stiffness β = 1/2σ².
 
     r_nc ∝ exp(−β ‖x_n − μ_c‖²)
 
-Owns only that σ² stays; all else is `TiedSpherical`.
+It differs from `TiedSpherical` only in the M-step, which leaves σ² unchanged.
 """
 
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ from cprime.model.tied_spherical import SphericalMoments, TiedSpherical
 @storable("model.Stiff")
 @dataclass(frozen=True)
 class Stiff(TiedSpherical):
-    """Parameters Θ, of which M-steps change the centers alone."""
+    """Parameters Θ; M-steps change only the centers."""
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters: C·D coordinates."""
+        """Number of free parameters: C·D coordinates."""
         return self.centers.size
 
     def maximise(self, moments: SphericalMoments, prior: Scatter | None = None) -> Self:

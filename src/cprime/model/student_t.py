@@ -1,14 +1,14 @@
-"""Components with multivariate t densities, whose parameters outliers do not pull far (Peel & McLachlan 2000).
+"""Components with multivariate t densities, whose parameters are robust to outliers (Peel & McLachlan 2000).
 
     p(x | c) = Γ((ν + D)/2) / (Γ(ν/2) (νπ)^(D/2) |Σ|^½) · (1 + δ/ν)^(−(ν + D)/2),    δ = (x − μ)ᵀ Σ⁻¹ (x − μ)
 
-These are Gaussians whose precision is Σ⁻¹ u with u ~ Gamma(ν/2, ν/2); given x, the mean of u is (ν + D)/(ν + δ). The
-M-step is that of Gaussians with points that count q u in place of q. Responsibilities q and u are those of the E-step,
-so of the old μ, Σ, π and ν; the M-step changes ν first, then μ and Σ, and never computes q or u again (EM, not ECM).
+These are Gaussians with precision Σ⁻¹ u, where u ~ Gamma(ν/2, ν/2); given x, the mean of u is (ν + D)/(ν + δ). The
+M-step is that of Gaussians with weights q u in place of the responsibilities q. The E-step computes both q and u, from
+the old μ, Σ, π and ν. The M-step updates ν first, then μ and Σ, without computing q or u again (EM, not ECM).
 
-Scatter is divided by Σ q u and not by Σ q. This PX-EM is faster and also never lowers F: it is as if u were α times a
-Gamma variable, with the α that fits best (Kent, Tyler & Vardi 1994; Liu, Rubin & Wu 1998). Components that share one Σ
-have one α = Σ_c ν_c Σ q u / Σ_c ν_c Σ q, with the new ν.
+Scatter is divided by Σ q u and not by Σ q. This PX-EM is faster and never lowers F either: it corresponds to u being α
+times a Gamma variable, with the α that fits best (Kent, Tyler & Vardi 1994; Liu, Rubin & Wu 1998). Components that
+share one Σ have one α = Σ_c ν_c Σ q u / Σ_c ν_c Σ q, with the new ν.
 """
 
 from collections.abc import Mapping
@@ -33,18 +33,18 @@ from cprime.model.spherical import Spherical
 from cprime.model.weights import Weights, new_weights
 from cprime.statistics import Sums
 
-_FIRST_DOF = 4.0  # of an estimate: outliers in the start count less from the first iteration on
-_COMPUTED = 1e-30, 1e30  # least and greatest ν that costs are made of: beyond, nothing changes
-_NORMAL = 1e6  # ν from which on u is drawn as the normal number that it nearly is
+_FIRST_DOF = 4.0  # first ν if it is estimated: outliers have less weight from the first iteration on
+_COMPUTED = 1e-30, 1e30  # range of ν in costs, which do not change beyond it
+_NORMAL = 1e6  # ν/2 from which on u is drawn from its normal approximation
 
-STUDENT_T: dict[str, Any] = {}  # by the covariance_type of the Gaussians that they are made of
+STUDENT_T: dict[str, Any] = {}  # classes by covariance_type, that of their Gaussian family
 
 
 @dataclass(frozen=True)
 class StudentTMoments(Sums):
-    """counts (C,): Σ w q    weighted: moments of the Gaussians, of points that count w q u
+    """Moments (sufficient statistics) of t mixtures.
 
-    logs (C,): Σ w q log u
+    counts (C,): Σ w q    weighted: moments of the Gaussian family, with weights w q u    logs (C,): Σ w q log u
     """
 
     counts: NDArray[np.float64]
@@ -57,9 +57,9 @@ class StudentTMoments(Sums):
 
 @dataclass(frozen=True)
 class StudentT(OwnCovariance):
-    """What a family of Gaussians becomes; its `covariances` are Σ, the scale of the densities.
+    """Base that turns a Gaussian family into a t mixture; `covariances` are the scale matrices Σ of the densities.
 
-    dof (C,): ν    estimated: whether M-steps find ν    shared: whether they find one for all
+    dof (C,): ν    estimated: whether M-steps estimate ν    shared: whether they estimate one ν for all components
     """
 
     dof: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
@@ -84,12 +84,12 @@ class StudentT(OwnCovariance):
 
     @cached
     def _offsets(self) -> NDArray[np.float64]:
-        """−2 log of the weight and the greatest density of each component: (C,)."""
+        """Offsets of costs, −2 log(π_c · greatest density of component c): (C,)."""
         return super()._offsets + log_normalizer(self.dof, self.n_features)
 
     @cached
     def gaussians(self) -> Gaussians:
-        """With ν: t distributions, whose costs are −2 log p(c, x), less what all have in common."""
+        """t distributions as `Gaussians` with ν; costs are −2 log p(c, x), minus a constant common to all of them."""
         return super().gaussians._replace(dof=np.clip(self.dof, *_COMPUTED).astype(self.centers.dtype))
 
     def conditional(self, columns: NDArray[np.intp]) -> NoReturn:
@@ -99,7 +99,7 @@ class StudentT(OwnCovariance):
         raise ValueError("missing='marginal' needs Gaussian components, got t distributions.")
 
     def summarise(self, block: Block, shares: Shares) -> StudentTMoments:  # type: ignore[override]
-        """Shares of unknown costs are those of a start: every u is 1, and ν stays."""
+        """Compute the moments. If costs are unknown, in the initialization, every u is 1, and ν does not change."""
         if shares.costs is None:
             moments = super().summarise(block, shares)
             return StudentTMoments(moments.counts, moments, self._standing(moments.counts))
@@ -115,10 +115,11 @@ class StudentT(OwnCovariance):
         return expect_gaussians(block, block.X.respond(self.gaussians, block.sample_weight), moments, self.error_of)
 
     def maximise(self, moments: StudentTMoments, prior: None = None) -> Self:  # type: ignore[override]
-        """M-step: that of Gaussians with shares q u, but π_c = N_c / N; and ν.
+        """Do the M-step: that of Gaussians with weights q u, but π_c = N_c / N, and the update of ν.
 
-        With N_c = Σ q, and h(x) = log x − ψ(x), ν solves h(ν/2) = h((ν_old + D)/2) + Σ q (u − 1 − log u) / N_c; one for
-        all the mean of that, by N_c. It ends in [0.1, 10⁹]. A component without points keeps its own.
+        With N_c = Σ q and h(x) = log x − ψ(x), ν solves h(ν/2) = h((ν_old + D)/2) + Σ q (u − 1 − log u) / N_c; for a
+        shared ν, the right side is averaged with weights N_c. ν is clipped to [0.1, 10⁹]. The ν of a component without
+        points stays.
         """
         dof, N = self._new_dof(moments) if self.estimated else self.dof, moments.counts
         new = super()._updated(moments.weighted, float(dof @ moments.weighted.counts * N.sum() / (dof @ N)))
@@ -134,7 +135,7 @@ class StudentT(OwnCovariance):
         return np.where(there, solved(target / np.where(there, counts, 1)), self.dof)
 
     def _standing(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The sum of log u that leaves ν as it is, where that of u is Σ q."""
+        """Return the sum of log u with which an M-step does not change ν, if the sum of u is Σ q."""
         return counts * (gap((self.dof + self.n_features) / 2) - gap(self.dof / 2))
 
     def extrapolated(self, before: Self, share: float) -> Self:
@@ -142,25 +143,25 @@ class StudentT(OwnCovariance):
         return replace(super().extrapolated(before, share), dof=dof)
 
     def remembered(self, shares: NDArray[np.float64]) -> tuple[StudentTMoments, None]:  # type: ignore[override]
-        """As if the mean of u were 1 for each component, where EM stands still."""
+        """Return moments as if the mean of u were 1 for each component, which is a fixed point of EM."""
         return StudentTMoments(shares, super().remembered(shares)[0], self._standing(shares)), None
 
     def pulls(self, X: Rows, n_kept: int) -> NDArray[np.float64]:
-        """Σ_c q_nc u_nc over the n_kept best components of each row: (n,)."""
+        """Return Σ_c q_nc u_nc over the n_kept best components of each row: (n,)."""
         ids, costs = self.components().best(X, n_kept)
         q = posterior(costs, self.scale).responsibilities
         pulls: NDArray[np.float64] = pull(self.gaussians, ids, costs, q).pulled.sum(axis=1)
         return pulls
 
     def noise(self, labels: NDArray, normal: NDArray[np.float64]) -> NDArray[np.float64]:
-        """That of the Gaussians divided by √u; the last normal number says which quantile of Gamma(ν/2, ν/2) u is."""
+        """Return Gaussian noise divided by √u; the last normal number selects the quantile of u in Gamma(ν/2, ν/2)."""
         half, last = self.dof[labels] / 2, normal[:, -1]
         exact = np.minimum(half, _NORMAL)
         share = ndtr(-np.abs(last))
         u = np.where(last < 0, gammaincinv(exact, share), gammainccinv(exact, share)) / exact
         u = np.where(half > _NORMAL, 1 + last / np.sqrt(half), u)
         rest = super().noise(labels, np.ascontiguousarray(normal[:, :-1]))  # type: ignore[misc]
-        most = float(np.finfo(self.centers.dtype).max) / 2  # few degrees of freedom go beyond it
+        most = float(np.finfo(self.centers.dtype).max) / 2  # draws with few degrees of freedom may exceed it
         return np.clip(rest / np.sqrt(np.maximum(u, np.finfo(np.float64).tiny))[:, np.newaxis], -most, most)
 
     def attributes(self) -> dict[str, Any]:
@@ -189,16 +190,16 @@ class StudentT(OwnCovariance):
 @storable("model.StudentTFull")
 @dataclass(frozen=True)
 class StudentTFull(StudentT, Full):
-    """covariances (C, D, D): Σ [data unit²]."""
+    """t mixture with full scale matrices; covariances (C, D, D): Σ [data unit²]."""
 
 
 @storable("model.StudentTDiag")
 @dataclass(frozen=True)
 class StudentTDiag(StudentT, Diag):
-    """covariances (C, D): diagonals of Σ [data unit²]."""
+    """t mixture with diagonal scale matrices; covariances (C, D): diagonals of Σ [data unit²]."""
 
 
 @storable("model.StudentTSpherical")
 @dataclass(frozen=True)
 class StudentTSpherical(StudentT, Spherical):
-    """covariances (C,): Σ = σ² I [data unit²]."""
+    """t mixture with spherical scale matrices; covariances (C,): σ² of Σ = σ² I [data unit²]."""

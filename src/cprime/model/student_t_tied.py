@@ -1,6 +1,6 @@
-"""t distributions that share Σ: those of their own, of which M-steps pool the scatter.
+"""t mixtures whose components share one Σ: M-steps pool the scatter of all components.
 
-What points are compared with is made of Σ for each component all the same, C·D² numbers where Σ is a matrix.
+Costs are computed from a copy of Σ's factor for each component all the same: C·D² numbers if Σ is a matrix.
 """
 
 from dataclasses import dataclass
@@ -26,14 +26,14 @@ from cprime.model.full import Full
 from cprime.model.spherical import Spherical
 from cprime.model.student_t import StudentT
 
-least_variances: Any = property(lambda model: None)  # of components that share one
+least_variances: Any = property(lambda model: None)  # not defined for components that share one Σ
 n_collapsed: Any = property(lambda model: 0)
 
 
 @storable("model.StudentTTied")
 @dataclass(frozen=True)
 class StudentTTied(StudentT, Full):
-    """covariances (D, D): Σ [data unit²]."""
+    """t mixture with one full scale matrix; covariances (D, D): Σ [data unit²]."""
 
     covariance_type: ClassVar[str] = "tied"
     least_variances, n_collapsed = least_variances, n_collapsed
@@ -44,7 +44,7 @@ class StudentTTied(StudentT, Full):
 
     @cached
     def _one_lower(self) -> NDArray[np.float64]:
-        """(1, D, D)"""
+        """Lower Cholesky factor of Σ: (1, D, D)."""
         return repaired(self.covariances[np.newaxis])[1]
 
     @property
@@ -93,7 +93,7 @@ class StudentTTied(StudentT, Full):
 @storable("model.StudentTTiedSpherical")
 @dataclass(frozen=True)
 class StudentTTiedSpherical(StudentT, Spherical):
-    """covariances: σ² of Σ = σ² I [data unit²], an array without axes."""
+    """t mixture with one spherical scale matrix; covariances: σ² of Σ = σ² I [data unit²], an array without axes."""
 
     covariance_type: ClassVar[str] = "tied_spherical"
     least_variances, n_collapsed = least_variances, n_collapsed

@@ -1,7 +1,7 @@
 """Gaussian components that share one covariance matrix [E].
 
-Points and means are whitened by it, L⁻¹ (x − origin) with Σ = L Lᵀ; what is left is the papers' mixture with σ² = 1,
-and every search for squared distances serves.
+Points and means are whitened: L⁻¹ (x − origin), with Σ = L Lᵀ. The whitened mixture is spherical with σ² = 1, so every
+search for squared distances can be used.
 """
 
 import math
@@ -36,12 +36,12 @@ from cprime.model.scatter import Scatter, ScatterOf
 from cprime.model.weights import Weights, log_weights, n_weights, new_weights
 from cprime.statistics import Sums
 
-_MOST_ROUNDING = 2.0**-12  # standard deviations by which rounding may move a whitened mean
+_MOST_ROUNDING = 2.0**-12  # largest shift of a whitened mean by rounding, in standard deviations
 
 
 @dataclass(frozen=True)
 class TiedMoments(Sums):
-    """counts (C,): N_c    sums (C, D): Σ w_n q_nc x_n    weight: Σ w_n"""
+    """Moments (sufficient statistics). counts (C,): N_c    sums (C, D): Σ w_n q_nc x_n    weight: Σ w_n"""
 
     counts: NDArray[np.float64]
     sums: NDArray[np.float64]
@@ -52,10 +52,10 @@ class TiedMoments(Sums):
 @storable("model.Tied")
 @dataclass(frozen=True)
 class Tied(Embedded):
-    """Parameters Θ.
+    """Parameters Θ of a mixture with one common covariance matrix.
 
     centers (C, D) data units, of the data's dtype    covariances (D, D) [data unit²], float64
-    reg_covar: what an M-step adds to the variances [data unit²]    weights (C,), None for 1/C each
+    reg_covar: added to the variances in M-steps [data unit²]    weights (C,), None for 1/C each
     """
 
     centers: Floats
@@ -72,7 +72,7 @@ class Tied(Embedded):
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters: C·D coordinates, one covariance matrix, and C − 1 weights where these are free."""
+        """Number of free parameters: C·D coordinates, one covariance matrix, and C − 1 weights if these are free."""
         return self.centers.size + self.n_features * (self.n_features + 1) // 2 + n_weights(self.weights)
 
     @cached
@@ -85,12 +85,12 @@ class Tied(Embedded):
 
     @cached
     def _whitening(self) -> NDArray[np.float64]:
-        """L⁻¹, below it a row of zeros where weights are free."""
+        """L⁻¹, with a row of zeros below it if weights are free."""
         return self._inverse if self.weights is None else np.vstack([self._inverse, np.zeros(self.n_features)])
 
     @cached
     def _origin(self) -> NDArray[np.float64]:
-        """Of the dtype of the centers, so that points and centers are moved by the same."""
+        """Mean of the centers, rounded to their dtype, so that points and centers are shifted by the same value."""
         return self.centers.mean(axis=0, dtype=np.float64).astype(self.centers.dtype).astype(np.float64)
 
     @cached
@@ -106,14 +106,14 @@ class Tied(Embedded):
 
     @cached
     def log_scale(self) -> float:
-        """max log π − ½ log |2πΣ|, the same for every component and point [nats]."""
+        """Part of log p(c, x) that is the same for every component and point, max log π − ½ log |2πΣ| [nats]."""
         log_determinant = 2 * float(np.log(np.diagonal(self._lower)).sum())
         return float(log_weights(self.weights, self.centers).max()) - 0.5 * (
             self.n_features * math.log(2 * math.pi) + log_determinant
         )
 
     def embed(self, X: Rows, before: Rows | None = None) -> Rows:
-        """Whiten rows, in the memory of those that were whitened before if they have the same type."""
+        """Whiten rows; the memory of `before`, rows whitened earlier, is reused if it has the same dtype."""
         dtype, room = self.embedded_centers.dtype, None if before is None else before.dense()
         if X.dtype != dtype:
             X = X.as_type(dtype)
@@ -121,7 +121,7 @@ class Tied(Embedded):
         return X.alike(X.products(self._whitening.astype(dtype), self._origin.astype(dtype), out=room))
 
     def expect_all(self, block: Block) -> Expected:
-        """Some rows are whitened at a time."""
+        """Compute the exact E-step; some rows are whitened at a time, to limit memory."""
 
         def respond() -> Iterator[Responses]:
             step = rows_of_piece(self.n_features)
@@ -143,7 +143,7 @@ class Tied(Embedded):
         return TiedMoments(counts, sums, block.weight)
 
     def maximise(self, moments: TiedMoments, prior: Scatter | None = None) -> Self:
-        """M-step: means, π_c = N_c / N, and Σ = (T − Σ_c N_c (μ_c − m)(μ_c − m)ᵀ) / W, T being the scatter about m."""
+        """Do the M-step: means, π_c = N_c / N, Σ = (T − Σ_c N_c (μ_c − m)(μ_c − m)ᵀ) / W with scatter T about m."""
         assert prior is not None
         means = means_of(moments.counts, moments.sums, self.centers)
         shift = means - prior.mean
@@ -189,7 +189,7 @@ class Tied(Embedded):
 
     @classmethod
     def of(cls, attributes: Mapping[str, Any], centers: Floats, weights: Weights, reg_covar: float = 0.0) -> Self:
-        """Covariances of single precision may be indefinite; their factors have lost less, and come first."""
+        """Return the parameters; Cholesky factors are used before float32 covariances, which may be indefinite."""
         covariances, factors = attributes.get("covariances_"), attributes.get("precisions_cholesky_")
         if factors is not None and (covariances is None or np.asarray(covariances).dtype == np.float32):
             covariances = covariances_of_precisions(np.asarray(factors, dtype=np.float64)[np.newaxis])[0]

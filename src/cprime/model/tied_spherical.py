@@ -1,4 +1,4 @@
-"""The papers' mixture: one spherical variance shared by all components [L eq. 1-3], and equal or free weights.
+"""Gaussian mixture with one spherical variance shared by all components [L eq. 1-3], and equal or free weights.
 
     p(c) = 1/C or π_c        p(x | c) = (2πσ²)^(−D/2) exp(−‖x − μ_c‖² / 2σ²)
 
@@ -28,14 +28,14 @@ from cprime.model.scatter import Scatter, ScatterOf
 from cprime.model.weights import Weights, log_equal, log_weights, n_weights, new_weights
 from cprime.statistics import Sums
 
-Summed = tuple[NDArray[np.float64], NDArray[np.float64]]  # of n clusters: Σ w_n (n,) and Σ w_n x_n (n, D)
+Summed = tuple[NDArray[np.float64], NDArray[np.float64]]  # sums over n clusters: Σ w_n (n,) and Σ w_n x_n (n, D)
 
 
 @dataclass(frozen=True)
 class SphericalMoments(Sums):
-    """counts (C,): N_c    sums (C, D): Σ w_n q_nc x_n    weight: Σ w_n
+    """Moments (sufficient statistics).
 
-    squares: Σ w_n q_nc ‖x_n − μ_c‖² [data unit²]
+    counts (C,): N_c    sums (C, D): Σ w_n q_nc x_n    weight: Σ w_n    squares: Σ w_n q_nc ‖x_n − μ_c‖² [data unit²]
     """
 
     counts: NDArray[np.float64]
@@ -48,10 +48,10 @@ class SphericalMoments(Sums):
 @storable("model.TiedSpherical")
 @dataclass(frozen=True)
 class TiedSpherical(Embedded):
-    """Parameters Θ.
+    """Parameters Θ of a mixture with one common spherical variance.
 
     centers (C, D) data units, of the data's dtype    variance: σ² [data unit²]    weights (C,), None for 1/C each
-    variance_floor: the least σ² an M-step may give [data unit²]; keeps the likelihood bounded where points coincide
+    variance_floor: least σ² of M-steps [data unit²]; it keeps the likelihood bounded if points coincide
     """
 
     centers: Floats
@@ -67,23 +67,23 @@ class TiedSpherical(Embedded):
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters: C·D coordinates, one variance, and C − 1 weights where these are free."""
+        """Number of free parameters: C·D coordinates, one variance, and C − 1 weights if these are free."""
         return self.centers.size + 1 + n_weights(self.weights)
 
     @cached
     def log_scale(self) -> float:
-        """log p(c, x) + cost/2σ² = max log π − (D/2) log 2πσ², the same for every component and point [nats]."""
+        """log p(c, x) + cost/2σ² = max log π − (D/2) log 2πσ², which is equal for all components and points [nats]."""
         return self.log_scale_of(self.variance)
 
     def log_scale_of(self, variance: float) -> float:
-        """What it would be of another σ²."""
+        """Return `log_scale` for another σ²."""
         equal = self.weights is None
         largest = log_equal(self.n_components) if equal else float(log_weights(self.weights, self.centers).max())
         return largest - self.n_features / 2 * math.log(2 * math.pi * variance)
 
     @property
     def scale(self) -> float:
-        """−1/2σ², by which a squared distance becomes log p(c, x) less `log_scale` [nats per data unit²]."""
+        """Factor −1/2σ² from squared distances to log p(c, x) − `log_scale` [nats per data unit²]."""
         return -0.5 / self.variance
 
     @property
@@ -122,7 +122,7 @@ class TiedSpherical(Embedded):
         counts, sums = block.X.accumulate(
             shares.ids, shares.responsibilities, block.sample_weight, n_components=self.n_components
         )
-        if shares.cost is None:  # of points that are their winners' alone
+        if shares.cost is None:  # hard assignment, with unknown costs
             squares = winner_error(block, self.centers, shares.ids[:, 0])
         elif self._handicap is None:
             squares = shares.cost
@@ -139,16 +139,16 @@ class TiedSpherical(Embedded):
         return max(J, 0.0)
 
     def variance_of(self, mean_square: float) -> float:
-        """σ² of a mean of squared distances (14)."""
+        """Return σ² from a mean of squared distances (14)."""
         return max(float(mean_square) / self.n_features, self.variance_floor)
 
     def with_variance(self, mean_square: float) -> Self:
-        """The same centres with σ² = mean_square / D, `mean_square` being a mean of squared distances (14)."""
+        """Return the model with σ² = mean_square / D, where `mean_square` is a mean of squared distances (14)."""
         variance = self.variance_of(mean_square)
         return self if variance == self.variance else replace(self, variance=variance)
 
     def maximise(self, moments: SphericalMoments, prior: Scatter | None = None) -> Self:
-        """M-step (6): μ_c = S_c / N_c, σ² = 1/(DW) Σ_nc w_n q_nc ‖x_n − μ_c^new‖²; a component without points stays."""
+        """Do the M-step (6): μ_c = S_c / N_c, or the old μ_c if N_c = 0; σ² = 1/(DW) Σ_nc w_n q_nc ‖x_n − μ_c^new‖²."""
         model, squares = self.recentred(moments.counts, moments.sums, moments.squares, prior)
         weights = new_weights(self.weights, moments.counts)
         return replace(model.with_variance(squares / moments.weight), weights=weights)
@@ -156,10 +156,10 @@ class TiedSpherical(Embedded):
     def recentred(
         self, counts: NDArray[np.float64], sums: NDArray[np.float64], squares: float, prior: Scatter | None = None
     ) -> tuple[Self, float]:
-        """The new means, and the sum of squares about them [data unit²].
+        """Return the model with the new means, and the sum of squares about them [data unit²].
 
-        That is the one about the old centres less Σ_c N_c ‖μ_c^new − μ_c‖² or, where that cancels, the scatter less
-        Σ_c N_c ‖μ_c^new − mean‖²; of a difference that is rounding, the most that it may be.
+        It is the sum about the old centers minus Σ_c N_c ‖μ_c^new − μ_c‖² or, if that would cancel more, the scatter
+        minus Σ_c N_c ‖μ_c^new − mean‖². If the difference is only rounding error, its upper bound is returned.
         """
         origin = None
         if prior is not None and float(prior.squares) < squares:
@@ -167,7 +167,7 @@ class TiedSpherical(Embedded):
         centers, shift = means(counts, sums, self.centers, origin)
         own, double = rounding(squares, self.centers)
         rest = squares - float(np.add.reduce(counts * shift)) + double
-        if squares > 0 and rest < _CANCELLED * squares:  # means that move far are as good as their numbers
+        if squares > 0 and rest < _CANCELLED * squares:  # rounding of far-moved means matters
             reach = float(np.abs(centers).max()) * math.sqrt(centers.shape[1] * float(counts.sum()) * squares)
             own = max(own, 4 * float(np.finfo(np.float64).eps) * reach)
         return replace(self, centers=centers), max(rest, own)
@@ -175,32 +175,32 @@ class TiedSpherical(Embedded):
     def centers_of(
         self, counts: NDArray[np.float64], sums: NDArray[np.float64], otherwise: Floats
     ) -> NDArray[np.float64]:
-        """Of clusters of weight N_c and sums Σ w_n x_n, (n,) and (n, D), the centers of least J: (n, D).
+        """Return the centers (n, D) of least J, for clusters of weights (n,) and sums Σ w_n x_n (n, D).
 
-        otherwise (n, D): those of clusters that have none
+        otherwise (n, D): centers of clusters for which they are not defined
         """
         return sums / counts[:, np.newaxis]
 
     def union_costs(self, a: Summed, b: Summed) -> NDArray[np.float64]:
-        """By how much J rises where two clusters become one, or falls where one is cut in these: (n,) [data unit²].
+        """Return by how much J rises if clusters a and b are merged, or falls if one is split into them: (n,).
 
-        ‖S_a/N_a − S_b/N_b‖² / (1/N_a + 1/N_b) (Ward 1963), the same of both orders to the last bit.
+        In [data unit²]: ‖S_a/N_a − S_b/N_b‖² / (1/N_a + 1/N_b) (Ward 1963), bit-identical if a and b are swapped.
         """
         between = np.square(a[1] / a[0][:, np.newaxis] - b[1] / b[0][:, np.newaxis]).sum(axis=1)
         return between / (1 / a[0] + 1 / b[0])
 
     def tangent(self, directions: NDArray[np.float64], ids: slice) -> NDArray[np.float64]:
-        """Directions (n, D) from the centers `ids` along which points lie as much on one side as on the other."""
+        """Return the part of directions (n, D) along which points of clusters `ids` are balanced about the center."""
         return directions
 
     def exchange_factors(self, counts: NDArray, sums: NDArray | None, weight: float) -> tuple[NDArray, NDArray] | None:
-        """How J changes when a point moves *and both centres follow it*, as factors of squared distances: (C,) each.
+        """Return factors of squared distances for the change of J if a point *and both centers* move: (C,) each.
 
-        Inside a component and outside of it: a point of weight w that leaves c lowers J by W_c/(W_c − w) ‖x − μ_c‖²,
-        and raises it by W_b/(W_b + w) ‖x − μ_b‖² where it arrives (Hartigan 1975; Hartigan & Wong 1979). In terms of F
-        (15) that is the best K for parameters that are maximised along with it, so its optima are optima of k-means,
-        but fewer of them. counts (C,), sums (C, D) or None where they are not known: Σ w_n and Σ w_n x_n of the last
-        pass    weight: the mean of a point    None is no factors.
+        Factors for a point's own component and for others: if a point of weight w leaves c, J falls by
+        W_c/(W_c − w) ‖x − μ_c‖²; if it joins b, J rises by W_b/(W_b + w) ‖x − μ_b‖² (Hartigan 1975; Hartigan & Wong
+        1979). In terms of F (15) this is the best K for parameters that are maximized along with it, so its optima are
+        optima of k-means, but fewer of them. counts (C,), sums (C, D) or None if unknown: Σ w_n and Σ w_n x_n of the
+        last pass    weight: mean weight of a point    The result None stands for no factors.
         """
         return factors_of(counts, weight, self.centers.dtype)
 
@@ -282,26 +282,26 @@ class TiedSpherical(Embedded):
 
 
 _ROUNDING = {np.dtype(kind): 64 * float(np.finfo(kind).eps) for kind in (np.float32, np.float64)}
-_CANCELLED = 2.0**-20  # share of a sum of squares of which a difference may be rounding of the means
+_CANCELLED = 2.0**-20  # a difference below this share of a sum of squares may be rounding error of the means
 _OF_DOUBLE = _ROUNDING[np.dtype(np.float64)]
 
 
 def rounding(squares: float, centers: Floats) -> tuple[float, float]:
-    """What is rounding of a sum of squares about centers, in their type and in double [data unit²]."""
+    """Return the rounding error of a sum of squares about centers, in their dtype and in float64 [data unit²]."""
     return _ROUNDING[centers.dtype] * squares, _OF_DOUBLE * squares
 
 
 def factors_of(masses: NDArray, weight: float | NDArray, dtype: np.dtype) -> tuple[NDArray, NDArray]:
-    """M/(M − w) and M/(M + w), finite where a component has no more than one point."""
+    """Return M/(M − w) and M/(M + w), which stay finite if a component has at most one point."""
     inside = masses / np.maximum(masses - weight, 1e-3 * weight)
     outside = np.maximum(masses, 1e-3 * weight) / (masses + weight)
     return inside.astype(dtype), outside.astype(dtype)
 
 
 def variance_floor(centers: Floats) -> float:
-    """The least variance that numbers as large as the starting centres can show: (ε · largest)² [data unit²].
+    """Return the least variance that numbers as large as the starting centers can resolve: (ε · largest)² [data unit²].
 
-    Of centres that are all 0 it is one whose costs have digits.
+    If all centers are 0, it is a small variance for which costs can still be computed.
     """
     resolution = float(np.finfo(centers.dtype).eps) * max(float(centers.max()), -float(centers.min()))
     single = centers.dtype == np.float32

@@ -1,7 +1,7 @@
-"""k-means of directions, spherical k-means: points and centers of length 1 (Dhillon & Modha 2001).
+"""Spherical k-means (cosine distance): points and centers of length 1 (Dhillon & Modha 2001).
 
 Between unit vectors ‖x − μ‖² = 2 − 2 cos(x, μ), so every search for squared distances finds the center of greatest
-cosine; only the M-step differs: the center that lowers J most is the mean, scaled to length 1.
+cosine. Only the M-step differs: the center of least J is the mean, scaled to length 1.
 """
 
 from dataclasses import dataclass
@@ -21,14 +21,14 @@ from cprime.sources.kinds import described
 @storable("model.UnitCenters")
 @dataclass(frozen=True)
 class UnitCenters(TiedSpherical):
-    """As `TiedSpherical` with equal weights; the rows of `centers` have length 1."""
+    """`TiedSpherical` mixture with equal weights, in which the rows of `centers` have length 1."""
 
     def recentred(
         self, counts: NDArray[np.float64], sums: NDArray[np.float64], squares: float, prior: Scatter | None = None
     ) -> tuple[Self, float]:
-        """S_c / ‖S_c‖, and the sum of squares about it; what has no direction stays.
+        """Return the model with centers S_c / ‖S_c‖, and the sum of squares about them; if S_c = 0, the center stays.
 
-        J = 2 Σ_c (N_c − S_c·μ_c) falls by Σ_c ‖S_c‖ ‖μ_c^new − μ_c‖², where nothing cancels.
+        J = 2 Σ_c (N_c − S_c·μ_c) falls by Σ_c ‖S_c‖ ‖μ_c^new − μ_c‖², which is computed without cancellation.
         """
         found, lengths = _directions(counts, sums, self.centers)
         centers = found.astype(self.centers.dtype)
@@ -40,11 +40,13 @@ class UnitCenters(TiedSpherical):
     def centers_of(
         self, counts: NDArray[np.float64], sums: NDArray[np.float64], otherwise: Floats
     ) -> NDArray[np.float64]:
-        """S_c / ‖S_c‖."""
+        """Return the centers S_c / ‖S_c‖ (n, D), or `otherwise` if S_c = 0."""
         return _directions(counts, sums, otherwise)[0]
 
     def union_costs(self, a: Summed, b: Summed) -> NDArray[np.float64]:
-        """2 (‖S_a‖ + ‖S_b‖ − ‖S_a + S_b‖), since J = 2 Σ_c (N_c − ‖S_c‖); by the angle, so nothing cancels.
+        """Return 2 (‖S_a‖ + ‖S_b‖ − ‖S_a + S_b‖), because J = 2 Σ_c (N_c − ‖S_c‖).
+
+        It is computed from the angle between the directions, to avoid cancellation.
 
         With d² = 2 − 2 cos of the two directions ‖S_a + S_b‖² is (‖S_a‖ + ‖S_b‖)² − ‖S_a‖ ‖S_b‖ d².
         """
@@ -56,15 +58,16 @@ class UnitCenters(TiedSpherical):
             return np.where((one > 0) & (two > 0), 2 * one * two * between / (one + two + both), 0.0)
 
     def tangent(self, directions: NDArray[np.float64], ids: slice) -> NDArray[np.float64]:
-        """Without what lies along the center."""
+        """Return directions (n, D) without their parts along the centers `ids`."""
         centers = self.centers[ids].astype(np.float64)
         return directions - _products(directions, centers)[:, np.newaxis] * centers
 
     def exchange_factors(self, counts: NDArray, sums: NDArray | None, weight: float) -> tuple[NDArray, NDArray] | None:
-        """A point that arrives lengthens S_b by √(R² + 2 w R cos + w²) − R = w cos + w² (1 − cos²)/2R + …, R = ‖S_b‖.
+        """Return factors of squared distances for the change of J if a point and both centers move: (C,) each.
 
-        J then rises by w d² (1 − (1 + cos)/2 · w/R), d² = 2 − 2 cos, and falls likewise by more than w d² where it
-        leaves; cos is that of the component's mean, R/N.
+        A point that joins b lengthens S_b by √(R² + 2 w R cos + w²) − R = w cos + w² (1 − cos²)/2R + …, R = ‖S_b‖. So J
+        rises by w d² (1 − (1 + cos)/2 · w/R), d² = 2 − 2 cos; it falls likewise by more than w d² if a point leaves.
+        The cosine is approximated by its mean in the component, R/N.
         """
         if sums is None:
             return None
@@ -74,14 +77,14 @@ class UnitCenters(TiedSpherical):
 
 
 def _products(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """a_n·b_n: (n,)."""
+    """Return a_n·b_n: (n,)."""
     return np.einsum("nd,nd->n", a, b)
 
 
 def _directions(
     counts: NDArray[np.float64], sums: NDArray[np.float64], otherwise: Floats
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """S_c / ‖S_c‖ (C, D), or what it is otherwise where that is rounding, and ‖S_c‖ (C,)."""
+    """Return S_c / ‖S_c‖ (C, D), or `otherwise` if S_c is only rounding error, and ‖S_c‖ (C,)."""
     units, lengths = Dense(sums).normalized()
     held = lengths > np.finfo(np.float64).eps * counts
     if not held.all():
@@ -98,7 +101,7 @@ def unit_rows(
 ) -> Rows:
     """Return the rows scaled to length 1, in their order or another one.
 
-    first: the number of the first row, or those of all rows (n,)    weights (n,): of the rows in their order
+    first: index of the first row, or indices of all rows (n,), for errors    weights (n,): of the rows in their order
 
     Raises ValueError if a row of positive weight has only zeros, and so no direction.
     """

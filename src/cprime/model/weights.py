@@ -12,14 +12,14 @@ Weights = NDArray[np.float64] | None  # π (C,), or None for 1/C each
 
 @lru_cache
 def log_equal(n_components: int) -> float:
-    """log 1/C."""
+    """Return log 1/C."""
     return -float(np.log(n_components))
 
 
 def log_weights(weights: Weights, centers: Floats) -> NDArray[np.float64]:
-    """log π_c (C,); those below what the centers' type tells from 0, as fits return them, are that.
+    """Return log π_c (C,), with π_c at least the smallest normal number of the centers' dtype, that of fitted weights.
 
-    So a component without points has one too, and nothing above it turns into NaN.
+    So the logarithm is finite for a component without points too, and no later result becomes NaN.
     """
     if weights is None:
         return np.full(len(centers), -np.log(len(centers)))
@@ -27,10 +27,10 @@ def log_weights(weights: Weights, centers: Floats) -> NDArray[np.float64]:
 
 
 def new_weights(weights: Weights, counts: NDArray[np.float64]) -> Weights:
-    """π_c = N_c / N where weights are free [E]; equal ones stay."""
+    """Return π_c = N_c / N if weights are free [E]; None for equal weights stays None."""
     return None if weights is None else counts / counts.sum()
 
 
 def n_weights(weights: Weights) -> int:
-    """Free parameters of the weights."""
+    """Return the number of free parameters of the weights."""
     return 0 if weights is None else len(weights) - 1

@@ -398,7 +398,7 @@ def _all_sums(wins: Wins, before: Progress, data: Data) -> tuple[NDArray[np.floa
     assert before.sums is not None
     assert before.peak is not None
     peak = np.maximum(before.peak, counts)
-    if ((peak > _HEAVY * counts) & (counts > 0)).any():  # else rounding of the weight lost would be large
+    if ((peak > _HEAVY * counts) & (counts > 0)).any():  # rounding of the sums lost would remain
         return data.each(Accumulated(len(counts)))[:, 1:].copy(), counts
     sums = before.sums.copy()
     sums[wins.sums.ids] += wins.sums.sums

@@ -42,7 +42,7 @@ class FactorMoments(Sums):
         return cls(np.zeros(C), sums, squares, cross, means, np.zeros((C, H, H)))
 
     def room(self, H: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return arrays for the means (C, D), loadings (C, D, H) and noise (C, D) of an M-step.
+        """Return arrays for the means (C, D), loadings (C, D, H) and noise (C, D) of an M-step by components.
 
         They reuse the memory of the sums of the same components, if these arrays are contiguous and writeable.
         """

@@ -1,4 +1,4 @@
-"""Who is told how a fit goes: what a callback is, and the progress bar that `verbose=1` shows."""
+"""Callbacks of fits: their interface, and the progress bar that `verbose=1` shows."""
 
 from cprime.callbacks.bar import ProgressBar, RowsProgress, shown
 from cprime.callbacks.protocol import Callback, resolve

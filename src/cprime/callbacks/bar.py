@@ -1,4 +1,4 @@
-"""Progress bars on a terminal or in a notebook, and the log's lines where there is neither."""
+"""Progress bars for terminals and notebooks, and log lines on standard error elsewhere."""
 
 import logging
 import sys
@@ -16,9 +16,9 @@ _logger = logging.getLogger("cprime")
 
 @contextmanager
 def shown(verbose: int = 1, log: logging.Logger = _logger) -> Iterator[None]:
-    """While it lasts, the library's log goes to standard error if `verbose` asks for it and nobody listens already.
+    """Write the library's log to standard error inside this context if `verbose` > 0 and INFO is not enabled already.
 
-    log: the part of it that does
+    log: the logger whose lines are written
     """
     if not verbose or _logger.isEnabledFor(logging.INFO):
         yield
@@ -41,7 +41,7 @@ def _handled_by(handler: logging.Handler, log: logging.Logger) -> Iterator[None]
 
 
 class _Above(logging.Handler):
-    """Writes the log above a bar, but for the lines of iterations, which the bar shows."""
+    """Log handler that prints above a progress bar; it omits the lines of iterations, because the bar shows these."""
 
     def __init__(self, console: Any):
         super().__init__()
@@ -53,24 +53,24 @@ class _Above(logging.Handler):
 
 
 def _console() -> Any:
-    """Of standard error; a notebook's output is known by rich."""
+    """Return a rich console on standard error; rich itself detects notebooks."""
     from rich.console import Console
 
     return Console(stderr=True)
 
 
 def _draws(console: Any) -> bool:
-    """Whether lines can be drawn anew there."""
+    """Return whether the console can overwrite lines: a terminal, or a notebook with ipywidgets."""
     return (console.is_jupyter and find_spec("ipywidgets") is not None) or console.is_terminal
 
 
 class RowsProgress:
-    """Shows how far a pass over the data is, if these are several chunks; nothing where nothing can be drawn.
+    """Progress bar of one pass over data in several chunks; nothing is shown if lines cannot be overwritten.
 
     Parameters
     ----------
     n_rows : int, default=0
-        Rows of the data; `rows` is what a source is `watched` by.
+        Number of rows of the data. Pass the method `rows` to `watched` of the source.
     quiet : bool, default=False
         Whether to show nothing.
 
@@ -123,7 +123,7 @@ class RowsProgress:
             self._progress = self._rows = None
 
     def rows(self, begin: int, end: int) -> None:
-        """Rows `begin` to `end` are there, and those before are done with; a pass begins with row 0."""
+        """Show that rows `begin` to `end` have been read and all earlier ones processed; row 0 begins a new pass."""
         now = perf_counter()
         if begin == 0:
             self._pass = now
@@ -139,19 +139,20 @@ class RowsProgress:
 
 
 class ProgressBar(RowsProgress):
-    """A callback that shows how a fit goes: iterations, J or F, agreement, and about how long it will take still.
+    """Callback that shows the progress of a fit: iteration, J or F, agreement, and the estimated time left.
 
-    On a terminal and in a notebook (with ipywidgets) it is a bar. Elsewhere, in a file say, the library's log is
-    written to standard error, a line an iteration. `verbose=1` is this callback.
+    It draws a bar on a terminal and in a notebook (with ipywidgets). Elsewhere, for example if standard error is a
+    file, it writes the library's log to standard error, one line per iteration. `verbose=1` adds this callback.
 
     Parameters
     ----------
     title : str, default=None
-        What is fitted; None is the name of the estimator.
+        Name of the fit on the bar; None is the class name of the estimator.
     n_rows : int, default=0
-        Rows of data that are read in chunks, if a source is `watched` by `rows`.
+        Number of rows of data that are read in chunks; it is used if the method `rows` is passed to `watched` of the
+        source.
     transient : bool, default=False
-        Whether nothing is left in the end, and nothing written where there is no bar.
+        Whether to remove the bar at the end; no log lines are written then.
     quiet : bool, default=False
         Whether to show nothing.
 
@@ -174,18 +175,18 @@ class ProgressBar(RowsProgress):
         self._task: Any = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """A bar of its own, for a clone of the estimator."""
+        """Return a new bar with the same arguments, for a clone of the estimator."""
         return type(self)(self._title, self._n_rows, transient=self._transient, quiet=self._quiet)
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_progress": None, "_rows": None, "_task": None, "_lines": ExitStack()}
 
     def on_fit_begin(self, estimator: Any) -> None:
-        """Show that there is a fit; until the first iteration it is seeding."""
-        if not _logger.isEnabledFor(logging.INFO):  # else somebody is told already, and lines would break the bar
+        """Start the display of a fit; it says "seeding" until the first iteration."""
+        if not _logger.isEnabledFor(logging.INFO):  # otherwise the log is shown already, and its lines break the bar
             self.__enter__()
         self._name = self._title or type(estimator).__name__
-        rounds = hasattr(estimator, "max_rounds")  # of several fits each, where tol is theirs
+        rounds = hasattr(estimator, "max_rounds")  # a round is several fits, and tol belongs to these fits
         most, tol = (estimator.max_rounds, None) if rounds else (estimator.max_iter, getattr(estimator, "tol", None))
         self._pace = Pace(most, tol)
         self._n_init = 1 if rounds else estimator.n_init
@@ -215,7 +216,7 @@ class ProgressBar(RowsProgress):
         )
 
     def on_fit_end(self, estimator: Any) -> None:
-        """Leave the last line, and what has been there before as it was."""
+        """Show the last line of the bar, then stop it and restore the logging settings."""
         if self._progress is not None and self._task is not None:
             task = self._progress.tasks[self._task]
             self._progress.update(self._task, total=task.completed or 1, completed=task.completed or 1)
@@ -233,7 +234,7 @@ class ProgressBar(RowsProgress):
         return "  ".join(shown)
 
     def _reached(self, row: Mapping[str, Any]) -> str:
-        """What the fit has come to."""
+        """Return the current value of the objective as text: number of clusters and BIC, objective, F or J."""
         if "criterion" in row:
             return f"{row['n_clusters']} clusters  BIC {row['criterion']:.6g}"
         if "objective" in row:
@@ -242,7 +243,7 @@ class ProgressBar(RowsProgress):
 
 
 def _duration(seconds: float) -> str:
-    """Seconds as people say them."""
+    """Return a duration as text, for example "42 s", "3:07 min" or "1:30 h"."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

@@ -1,4 +1,4 @@
-"""Callbacks in copies and pickles of estimators: which are copied, shared or dropped."""
+"""Handling of callbacks when estimators are copied or pickled: which are copied, shared or dropped."""
 
 import copy
 import logging
@@ -14,7 +14,7 @@ _keeps_all: ContextVar[bool] = ContextVar("whether states of estimators have all
 
 @contextmanager
 def all_callbacks() -> Iterator[None]:
-    """Let states of estimators contain all callbacks, because they are not pickled."""
+    """Keep all callbacks in the states of estimators inside this context, because these states are not pickled."""
     token = _keeps_all.set(True)
     try:
         yield
@@ -23,10 +23,10 @@ def all_callbacks() -> Iterator[None]:
 
 
 def picklable(callbacks: Any, owner: str) -> Any:
-    """Return the argument `callbacks` without those that cannot be pickled, which a line of the log names.
+    """Return the argument `callbacks` without the callbacks that cannot be pickled; the log names these.
 
-    Inside of `all_callbacks` the argument is returned as it is. A callback that cannot be pickled and is not in a
-    sequence is replaced by None. owner: class of the estimator, for the log
+    Inside `all_callbacks` the argument is returned unchanged. A single callback (not in a sequence) that cannot be
+    pickled is replaced by None. owner: class name of the estimator, for the log
     """
     if callbacks is None or _keeps_all.get():
         return callbacks
@@ -38,7 +38,7 @@ def picklable(callbacks: Any, owner: str) -> Any:
 
 def deep_copied(callbacks: Any, memo: dict[int, Any]) -> Any:
     """Return a deep copy of the argument `callbacks`; callbacks that cannot be copied are shared."""
-    attempt = memo.copy()  # a copy that fails leaves parts of objects in it
+    attempt = memo.copy()  # because a failed copy leaves parts of objects in it
     try:
         copied = copy.deepcopy(callbacks, attempt)
     except Exception as error:  # any error that the callbacks' own methods raise
@@ -51,12 +51,12 @@ def deep_copied(callbacks: Any, memo: dict[int, Any]) -> Any:
 
 
 def _are_several(callbacks: Any) -> bool:
-    """Return whether the argument is a sequence of callbacks, and not one that happens to be a sequence."""
+    """Return whether the argument is a sequence of callbacks, and not a single callback that is a sequence itself."""
     return isinstance(callbacks, Sequence) and not callable(callbacks) and not hasattr(callbacks, "on_iteration")
 
 
 def _can_be_pickled(callback: Any, owner: str) -> bool:
-    """Return whether pickle takes a callback; a callback that holds the estimator itself is no endless recursion."""
+    """Return whether a callback can be pickled; recursion ends even if the callback holds its own estimator."""
     try:
         with all_callbacks():
             pickle.dumps(callback)

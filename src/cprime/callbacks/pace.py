@@ -1,16 +1,16 @@
-"""How long a fit will take still: what iterations take, and how fast their changes become small."""
+"""Estimate of the time that a fit still needs, from the duration and the change of its last iterations."""
 
 import math
 from collections import deque
 
-_LOOKED_AT = 6  # iterations that the trend is taken from
+_LOOKED_AT = 6  # number of last iterations that the trend is fitted to
 
 
 class Pace:
-    """Foresees the end of a start from its last iterations.
+    """Predictor of the remaining iterations and seconds of one start of a fit.
 
-    Changes fall geometrically near an optimum: a line through their logarithms says when they will be below `tol`.
-    Nothing is foreseen where that is None: of what ends once nothing improves.
+    Changes fall geometrically near an optimum, so a line fitted to their logarithms predicts when they fall below
+    `tol`. Nothing is predicted if `tol` is None, because such a fit ends when nothing improves.
     """
 
     def __init__(self, max_iter: int, tol: float | None):
@@ -20,7 +20,10 @@ class Pace:
         self._recent: deque[tuple[float, float]] = deque(maxlen=_LOOKED_AT)
 
     def add(self, iteration: int, change: float, seconds: float) -> None:
-        """An iteration: what is compared with `tol`, and what it took [s]. The first of a start forgets the last."""
+        """Add an iteration: its change, which is compared with `tol`, and its duration [s].
+
+        A number that does not exceed the last one begins a new start, and earlier iterations are dropped.
+        """
         if iteration <= self.iteration:
             self._recent.clear()
         self.iteration = iteration
@@ -28,7 +31,7 @@ class Pace:
 
     @property
     def iterations_left(self) -> int | None:
-        """How many more there will be; None where nothing can be said but that `max_iter` is the most."""
+        """Return the predicted number of further iterations; None if nothing but the limit `max_iter` is known."""
         most = max(self.max_iter - self.iteration, 0)
         if most == 0:
             return 0
@@ -49,7 +52,10 @@ class Pace:
 
     @property
     def seconds_left(self) -> float | None:
-        """[s], or None where it cannot be said."""
+        """Return the predicted time until this start ends.
+
+        [s], or None where it cannot be said.
+        """
         left = self.iterations_left
         if left is None or not self._recent:
             return None

@@ -1,4 +1,4 @@
-"""What a callback is, and how the argument `callbacks` becomes a list of them."""
+"""Interface of callbacks, and the conversion of the argument `callbacks` to a list of hooks."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
@@ -6,9 +6,9 @@ from typing import Any, NamedTuple, Protocol
 
 
 class Callback(Protocol):
-    """What is told how a fit goes; a function may stand for it, which then is `on_iteration`.
+    """Interface of callbacks, which are called during a fit; a plain function is used as `on_iteration`.
 
-    Two more methods are called if they are there: `on_fit_begin(estimator)` before anything is computed, and
+    Two more methods are called if they exist: `on_fit_begin(estimator)` before anything is computed, and
     `on_fit_end(estimator)` at the end of a fit, also of one that has failed.
 
     A pickle of a fitted estimator lacks the callbacks that cannot be pickled, and the log names them. Clones and copies
@@ -27,30 +27,33 @@ class Callback(Protocol):
     """
 
     def on_iteration(self, row: Mapping[str, Any], estimator: Any) -> bool | None:
-        """Called after every iteration; what can be called with the row alone is, and the estimator is not made then.
+        """Receive one iteration; called after each of them.
+
+        A method that accepts a single argument is called with the row alone, and no copy of the estimator is made.
 
         Parameters
         ----------
         row : dict
-            The row of `history_` by the names of its columns, and `iteration` and `start` (both from 1), `seconds`,
-            `change`: what is compared with `tol` (of k-medoids the medoids replaced, of X-means and G-means by how much
-            the criterion has fallen), and `agreement`: the share of points whose best component the search finds, by
-            its last audit, or None.
+            The row of `history_`, keyed by column name, and these entries: `iteration` and `start` (both counted from
+            1), `seconds`, `change` (the value compared with `tol`; for k-medoids the number of medoids replaced, for
+            X-means and G-means the decrease of the criterion), and `agreement` (the share of points for which the last
+            audit of the search found the best component, or None).
         estimator : estimator
-            A copy with the parameters as they are after this iteration: it can predict; `labels_` it does not have.
+            A copy with the parameters after this iteration. It can predict, but has no `labels_`.
 
         Returns
         -------
         stop : bool or None
-            True ends the fit, further starts too: the estimator is fitted as if max_iter had been reached.
+            True ends the fit, including further starts: the estimator is fitted as if max_iter had been reached.
         """
         ...
 
 
 class Told(NamedTuple):
-    """A callback with the names of its hooks resolved.
+    """Hooks of one callback; missing ones are replaced by functions that do nothing.
 
-    on_iteration: of a row and a function that gives the estimator    on_fit_begin, on_fit_end: of the estimator
+    on_iteration: takes a row and a function that returns the estimator; returns whether to end the fit
+    on_fit_begin, on_fit_end: take the estimator
     """
 
     on_iteration: Callable[[Mapping[str, Any], Callable[[], Any]], bool]
@@ -59,12 +62,12 @@ class Told(NamedTuple):
 
 
 def resolve(callbacks: Any) -> list[Told]:
-    """The argument `callbacks` as hooks: None, a callback, or several.
+    """Return the hooks of the argument `callbacks`, which is None, one callback or several.
 
     Raises
     ------
     TypeError
-        If one is neither a function nor has a method `on_iteration`, or that takes neither one nor two arguments.
+        If a callback is neither a function nor has a method `on_iteration`, or accepts neither one nor two arguments.
     """
     if callbacks is None:
         return []
@@ -94,7 +97,7 @@ def _told(callback: Any) -> Told:
 
 
 def _takes(hook: Callable[..., Any], n: int) -> bool:
-    """Whether it can be called with n positional arguments; what has no signature can with all."""
+    """Return whether a hook accepts n positional arguments; one without a signature is taken to accept two."""
     try:
         inspect.signature(hook).bind(*range(n))
     except TypeError:

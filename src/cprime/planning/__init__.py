@@ -1,4 +1,4 @@
-"""What a fit will take of memory and time, before it begins."""
+"""Prediction of the memory and the time that a fit will take."""
 
 from cprime.planning.planned import Plan, plan
 

@@ -1,4 +1,4 @@
-"""`plan`: the bytes, passes and seconds of a fit, and what would take less."""
+"""`plan` and its result `Plan`: the predicted bytes, passes and seconds of a fit, and suggestions that take less."""
 
 import sys
 from dataclasses import asdict, dataclass, field
@@ -21,32 +21,32 @@ _PARTS = {
     "temporary": "temporary, in a pass or at the start",
 }
 _FEW_ITERATIONS = 10
-_MANY_COMPONENTS = 128  # from which on lists of neighbors pay
+_MANY_COMPONENTS = 128  # number of components from which neighbor lists save time
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a fit will take: the result of `plan`.
+    """Predicted memory and time of a fit: the result of `plan`.
 
     Attributes
     ----------
     n_samples, n_features, n_components : int
     dtype : str
-        The type that is computed in.
+        The data type of the computation.
     chunk_rows : int
-        Rows that are computed at a time.
+        Number of rows in the largest chunk, which is processed at a time.
     bytes : dict
-        Bytes by part, at the peak: "rows" (chunks that are read and copies; not what is in a file or held already),
-        "kept" by the points from one pass to the next, "parameters", "sums", "lists" of neighbors, "labels",
-        "temporary".
+        Bytes by part, at the peak: "rows" (chunks that are read and copies, but neither data in files nor arrays that
+        exist already), "kept" (active sets of the points, stored from one pass to the next), "parameters", "sums",
+        "lists" of neighbors, "labels", "temporary".
     passes : int
-        Full looks at X, of all starts.
+        Passes over all of X, summed over all starts.
     iterations : int
-        Of one start.
+        Iterations of one start.
     seconds : float
-        Of all starts, on this machine as busy as it is now.
+        Seconds of all starts, on this machine under its present load.
     suggestions : tuple of str
-        What takes less memory or time, the cheapest first.
+        Changes that take less memory, those with the least drawback first, then changes that take less time.
 
     Examples
     --------
@@ -70,11 +70,11 @@ class Plan:
 
     @property
     def peak_bytes(self) -> int:
-        """Anonymous memory beyond what the process holds already: the sum of `bytes`."""
+        """Return the peak of anonymous memory beyond what the process uses already: the sum of `bytes`."""
         return sum(self.bytes.values())
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it by name, of strings and numbers."""
+        """Return all attributes and `peak_bytes` by name, as strings, numbers, lists and dictionaries."""
         return {**asdict(self), "peak_bytes": self.peak_bytes, "suggestions": list(self.suggestions)}
 
     def __repr__(self) -> str:
@@ -94,22 +94,22 @@ class Plan:
 
 
 def plan(estimator: Any, X: Any, *, dtype: str = "float32") -> Plan:
-    """Say what a fit will take of memory and time, without fitting.
+    """Predict the memory and the time that a fit will take, without fitting.
 
-    Bytes follow from formulas and read nothing. Seconds follow from small fits of the same estimator to some of the
-    rows, or to invented ones where there are none, for two seconds at most. Expect bytes within a factor of 1.5 and
-    seconds within a factor of 2 for a machine that is as busy then; how many iterations a fit takes is up to the data,
-    and a file that does not fit into the system's memory takes what its disk takes.
+    Bytes are computed from formulas, without reading data. Seconds are extrapolated from small fits of the same
+    estimator, which run for two seconds at most, on some of the rows, or on random ones if only a shape is given.
+    Expect bytes within a factor of 1.5, and seconds within a factor of 2 if the load of the machine stays the same.
+    The number of iterations depends on the data, and a file larger than the system's memory is limited by its disk.
 
     Parameters
     ----------
     estimator : KMeans, GaussianMixture or StudentTMixture
-        Nothing about it changes. With `max_memory` the plan is that of the chunks which this leads to, or of the
-        smallest ones where nothing suffices.
+        It is not changed. If it has `max_memory`, the plan is for the chunks that this limit leads to, or for the
+        smallest chunks if no size suffices.
     X : array-like, sparse array, source, path, Dask collection or tuple (n_samples, n_features)
-        The data, or their shape: that of an array which is still to come into memory and counts therefore.
+        The data, or their shape. A shape is that of an array not yet in memory, so its bytes are counted.
     dtype : {"float32", "float64"}, default="float32"
-        The type of a shape; data have their own.
+        The data type if X is a shape; ignored if X is data.
 
     Returns
     -------
@@ -121,7 +121,7 @@ def plan(estimator: Any, X: Any, *, dtype: str = "float32") -> Plan:
     ValueError
         If an argument of the estimator is out of its range, or there are fewer rows than components.
     TypeError
-        If the estimator is another one.
+        If the estimator is of another class.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def plan(estimator: Any, X: Any, *, dtype: str = "float32") -> Plan:
 
 
 def _rows(X: Any, dtype: str) -> Rows:
-    """Of data, or of a shape."""
+    """Return the description of data, or of an array of the given shape; raise ValueError for an invalid shape."""
     if not (isinstance(X, tuple) and all(isinstance(n, int) and not isinstance(n, bool) for n in X)):
         return Rows.of(X)
     if len(X) != 2 or min(X) < 1:
@@ -182,7 +182,7 @@ def _rows(X: Any, dtype: str) -> Rows:
 
 
 def _faster(estimator: Any, rows: Rows, course: Course) -> list[str]:
-    """What takes less time, where it takes any to speak of."""
+    """Return suggestions that take less time; none if the fit takes less than a second."""
     plan, C = estimator._plan(rows.data), estimator._n_components()
     found: list[str] = []
     if course.seconds < 1:
@@ -204,12 +204,12 @@ def _faster(estimator: Any, rows: Rows, course: Course) -> list[str]:
 
 
 def _table(rows: list[tuple[str, str]]) -> list[str]:
-    """Lines of labels and values, these to the right."""
+    """Return one line for each pair of label and value, with the values aligned right."""
     return [f"  {label:<38}{value:>12}" for label, value in rows]
 
 
 def _shown_seconds(seconds: float) -> str:
-    """In the largest unit of which there are two."""
+    """Return a duration as text in the largest unit (h, min, s) of which it has at least two."""
     for unit, size in (("h", 3600), ("min", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:.3g} {unit}"

@@ -1,8 +1,8 @@
-"""How long a fit takes: by small fits of the same estimator, for two seconds at most, of some rows or of invented ones.
+"""Prediction of the time of a fit by small fits of the same estimator, on some of the rows or on random ones.
 
-A small fit has n of the N rows and c of the C components, as many rows a component as the whole fit where that is
-possible, and the search, the start and the truncation of the whole. Two of them say how seconds a row grow with the
-components.
+All small fits together take two seconds at most. A small fit has n of the N rows and c of the C components, with as
+many rows per component as the whole fit if possible, and the same search, start and truncation. Two small fits show how
+the seconds per row grow with the number of components.
 """
 
 import logging
@@ -24,15 +24,19 @@ from cprime.estimators.validation import resolve_exchange, resolve_init, resolve
 from cprime.neighbors import EXACT_LISTS
 from cprime.search import Bounded
 
-SECONDS = 2.0  # for all small fits together
-_FIRST, _FACTOR = 2048, 4  # rows of the first small fit, and how many times as many each further one has
-_ROWS_PER_COMPONENT = 64  # from which on a component has enough, so that the small fit has all of them
-_PIECES = 16  # ranges of a file that rows are read from
-_ALL_AT_ONCE = 0.25  # share of an evaluation along lists that one among all components takes
+SECONDS = 2.0  # time limit of all small fits together
+_FIRST, _FACTOR = 2048, 4  # rows of the first small fit, and the factor by which each further one is larger
+_ROWS_PER_COMPONENT = 64  # with so many rows per component, a small fit has as many components as the whole fit
+_PIECES = 16  # number of ranges of a file from which rows are read
+_ALL_AT_ONCE = 0.25  # time of one evaluation in a pass over all components, relative to one along neighbor lists
 
 
 class Course(NamedTuple):
-    """What a fit comes to: looks at all rows, iterations, seconds, and those of the final assignment among them."""
+    """Predicted cost of a fit.
+
+    passes: over all rows, in one start    iterations: of one start    seconds: of all starts
+    final: seconds of the final assignments, which `seconds` includes
+    """
 
     passes: int
     iterations: int
@@ -42,7 +46,11 @@ class Course(NamedTuple):
 
 @dataclass(frozen=True)
 class _Fit:
-    """A small one. inside: seconds of its passes    outside: all others    evaluations: a row, in all iterations"""
+    """Measurements of one small fit, of n rows and c components.
+
+    inside: seconds in passes over the data    outside: all other seconds    evaluations: per row, in all iterations
+    whole: whether the fit ended before the deadline
+    """
 
     n: int
     c: int
@@ -55,7 +63,7 @@ class _Fit:
 
 
 class _Counted:
-    """Data that count the looks at their rows, and the seconds of these."""
+    """Wrapper of data that counts the passes over the rows and their seconds."""
 
     def __init__(self, data: Any) -> None:
         self._data, self.passes, self.seconds = data, 0, 0.0
@@ -72,10 +80,10 @@ class _Counted:
 
 
 def foreseen(estimator: Any, rows: Rows) -> Course:
-    """The course of a fit of such rows."""
+    """Return the predicted cost of a fit of these rows, from small fits of growing size."""
     N = rows.data.n_points
     begin, n, fits = perf_counter(), min(N, _FIRST), []
-    _small_fit(estimator, rows, min(N, _ROWS_PER_COMPONENT), begin + SECONDS)  # what the first of a process prepares
+    _small_fit(estimator, rows, min(N, _ROWS_PER_COMPONENT), begin + SECONDS)  # warm-up, not measured
     while True:
         start = perf_counter()
         fits.append(_small_fit(estimator, rows, n, begin + SECONDS))
@@ -87,7 +95,7 @@ def foreseen(estimator: Any, rows: Rows) -> Course:
 
 
 def _extrapolated(estimator: Any, rows: Rows, fits: list[_Fit], reading: float) -> Course:
-    """By the last small fits; reading: seconds for a look at all rows."""
+    """Extrapolate the last one or two small fits to the whole fit. reading: seconds to read all rows once"""
     plan, N, C = estimator._plan(rows.data), rows.data.n_points, estimator._n_components()
     before, last = fits[0], fits[-1]
     counted = last if last.whole else before
@@ -109,13 +117,13 @@ def _extrapolated(estimator: Any, rows: Rows, fits: list[_Fit], reading: float) 
 
 
 def _along(before: float, last: float, a: float, b: float, to: float) -> float:
-    """At `to` the line through a at `before` and b at `last`, of which no part is below 0."""
+    """Extrapolate to `to` the line with value a at `before` and b at `last`; its slope is limited to 0 … b/last."""
     slope = (b - a) / (last - before) if last > before else b / last
     return b + min(max(slope, 0.0), b / last) * (to - last)
 
 
 def _read_seconds(rows: Rows) -> float:
-    """For a look at all rows that are not in memory: of a part of the first chunk."""
+    """Return the seconds to read all rows once, extrapolated from a part of the first chunk; 0 for rows in memory."""
     if rows.resident or not rows.here or isinstance(rows.source, ShapeSource):
         return 0.0
     n = min(rows.data.sizes[0], max(1, 2**24 // (rows.data.n_features * rows.data.dtype.itemsize)))
@@ -125,7 +133,7 @@ def _read_seconds(rows: Rows) -> float:
 
 
 def _small_fit(estimator: Any, rows: Rows, n: int, deadline: float) -> _Fit:
-    """A fit of n rows, which ends at the deadline after the iteration that it is in."""
+    """Fit n rows and return the measurements. A fit that runs past the deadline ends after its current iteration."""
     N, C = rows.data.n_points, estimator._n_components()
     c = min(C, n, max(1, C * n // N, n // _ROWS_PER_COMPONENT))
     small = _scaled(estimator, rows, c)
@@ -149,7 +157,7 @@ def _small_fit(estimator: Any, rows: Rows, n: int, deadline: float) -> _Fit:
 
 
 def _scaled(estimator: Any, rows: Rows, c: int) -> Any:
-    """The estimator for c components, with all that "auto" means for the whole fit."""
+    """Return a copy of the estimator for c components, in which each "auto" has the value of the whole fit."""
     plan, C = estimator._plan(rows.data), estimator._n_components()
     exact = plan.n_kept == C
     kept = c if exact else min(plan.n_kept, c)
@@ -178,7 +186,7 @@ def _scaled(estimator: Any, rows: Rows, c: int) -> Any:
 
 
 def _some(rows: Rows, n: int, c: int) -> Any:
-    """n rows of the data, or invented ones around c centers."""
+    """Return n rows of the data, or random ones around c centers if only the shape is known: (n, D)."""
     data, rng = rows.data, np.random.default_rng(0)
     if n == data.n_points and rows.resident and not isinstance(rows.source, ShapeSource):
         return data.take(np.arange(n)).X.given()
@@ -198,7 +206,7 @@ def _some(rows: Rows, n: int, c: int) -> Any:
 
 @contextmanager
 def _silently() -> Iterator[None]:
-    """Without the warnings and log lines of small fits, which are nobody's."""
+    """Suppress the warnings and log lines of small fits inside this context, because no user started these fits."""
     logger, thread = logging.getLogger("cprime"), threading.get_ident()
 
     def elsewhere(record: logging.LogRecord) -> bool:

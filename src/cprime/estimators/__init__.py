@@ -1,4 +1,4 @@
-"""The scikit-learn surface: validation of arguments, fitted attributes; no numerics."""
+"""Estimators with scikit-learn's interface: validation of arguments and fitted attributes; no numerics."""
 
 from cprime.estimators.base import Bounds
 from cprime.estimators.conditional_mixtures import ConditionalMixtures

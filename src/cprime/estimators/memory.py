@@ -1,8 +1,9 @@
-"""What a fit takes of memory beyond what the process holds: formulas, for which no row is read.
+"""Formulas for the memory that a fit takes beyond what the process uses already; no row is read for them.
 
-What follows from shapes is exact: what points keep, chunks, lists, labels. How many generations of parameters and sums
-are alive at a time, and what passes make for each row on their way, is measured: see `docs/plan.md`. Bytes of a
-component are those of the arrays of a small model of the same family, which nobody here needs to know by name.
+Bytes that follow from shapes are exact: active sets, chunks, neighbor lists, labels. Two kinds of constants were
+measured (see `docs/plan.md`): how many copies of parameters and sums exist at a time, and the temporary bytes of a pass
+per row. The bytes of a component are those of the arrays of a small model of the same family, so that no family has to
+be treated by name.
 """
 
 import math
@@ -35,18 +36,18 @@ from cprime.sources.arrays import ArraySource
 from cprime.sources.foreign import plain
 from cprime.sources.sparse import source_of
 
-PARAMETERS, SUMS = 3, 5  # generations that are alive at a time: with what momentum and the M-step make
-_PARAMETERS_IN_PLACE, _SUMS_IN_PLACE = 2, 1.3  # where the M-step makes them in the memory of the sums
-_TABLE_ENTRY = 16  # bytes of a number of a table of costs while it is made, of which each thread makes one
-_LIST_ENTRY = 39  # bytes of an entry of the lists while they are renewed, beside those that are kept
-_LIST_ROWS = 65536  # lists that are made of lists at a time
-_MEAN_COSTS, _MOST_MEAN_COSTS = 20, 2**24  # bytes for each pair of components whose mean costs are computed at a time
-_MARGINALS = 100 * 10**6  # bytes at most, of tables of marginal densities
-_FIXED = 3 * 2**20  # bytes for tiles of kernels, samples and what the interpreter makes
-_SMALL = 32  # features up to which a small model has as many as the data
+PARAMETERS, SUMS = 3, 5  # copies that exist at a time, including those of momentum and of the M-step
+_PARAMETERS_IN_PLACE, _SUMS_IN_PLACE = 2, 1.3  # the same, if the M-step overwrites the memory of the sums
+_TABLE_ENTRY = 16  # bytes per number of a table of costs during its computation; each thread computes one table
+_LIST_ENTRY = 39  # temporary bytes per entry of the neighbor lists during their renewal
+_LIST_ROWS = 65536  # number of lists that are computed from other lists at a time
+_MEAN_COSTS, _MOST_MEAN_COSTS = 20, 2**24  # bytes per pair of components, and most pairs, of mean costs at a time
+_MARGINALS = 100 * 10**6  # most bytes of tables of marginal densities
+_FIXED = 3 * 2**20  # bytes for tiles of kernels, samples and objects of the interpreter
+_SMALL = 32  # the small model has about so many features at least; see `sizes_of`
 _ID = 4  # bytes of the number of a component
-_ORDER, _LENGTH = 12, 20  # bytes of a narrow row's place in another order, and of its length and what that is made of
-_ANY = {  # arguments of a small model that its sizes do not depend on
+_ORDER, _LENGTH = 12, 20  # bytes per narrow row: of its position in another order; of its length with temporaries
+_ANY = {  # arguments that do not change the sizes of a small model
     "means_init": None,
     "weights_init": None,
     "precisions_init": None,
@@ -63,10 +64,11 @@ _ANY = {  # arguments of a small model that its sizes do not depend on
 
 @dataclass(frozen=True)
 class Rows:
-    """The data of a fit that has not begun, of which nothing is read, and what of them comes into memory as a whole.
+    """Data of a planned fit, of which nothing is read.
 
-    loaded: bytes of rows beside those that are held already    resident: whether all rows are in memory, else they are
-    read by chunks    here: whether they are on this machine
+    loaded: bytes of rows that the fit will load or copy into memory as a whole
+    resident: whether all rows are in memory during the fit; if not, they are read by chunks
+    here: whether the rows are on this machine
     """
 
     data: Data
@@ -76,7 +78,7 @@ class Rows:
 
     @classmethod
     def of(cls, X: Any) -> Self:
-        """Data of any kind that an estimator takes."""
+        """Return the description of X, which is any kind of data that an estimator accepts."""
         held = not isinstance(X, list)
         X = plain(X)
         if type(X).__module__.partition(".")[0] == "dask":
@@ -97,7 +99,7 @@ class Rows:
 
     @classmethod
     def of_shape(cls, shape: tuple[int, int], dtype: DTypeLike) -> Self:
-        """An array of a shape, that is still to come into memory."""
+        """Return the description of an array of this shape that is not in memory yet."""
         source = ShapeSource(shape, dtype, resident=True)
         return cls(Local(source), _n_bytes_stored(source))
 
@@ -108,26 +110,26 @@ class Rows:
 
     @property
     def stored(self) -> np.dtype:
-        """The type that rows are in memory as."""
+        """Return the data type of the rows in memory."""
         return self.source.stored if isinstance(self.data, Local) else self.data.dtype
 
     @property
     def is_cut(self) -> bool:
-        """Whether chunks of another size can be read."""
+        """Return whether the rows can be read in chunks of another size."""
         return not self.resident and self.here and type(self.source).sizes is Source.sizes
 
     def with_chunk_rows(self, chunk_rows: int) -> Self:
-        """The same in chunks of another size."""
+        """Return the same rows in chunks of another size."""
         return replace(self, data=Local(self.source.with_chunk_rows(chunk_rows)))
 
     def in_a_file(self) -> Self:
-        """Such rows, were they in a file."""
+        """Return the description of the same rows if they were in a file."""
         data = self.data
         source = ShapeSource((data.n_points, data.n_features), self.stored, resident=False)
         return replace(self, data=Local(source), loaded=0, resident=False)
 
     def as_float32(self) -> Self:
-        """The same in single precision."""
+        """Return the description of the same rows in float32."""
         return replace(self, data=Local(self.source.as_type(np.float32)), loaded=self.loaded // 2)
 
 
@@ -136,14 +138,16 @@ def _n_bytes_stored(source: Source) -> int:
 
 
 class Sizes(NamedTuple):
-    """Bytes of a model and its sums by component and in all, and of a row as components are compared with it.
+    """Bytes of a model, of its sufficient statistics and of transformed rows, and properties that the formulas use.
 
-    made: what is made of the parameters of a component to compare rows with it
-    in_place: whether M-steps are made in the memory of the sums
-    by_distances: whether lists follow from distances of centers, not from mean costs
-    steady: whether those rows outlive a pass, and are of a whole chunk whatever the pass
-    kernels: whether components are compared with rows by kernels, not with copies of them in double precision
-    n_numbers: that a row and a component take in tables of costs, 0 where there are none
+    component: parameters of a component    shared: parameters of all components together
+    made: values derived from the parameters of a component, with which rows are compared
+    sums: sufficient statistics of a component    embedded: a row transformed to the space of the components
+    in_place: whether M-steps overwrite the memory of the sums
+    by_distances: whether neighbor lists are computed from distances of centers, not from mean costs
+    steady: whether the transformed rows are stored from pass to pass, always for a whole chunk
+    kernels: whether compiled kernels compute the costs; if not, rows are copied in double precision
+    n_numbers: numbers per pair of row and component in tables of costs; 0 if there are no tables
     """
 
     component: float
@@ -159,10 +163,10 @@ class Sizes(NamedTuple):
 
 
 def needed(estimator: Any, rows: Rows, sizes: Sizes | None = None, regroup: bool | None = None) -> dict[str, int]:
-    """Bytes by part that a fit of such rows takes at its peak.
+    """Return the bytes, by part, that a fit of these rows takes at its peak.
 
-    sizes: where they are known    regroup: whether a graph search copies the chunk into the order of its components;
-    None as it would be
+    sizes: of the model; None computes them    regroup: whether a graph search copies each chunk into the order of the
+    components; None uses the choice of the estimator's plan
     """
     data = rows.data
     plan: em.Plan = estimator._plan(data)
@@ -216,7 +220,7 @@ def needed(estimator: Any, rows: Rows, sizes: Sizes | None = None, regroup: bool
 
 
 def _start(estimator: Any, data: Data, plan: em.Plan) -> str | None:
-    """The start that takes most, by its name; None where centers are given."""
+    """Return the name of the initialization that takes most memory; None if centers are given."""
     init = getattr(estimator, "init", getattr(estimator, "init_params", None))
     if not isinstance(init, str):
         return None
@@ -226,12 +230,15 @@ def _start(estimator: Any, data: Data, plan: em.Plan) -> str | None:
 
 
 def _bounds(search: Any, itemsize: int) -> int:
-    """Bytes a row of what a search by bounds knows of it."""
+    """Return the bytes per row of the bounds of a bounded search; 0 for other searches."""
     return 4 * _ID + 4 * itemsize if isinstance(search, Bounded) else 0
 
 
 def sizes_of(estimator: Any, n_features: int, dtype: np.dtype) -> Sizes:
-    """By a small model; of very many features, by the parabola through those of three smaller numbers."""
+    """Return the sizes of a model, measured on a small one.
+
+    For many features, they are extrapolated by a parabola through the sizes for three smaller numbers of features.
+    """
     view = unfitted_copy(estimator)
     for name, value in _ANY.items():
         if hasattr(view, name):
@@ -242,13 +249,13 @@ def sizes_of(estimator: Any, n_features: int, dtype: np.dtype) -> Sizes:
         return _measured(view, n_features, dtype)
     at = [first, 3 * first // 2, 2 * first]
     small = [_measured(view, D, dtype) for D in at]
-    names = Sizes._fields[:5]  # what depends on the number of features
+    names = Sizes._fields[:5]  # the fields that depend on the number of features
     curve = np.polyfit(at, [[getattr(size, name) for name in names] for size in small], 2)
     return small[0]._replace(**dict(zip(names, np.polyval(curve, n_features).tolist(), strict=True)))
 
 
 def _measured(view: Any, n_features: int, dtype: np.dtype) -> Sizes:
-    """The arrays of models of two and three components, in as many features."""
+    """Measure the sizes by the difference between models of two and of three components in n_features dimensions."""
     bare, models, sums = [], [], []
     for C in (2, 3):
         setattr(view, "n_clusters" if hasattr(view, "n_clusters") else "n_components", C)
@@ -272,7 +279,7 @@ def _measured(view: Any, n_features: int, dtype: np.dtype) -> Sizes:
 
 
 def _size(value: Any) -> int:
-    """Bytes of all arrays that a value holds."""
+    """Return the bytes of all arrays in a value, its attributes and items; a shared array counts once."""
     arrays: dict[int, int] = {}
 
     def collect(value: Any) -> None:

@@ -1,4 +1,4 @@
-"""Data of any kind as the estimators take them: arrays and tables in memory, sources, Dask collections."""
+"""Conversion of the argument X of the estimators to `Data`: arrays and tables, sources, and Dask collections."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,9 +17,9 @@ from cprime.sources.prepared import Preparation, PreparedSource
 
 
 def opened(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] | None = None) -> Data:
-    """An array in memory as one chunk, a source chunk by chunk, a Dask collection on its cluster.
+    """Return X as `Data`: an array as one chunk in memory, a source chunk by chunk, a Dask collection on its cluster.
 
-    dtype: what a fitted estimator's data are turned into, None where it is being fitted
+    dtype: returns the data type that X is converted to if the estimator is fitted; None during a fit
     """
     X = plain(X, narrow=True)
     gaps = getattr(estimator, "missing", "error") == "marginal"
@@ -50,7 +50,7 @@ def opened(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] 
 
 
 def _distributed(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[], Any] | None) -> Data:
-    """A Dask array or dataframe; without a client its chunks are computed here, one after the other."""
+    """Return a Dask array or dataframe as `Data`; without a client its chunks are computed locally, one at a time."""
     from cprime.execution.dask_collections import collected
     from cprime.execution.dask_lists import rows_of_lists
 
@@ -67,7 +67,7 @@ def _distributed(estimator: Any, X: Any, sample_weight: Any, dtype: Callable[[],
 
 
 def _prepared(estimator: Any, X: Any) -> Source:
-    """Data as they come after what the data of the fit went through: their means and scales."""
+    """Apply the preparation of the training data to X: fill values, shifts and scales; raise for Dask or sparse X."""
     if type(X).__module__.partition(".")[0] == "dask" or hasattr(X, "tocsr"):
         raise ValueError(
             f"{type(estimator).__name__} prepares its data (preparation_): they cannot be Dask's or sparse."
@@ -81,14 +81,14 @@ def _prepared(estimator: Any, X: Any) -> Source:
 
 def _learn_features(estimator: Any, n_features: int, columns: list[str] | None) -> None:
     estimator.n_features_in_ = n_features
-    estimator.__dict__.pop("preparation_", None)  # of a fit before
+    estimator.__dict__.pop("preparation_", None)  # from an earlier fit
     estimator.__dict__.pop("feature_names_in_", None)
     if columns is not None and all(isinstance(name, str) for name in columns):
         estimator.feature_names_in_ = np.array(columns, dtype=object)
 
 
 def _known(estimator: Any, columns: list[str]) -> list[str]:
-    """The columns that the estimator was fitted on, where it knows their names and all are there."""
+    """Return the columns of the training data if all of them are in `columns`, otherwise `columns` unchanged."""
     known: NDArray | None = getattr(estimator, "feature_names_in_", None)
     return columns if known is None or not set(known) <= set(columns) else list(known)
 

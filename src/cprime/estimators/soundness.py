@@ -1,6 +1,6 @@
-"""What fitted attributes must be: a file that was tampered with is refused by name, before a kernel sees its arrays.
+"""Checks of fitted attributes, so that a corrupt model file raises an error before a kernel gets its arrays.
 
-Knows the attributes of every estimator by their names, and nothing of files.
+The checks are listed by the names of the attributes, for all estimators. Nothing here depends on file formats.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ NEEDED = {
     "XMeans": _SPLIT,
     "GMeans": _SPLIT,
 }
-# What the fit of a mixture says of its course, all of which one that is derived from another mixture lacks.
+# Attributes that describe how a mixture was fitted; a mixture derived from another one (e.g. a marginal) has none.
 _COURSE = {*_EM, "counts_", "labels_"} - {"variance_", "n_active_"}
 _EM_COLUMNS = ("phase", "lower_bound", "quantization_error", "n_distances", "n_moved", "seconds")
 _COLUMNS = dict.fromkeys(("KMeans", "SoftKMeans", "GaussianMixture", "StudentTMixture"), _EM_COLUMNS) | {
@@ -40,7 +40,7 @@ _COLUMNS = dict.fromkeys(("KMeans", "SoftKMeans", "GaussianMixture", "StudentTMi
 
 
 class _Sizes(NamedTuple):
-    """Components, features, and the family of models."""
+    """Number of components C, number of features D, and the model family."""
 
     C: int
     D: int
@@ -52,7 +52,7 @@ class _Sizes(NamedTuple):
 
 
 def check_fitted(estimator: Any) -> None:
-    """Raise ValueError for the first attribute that is missing, or that no fit leaves so."""
+    """Raise ValueError for the first fitted attribute that is missing or has a value that no fit produces."""
     kind = next(base.__name__ for base in type(estimator).__mro__ if base.__name__ in NEEDED)
     found = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
     derived = NEEDED[kind] is _MIXTURE and _COURSE.isdisjoint(found)
@@ -74,7 +74,7 @@ def _refuse_missing(names: set[str]) -> None:
 
 
 def _sizes(estimator: Any, kind: str) -> _Sizes:
-    """After checking the centers."""
+    """Check the centers (or medoids) and the covariance type, and return the sizes of the model."""
     mixture = NEEDED[kind] is _MIXTURE
     name = "means_" if mixture else "cluster_centers_"
     centers: Any = getattr(estimator, name, None)
@@ -95,7 +95,7 @@ def _sizes(estimator: Any, kind: str) -> _Sizes:
 
 
 def _numbers(value: Any, kinds: str, shape: tuple[int | None, ...]) -> bool:
-    """Whether that is an array of finite numbers of such a shape; None is any length."""
+    """Return whether a value is an array of finite numbers of this shape; None in the shape allows any length."""
     return (
         isinstance(value, np.ndarray)
         and value.dtype.kind in kinds
@@ -111,7 +111,7 @@ def _ids(value: Any, shape: tuple[int | None, ...], least: int, end: int) -> boo
 
 
 def _number(value: Any, least: float = -np.inf) -> bool:
-    """Whether that is a number that is not below the least one; NaN is."""
+    """Return whether a value is a float of at least `least`; False for NaN."""
     return isinstance(value, float | np.floating) and bool(value >= least)
 
 
@@ -124,7 +124,7 @@ def _positive(value: Any) -> bool:
 
 
 def _covariances(value: Any, sizes: _Sizes) -> bool:
-    """Variances, or symmetric matrices with variances on the diagonal."""
+    """Return whether a value has the form of covariances: variances >= 0, or symmetric matrices with such diagonals."""
     if not _matrices(value, sizes) or not sizes.family.has_matrices:
         return bool(_matrices(value, sizes) and np.all(value >= 0))
     return bool((value.diagonal(0, -2, -1) >= 0).all() and np.allclose(value, value.swapaxes(-2, -1)))
@@ -137,7 +137,7 @@ def _matrices(value: Any, sizes: _Sizes) -> bool:
 
 
 def _factors(value: Any, sizes: _Sizes) -> bool:
-    """Roots of precisions, or upper triangular matrices with such roots on the diagonal."""
+    """Return whether a value has the form of Cholesky factors: numbers > 0, or upper triangles with such diagonals."""
     if not _matrices(value, sizes) or not sizes.family.has_matrices:
         return bool(_matrices(value, sizes) and np.all(value > 0))
     return bool((value.diagonal(0, -2, -1) > 0).all() and (np.triu(value) == value).all())
@@ -152,7 +152,7 @@ def _names(value: Any, sizes: _Sizes) -> bool:
 
 
 def _structure(value: Any, sizes: _Sizes) -> bool:
-    """What batches are searched by; see `neighbors.Followed`."""
+    """Return whether a value is a valid cell structure, by which batches are searched; see `neighbors.Followed`."""
     names = {"coarse", "order", "begins", "clumped", "home", "won", "won_astray", "n_rows"}
     if not (isinstance(value, dict) and value.keys() == names and _numbers(value["coarse"], "f", (None, sizes.D))):
         return False
@@ -174,7 +174,7 @@ def _structure(value: Any, sizes: _Sizes) -> bool:
 
 
 def _preparation(value: Any, D: int) -> bool:
-    """Means and scales by column, or None."""
+    """Return whether a value is a valid preparation: fill values, shifts and scales, each (D,) or None."""
     return (
         isinstance(value, dict)
         and value.keys() == {"fill", "shift", "scale"}

@@ -1,4 +1,4 @@
-"""Between the loops and who is told how a fit goes: callbacks of this library, and those of scikit-learn."""
+"""Dispatch of progress reports of a fit to the callbacks of this library and to those of scikit-learn."""
 
 import copy
 from collections.abc import Callable, Iterator, Mapping
@@ -13,10 +13,10 @@ try:
 except ImportError:  # before scikit-learn 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """No estimator of this scikit-learn has callbacks of its protocol."""
+        """Empty mixin, because scikit-learn before 1.9 has no callbacks."""
 
     def with_callbacks(fit: Callable[..., Any]) -> Callable[..., Any]:
-        """A fit as it is, as deep in the stack as that of later ones."""
+        """Wrap a fit without changes, so that the call stack is as deep as with later versions of scikit-learn."""
 
         @wraps(fit)
         def run(*args: Any, **kwargs: Any) -> Any:
@@ -29,7 +29,7 @@ __all__ = ["CallbackSupportMixin", "Watch", "unfitted_copy", "with_callbacks"]
 
 
 def unfitted_copy(estimator: Any) -> Any:
-    """A copy without what it has found, but for the features that it has been given and what is done to rows."""
+    """Return a copy without fitted attributes, except the numbers and names of features and `preparation_`."""
     view = copy.copy(estimator)
     kept = ("n_features_in_", "feature_names_in_", "preparation_")
     view.__dict__ = {name: value for name, value in vars(estimator).items() if name[-1] != "_" or name in kept}
@@ -37,10 +37,10 @@ def unfitted_copy(estimator: Any) -> Any:
 
 
 class Watch:
-    """What the loop reports to during a fit; True once a callback has asked for its end.
+    """Receiver of the loop's reports during a fit, which calls all callbacks; a call returns True to end the fit.
 
-    given: what `fit` was given, as X, y and sample_weight
-    standing: the estimator as it would be if a run ended where it stands, of what the loop says of that
+    given: the arguments X, y and sample_weight of `fit`
+    standing: function that returns the estimator as it would be if the run ended in a given state
     """
 
     def __init__(self, estimator: Any, given: tuple[Any, Any, Any], standing: Callable[[Any], Any]):
@@ -49,16 +49,16 @@ class Watch:
             told += resolve(ProgressBar())
         self._estimator, self._given, self._standing, self._told = estimator, given, standing, told
         self._tasks: _Tasks | None = None
-        self.asked = False  # whether a callback has asked for the end
+        self.asked = False  # whether a callback has requested the end of the fit
 
     @property
     def listened(self) -> bool:
-        """Whether there is anybody to be told."""
+        """Return whether there is any callback."""
         return bool(self._told) or bool(getattr(self._estimator, "_skl_callbacks", []))
 
     @contextmanager
     def fit(self, n_starts: int, max_iter: int) -> Iterator[None]:
-        """A whole fit, of at most so many starts and iterations of each."""
+        """Call the callbacks at the begin and the end of a fit, of at most n_starts starts of max_iter iterations."""
         estimator = self._estimator
         if getattr(estimator, "_skl_callbacks", []):
             self._tasks = _Tasks(estimator, *self._given)
@@ -77,7 +77,11 @@ class Watch:
 
     @contextmanager
     def start(self, number: int) -> Iterator[Callable[[Mapping[str, Any], Any, bool], bool]]:
-        """One of its starts, from 1; gives what loops tell that look at all components and know of no starts."""
+        """Report one start of the fit, numbered from 1.
+
+        Yields the callback for loops without a search and without a number of their start: it adds `start` and
+        `agreement` (None) to each row.
+        """
         if self._tasks is not None:
             self._tasks.begin_start()
         yield lambda row, state, over: self({**row, "start": number, "agreement": None}, state, over)
@@ -85,7 +89,10 @@ class Watch:
             self._tasks.end_start()
 
     def __call__(self, row: Mapping[str, Any], state: Any, over: bool) -> bool:
-        """An iteration, where the run stands after it, and whether it ends there."""
+        """Report one iteration. state: of the run after the iteration    over: whether the run ends with it
+
+        Returns True if a callback requests the end of the fit.
+        """
         made: list[Any] = []
 
         def estimator() -> Any:
@@ -103,7 +110,7 @@ class Watch:
 
 
 class _Tasks:
-    """A fit as scikit-learn's callbacks see it: starts, and in them iterations."""
+    """Tasks of one fit for scikit-learn's callbacks: the fit contains starts, and a start contains iterations."""
 
     def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any):
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -128,7 +135,7 @@ class _Tasks:
         return self._ended(task, estimator)
 
     def end_start(self) -> None:
-        if self._iteration is not None:  # the last pass was taken back
+        if self._iteration is not None:  # because the last pass was undone
             self._ended(self._iteration)
             self._iteration = None
         self._ended(self._start)

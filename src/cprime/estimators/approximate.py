@@ -1,4 +1,4 @@
-"""What approximate predictions are made by, once for fitted parameters, and how good they are."""
+"""Mixin for approximate predictions: the search structure, built once for fitted parameters, and its quality."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from cprime.search.nearby import Nearby
 
 
 def near_best(model: Model, nearby: Nearby, X: Rows) -> NDArray[np.int32]:
-    """A good component of each row: (n,)."""
+    """Return a component of each row that is the best of those in nearby cells, not always of all: (n,)."""
     return nearby.find(model.embed(X), 1)[0][:, 0]
 
 
@@ -36,15 +36,15 @@ class Approximate:
         raise NotImplementedError
 
     def _scale(self, model: Model) -> float | None:
-        """What makes a cost a log-probability; None for k-means."""
+        """Return the factor from costs to log-probabilities; None for k-means."""
         raise NotImplementedError
 
     def _searched_by(self) -> tuple[str, ...]:
-        """The attributes that a structure is made of."""
+        """Return the names of the fitted attributes from which the search structure is built."""
         raise NotImplementedError
 
     def _nearby(self, model: Model) -> Nearby:
-        """The structure: that of before, unless an attribute is another one since."""
+        """Return the search structure; it is built again only if one of its attributes was replaced."""
         of = [vars(self).get(name) for name in self._searched_by()]
         made = vars(self).get("_made")
         if made is None or any(now is not then for now, then in zip(of, made[0], strict=True)):
@@ -56,20 +56,20 @@ class Approximate:
         return {name: value for name, value in above.__getstate__().items() if name != "_made"}
 
     def certify(self, X: Any, n_points: int = 1000) -> dict[str, Any]:
-        """How good approximate predictions are on these data: a random sample of rows is searched exactly beside.
+        """Measure how good approximate predictions are on these data, by an exact search of a random sample of rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or a source
         n_points : int, default=1000
-            Rows of the sample, all of them where there are fewer; they follow from `random_state`.
+            Number of rows in the sample, or all rows if there are fewer. The choice depends on `random_state`.
 
         Returns
         -------
         certificate : dict
-            `n_points`, and as `certificate_` has them: `agreement`, the share of rows whose component is the best of
-            all, and `relative_excess` of k-means or `shortfall` of a mixture [nats a row], each with its 95 %
-            interval.
+            Entries as in `certificate_`: `n_points`; `agreement`, the share of rows for which the best of all
+            components is found; and `relative_excess` for k-means or `shortfall` for a mixture [nats per row]. Each
+            has a 95 % interval.
 
         Examples
         --------
@@ -87,5 +87,5 @@ class Approximate:
             model = self._model_of(data)
             nearby, n_kept = self._nearby(model), self._n_active()
             points = model.embed(data.take(np.sort(rows)).X)
-            kept = Kept(*nearby.find(points, n_kept if n_kept < len(model.centers) else 1))  # the best, where all count
+            kept = Kept(*nearby.find(points, n_kept if n_kept < len(model.centers) else 1))  # if C′ = C, the best only
             return certify(points, kept, nearby.components, self._scale(model))

@@ -1,4 +1,4 @@
-"""Cells by which batches of a k-means of many clusters are searched."""
+"""Cells of centers, in which `KMeans.partial_fit` searches for near centers if there are many clusters."""
 
 from typing import Any
 
@@ -8,17 +8,17 @@ from cprime.kernels import Floats
 from cprime.neighbors import Followed
 from cprime.search import Graph
 
-MANY = 16384  # clusters from which on a batch is searched in cells several times faster than among all
+MANY = 16384  # number of clusters from which a search in cells is several times faster than one of all centers
 
 
 def in_cells(k_means: Any, data: Data) -> bool:
-    """Whether a batch is searched in cells; of sparse rows, which have few products, all centers take less time."""
+    """Return whether a batch is searched in cells; sparse rows are not, because their exact search is faster."""
     search = resolve_search(k_means, k_means.n_clusters, 1, data.n_weighted, data.n_features, data.sparse)
     return isinstance(search, Graph) and k_means.n_clusters >= MANY and not data.sparse
 
 
 def followed(k_means: Any, centers: Floats) -> Followed:
-    """The cells of these centers: those of before while they serve, else new ones."""
+    """Return cells of these centers: those of the last batch, or new ones if the old ones are missing or stale."""
     cells: Followed | None = getattr(k_means, "_followed", None)
     if cells is None or cells.centers is not centers:
         given = getattr(k_means, "structure_", None)

@@ -1,4 +1,4 @@
-"""`max_memory`: a fit that keeps to so many bytes, or that is refused before anything is read."""
+"""The argument `max_memory`: choose chunks so that a fit stays within the limit, or raise before anything is read."""
 
 import copy
 from collections.abc import Iterator
@@ -10,18 +10,18 @@ from cprime.search import Graph
 from cprime.sources import is_source_like
 
 LEAST_CHUNK = 1024  # rows of the smallest chunks
-_NAMED = 3  # remedies of a message
+_NAMED = 3  # most remedies in an error message
 
 
 def within_memory(estimator: Any, X: Any) -> Any:
-    """X as a fit within `max_memory` takes it: a source in chunks that fit, all else as it is.
+    """Return X such that its fit stays within `max_memory`: a source in small enough chunks, other data unchanged.
 
-    Says on the way whether the fit may have a regrouped copy of a chunk: `_copies`.
+    Sets `_copies` of the estimator: whether the fit may make a regrouped copy of a chunk.
 
     Raises
     ------
     ValueError
-        If no chunks are small enough; the message has the remedies that cost least.
+        If no chunks are small enough; the message lists the remedies with the least drawbacks.
     """
     estimator.__dict__.pop("_copies", None)
     if estimator.max_memory is None:
@@ -39,7 +39,7 @@ def within_memory(estimator: Any, X: Any) -> Any:
 
 
 def lying_within(estimator: Any, rows: Rows) -> Rows:
-    """The rows in the largest chunks that `max_memory` has room for, or in the smallest; sets `_copies`."""
+    """Return the rows in the largest chunks that `max_memory` allows, or in the smallest; sets `_copies`."""
     most = bytes_of(estimator.max_memory, "max_memory")
     sizes = sizes_of(estimator, rows.data.n_features, rows.data.dtype)
     for candidate in chunked(rows):
@@ -55,7 +55,7 @@ def total(parts: dict[str, int]) -> int:
 
 
 def chunked(rows: Rows) -> Iterator[Rows]:
-    """The rows as they come, and those of a source in chunks that are halved down to the smallest."""
+    """Yield the rows unchanged, then, if their chunks can be changed, in chunks halved down to the smallest."""
     yield rows
     if not rows.is_cut:
         return
@@ -66,17 +66,16 @@ def chunked(rows: Rows) -> Iterator[Rows]:
 
 
 def remedies(estimator: Any, rows: Rows, most: float = 0.0) -> list[tuple[str, int]]:
-    """What takes less memory, in words, and the bytes that a fit takes then.
+    """Return changes that save at least a tenth of the memory: a text, and the bytes that the fit then takes.
 
-    Those that cost least come first, where a budget is given those before all that keep to it; each takes a tenth less
-    at least.
+    Changes with the least drawback come first. If a budget is given (`most` bytes), those within it precede the others.
     """
     now = total(needed(estimator, rows))
     found = []
     for text, other, lying in _variants(estimator, rows):
         try:
             n_bytes = _least(other, lying, most)
-        except (ValueError, TypeError):  # arguments that do not go with each other
+        except (ValueError, TypeError):  # the changed argument is not compatible with the others
             continue
         if n_bytes <= 0.9 * now:
             found.append((f"{text} (then {shown_bytes(n_bytes)})", n_bytes))
@@ -84,7 +83,7 @@ def remedies(estimator: Any, rows: Rows, most: float = 0.0) -> list[tuple[str, i
 
 
 def _least(estimator: Any, rows: Rows, most: float) -> int:
-    """What a fit takes; within a budget, in the largest chunks that keep to it, or else in the smallest."""
+    """Return the bytes of a fit; with a budget, in the largest chunks within it, or else in the smallest chunks."""
     n_bytes = total(needed(estimator, rows))
     for candidate in chunked(rows) if most else ():
         n_bytes = total(needed(estimator, candidate))
@@ -94,7 +93,7 @@ def _least(estimator: Any, rows: Rows, most: float) -> int:
 
 
 def _variants(estimator: Any, rows: Rows) -> Iterator[tuple[str, Any, Rows]]:
-    """Other ways to fit the same rows, the cheapest first: in words, the estimator, and how rows lie."""
+    """Yield other ways to fit the same rows, those with the least drawback first: a text, an estimator, and rows."""
     if rows.resident and rows.here and not rows.data.sparse:
         yield "a path in place of an array: rows are read by chunks", estimator, rows.in_a_file()
     if rows.is_cut and len(rows.data.sizes) < 8:
@@ -126,7 +125,7 @@ def _variants(estimator: Any, rows: Rows) -> Iterator[tuple[str, Any, Rows]]:
 
 
 def changed(estimator: Any, **arguments: Any) -> Any:
-    """A copy with other arguments, and without what the estimator has found."""
+    """Return a copy of an estimator with some arguments replaced and without fitted attributes."""
     view = copy.copy(estimator)
     view.__dict__ = {name: value for name, value in vars(estimator).items() if name[-1] != "_"}
     for name, value in arguments.items():

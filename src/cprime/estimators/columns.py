@@ -1,4 +1,4 @@
-"""Which columns of a fitted estimator's data are meant, and these columns of data of any kind."""
+"""Selection of columns: resolve the argument `columns`, and read these columns of data of any kind."""
 
 from numbers import Integral
 from typing import Any
@@ -14,7 +14,10 @@ Columns = NDArray[np.intp]
 
 
 def resolve_columns(columns: Any, n_features: int, names: NDArray | None) -> Columns:
-    """Numbers, negative ones from the end, or names, or a mask, as distinct numbers from 0 in the order given."""
+    """Return the numbers of columns, distinct and counted from 0, in the given order.
+
+    columns: numbers (negative ones count from the end), names, or a mask
+    """
     single = isinstance(columns, str | Integral) and not isinstance(columns, bool | np.bool_)
     given = [columns] if single else list(columns) if np.iterable(columns) else None
     if given is None:
@@ -49,9 +52,10 @@ def _number(column: Any, n_features: int, names: dict[str, int] | None) -> int:
 
 
 def some_columns(X: Any, columns: Columns, n_features: int, names: NDArray | None, name: str = "X") -> Any:
-    """Return some columns of whole rows, by their names if both sides have names; rows of these columns alone stay.
+    """Return the given columns of X, found by name if both the data and the fit have names; no others are read.
 
-    Raises ValueError for rows that are neither. The other columns are not read.
+    X has either all features of the fit or these columns alone, and is then returned unchanged; otherwise a ValueError
+    is raised. name: of the argument, for the message
     """
     X = plain(X)
     dask = type(X).__module__.partition(".")[0] == "dask"

@@ -1,4 +1,4 @@
-"""Values of the components that points keep, as the N×C array that is asked for."""
+"""Conversion of values of active sets (n, H) to an N×C array, dense or sparse."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +8,10 @@ from cprime.kernels import Floats
 
 
 def kept_entries(kept: NDArray[np.int32], values: Floats, n_components: int, sparse: bool) -> Floats | csr_array:
-    """Values (n, H) at the components kept (n, H), distinct, as (n, C) of their dtype: CSR, or with zeros elsewhere."""
+    """Return an array (n, C) with values (n, H) in the columns kept (n, H): CSR, or dense with zeros elsewhere.
+
+    kept: components of each row, distinct
+    """
     n, H = kept.shape
     if sparse:
         begins = np.arange(0, n * H + 1, H, dtype=np.int32 if n * H < 2**31 else np.int64)

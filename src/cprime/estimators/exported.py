@@ -1,4 +1,4 @@
-"""Fitted estimators as other libraries have them."""
+"""Conversion of fitted estimators to those of other libraries."""
 
 from typing import Any
 
@@ -14,7 +14,9 @@ _COPIED = ("labels_", "inertia_", "n_iter_", "n_features_in_", "feature_names_in
 
 
 def sklearn_k_means(estimator: Any) -> BaseEstimator:
-    """A fitted scikit-learn `KMeans` of the same centers; for the cosine metric behind a step that scales rows."""
+    """Return a fitted scikit-learn `KMeans` with the same centers; for the cosine metric, a pipeline that scales rows
+    to length 1 first.
+    """
     centers = np.ascontiguousarray(estimator.cluster_centers_).copy()
     k_means = SklearnKMeans(
         len(centers), n_init=1, max_iter=estimator.max_iter, tol=estimator.tol, random_state=estimator.random_state
@@ -30,5 +32,5 @@ def sklearn_k_means(estimator: Any) -> BaseEstimator:
     for name in ("n_features_in_", "feature_names_in_"):
         if hasattr(k_means, name):
             setattr(scaled, name, getattr(k_means, name))
-    vars(k_means).pop("feature_names_in_", None)  # rows come to it without names
+    vars(k_means).pop("feature_names_in_", None)  # because the Normalizer returns rows without names
     return make_pipeline(scaled, k_means)

@@ -1,4 +1,4 @@
-"""What any fitted estimator is asked for by those above it: its centers and the names of its features."""
+"""Functions that read centers and feature names of any fitted estimator."""
 
 import copy
 from typing import Any
@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 
 def centers_of(estimator: Any) -> NDArray[np.float64]:
-    """Centers or means (C, D) of any fitted estimator that has them."""
+    """Return the centers or means (C, D) of any fitted estimator; raise TypeError if it has neither."""
     for name in ("cluster_centers_", "means_"):
         if getattr(estimator, name, None) is not None:
             return np.asarray(getattr(estimator, name), dtype=np.float64)
@@ -18,7 +18,7 @@ def centers_of(estimator: Any) -> NDArray[np.float64]:
 
 
 def feature_names(estimator: Any) -> list[str]:
-    """Names of the columns, or "feature 0" …"""
+    """Return the names of the columns, or "feature 0", "feature 1", … if the estimator has none."""
     if hasattr(estimator, "feature_names_in_"):
         return [str(name) for name in estimator.feature_names_in_]
     return [f"feature {d}" for d in range(centers_of(estimator).shape[1])]

@@ -1,6 +1,4 @@
-"""Data in which numbers are missing: what the starts of a fit find in their places, and what a fitted mixture makes of
-them.
-"""
+"""Missing values: their replacement by column means for starts of fits, and their imputation by fitted models."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -22,7 +20,10 @@ from cprime.statistics import Sums
 
 @dataclass(frozen=True)
 class Observed(Sums):
-    """Of every column Σ w_n and Σ w_n x_n of the rows that have it (D,); how many numbers are missing."""
+    """Sums over observed values, by column.
+
+    weights (D,): Σ w_n    sums (D,): Σ w_n x_n [data units]    n_missing: number of missing values of all columns
+    """
 
     weights: NDArray[np.float64]
     sums: NDArray[np.float64]
@@ -31,7 +32,7 @@ class Observed(Sums):
 
 @dataclass(frozen=True)
 class Observe:
-    """What is there of the data: a pass."""
+    """Job of a pass that computes `Observed`."""
 
     reads: ClassVar[bool] = True
     keeps: ClassVar[bool] = False
@@ -49,9 +50,9 @@ class Observe:
 
 
 def filled_by_means(data: Data, names: Any) -> Data:
-    """The same data, the means of their columns standing where numbers are missing, for whoever compares with centers.
+    """Return the data with missing values replaced by column means in all comparisons with centers.
 
-    names (D,): of the columns, or None
+    names (D,): of the columns, or None. Raises ValueError if a column has no value of positive weight.
     """
     found: Observed = data.each(Observe())
     if not found.n_missing:
@@ -64,7 +65,7 @@ def filled_by_means(data: Data, names: Any) -> Data:
 
 
 class Imputing:
-    """Base of estimators that say what missing numbers may be."""
+    """Mixin of estimators that accept missing values and can impute them."""
 
     _opened: Any
     _model_of: Any
@@ -78,23 +79,25 @@ class Imputing:
         return tags
 
     def impute(self, X: Any, sample: bool = False, random_state: Any = None) -> NDArray:
-        """The rows with what is missing filled in, by what is observed of each.
+        """Return the rows with each missing value replaced, given the observed values of its row.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or a source
-            NaN, or a null of a table, is a missing number.
+            NaN, or a null of a table, is a missing value.
         sample : bool, default=False
-            False puts conditional means, Σ_c q_c E[x_m | x_o, c] over the `n_active_` components that fit a row best,
-            which has the least expected squared error, of a k-means its center; True draws from the conditional
-            density, one component and then from that, which keeps variances and correlations.
+            False inserts conditional means, Σ_c q_c E[x_m | x_o, c] over the `n_active_` best components of a row,
+            which have the least expected squared error; for k-means these are the values of the nearest center. True
+            draws from the conditional density (first a component, then values), which preserves variances and
+            correlations.
         random_state : int, RandomState, Generator or None, default=None
-            Where the draws come from.
+            Source of the random numbers of the draws.
 
         Returns
         -------
         X : ndarray of shape (n_samples, n_features)
-            In the dtype of the means. What is observed is as it was; a row without any value takes the mean of these.
+            In the dtype of the means. Observed values are unchanged. A row without any value is imputed in the same
+            way, from the weights of the components alone.
 
         References
         ----------
@@ -122,7 +125,10 @@ class Imputing:
 
 
 def _imputed(model: Model, n_kept: int, key: Key | None, X: Rows, first: int) -> NDArray:
-    """The rows of a block whose first has this number; draws are by a row of numbers that belong to each."""
+    """Impute the rows of a block: (n, D). first: number of the block's first row in the data
+
+    Each row has its own random numbers, which depend on its number only.
+    """
     if X.observed is None:
         return X.dense()
     ids, costs = model.components().best(X, n_kept)
@@ -132,5 +138,5 @@ def _imputed(model: Model, n_kept: int, key: Key | None, X: Rows, first: int) ->
     width = X.shape[1] + 1
     uniform = key.uniform(Purpose.MISSING, first * width, len(X) * width).reshape(len(X), width)
     drawn = (np.cumsum(q, axis=1) <= uniform[:, :1]).sum(axis=1).clip(max=n_kept - 1)[:, np.newaxis]
-    normal = ndtri(uniform[:, 1:] + 2.0**-54)  # none is 0
+    normal = ndtri(uniform[:, 1:] + 2.0**-54)  # shifted, because ndtri(0) is −∞
     return model.imputed(X, np.take_along_axis(ids, drawn, axis=1), np.ones((len(X), 1)), normal)

@@ -1,7 +1,7 @@
-"""k-means of rows of which numbers are missing: hard assignment to components of one variance, by what is observed.
+"""k-means of rows with missing values: hard assignment to components of equal variance, by the observed values.
 
-A point goes to the center that is nearest over what is observed of it, and what is missing is where that center is
-(k-pod: Chi, Chi & Baraniuk 2016). In terms of F it is classification EM of the papers' mixture.
+The nearest center of a point is the nearest over its observed columns, and its missing values are set to those of this
+center (k-pod: Chi, Chi & Baraniuk 2016). This is classification EM of the mixture of Lücke & Forster.
 """
 
 from typing import Any
@@ -18,7 +18,10 @@ from cprime.search import Bounded
 
 
 def plan_of_gaps(k_means: Any, data: Data) -> em.Plan:
-    """How such data are fitted: plain steps by any search that does not go by bounds."""
+    """Return the plan of a fit of rows with missing values: plain steps, with any search except the bounded one.
+
+    Raises ValueError if an argument of the estimator does not allow missing values.
+    """
     if k_means.metric != "euclidean":
         raise ValueError(f"missing='marginal' needs metric='euclidean', got {k_means.metric!r}.")
     if check_real(k_means.epsilon, "epsilon", 0.0):
@@ -28,7 +31,7 @@ def plan_of_gaps(k_means: Any, data: Data) -> em.Plan:
     search = resolve_search(k_means, k_means.n_clusters, 1, data.n_weighted)
     if isinstance(search, Bounded):
         raise ValueError("missing='marginal' needs another search than 'bounded' where numbers are missing.")
-    tol = k_means.tol * data.n_features / 2  # F is −D/2 log J but for a constant
+    tol = k_means.tol * data.n_features / 2  # because F = −(D/2) log J + constant
     stage = em.EM(em.MixtureSettings(k_means.max_iter, tol, 1, "hard", settles=False))
     return em.Plan(
         1, search, stage.begun, k_means._copies and resolve_regroup(search, data), final=k_means.final_assignment
@@ -36,6 +39,6 @@ def plan_of_gaps(k_means: Any, data: Data) -> em.Plan:
 
 
 def first_of_gaps(data: Data, centers: NDArray, exact: bool) -> Any:
-    """The means of what is nearest to the starting centers, and the variance about them."""
+    """Return a model of the means of the points nearest to each starting center, and their variance."""
     start = PooledSpherical(centers, np.ones(len(centers)), variance_floor(centers))
     return em.hard_start(data, start, exact)

@@ -1,4 +1,4 @@
-"""What every estimator here can do: be written to a file."""
+"""Base class of all estimators: model files and reports."""
 
 import os
 from typing import TYPE_CHECKING, Any
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class Stored(Documented, BaseEstimator):
-    """Base of estimators that `cprime.load` brings back."""
+    """Base of estimators that can be saved to a file, read by `cprime.load`, and described by a report."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted estimator to a safetensors file, whole or not at all; `cprime.load` brings it back.
+        """Write the fitted estimator to a safetensors file, completely or not at all; `cprime.load` reads it.
 
         Parameters
         ----------
@@ -36,38 +36,38 @@ class Stored(Documented, BaseEstimator):
         title: str | None = None,
         max_rows: int | str = "auto",
     ) -> "Report":
-        """What the fit came to, as one page: `estimator.report(X).save("report.html")`.
+        """Describe the fitted model on one page: `estimator.report(X).save("report.html")`.
 
-        Whether all is as it should be and what to change, a map of the clusters, how each differs from the rest, sizes,
-        search quality, certainty, J and F by second. The page needs no network. Needs ``pip install cprime[report]``.
+        The page shows warnings with advice, a map of the clusters, how each cluster differs from the rest, sizes,
+        search quality, certainty, and J and F over time. It needs no network. Needs ``pip install cprime[report]``.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or a source
-            Data, in the units of the training data: these, or others.
+            The training data or other data, in the units of the training data.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the points; None is 1 for each.
         compare : fitted estimator or None, default=None
-            Another model of the same features, whose labels are set beside these.
+            Another model of the same features, whose labels are compared with those of this one.
         image_shape : tuple of two or three int, or None, default=None
-            (height, width) or (height, width, 3), where rows are images: centers are shown as such.
+            (height, width) or (height, width, 3) if rows are images; centers are then shown as images.
         title : str or None, default=None
-            The heading; None says how many clusters there are.
+            The heading; None is the number of clusters.
         max_rows : int or "auto", default="auto"
-            Rows that are looked at, at random where there are more. "auto" is as many as can be compared with all
-            components in a second or two. The page says how many they are; sizes are those of the fit.
+            Number of rows used, a random sample if the data have more. "auto" is as many as can be compared with all
+            components in a second or two. The page states the number; cluster sizes are those of the fit.
 
         Returns
         -------
         report : Report
-            With `html`, `save`, and the values of every section; notebooks show the page.
+            Has `html`, `save` and the values of every section; notebooks show the page.
 
         Raises
         ------
         ImportError
             If Jinja2 or Pillow is missing.
         TypeError
-            If the model has no centers in the space of the data, as k-medoids of dissimilarities.
+            If the model has no centers in the space of the data, such as k-medoids of precomputed dissimilarities.
         """
         from cprime.report import report_of
 
@@ -82,5 +82,5 @@ class Stored(Documented, BaseEstimator):
         )
 
     def _check_fitted(self) -> None:
-        """Raise ValueError for an attribute that no fit leaves so: of a file that another has written."""
+        """Raise ValueError if a fitted attribute is missing or invalid, as may be the case after reading a file."""
         check_fitted(self)

@@ -19,7 +19,7 @@ def whole(fit: F) -> F:
             with computing(self.n_threads):
                 return fit(self, *args, **kwargs)
         except BaseException:
-            self.__dict__ = before  # in one step: a second interruption finds either
+            self.__dict__ = before  # a single assignment, so that a second interruption cannot leave a mixture of both
             raise
 
     return run  # type: ignore[return-value]

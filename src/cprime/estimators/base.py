@@ -1,4 +1,4 @@
-"""What the estimators with an EM fit share: how data come in, starts, the best of several runs, bounds."""
+"""Base class of the estimators with an EM fit: opening of data, starts, the best of several runs, and bounds."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -33,20 +33,21 @@ from cprime.seeding.jumps import improved_by_jumps
 
 logger = logging.getLogger("cprime")
 
-FirstModel = Callable[[Data, NDArray, bool], Model]  # of data, starting centers, and whether the search is exact
-SPILLED = 2**30  # bytes of kept sets and their costs, from which on those of chunks live with the checkpoint
-_ANY = Key(0)  # where nothing is drawn
+# Takes data, starting centers (C, D) and whether the search is exact; returns the starting parameters.
+FirstModel = Callable[[Data, NDArray, bool], Model]
+SPILLED = 2**30  # bytes of active sets and costs from which on they are stored in the checkpoint's folder
+_ANY = Key(0)  # key for calls that draw no random numbers
 
 
 class Bounds(NamedTuple):
-    """Free energy and what it bounds, per point (or unit of weight), in nats.
+    """Free energy, log-likelihood and their difference, per point (or unit of weight), in nats.
 
     Attributes
     ----------
     free_energy : float
         F(K, Θ), eq. (7) of Lücke & Forster.
     log_likelihood : float
-        L(Θ), eq. (3); but for rounding never below F.
+        L(Θ), eq. (3); never below F, except for rounding errors.
     kl_gap : float
         L − F, the divergence KL of the truncated posteriors from the exact ones; eq. (16) for k-means.
     entropy : float
@@ -69,7 +70,7 @@ class Bounds(NamedTuple):
 
 @dataclass(frozen=True)
 class Saver:
-    """What the loop calls after every pass."""
+    """Callback of the EM loop that saves the state of the fit to a checkpoint after a pass."""
 
     checkpoint: Checkpoint
     run: int
@@ -80,9 +81,9 @@ class Saver:
 
 
 def _is_better(fit: em.Run, best: em.Run | None) -> bool:
-    """Whether a run is to be kept in place of the best one so far.
+    """Return whether a run is better than the best one so far.
 
-    The likelihood of one that has collapsed grows without bound and says nothing: it wins over no other.
+    A run with collapsed components is never better than one without, because its likelihood grows without bound.
     """
     n_collapsed = fit.model.n_collapsed
     if n_collapsed:
@@ -96,7 +97,7 @@ def _is_better(fit: em.Run, best: em.Run | None) -> bool:
 
 @contextmanager
 def _left(checkpoint: Checkpoint | None) -> Iterator[None]:
-    """A fit that fails leaves its data in the folder."""
+    """Wait, if the fit fails inside this context, until its data are completely written to the checkpoint's folder."""
     try:
         yield
     except BaseException:
@@ -106,7 +107,10 @@ def _left(checkpoint: Checkpoint | None) -> Iterator[None]:
 
 
 def stored_param(value: Any) -> Any:
-    """A constructor parameter as a checkpoint has it: starts that cannot be stored by a name of theirs."""
+    """Return a constructor parameter in a form that a checkpoint can store.
+
+    Starts become arrays, functions and other objects become their names in angle brackets, generators become None.
+    """
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, str | bool | int | float | None) or hasattr(value, "with_params"):
@@ -119,7 +123,7 @@ def stored_param(value: Any) -> Any:
 
 
 class Clusterer(CopiedCallbacks, Stored):
-    """Base of the estimators; a subclass says which parameters it has found and how many components a point keeps."""
+    """Base of the estimators with an EM fit; a subclass defines the model, the plan of a fit, and C′."""
 
     n_init: int
     max_iter: int
@@ -134,11 +138,11 @@ class Clusterer(CopiedCallbacks, Stored):
     spill: Any
     max_memory: Any
     callbacks: Any
-    _copies = True  # whether there is memory for copies of rows
+    _copies = True  # whether `max_memory` allows copies of rows
     feature_names_in_: NDArray
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name, `search__…` those of the search, which is replaced: others may hold it too."""
+        """Set parameters by name. `search__…` sets an option of the search, on a copy of the search object."""
         nested = {name.removeprefix("search__"): params.pop(name) for name in list(params) if name[:8] == "search__"}
         super().set_params(**params)
         if nested:
@@ -148,14 +152,17 @@ class Clusterer(CopiedCallbacks, Stored):
         return self
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        """Of a fitted estimator also what is to be known of its search, as comments."""
+        """Return the constructor call; for a fitted estimator also remarks on its search, as comment lines."""
         return "\n".join([super().__repr__(N_CHAR_MAX), *(f"# {line}" for line in remarks(self))])
 
     def _parameters(self) -> Model:
         raise NotImplementedError
 
     def _model_of(self, data: Data, *more: Any) -> Model:
-        """The parameters as such data are compared with them; more: arguments of `_parameters`."""
+        """Return the fitted model, in the form for missing values if the data may have some.
+
+        more: arguments of `_parameters`
+        """
         model = self._parameters(*more)
         return model.with_gaps() if data.gaps else model
 
@@ -169,14 +176,14 @@ class Clusterer(CopiedCallbacks, Stored):
         raise NotImplementedError
 
     def _dtype(self) -> np.dtype:
-        """That of the parameters."""
+        """Return the data type of the fitted parameters."""
         return self._parameters().centers.dtype
 
     def _n_components(self) -> int:
         raise NotImplementedError
 
     def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
-        """Data of any kind; reset: whether they are to be fitted, of at least one point for every component."""
+        """Return X as `Data`. reset: whether they will be fitted; raises if there are fewer points than components."""
         data = opened(self, X, sample_weight, None if reset else self._dtype)
         if data.gaps and reset:
             data = filled_by_means(data, getattr(self, "feature_names_in_", None))
@@ -188,28 +195,28 @@ class Clusterer(CopiedCallbacks, Stored):
         return data
 
     def _set_run(self, fit: em.Run, n_kept: int) -> None:
-        """The fitted attributes that follow from where a run stands."""
+        """Set the fitted attributes from the state of a run."""
         raise NotImplementedError
 
     def _standing(self, fit: em.Run, plan: em.Plan) -> Self:
-        """A copy, fitted as far as a run has come."""
+        """Return a copy of the estimator with the parameters that a run would return if it ended now."""
         view = unfitted_copy(self)
         view._set_run(replace(fit, model=fit.standing), plan.n_kept)
         return view
 
     def _plan(self, data: Data) -> em.Plan:
-        """How such data are fitted."""
+        """Return the plan of a fit of these data."""
         raise NotImplementedError
 
     def _first(self, data: Data) -> tuple[Any, FirstModel]:
-        """Where the centers start, and what makes the starting parameters of them."""
+        """Return the initialization of the centers, and the function that makes the starting parameters from them."""
         raise NotImplementedError
 
     def _say_end(self, fit: em.Run) -> None:
-        """What a user must be told of a fit that has ended."""
+        """Warn about a fit that has ended, if the user must know something about it."""
 
     def _fit_to(self, data: Data, given: tuple[Any, Any, Any]) -> Self:
-        """Fit data that have been checked, by arguments that have been; given: X, y and sample_weight of `fit`."""
+        """Fit the data; these and all arguments were checked before. given: X, y and sample_weight of `fit`"""
         key = Key(seed_of(self.random_state))
         with computing(self.n_threads):
             plan, (init, first_model) = self._plan(data), self._first(data)
@@ -230,9 +237,10 @@ class Clusterer(CopiedCallbacks, Stored):
         key: Key,
         given: tuple[Any, Any, Any],
     ) -> em.Run:
-        """Runs from `n_init` starts; keeps the one of greatest F (least J), what it found, and its certificate.
+        """Run the fit from `n_init` starts, and return the run of greatest F (least J).
 
-        first_model: makes the starting parameters of the data and the starting centers
+        Sets the attributes that are computed from the data after this run, such as labels and certificate.
+        first_model: makes the starting parameters from the data and the starting centers
         given: X, y and sample_weight, for callbacks of scikit-learn
         """
         init = resolve_init(init, self._n_components(), data, plan.jumps, plan.improved)
@@ -271,14 +279,14 @@ class Clusterer(CopiedCallbacks, Stored):
         return runs.best
 
     def _begun(self, data: Data, init: Any, first_model: FirstModel, plan: em.Plan, key: Key) -> Any:
-        """The starting parameters."""
+        """Return the starting parameters of a run."""
         centers = self._centers(data, init, key)
         if plan.improved and not (isinstance(init, str) and init == "jumps"):
             centers = improved_by_jumps(data, centers, key)
         return first_model(data, centers, plan.search.exact)
 
     def _log_end(self, fit: em.Run) -> None:
-        """The last line of a fit."""
+        """Log the last line of a fit: the reason of its end, the number of iterations, and the result."""
         ended = "ended at max_iter" if fit.end == em.End.MAX_ITER else fit.end
         text = certificate_text(self)
         logger.info(
@@ -290,7 +298,7 @@ class Clusterer(CopiedCallbacks, Stored):
         )
 
     def _spilling(self, data: Data, n_kept: int) -> AbstractContextManager[None]:
-        """While it lasts, what points keep is in files of a folder, where it is not to be in memory."""
+        """Return a context in which active sets are stored in files of a folder, if they shall not be in memory."""
         folder = check_spill(self.spill)
         if folder is None and self.checkpoint is not None and data.spills and len(data.sizes) > 1:
             n_bytes = data.n_points * n_kept * (np.dtype(np.int32).itemsize + data.dtype.itemsize)
@@ -298,7 +306,7 @@ class Clusterer(CopiedCallbacks, Stored):
         return nullcontext() if folder is None else data.spilled(folder)
 
     def _checkpoint_of(self, data: Data, key: Key) -> tuple[Checkpoint | None, Runs]:
-        """The folder that states go to, if there is one, and where a fit that has died there stood."""
+        """Return the checkpoint, or None, and the state of an interrupted fit in its folder, or an empty state."""
         if self.checkpoint is None:
             return None, Runs()
         description = {
@@ -327,24 +335,27 @@ class Clusterer(CopiedCallbacks, Stored):
         return checkpoint, runs or Runs()
 
     def _goes_on_from(self) -> dict[str, Any] | None:
-        """Attributes of an earlier fit that this one begins with."""
+        """Return the attributes of an earlier fit from which this one starts, or None."""
         return None
 
     def _end_checkpoint(self) -> None:
-        """Once all is fitted: the folder keeps the model alone."""
+        """Replace all states in the checkpoint's folder by the model, after the end of the fit."""
         checkpoint = self.__dict__.pop("_checkpoint")
         if checkpoint is not None:
             checkpoint.end(self.save)
 
     def _centers(self, data: Data, init: Any, key: Key) -> NDArray:
-        """Where the centers start; points may then keep a near one."""
-        if not isinstance(init, str):  # a function may keep what it is given
+        """Return the starting centers (C, D); some initializations also set a near center for each point."""
+        if not isinstance(init, str):  # a function may store its random state, so it gets one of its own
             return place(data, self._n_components(), init, partial(key.random_state, Purpose.START))
         with key.drawing(Purpose.START) as rng:
             return place(data, self._n_components(), init, lambda: rng)
 
     def _found(self, data: Data, fit: em.Run, plan: em.Plan) -> tuple[em.Run, dict[str, Any]]:
-        """A run that has ended after its final assignment, and what is to be remembered of it beside the parameters."""
+        """Return the run after its final assignment, and the results that are stored beside the parameters.
+
+        These are neighbor lists, certificate, labels, and whether the assignment is exact.
+        """
         if not data.placed:
             data.each(em.Label(fit.model))
         found = {"neighbors": plan.search.neighbors(fit.search), "certificate": self._certified(data, fit, plan)}
@@ -352,7 +363,7 @@ class Clusterer(CopiedCallbacks, Stored):
         return fit, {**found, "labels": self._kept_labels(data), "final_assignment": "exact" if exact else "found"}
 
     def _certified(self, data: Data, fit: em.Run, plan: em.Plan) -> dict[str, Any] | None:
-        """The certificate of a partial search, before the final assignment."""
+        """Return the certificate of a partial search, computed before the final assignment; None for exact ones."""
         if plan.search.exact or not self.certificate:
             return None
         m = min(self.certificate, data.n_weighted)
@@ -362,12 +373,12 @@ class Clusterer(CopiedCallbacks, Stored):
         return certify(points, kept, fit.model.components(), scale)
 
     def _kept_labels(self, data: Data) -> Any:
-        """The labels as they are, lazy of Dask's data; those of a checkpoint in memory."""
+        """Return the labels, which are lazy for Dask data; with a checkpoint they are an array in memory."""
         labels = data.labels()
         return labels if self.checkpoint is None else np.asarray(labels)
 
     def bounds(self, X: Any, sample_weight: Any = None) -> Bounds:
-        """Free energy, log-likelihood, their gap and the entropy of the posteriors, for the fitted parameters.
+        """Compute free energy, log-likelihood, their gap and the entropy of the posteriors for the fitted parameters.
 
         Parameters
         ----------
@@ -379,7 +390,8 @@ class Clusterer(CopiedCallbacks, Stored):
         Returns
         -------
         bounds : Bounds
-            Per unit of weight, in nats. Two exact passes over all components, 2·N·C evaluations.
+            Per unit of weight, in nats. The computation takes two exact passes over all components, so 2·N·C
+            evaluations.
 
         References
         ----------

@@ -1,4 +1,4 @@
-"""Mixtures of some columns, one for each row of the others: what a fitted mixture says of what is not known."""
+"""Conditional mixtures of the unknown columns given the known ones, one for each row: moments, samples, quantiles."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -12,11 +12,11 @@ from cprime.estimators.validation import check_integer
 from cprime.kernels import Rows, computing, posterior
 from cprime.model.conditional import Conditional
 
-_NUMBERS = 2**22  # of what is made of some rows at a time
+_NUMBERS = 2**22  # most numbers of temporary arrays, which sets how many rows are computed at a time
 
 
 class _Some(NamedTuple):
-    """Some of the rows: their values (b, k), and of the components that each keeps the ids and weights (b, H)."""
+    """Block of b rows: values X (b, k), and the ids and weights (b, H) of the components in their active sets."""
 
     X: NDArray
     ids: NDArray[np.int32]
@@ -24,19 +24,19 @@ class _Some(NamedTuple):
 
 
 class ConditionalMixtures:
-    """Mixtures of the columns that are left, one for each of n rows of given columns.
+    """Conditional mixtures of the remaining columns, one for each of n rows of given columns.
 
-    `GaussianMixture.condition` makes them. The mixture of a row has the means μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o), the
-    covariances Σ_mm − Σ_mo Σ_oo⁻¹ Σ_om and the weights π_c N(x_o; μ_o, Σ_oo) over their sum, of the components that
-    the row keeps by its given columns o; m are the M columns that are left, in their order. Nothing but the rows is
-    held: what is asked for is computed by blocks of them.
+    `GaussianMixture.condition` returns them. The given columns are o, the M remaining ones m, in their order. The
+    mixture of a row has the means μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o), the covariances Σ_mm − Σ_mo Σ_oo⁻¹ Σ_om and the
+    weights π_c N(x_o; μ_o, Σ_oo) divided by their sum, over the C′ components that are best given x_o. Only the rows
+    are stored: methods compute their results from them, in blocks.
 
     Attributes
     ----------
     n_features : int
-        M, how many columns are left.
+        M, the number of remaining columns.
     n_active : int
-        C′, how many components a row keeps.
+        C′, the number of components in the mixture of a row.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class ConditionalMixtures:
         return f"<{type(self).__name__} of {len(self)} rows: {self.n_features} features, {self.n_active} components>"
 
     def mean(self) -> NDArray:
-        """E[x_m | x_o] of each row: the least-squares regression on the given columns.
+        """Return E[x_m | x_o] of each row: the least-squares regression on the given columns.
 
         Returns
         -------
@@ -76,7 +76,7 @@ class ConditionalMixtures:
         return self._moments(spread=False)
 
     def std(self) -> NDArray:
-        """The standard deviation of each column in the mixture of each row.
+        """Return the standard deviation of each column in the mixture of each row.
 
         Returns
         -------
@@ -85,12 +85,12 @@ class ConditionalMixtures:
         return self._moments(spread=True)[:, self.n_features :]
 
     def covariance(self) -> NDArray:
-        """The covariance matrix of the mixture of each row: that within its components, and that of their means.
+        """Return the covariance matrix of the mixture of each row: that within its components plus that of their means.
 
         Returns
         -------
         covariances : ndarray of shape (n, M, M)
-            Of the C components' own the C·M² numbers are made besides.
+            The computation also takes C·M² numbers for the covariances of the components.
         """
         M = self.n_features
         within = self._conditional.left.covariances_along(np.eye(M))
@@ -136,22 +136,22 @@ class ConditionalMixtures:
         return self._each(draws, (n_samples, self.n_features))
 
     def quantile(self, q: ArrayLike) -> NDArray:
-        """The value below which the share q of the mixture of each row lies, where one column is left.
+        """Return the q-quantiles of the mixture of each row; only one column may remain.
 
         Parameters
         ----------
         q : float or array-like
-            From 0 to 1; 0.5 is the median. 0 and 1 give infinities.
+            Probabilities from 0 to 1; 0.5 is the median. For 0 and 1 the quantiles are infinite.
 
         Returns
         -------
-        values : ndarray of shape (n,), or (n, …) with the shape of q behind
+        values : ndarray of shape (n,) + shape of q
             To the precision of the dtype of `means_`.
 
         Raises
         ------
         ValueError
-            If more than one column is left, or q is not from 0 to 1.
+            If more than one column remains, or q is not from 0 to 1.
         """
         shares = np.asarray(q, dtype=np.float64)
         if self.n_features != 1:
@@ -168,7 +168,7 @@ class ConditionalMixtures:
         return self._each(values, shares.shape)
 
     def _moments(self, spread: bool) -> NDArray:
-        """The means of each row, and beside them with `spread` the standard deviations: (n, M) or (n, 2M)."""
+        """Return the means of each row (n, M), or with `spread` means and standard deviations side by side (n, 2M)."""
 
         def found(some: _Some) -> NDArray:
             means = self._means(some)
@@ -181,13 +181,13 @@ class ConditionalMixtures:
         return self._each(found, ((1 + spread) * self.n_features,))
 
     def _means(self, some: _Some) -> NDArray[np.float64]:
-        """Those of the components that each of some rows keeps: (b, H, M)."""
+        """Return the conditional means of the components in the active set of each row: (b, H, M)."""
         if self.n_active == self._conditional.given.n_components:
             return self._conditional.all_means(some.X)
         return self._conditional.means(some.X, some.ids)
 
     def _each(self, make: Callable[[_Some], NDArray], shape: tuple[int, ...]) -> NDArray:
-        """What is made of each row, (n, *shape): as many rows at a time as leave room for it."""
+        """Return the results of `make` for all rows, (n, *shape), computed in blocks of limited memory."""
         given, C = self._conditional.given, self._conditional.given.n_components
         out = np.empty((len(self), *shape), dtype=given.centers.dtype)
         wide = self.n_active * (self.n_features + given.n_features + (shape[0] if shape else 1)) + out[:1].size
@@ -206,18 +206,20 @@ class ConditionalMixtures:
 
 
 def regressed(conditional: Conditional, n_active: int, return_std: bool, X: Rows) -> NDArray:
-    """E[x_m | x_o] of rows x_o (n, k), beside it the standard deviations if these are asked for: (n, M) or (n, 2M)."""
+    """Return E[x_m | x_o] of rows x_o (n, k): (n, M). With `return_std` standard deviations are appended: (n, 2M)."""
     return ConditionalMixtures(conditional, n_active, X)._moments(return_std)
 
 
 def quantiles(
     weights: NDArray[np.float64], means: NDArray[np.float64], deviations: NDArray[np.float64], share: float
 ) -> NDArray[np.float64]:
-    """The least y with F(y) = Σ_h w_h Φ((y − μ_h)/σ_h) ≥ share, of rows of weights, means and deviations (n, H): (n,).
+    """Return the least y with F(y) = Σ_h w_h Φ((y − μ_h)/σ_h) ≥ share for each row: (n,).
 
-    Newton's steps for log F, which is nearly straight in the tail; where one would leave the bracket, or is not half of
-    the one before, the bracket is halved. F is summed from the tail of every component that y is in, so that what it
-    lacks of the share keeps its digits between two modes, and upper quantiles are those of the mirror image.
+    weights, means, deviations: w, μ and σ, (n, H) each
+
+    Newton's method solves log F(y) = log share, because log F is nearly linear in the tail. If a step leaves the
+    bracket or is more than half of the last step, the bracket is halved instead. F − share is computed from the nearer
+    tail of every component, so that it does not cancel between two modes; upper quantiles use the mirror image.
     """
     if share > 0.5:
         return -quantiles(weights, -means, deviations, 1 - share)

@@ -1,4 +1,4 @@
-"""What a fitted mixture says of some columns: alone, or once the others are known."""
+"""Marginals, conditionals and regression of fitted mixtures."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -27,7 +27,7 @@ def _dense(X: Rows) -> NDArray:
 
 
 class Conditionals:
-    """Mixin of mixtures."""
+    """Mixin of mixtures with the methods `marginal`, `condition` and `regress`."""
 
     n_active: int | str | None
     n_active_: int
@@ -40,23 +40,23 @@ class Conditionals:
         raise NotImplementedError
 
     def marginal(self, columns: Any) -> Any:
-        """The mixture of some columns: their joint density, whatever the others are.
+        """Return the marginal mixture of some columns: their joint density without the other columns.
 
         Parameters
         ----------
         columns : int, str, sequence of these, or mask
-            Numbers, negative ones from the end, names where the data of the fit had names, or a mask.
+            Column numbers (negative ones count from the end), names if the data of the fit had names, or a mask.
 
         Returns
         -------
         mixture : GaussianMixture, or StudentTMixture of one
-            Of these columns in this order, with as many components: it predicts, scores and samples, and can be saved.
-            What a fit says of its course, `labels_` and `history_` for example, it does not have.
+            Mixture of these columns, in this order, with the same number of components. It predicts, scores and
+            samples, and can be saved. It lacks the attributes that describe a fit, such as `labels_` and `history_`.
 
         Raises
         ------
         ValueError
-            If columns are unknown, come twice, or are none.
+            If columns are unknown, repeated, or none are given.
 
         Examples
         --------
@@ -74,32 +74,33 @@ class Conditionals:
             return self._mixture(model.marginal(chosen), chosen)
 
     def condition(self, columns: Any, values: Any = None) -> Any:
-        """Return the mixture of the other columns, given values of these.
+        """Return the mixture of the other columns, given values of these columns.
 
-        It has the weights π_c N(x_o; μ_o, Σ_oo) over their sum, the means μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o) and the
-        covariances Σ_mm − Σ_mo Σ_oo⁻¹ Σ_om, o being the given columns and m the others. Of factor analysers it is one
-        too: no D × D matrix is made.
+        If o are the given columns and m the others, its weights are π_c N(x_o; μ_o, Σ_oo) divided by their sum, its
+        means μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o), and its covariances Σ_mm − Σ_mo Σ_oo⁻¹ Σ_om. Conditionals of factor
+        analyzers are factor analyzers, so no D × D matrix is computed.
 
         Parameters
         ----------
         columns : int, str, sequence of these, mask, or dict
-            Numbers, negative ones from the end, names where the data of the fit had names, or a mask. A dict has the
-            value of each column: ``condition({"width": 3.5, "height": 2.0})``.
+            Column numbers (negative ones count from the end), names if the data of the fit had names, or a mask. A dict
+            contains the value of each column: ``condition({"width": 3.5, "height": 2.0})``.
         values : array-like of shape (k,), or data of shape (n, k), default=None
-            A row of these columns, or many; these may be whole rows too, whose other columns are ignored, and of any
-            kind that `predict` takes. It is left out if `columns` is a dict.
+            One row of the given columns, or many. Many rows may be data of any kind that `predict` accepts, and may
+            have all features of the fit; the other columns are then ignored. Leave it out if `columns` is a dict.
 
         Returns
         -------
         mixture : GaussianMixture or ConditionalMixtures
-            For one row a mixture of all components as `marginal` gives it; its weights are free. For many rows what has
-            a mean, a covariance, samples and quantiles for each, of the `n_active_` components that the row keeps.
+            For one row, a mixture of all components as `marginal` returns it, with free weights. For many rows, an
+            object with the mean, covariance, samples and quantiles of each row, computed from its `n_active_` best
+            components.
 
         Raises
         ------
         ValueError
-            If columns are unknown, come twice, are none or all, or values are not of their number, or missing: what is
-            known need not be the same of all rows for `GaussianMixture.impute`.
+            If columns are unknown, repeated, none or all, or if values have the wrong number or are missing. If
+            different columns are known in different rows, use `GaussianMixture.impute`.
 
         Examples
         --------
@@ -139,33 +140,34 @@ class Conditionals:
             return self._mixture(model, others(known, given.n_features + left.n_features))
 
     def regress(self, X: Any, columns: Any, return_std: bool = False) -> Any:
-        """The mean of the other columns given these, for every row: the least-squares regression of the mixture.
+        """Return the mean of the other columns given these, for each row: the least-squares regression of the mixture.
 
-        E[x_m | x_o] = Σ_c q_c (μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o)), q being the posterior given the columns o, of the
-        `n_active_` components that a row keeps.
+        E[x_m | x_o] = Σ_c q_c (μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o)), where q is the posterior given the columns o, over the
+        `n_active_` best components of a row.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_samples, k), or a source
-            Whole rows, of which the other columns are ignored, or the k given columns alone. Columns are found by their
-            names where both the data and those of the fit have names.
+            Rows with all features, whose other columns are ignored, or with the k given columns alone. Columns are
+            found by name if both X and the data of the fit have names.
         columns : int, str, sequence of these, or mask
-            Numbers, negative ones from the end, names where the data of the fit had names, or a mask.
+            Column numbers (negative ones count from the end), names if the data of the fit had names, or a mask.
         return_std : bool, default=False
             Whether to return standard deviations as well.
 
         Returns
         -------
         means : ndarray of shape (n_samples, M)
-            Of the M other columns in their order, in the dtype and the units of `means_`.
+            Means of the M other columns in their order, in the dtype and the units of `means_`.
         deviations : ndarray of shape (n_samples, M)
-            Standard deviations of x_m given x_o, if asked for.
+            Standard deviations of x_m given x_o, returned if return_std is True.
 
         Raises
         ------
         ValueError
-            If columns are unknown, come twice, are none or all, or X has neither as many nor all, or lacks values in
-            these columns: what is known need not be the same of all rows for `GaussianMixture.impute`.
+            If columns are unknown, repeated, none or all, or if X has neither k columns nor all features, or has
+            missing values in the given columns. If different columns are known in different rows, use
+            `GaussianMixture.impute`.
 
         References
         ----------
@@ -190,7 +192,7 @@ class Conditionals:
         return (found[:, :M], found[:, M:]) if return_std else found
 
     def _conditional(self, columns: Any) -> tuple[Columns, Conditional]:
-        """The numbers of the given columns, and what components say of the others once these are known."""
+        """Return the numbers of the given columns, and the conditional model of the other columns given these."""
         check_is_fitted(self)
         with computing(self.n_threads):
             model = self._parameters()
@@ -200,11 +202,11 @@ class Conditionals:
             return known, model.conditional(known)
 
     def _given_columns(self, X: Any, given: Model, columns: Columns, name: str) -> Data:
-        """Some columns of data of any kind, as the mixture of these takes them."""
+        """Return the given columns of X as `Data` for the mixture of these columns. name: of the argument"""
         n_features = np.shape(self.means_)[1]
         mixture = self._mixture(given, columns)
         if getattr(mixture, "missing", "error") != "error":
-            mixture.missing = "error"  # the covariances of what is left are those given all of these columns
+            mixture.missing = "error"  # because the conditional covariances assume that all these columns are known
         return mixture._opened(some_columns(X, columns, n_features, self._names(), name))
 
     def _say_truncated(self, method: str) -> None:
@@ -216,7 +218,7 @@ class Conditionals:
         return getattr(self, "feature_names_in_", None)
 
     def _mixture(self, model: Model, columns: Columns) -> Any:
-        """A fitted mixture of these parameters, of such columns of the data."""
+        """Return a fitted mixture with the parameters of a model. columns: of the training data, which it describes"""
         estimator: Any = self
         params = estimator.get_params(deep=False)
         params |= {name: None for name in _OF_THE_FIT if name in params}

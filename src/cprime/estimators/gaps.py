@@ -96,8 +96,8 @@ class Imputing:
         Returns
         -------
         X : ndarray of shape (n_samples, n_features)
-            In the dtype of the means. Observed values are unchanged. A row without any value is imputed in the same
-            way, from the weights of the components alone.
+            In the dtype of the means. Observed values are unchanged. If `sample` is False, a row without any value
+            becomes the mean of these components.
 
         References
         ----------

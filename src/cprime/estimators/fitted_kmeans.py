@@ -1,4 +1,4 @@
-"""What a fitted k-means says of data: the nearest centers, near ones, and distances."""
+"""Methods of a fitted k-means: exact and approximate prediction, distances, and export to scikit-learn."""
 
 from collections.abc import Callable
 from functools import partial
@@ -24,7 +24,7 @@ from cprime.search.nearby import Nearby
 
 
 class FittedKMeans(NearestCenter):
-    """Mixin of a k-means by either metric."""
+    """Mixin with the methods of a fitted k-means, for the Euclidean and the cosine metric."""
 
     metric: str
     _nearby: Callable[[Model], Nearby]
@@ -34,17 +34,17 @@ class FittedKMeans(NearestCenter):
         return None
 
     def predict(self, X: Any, approximate: bool = False, *, out: Any = None) -> NDArray[np.int32]:
-        """The nearest center of each row; ties go to the lower index.
+        """Return the index of the nearest center of each row; ties go to the lower index.
 
         Parameters
         ----------
         X : array-like or sparse array of shape (n_samples, n_features)
         approximate : bool, default=False
-            False searches all centers. True looks, where these are more than 4,096, in the cells near each row, of √C
-            centers each; `certify` says how good that is.
+            False searches all centers. True searches, if there are more than 4,096 centers, only the cells near each
+            row, of √C centers each; `certify` measures the quality.
         out : ndarray, str or path-like, default=None
-            Where the result goes: an array of its shape and dtype, a memory map say, or the path of a .npy file, which
-            is written whole or not at all and returned as a memory map.
+            Destination of the result: an array of its shape and dtype (for example a memory map), or the path of a .npy
+            file, which is written completely or not at all and returned as a memory map.
 
         Returns
         -------
@@ -59,20 +59,20 @@ class FittedKMeans(NearestCenter):
             return data.map(job, None, np.int32, out)
 
     def nearest(self, X: Any, *, out: Any = None) -> tuple[NDArray[np.int32], NDArray]:
-        """The nearest center of each row, and how far it is.
+        """Return the nearest center of each row and its distance.
 
         Parameters
         ----------
         X : array-like or sparse array of shape (n_samples, n_features)
         out : tuple of two, default=None
-            Where labels and distances go, each as `predict` takes it.
+            Destinations of labels and distances, each like `out` of `predict`.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,), int32
-            As `predict` gives them.
+            The same as those of `predict`.
         distances : ndarray of shape (n_samples,), float64
-            Euclidean, in data units, or 1 − cos where that is the metric.
+            Euclidean, in data units; 1 − cos if metric is "cosine".
         """
         data = self._opened(X)
         with computing(self.n_threads):
@@ -84,19 +84,19 @@ class FittedKMeans(NearestCenter):
         return euclidean_distances if self.metric == "euclidean" else cosine_distances
 
     def transform(self, X: Any, *, out: Any = None) -> NDArray:
-        """The Euclidean distance of each row to each center, or the cosine distance 1 − cos where that is the metric.
+        """Return the distance of each row to each center: Euclidean, or 1 − cos if metric is "cosine".
 
         Parameters
         ----------
         X : array-like or sparse array of shape (n_samples, n_features)
         out : ndarray, str or path-like, default=None
-            Where the result goes: an array of its shape and dtype, a memory map say, or the path of a .npy file, which
-            is written whole or not at all and returned as a memory map.
+            Destination of the result: an array of its shape and dtype (for example a memory map), or the path of a .npy
+            file, which is written completely or not at all and returned as a memory map.
 
         Returns
         -------
         distances : ndarray of shape (n_samples, n_clusters)
-            In data units (or 0 … 2) and of the data's dtype. An N×C array: it is what was asked for.
+            In data units (cosine distances: 0 … 2), in the dtype of the data. This is a dense N×C array.
         """
         data = self._opened(X)
         with computing(self.n_threads):
@@ -107,12 +107,12 @@ class FittedKMeans(NearestCenter):
         return ("cluster_centers_",)
 
     def to_sklearn(self) -> BaseEstimator:
-        """A fitted scikit-learn `KMeans` of the same centers, for what takes only those (ONNX, say).
+        """Return a fitted scikit-learn `KMeans` with the same centers, for tools that require one (for example ONNX).
 
         Returns
         -------
         k_means : sklearn.cluster.KMeans, or Pipeline of a Normalizer and one for metric="cosine"
-            It predicts by all centers.
+            Its predictions are exact: they compare rows with all centers.
         """
         check_is_fitted(self)
         return sklearn_k_means(self)

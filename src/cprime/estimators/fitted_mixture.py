@@ -1,4 +1,4 @@
-"""What a fitted mixture says of data: components, probabilities, densities, samples."""
+"""Methods of a fitted mixture: best components, probabilities, densities, information criteria and samples."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -26,18 +26,21 @@ from cprime.search.nearby import Nearby
 
 
 def best_of(model: Model, X: Rows) -> NDArray[np.int32]:
-    """The best component of each row: (n,)."""
+    """Return the best component of each row: (n,)."""
     return model.components().best(model.embed(X), 1)[0][:, 0]
 
 
 def _best_with_distances(model: Model, X: Rows) -> tuple[NDArray[np.int32], NDArray]:
-    """The best component of each row (n,), and the distance of its mean (n,)."""
+    """Return the best component of each row (n,), and the Mahalanobis distance to its mean (n,)."""
     labels = best_of(model, X)
     return labels, model.distances(X, labels)
 
 
 def _truncated(model: Model, nearby: Nearby | None, n_kept: int, sparse: bool, X: Rows) -> NDArray | csr_array:
-    """The truncated posterior of each row, of the best of all components or of those nearby: (n, C)."""
+    """Return the truncated posterior of each row: (n, C), dense or sparse.
+
+    nearby: structure of the approximate search; None searches all components    n_kept: C′
+    """
     points = model.embed(X)
     ids, costs = model.components().best(points, n_kept) if nearby is None else nearby.find(points, n_kept)
     responsibilities = posterior(costs, model.scale).responsibilities
@@ -45,9 +48,9 @@ def _truncated(model: Model, nearby: Nearby | None, n_kept: int, sparse: bool, X
 
 
 class _Implied:
-    """An attribute of a fit that follows from the others where parameters were set by hand, as scikit-learn's may be.
+    """Descriptor of a fitted attribute that is computed from others if parameters were set by hand.
 
-    What a fit has set comes first: this is asked only where an instance has no such attribute.
+    An attribute set by a fit takes precedence, because the descriptor is used only if the instance has none.
     """
 
     def __init__(self, found: Callable[[Any], Any], *needed: str):
@@ -71,9 +74,9 @@ def _implied(found: Callable[[Any], Any], *needed: str) -> Any:
 
 
 class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
-    """Base of mixtures; a subclass finds the parameters.
+    """Base of mixtures with the methods that need fitted parameters; a subclass estimates these.
 
-    A mixture whose `weights_`, `means_` and `precisions_cholesky_` or `covariances_` were set by hand serves as well.
+    The methods also work if `weights_`, `means_`, and `precisions_cholesky_` or `covariances_` were set by hand.
     """
 
     _families: ClassVar[Mapping[str, Any]] = FAMILIES  # by covariance_type
@@ -109,13 +112,13 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
         self.n_iter_ = len(history)
 
     def _set_model(self, model: Model, n_active: int) -> None:
-        """The attributes that say what the mixture is, and nothing of how it was found."""
+        """Set the attributes that describe the mixture, but none that describe how it was fitted."""
         C, dtype = len(model.centers), model.centers.dtype
         self.covariance_type_ = self.covariance_type
         self.equal_weights_ = model.weights is None
         self.means_ = model.centers
         self.weights_ = np.full(C, 1 / C, dtype) if model.weights is None else model.weights.astype(dtype)
-        for family in self._families.values():  # of another family that was fitted before
+        for family in self._families.values():  # remove those of another family from an earlier fit
             for name in family.attribute_names:
                 self.__dict__.pop(name, None)
         self.__dict__.update(model.attributes())
@@ -139,7 +142,10 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
         )
 
     def _check_goes_on(self, what: str) -> None:
-        """Whether the arguments are those of the fit that is gone on from, and a batch can be added to it."""
+        """Raise ValueError if the arguments differ from those of the fit to continue, or a batch cannot be added to it.
+
+        what: "partial_fit" or "warm_start"
+        """
         if what == "partial_fit" and not hasattr(self, "counts_"):
             raise ValueError("partial_fit goes on from a fit: parameters set by hand or derived have no counts_.")
         fitted = {
@@ -154,11 +160,11 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
                 )
 
     def _options_of_fit(self) -> dict[str, Any]:
-        """The family's own arguments that a fit which is gone on from had, where they are not left to it."""
+        """Return the family's arguments of the fit to continue, without those that are estimated or "auto"."""
         return {}
 
     def _bound_before(self) -> float:
-        """F of the last iteration of the fit that this one goes on from; ∞ if there is none."""
+        """Return F of the last iteration of the fit that this one continues; ∞ if there is none."""
         return self.lower_bounds_[-1] if self.warm_start and hasattr(self, "lower_bounds_") else np.inf
 
     def _goes_on_from(self) -> dict[str, Any] | None:
@@ -174,28 +180,28 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
         return self.n_components
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int32]:
-        """Fit, and give the most probable component of each training point; as `fit(X).labels_`."""
+        """Fit the mixture and return the most probable component of each training point: `fit(X).labels_`."""
         return self.fit(X, y, sample_weight).labels_
 
     def _winners(self, data: Data, model: Model, out: Any = None) -> NDArray[np.int32]:
-        """The best component of every row."""
+        """Return the best component of every row: (N,)."""
         return data.map(partial(best_of, model), None, np.int32, out)
 
     def _scale(self, model: Model) -> float:
         return model.scale
 
     def predict(self, X: Any, approximate: bool = False, *, out: Any = None) -> NDArray[np.int32]:
-        """The most probable component of each row; ties go to the lower index.
+        """Return the most probable component of each row; ties go to the lower index.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         approximate : bool, default=False
-            False searches all components. True looks, where these are more than 8,192 (4,096 of tied_spherical and tied
-            covariances), at those near each row; `certify` says how good that is.
+            False searches all components. True searches, if there are more than 8,192 components (4,096 for
+            tied_spherical and tied covariances), only those near each row; `certify` measures the quality.
         out : ndarray, str or path-like, default=None
-            Where the result goes: an array of its shape and dtype, a memory map say, or the path of a .npy file, which
-            is written whole or not at all and returned as a memory map.
+            Destination of the result: an array of its shape and dtype (for example a memory map), or the path of a .npy
+            file, which is written completely or not at all and returned as a memory map.
 
         Returns
         -------
@@ -209,18 +215,18 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
             return data.map(partial(near_best, model, self._nearby(model)), None, np.int32, out)
 
     def nearest(self, X: Any, *, out: Any = None) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """The most probable component of each row, and how far its mean is.
+        """Return the most probable component of each row and the distance to its mean.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         out : tuple of two, default=None
-            Where labels and distances go, each as `predict` takes it.
+            Destinations of labels and distances, each like `out` of `predict`.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,), int32
-            As `predict` gives them.
+            The same as those of `predict`.
         distances : ndarray of shape (n_samples,), float64
             Mahalanobis distances √((x − μ)ᵀ Σ⁻¹ (x − μ)), in standard deviations of the component.
         """
@@ -232,20 +238,20 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
     def predict_proba(
         self, X: Any, sparse: bool = False, approximate: bool = False, *, out: Any = None
     ) -> NDArray | csr_array:
-        """The truncated posterior (5) of each row: exact EM's responsibilities where `n_active_` is C.
+        """Return the truncated posterior (5) of each row: the responsibilities of exact EM if `n_active_` is C.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         sparse : bool, default=False
-            True gives a CSR array of the kept entries only; False an N×C array with exact zeros elsewhere.
+            True returns a CSR array of the `n_active_` entries of each row; False a dense N×C array, zero elsewhere.
         approximate : bool, default=False
-            False keeps the best of all components of each row. True those that it finds near it, where components are
-            more than 8,192 (4,096 of tied_spherical and tied covariances) and a row keeps but some of them
-            (`n_active_`); `certify` says how good that is.
+            False uses the best of all components for each row. True searches only components near each row, if there
+            are more than 8,192 components (4,096 for tied_spherical and tied covariances) and `n_active_` is less than
+            C; `certify` measures the quality.
         out : ndarray, str or path-like, default=None
-            Where the result goes: an array of its shape and dtype, a memory map say, or the path of a .npy file, which
-            is written whole or not at all and returned as a memory map; with `sparse` None.
+            Destination of the result: an array of its shape and dtype (for example a memory map), or the path of a .npy
+            file, which is written completely or not at all and returned as a memory map. It must be None if `sparse`.
 
         Returns
         -------
@@ -265,14 +271,14 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
             return data.map(job, C, model.centers.dtype, out)
 
     def score_samples(self, X: Any, *, out: Any = None) -> NDArray:
-        """The exact log-likelihood of each row, log Σ_c π_c p(x | c) over all components, in nats.
+        """Return the exact log-likelihood of each row, log Σ_c π_c p(x | c) over all components, in nats.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         out : ndarray, str or path-like, default=None
-            Where the result goes: an array of its shape and dtype, a memory map say, or the path of a .npy file, which
-            is written whole or not at all and returned as a memory map.
+            Destination of the result: an array of its shape and dtype (for example a memory map), or the path of a .npy
+            file, which is written completely or not at all and returned as a memory map.
 
         Returns
         -------
@@ -285,7 +291,7 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
             return data.map(model.log_likelihood, None, model.centers.dtype, out)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The mean exact log-likelihood per point (or unit of weight), in nats, eq. (3).
+        """Return the mean exact log-likelihood per point (or unit of weight), in nats, eq. (3).
 
         Parameters
         ----------
@@ -303,12 +309,12 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
             return float(total / weight)
 
     def bic(self, X: Any) -> float:
-        """Bayesian information criterion, −2 N L + parameters · log N, with the exact L; the lower the better."""
+        """Return the Bayesian information criterion, −2 N L + parameters · log N, with the exact L; lower is better."""
         total, n_parameters, n = self._log_likelihood(X)
         return float(-2 * total + n_parameters * np.log(n))
 
     def aic(self, X: Any) -> float:
-        """Akaike information criterion, −2 N L + 2 · parameters, with the exact L; the lower the better."""
+        """Return the Akaike information criterion, −2 N L + 2 · parameters, with the exact L; lower is better."""
         total, n_parameters, _ = self._log_likelihood(X)
         return float(-2 * total + 2 * n_parameters)
 
@@ -334,7 +340,7 @@ class FittedMixture(DensityMixin, Approximate, Conditionals, Clusterer):
         X : ndarray of shape (n_samples, n_features)
             In the dtype of the means.
         components : ndarray of shape (n_samples,), int32
-            The component that each point was drawn from, in rising order.
+            The component that each point was drawn from, in ascending order.
         """
         check_is_fitted(self)
         check_integer(n_samples, "n_samples", 1)

@@ -1,4 +1,4 @@
-"""How mixtures are fitted, whatever their components are: all at once, or by batches."""
+"""Base of mixtures of any model family: fits to all data at once, or batch by batch."""
 
 from time import perf_counter
 from typing import Any, Self
@@ -31,11 +31,11 @@ from cprime.kernels import computing
 from cprime.model import Model
 from cprime.search import Full, Search
 
-_KMEANS_ITERATIONS = 30  # at most, of the k-means that a mixture starts from
+_KMEANS_ITERATIONS = 30  # most iterations of the k-means that initializes a mixture
 
 
 class Mixture(FittedMixture):
-    """Base of mixtures that EM fits; a subclass has the arguments, and says which families they choose from."""
+    """Base of mixtures fitted by EM; a subclass defines the constructor arguments and the available model families."""
 
     n_neighbors: int | str
     tol: float
@@ -50,18 +50,19 @@ class Mixture(FittedMixture):
     @whole
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the parameters.
+        """Estimate the parameters.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Finite numbers. Arrays of uint8, int8, bool, float16 and bfloat16 stay as they are stored and are computed
-            with as float32; other types of up to 16 bits and float32 become float32, wider ones float64. A C-contiguous
-            array is not copied, but for "tied" and for "tied_spherical" with free weights; "factors" and "ppca" widen
-            narrow rows chunk by chunk; a memory map is read in chunks (of 128 MiB in float32).
+            Finite numbers. Arrays of the narrow types uint8, int8, bool, float16 and bfloat16 are not converted as a
+            whole, and are computed with in float32; other types of up to 16 bits and float32 become float32, wider ones
+            float64. A C-contiguous array is not copied, except for "tied" and for "tied_spherical" with free weights.
+            "factors" and "ppca" convert narrow rows chunk by chunk. A memory map is read in chunks (of 128 MiB in
+            float32).
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
-            A weight of 2 is the point twice; None is 1 for each.
+            A weight of 2 has the effect of two equal points; None is 1 for each.
 
         Returns
         -------
@@ -112,24 +113,25 @@ class Mixture(FittedMixture):
 
     @whole
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Move the parameters by one batch of points: stepwise EM (Cappé & Moulines 2009).
+        """Update the parameters with one batch of points: stepwise EM (Cappé & Moulines 2009).
 
-        An E-step over all components on the batch, C′ of them kept; then the sufficient statistics move towards those
-        of the batch by the share min(1, W/n^κ), see `learning_decay`, and give the parameters. The first batch finds
-        the starting parameters as `fit` does; after a `fit` the batches go on from it.
+        The E-step on the batch evaluates all components and uses the best C′ of each point. Then the sufficient
+        statistics move toward those of the batch by the share min(1, W/n^κ), see `learning_decay`, and the parameters
+        are computed from them. The first batch is initialized as in `fit`; after a `fit`, batches update its result.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            A batch; the first one has n_components points at least.
+            A batch. The first one must have at least n_components points.
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
-            A weight of 2 is the point twice; None is 1 for each.
+            A weight of 2 has the effect of two equal points; None is 1 for each.
 
         Returns
         -------
         self : the estimator
-            `labels_` and `lower_bound_` are those of this batch, as its E-step saw it; `history_` has one row more.
+            `labels_` and `lower_bound_` are those of this batch, for the parameters before the update; `history_` has
+            one more row.
         """
         begin = perf_counter()
         check_mixture(self)
@@ -156,14 +158,14 @@ class Mixture(FittedMixture):
         return self
 
     def _first_batch(self, data: Data, key: Key) -> Model:
-        """The parameters that a first batch starts from."""
+        """Return the parameters before the first batch, initialized from the batch."""
         init, given = self._start(data)
         init = resolve_init(init, self.n_components, data, quick=True)
         model = given.first_model(data, self._centers(data, init, key), True)
         return em.begin(data, model, replace(self._plan(data), search=Full(), regroup=False), key).model
 
     def _start(self, data: Data) -> tuple[Any, Given]:
-        """Where the means start, and what else is given."""
+        """Return the initialization of the means (a name, function or array), and the parameters that are given."""
         C, D = self.n_components, data.n_features
         if self.warm_start and hasattr(self, "means_"):
             self._check_goes_on("warm_start")

@@ -1,4 +1,4 @@
-"""Where the fit of a mixture starts: arguments, and parameters of which some are given."""
+"""Starting parameters of a mixture: checks of the arguments, and estimates of the parameters that are not given."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ from cprime.kernels import Dense
 from cprime.seeding.given import copied
 from cprime.sources import unmasked
 
-ONE_OF_EACH = "one of each"  # what "auto" means: starts of three kinds, in turn
+ONE_OF_EACH = "one of each"  # the meaning of init_params="auto": three initializations in turn
 
 
 def check_means_init(means_init: Any, data: Data, C: int) -> NDArray:
-    """`means_init` in the dtype of the data; finite, of shape (C, D)."""
+    """Return `means_init` (C, D) in the dtype of the data; raise ValueError for another shape or extreme values."""
     means = copied(means_init, data, "means_init", ensure_2d=False)
     if means.shape != (C, data.n_features):
         raise ValueError(f"means_init must have shape {(C, data.n_features)}, got {means.shape}.")
@@ -29,7 +29,10 @@ def check_means_init(means_init: Any, data: Data, C: int) -> NDArray:
 
 
 def check_weights_init(weights_init: Any, weights: str, C: int) -> NDArray[np.float64] | None:
-    """`weights_init` as an array, or None; not negative, of sum 1, and equal where weights are."""
+    """Return `weights_init` as an array (C,) or None.
+
+    Raises ValueError unless the weights are not negative and sum to 1, and are equal if `weights` is "equal".
+    """
     if weights_init is None:
         return None
     given = np.asarray(unmasked(weights_init, "weights_init"), dtype=np.float64)
@@ -45,7 +48,7 @@ def check_weights_init(weights_init: Any, weights: str, C: int) -> NDArray[np.fl
 
 
 def named_start(init: Any, data: Data, n_components: int, run: int) -> Any:
-    """The start of a run by the name that seeding has for it; one that is no name as it is."""
+    """Return the name of the initialization of a run; an `init` that is not a name is returned unchanged."""
     if not isinstance(init, str):
         return init
     if init == ONE_OF_EACH:
@@ -56,10 +59,11 @@ def named_start(init: Any, data: Data, n_components: int, run: int) -> Any:
 
 @dataclass(frozen=True)
 class Given:
-    """What is given of the starting parameters; the rest comes from the hard assignment to the starting means.
+    """Starting parameters given by the user; the others are estimated from the hard assignment to the starting means.
 
-    shaped: parameters of some centers and weights, with the covariances that are given if any are
-    means, covariances: whether these are given    weights (C,): if given    free: whether weights are
+    shaped: function that returns a model for some centers and weights, with the given covariances if there are any
+    means, covariances: whether these are given    weights (C,): given weights, or None
+    free: whether weights are estimated, as opposed to equal
     """
 
     shaped: Callable[[NDArray, Any], Any]
@@ -70,7 +74,7 @@ class Given:
 
     @classmethod
     def like(cls, model: Any) -> Self:
-        """All of a model is given."""
+        """Return the case in which all parameters of a model are given."""
 
         def shaped(centers: NDArray, weights: Any) -> Any:
             return replace(model, centers=centers, weights=weights)
@@ -79,7 +83,7 @@ class Given:
 
     @classmethod
     def of(cls, mixture: Any, data: Data) -> Self:
-        """What the arguments of a mixture give; precisions that are none are refused before anything is computed."""
+        """Return the parameters given by a mixture's arguments; raise for invalid ones before anything is computed."""
         C, free = mixture.n_components, mixture.weights == "free"
         weights = check_weights_init(mixture.weights_init, mixture.weights, C)
         family = mixture._families[mixture.covariance_type]
@@ -96,10 +100,10 @@ class Given:
         return cls(shaped, mixture.means_init is not None, weights if free else None, precisions is not None, free)
 
     def first_model(self, data: Data, start: NDArray, exact: bool) -> Any:
-        """The starting parameters.
+        """Return the starting parameters. start (C, D): starting means    exact: whether the search is exact
 
-        Means that are given stay; others, and all covariances and weights not given, are those of the hard assignment
-        to the starting means. A model that finds its variance keeps its starting means, and does so within the fit.
+        Given parameters are not changed. Other means, covariances and weights are estimated from the hard assignment to
+        the starting means. A model whose first variance is estimated in the fit (`finds_variance`) keeps these means.
         """
         if self.means and self.covariances and (self.weights is not None or not self.free):
             return self.shaped(start, self.weights)

@@ -20,30 +20,30 @@ LARGEST_RATIO = 2.0**64
 
 @storage.register
 class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Stored):
-    """k-means of numbers: the centers of least J, from no start at all.
+    """k-means in one dimension: the global minimum of J, computed without any initialization.
 
-    On a line the clusters of an optimum are runs of the sorted data, so that J = Σ_n w_n min_c (x_n − μ_c)² can be
-    minimised over all of them. Its least value E(k) is convex in the number of runs k, and the runs of least
-    J + price · k come from one pass over the sorted data; the price at which they are C is found in a few passes. The
-    optimum is that of dynamic programming over all C, without its table of C·N entries: memory is some 130 bytes a
-    distinct value. J is least to within rounding, and that of `cluster_centers_` to within what their dtype can say.
+    On a line, the clusters of an optimum are runs (intervals) of the sorted data, so J = Σ_n w_n min_c (x_n − μ_c)² can
+    be minimized over all divisions into runs. The minimum E(k) is convex in the number of runs k. For a given price per
+    run, one pass over the sorted data finds the runs that minimize J + price · k; a few passes find the price that
+    leads to C runs. The optimum is that of dynamic programming, without its table of C·N entries: memory is about 130
+    bytes per distinct value. J is minimal up to rounding, including that of `cluster_centers_` to their dtype.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters C, at most the number of points.
     n_threads : int or None, default=None
-        Threads to use, two at most being of use; None is every processor that the process may use. Results do not
+        Threads to use; more than two do not help. None is every processor that the process may use. Results do not
         depend on it.
 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, 1)
-        Rising, in the dtype of the data. Where the data have fewer distinct values (of positive weight) than
-        n_clusters, these are the centers, and the last of them is repeated.
+        In ascending order, in the dtype of the data. If the data have fewer distinct values (of positive weight) than
+        n_clusters, the centers are these values, and the last one is repeated.
     boundaries_ : ndarray of shape (n_clusters - 1,), float64
-        Midpoints of neighboring centers, in data units: cluster c is all that is above boundaries_[c − 1] and at most
-        boundaries_[c]. Infinite before a repeated center, whose cluster is empty.
+        Midpoints of neighboring centers, in data units: cluster c contains the values above boundaries_[c − 1] and up
+        to boundaries_[c]. Infinite before a repeated center, because its cluster is empty.
     labels_ : ndarray of shape (n_samples,), int32
         The cluster of each training point.
     inertia_ : float
@@ -51,7 +51,7 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     n_features_in_ : int
         Always 1.
     feature_names_in_ : ndarray of str
-        Where the data have a named column.
+        Present if the column of the data has a name.
 
     See Also
     --------
@@ -86,7 +86,7 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
     @whole
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the centers of least J.
+        """Compute the centers of least J.
 
         Parameters
         ----------
@@ -94,8 +94,8 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             Finite numbers. Types of up to 16 bits and float32 become float32, wider ones float64.
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
-            A weight of 2 is the point twice; None is 1 for each. A point of weight 0 is labelled, no more; the others
-            are at most 2^64 times the least.
+            A weight of 2 has the effect of two equal points; None is 1 for each. Points of weight 0 are labeled, but do
+            not change the centers. Positive weights may be at most 2^64 times the smallest of them.
 
         Returns
         -------
@@ -137,7 +137,7 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         return self.cluster_centers_.shape[0]
 
     def _validated(self, X: Any, reset: bool) -> NDArray:
-        """X as a column of float32 or float64."""
+        """Return X as an array (n, 1) of float32 or float64. reset: whether X will be fitted"""
         return self._column(validated(self, X, None if reset else lambda: self.cluster_centers_.dtype).dense())
 
     def _column(self, X: NDArray) -> NDArray:
@@ -154,7 +154,7 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         return float(distances.sum() if weights is None else distances @ weights)
 
     def predict(self, X: Any) -> NDArray[np.int32]:
-        """The nearest center of each number; one halfway goes to the lower.
+        """Return the nearest center of each number; a number halfway between two centers has the lower one.
 
         Parameters
         ----------
@@ -167,7 +167,7 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         return self._labels(self._validated(X, reset=False))
 
     def transform(self, X: Any) -> NDArray:
-        """The distance of each number to each center.
+        """Return the distance of each number to each center.
 
         Parameters
         ----------
@@ -176,12 +176,12 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         Returns
         -------
         distances : ndarray of shape (n_samples, n_clusters)
-            In data units and of the data's dtype. An N×C array: it is what was asked for.
+            In data units, in the dtype of the data. This is a dense N×C array.
         """
         return np.abs(self._validated(X, reset=False) - self.cluster_centers_[:, 0])
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """−J: minus the weighted sum of squared distances to the nearest center, in data unit².
+        """Return −J: minus the weighted sum of squared distances to the nearest center, in data unit².
 
         Parameters
         ----------
@@ -198,7 +198,7 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
 
 def _check_ratio(weights: NDArray[np.float64]) -> None:
-    """Raise unless sums of twice the precision see every point."""
+    """Raise ValueError if weights differ so much that sums in double-double precision would lose the smallest one."""
     positive = weights[weights > 0]
     least, most = positive.min(), positive.max()
     if most > LARGEST_RATIO * least:
@@ -209,7 +209,7 @@ def _check_ratio(weights: NDArray[np.float64]) -> None:
 
 
 def _distinct(x: NDArray, weights: NDArray | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The distinct values of positive weight, rising, and their total weights, both float64."""
+    """Return the distinct values of positive weight, in ascending order, and their total weights, both float64."""
     if weights is None:
         values, counts = np.unique(x, return_counts=True)
         return values.astype(np.float64), counts.astype(np.float64)
@@ -221,7 +221,7 @@ def _distinct(x: NDArray, weights: NDArray | None) -> tuple[NDArray[np.float64],
 
 
 def _means(values: NDArray, masses: NDArray, starts: NDArray) -> NDArray[np.float64]:
-    """Means of the runs, (C,), relative to their first values, so that no offset costs precision."""
+    """Return the means of the runs, (C,). They are computed relative to the first value of each run, for precision."""
     sizes = np.diff(np.append(starts, len(values)))
     first = values[starts]
     shares = masses / np.repeat(np.add.reduceat(masses, starts), sizes)

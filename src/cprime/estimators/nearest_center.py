@@ -1,4 +1,4 @@
-"""What estimators share whose labels are the nearest of their centers."""
+"""Mixins and jobs of estimators whose labels are nearest centers: prediction, distances and inertia."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from cprime.sources.optional import require
 
 @dataclass(frozen=True)
 class Inertia:
-    """J of the nearest of all centers (C, D): a pass over the data."""
+    """Job of a pass that computes J: the weighted sum of squared distances to the nearest of all centers (C, D)."""
 
     centers: Floats
 
@@ -32,7 +32,7 @@ class Inertia:
 
 
 def nearest_of(centers: Floats, X: Rows) -> tuple[NDArray[np.int32], Floats]:
-    """The nearest center of each row and its squared distance, over what is observed of it: (n,) each."""
+    """Return the nearest center of each row and its squared distance: (n,) each. Missing values are left out."""
     if X.observed is None:
         kept, squared = X.nearest(centers)
         return kept[:, 0], squared[:, 0]
@@ -41,31 +41,31 @@ def nearest_of(centers: Floats, X: Rows) -> tuple[NDArray[np.int32], Floats]:
 
 
 def nearest_labels(centers: Floats, X: Rows) -> NDArray[np.int32]:
-    """The nearest center of each row: (n,)."""
+    """Return the nearest center of each row: (n,)."""
     return nearest_of(centers, X)[0]
 
 
 def nearest_with_distances(centers: Floats, metric: str, X: Rows) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """The nearest center of each row (n,), and how far it is by a metric (n,)."""
+    """Return the nearest center of each row and its distance: (n,) each. metric: "euclidean", or cosine distances"""
     labels, squared = nearest_of(centers, X)
     distances = squared.astype(np.float64)
     return labels, np.sqrt(distances, out=distances) if metric == "euclidean" else distances / 2
 
 
 def euclidean_distances(centers: Floats, X: Rows) -> Floats:
-    """Of each row to each center: (n, C)."""
+    """Return the Euclidean distance of each row to each center: (n, C)."""
     squared = X.distances(centers)
     return np.sqrt(squared, out=squared).T
 
 
 def cosine_distances(centers: Floats, X: Rows) -> Floats:
-    """1 − cos of each row of length 1 to each center of length 1: (n, C)."""
+    """Return 1 − cos of each row and each center, (n, C); rows and centers have length 1."""
     squared = X.distances(centers)
     return np.multiply(squared, 0.5, out=squared).T
 
 
 class Arrays:
-    """Mixin: data are arrays in memory, which `_validated` lets in."""
+    """Mixin of estimators whose data are arrays in memory, checked by `_validated`."""
 
     _validated: Any
 
@@ -75,7 +75,7 @@ class Arrays:
 
 
 class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin):
-    """Mixin: `predict`, `transform` and `score` by `cluster_centers_`, of data that `_opened` lets in."""
+    """Mixin with `predict`, `transform` and `score` by nearest centers, for data that `_opened` returns."""
 
     _opened: Any
     _takes_sparse: ClassVar[bool] = False
@@ -93,7 +93,7 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         return len(self.cluster_centers_)
 
     def _nearest(self, X: Rows) -> tuple[NDArray[np.int32], NDArray]:
-        """The nearest center of each row (n,), and its squared distance (n,)."""
+        """Return the nearest center of each row and its squared distance: (n,) each."""
         return nearest_of(self.cluster_centers_, X)
 
     @property
@@ -101,7 +101,7 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         return euclidean_distances
 
     def predict(self, X: Any) -> NDArray[np.int32]:
-        """The nearest center of each row; ties go to the lower index.
+        """Return the index of the nearest center of each row; ties go to the lower index.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
             return data.map(partial(nearest_labels, self.cluster_centers_), None, np.int32)
 
     def transform(self, X: Any) -> NDArray:
-        """The Euclidean distance of each row to each center.
+        """Return the Euclidean distance of each row to each center.
 
         Parameters
         ----------
@@ -125,24 +125,24 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         Returns
         -------
         distances : ndarray of shape (n_samples, n_clusters)
-            In data units and of the data's dtype. An N×C array: it is what was asked for.
+            In data units, in the dtype of the data. This is a dense N×C array.
         """
         data = self._opened(X)
         with computing(self.n_threads):
             return data.map(partial(self._distances_to, self.cluster_centers_), len(self.cluster_centers_), data.dtype)
 
     def to_faiss(self) -> Any:
-        """A FAISS index of the centers, in their order: it finds the nearest one, or quantizes for an inverted file.
+        """Return a FAISS index of the centers, in their order, for searches or as the quantizer of an inverted file.
 
         Returns
         -------
-        index : faiss.IndexFlatL2, or faiss.IndexFlatIP of centers of length 1 where the metric is "cosine"
+        index : faiss.IndexFlatL2, or faiss.IndexFlatIP of centers of length 1 if the metric is "cosine"
             In float32.
 
         Raises
         ------
         ValueError
-            If the metric is none of FAISS's.
+            If the metric is neither Euclidean nor cosine.
         ImportError
             If FAISS is missing.
         """
@@ -160,7 +160,7 @@ class NearestCenter(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMi
         return index
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """−J: minus the weighted sum of squared distances to the nearest center, in data unit².
+        """Return −J: minus the weighted sum of squared distances to the nearest center, in data unit².
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What the members of the k-means family share that represent clusters by points of the data's space."""
+"""Base classes of estimators of the k-means family whose clusters are represented by centers."""
 
 from typing import Any
 
@@ -14,12 +14,12 @@ from cprime.estimators.stored import Stored
 
 
 class Prototypes(NearestCenter, Stored):
-    """Base: `cluster_centers_`, the nearest of which is a point's label."""
+    """Base of estimators with `cluster_centers_`; the label of a point is its nearest center."""
 
     n_clusters: int
 
     def _validated(self, X: Any, reset: bool) -> Any:
-        """Rows, narrow ones as they are stored."""
+        """Return X as checked rows; narrow types are not converted. reset: whether X will be fitted"""
         rows = validated(self, X, None if reset else lambda: self.cluster_centers_.dtype, narrow=True)
         if reset and len(rows) < self.n_clusters:
             raise ValueError(f"n_samples={len(rows)} should be >= n_clusters={self.n_clusters}.")
@@ -27,23 +27,23 @@ class Prototypes(NearestCenter, Stored):
 
 
 class Graded(Prototypes):
-    """Base of the members whose points belong to several clusters at once."""
+    """Base of estimators in which a point belongs to several clusters, by degrees of membership."""
 
     n_active_: int
 
     def _rule(self) -> fuzzy.Rule:
-        """What makes memberships of distances, for the fitted parameters."""
+        """Return the rule that computes memberships from distances, with the fitted parameters."""
         raise NotImplementedError
 
     def predict_proba(self, X: Any, sparse: bool = False) -> NDArray | csr_array:
-        """The membership of each row in each cluster.
+        """Return the membership of each row in each cluster.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         sparse : bool, default=False
-            True gives a CSR array of the `n_active_` kept entries of each row; False an N×C array with exact zeros
-            elsewhere.
+            True returns a CSR array of the `n_active_` nonzero entries of each row; False a dense N×C array with exact
+            zeros elsewhere.
 
         Returns
         -------
@@ -54,6 +54,6 @@ class Graded(Prototypes):
         C, H = len(self.cluster_centers_), self.n_active_
         kept, values = np.empty((len(X), H), dtype=np.int32), np.empty((len(X), H), dtype=X.dtype)
         for rows, ids, _, found in fuzzy.blocks(X, self.cluster_centers_, self._rule(), H, self.n_threads):
-            with np.errstate(under="ignore"):  # what float32 does not hold is 0
+            with np.errstate(under="ignore"):  # memberships too small for float32 become 0
                 kept[rows], values[rows] = ids, found.memberships
         return values if H == C and not sparse else kept_entries(kept, values, C, sparse)

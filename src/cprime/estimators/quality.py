@@ -1,6 +1,6 @@
-"""What a fitted estimator says of itself in a few words: how good its search was, what its points keep, what to change.
+"""Remarks on a fitted estimator as text: quality of its search, size of active sets, and advice.
 
-Reads fitted attributes and computes nothing.
+Only fitted attributes are read.
 """
 
 import logging
@@ -12,22 +12,22 @@ from sklearn.exceptions import ConvergenceWarning
 from cprime._warnings import warn
 
 LEAST_AGREEMENT = 0.9  # share of points whose best component was found
-MOST_EXCESS = 0.02  # of J over that of nearest centers, as a share of it
-MOST_SHORTFALL = 0.1  # of F against that of the exact K(n) [nats a point]
+MOST_EXCESS = 0.02  # relative excess of J over J of the exact nearest centers
+MOST_SHORTFALL = 0.1  # by which F is less than F of the exact active sets K(n) [nats per point]
 
 _log = logging.getLogger("cprime")
 
 
 class SearchQualityWarning(ConvergenceWarning):
-    """A partial search has missed too much: for more than one point in ten the best component was not found, or J is
-    more than 2 % above that of nearest centers, or F more than 0.1 nats a point short of what it could be.
+    """Warning that a partial search was poor: the best component was missed for more than 10 % of the points, or J is
+    more than 2 % above J of the exact nearest centers, or F is more than 0.1 nats per point below F of exact sets K(n).
 
-    It is raised where that is certain: where the whole 95 % interval of the figure in `certificate_` lies beyond. The
-    message says which argument to change.
+    It is issued only if the whole 95 % interval of the value in `certificate_` is beyond the limit. The message says
+    which argument to change.
 
     Examples
     --------
-    A program that should rather end than go on with a poor fit:
+    End a program instead of continuing with a poor fit:
 
     >>> import warnings
     >>> import cprime
@@ -38,7 +38,7 @@ class SearchQualityWarning(ConvergenceWarning):
 
 
 def certificate_text(estimator: Any) -> str | None:
-    """The certificate in words, with the interval of the first figure in per cent; None where there is none."""
+    """Return the certificate as text, with the 95 % interval of the agreement in per cent; None without certificate."""
     found = getattr(estimator, "certificate_", None)
     if not found:
         return None
@@ -52,7 +52,7 @@ def certificate_text(estimator: Any) -> str | None:
 
 
 def remarks(estimator: Any) -> list[str]:
-    """What a reader of a fitted estimator should know, a line each: certificate, labels, advice, C′ where C′ < C."""
+    """Return remarks on a fitted estimator, one line each: certificate, labels, advice, preparation, and C′ if < C."""
     lines = []
     text = certificate_text(estimator)
     if text is not None:
@@ -72,7 +72,7 @@ def remarks(estimator: Any) -> list[str]:
 
 
 def advice(estimator: Any) -> str | None:
-    """What to change where the certificate is certainly poor; None where it is not."""
+    """Return what to change if the certificate is certainly poor, otherwise None."""
     found = getattr(estimator, "certificate_", None)
     if not found:
         return None
@@ -88,7 +88,7 @@ def advice(estimator: Any) -> str | None:
 
 
 def warn_if_poor(estimator: Any) -> None:
-    """A `SearchQualityWarning` where the search has missed too much."""
+    """Issue a `SearchQualityWarning` if the certificate is certainly poor."""
     poor = advice(estimator)
     if poor is not None:
         warn(f"{certificate_text(estimator)}: {poor}", SearchQualityWarning)
@@ -96,7 +96,7 @@ def warn_if_poor(estimator: Any) -> None:
 
 @cache
 def say_truncated(method: str, n_active: int, n_components: int) -> None:
-    """Once for a method: the log says that probabilities are those of few components, which nobody has asked for."""
+    """Log, once per method and sizes, that probabilities are truncated to few components because of n_active='auto'."""
     _log.warning(
         "%s: a row has the %d most probable of %d components, the others are exactly 0 "
         "(n_active='auto'); n_active=None keeps all",

@@ -1,4 +1,4 @@
-"""Rows in memory as the estimators take them: scikit-learn's checks, at once where these would change nothing."""
+"""Checks of data in memory, as in scikit-learn, with a shortcut for arrays that need no conversion."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,18 +23,18 @@ def validated(
     make: Callable[[Any], Rows] = as_rows,
     narrow: bool = False,
 ) -> Rows:
-    """Data as the estimators take them: rows of finite numbers in C order, or sparse ones where the tags say so.
+    """Return X as checked rows of finite numbers in C order, or as sparse rows if the estimator's tags allow these.
 
-    make: makes rows of an array or a CSR one
-    dtype: what a fitted estimator's data are turned into; None where it is being fitted: they become float32 then if
-    that holds all numbers of their type, else float64
-    narrow: whether rows may stay in a narrow type, to be computed with as that one
+    make: makes rows from a dense or CSR array
+    dtype: returns the data type to convert to; None during a fit, where X becomes float32 if that holds all numbers of
+    its type, otherwise float64
+    narrow: whether rows may stay in a narrow type, so that only the computation uses the wider type
     """
     X = plain(X, narrow=narrow)
     kind = narrow_type(X) if narrow else None
     if dtype is not None:
         check_is_fitted(estimator)
-    with np.errstate(over="ignore", invalid="ignore"):  # what the type does not hold is infinite then
+    with np.errstate(over="ignore", invalid="ignore"):  # numbers out of range become infinite, and are refused below
         wanted = _precision_of(X) if dtype is None else dtype()
         if kind is not None:
             rows = make(taken_narrow(estimator, X, kind, reset=dtype is None)).as_type(wanted)
@@ -48,15 +48,15 @@ def validated(
 def taken(
     estimator: Any, X: Any, *, reset: bool, dtype: Any, accept_sparse: Callable[[Any], Any], least: int = 1, **more: Any
 ) -> Any:
-    """As scikit-learn's `validate_data`, whether numbers are finite aside, and at once where that would change nothing.
+    """Check X like scikit-learn's `validate_data`, except for finite numbers; plain arrays take a shortcut.
 
-    accept_sparse: gives the format for the estimator    least: rows that there must be
+    accept_sparse: returns the accepted sparse format    least: minimum number of rows
     """
     wanted = dtype if isinstance(dtype, list) else (dtype,)
     if len(getattr(X, "shape", ())) == 2 and is_plain(X, wanted) and len(X) >= least:
         if reset:
             estimator.n_features_in_ = X.shape[1]
-            estimator.__dict__.pop("feature_names_in_", None)  # of a fit before
+            estimator.__dict__.pop("feature_names_in_", None)  # from an earlier fit
             return X
         if not hasattr(estimator, "feature_names_in_") and X.shape[1] == getattr(estimator, "n_features_in_", None):
             return X
@@ -65,14 +65,17 @@ def taken(
 
 
 def is_plain(X: Any, dtypes: Any = (np.float32, np.float64)) -> bool:
-    """Whether it is an array of one of some types that all checks leave as it is, if its numbers are finite."""
+    """Return whether X is an array of one of these types that no check would convert: 2-D, contiguous and aligned."""
     if type(X) is not np.ndarray or X.dtype not in dtypes or X.ndim != 2:
         return False
     return bool(X.size) and X.flags.c_contiguous and X.flags.aligned
 
 
 def check_numbers(estimator: Any, rows: Rows, *, spread: bool) -> None:
-    """Raise unless numbers are finite and their squares fit into their type, with `spread` those of differences too."""
+    """Raise ValueError unless numbers are finite and their squares do not overflow.
+
+    spread: whether to check squares of differences too
+    """
     largest, most = rows.extent(n_threads=getattr(estimator, "n_threads", None))
     if not np.isfinite(largest):
         refuse_missing(estimator, rows)
@@ -82,7 +85,7 @@ def check_numbers(estimator: Any, rows: Rows, *, spread: bool) -> None:
 
 
 def _precision_of(X: Any) -> Any:
-    """The narrower of float32 and float64 that holds the types of an array or table; "numeric" where it has others."""
+    """Return the narrower of float32 and float64 that holds all types of X; "numeric" for other or unknown types."""
     if type(X).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow") and len(getattr(X, "shape", ())) == 2:
         found = kinds(X)
     elif isinstance(getattr(X, "dtype", None), np.dtype):
@@ -93,7 +96,7 @@ def _precision_of(X: Any) -> Any:
 
 
 def narrow_type(X: Any) -> np.dtype | None:
-    """The narrow type of an array, or of all columns of a table of pandas; None of whatever else."""
+    """Return the narrow type of a 2-D array, or that of all columns of a pandas table; None if there is none."""
     if type(X).__module__.partition(".")[0] == "pandas" and hasattr(X, "dtypes") and hasattr(X, "columns"):
         found = set(X.dtypes)
         dtype = found.pop() if len(found) == 1 else None
@@ -103,7 +106,7 @@ def narrow_type(X: Any) -> np.dtype | None:
 
 
 def taken_narrow(estimator: Any, X: Any, dtype: np.dtype, *, reset: bool) -> np.ndarray:
-    """As `taken`, in the type that it is stored in, which scikit-learn need not know."""
+    """Check X like `taken`, without converting its narrow type, also for types that scikit-learn does not support."""
     bits = bits_of(X) if isinstance(X, np.ndarray) else X
     wanted = bits.dtype if isinstance(X, np.ndarray) else dtype
     return taken(estimator, bits, reset=reset, dtype=wanted, accept_sparse=_formats).view(dtype)
@@ -124,5 +127,5 @@ def refuse_missing(estimator: Any, X: Rows) -> None:
 
 
 def _formats(estimator: Any) -> str | bool:
-    """The format in which it takes sparse data; False where it takes none."""
+    """Return "csr" if the estimator accepts sparse data, otherwise False."""
     return "csr" if get_tags(estimator).input_tags.sparse else False

@@ -1,4 +1,4 @@
-"""Rows of which nothing but the shape is known: normal numbers stand for them where any are asked for."""
+"""Source for data of which only the shape is known; reading it returns random numbers."""
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -7,7 +7,7 @@ from cprime.sources import Source
 
 
 class ShapeSource(Source):
-    """So many rows of a type, in memory as one chunk or as if in a file."""
+    """Rows of a given shape and type, as one chunk (as if in memory) or in chunks (as if in a file)."""
 
     _keeps_narrow = True
 

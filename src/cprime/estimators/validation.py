@@ -1,4 +1,4 @@
-"""Checks of arguments, worded as scikit-learn words them; strings become objects here and nowhere below."""
+"""Checks of arguments, with messages like scikit-learn's, and conversion of strings to objects such as searches."""
 
 import os
 from numbers import Integral, Real
@@ -20,30 +20,30 @@ from cprime.search import Bounded, Full, Graph, Papers, Search
 from cprime.sources.foreign import plain
 
 MIXTURE_STARTS = ("auto", "kmeans", "k-means++", "random", "random_from_data", "afk-mc2", "two-level")
-# With n_active="auto", mixtures of at most EXACT_AUTO components are fitted by exact EM, larger ones keep KEPT_AUTO.
+# n_active="auto": mixtures of at most EXACT_AUTO components are fitted by exact EM, larger ones with C′ = KEPT_AUTO.
 EXACT_AUTO, KEPT_AUTO = 16, 5
-# With search="auto", the exact search is left at so many components and so many evaluations an iteration.
+# search="auto": least number of components and of evaluations per iteration for which the search is partial.
 PARTIAL_COMPONENTS, PARTIAL_EVALUATIONS = 128, 2**20
-TWO_LEVEL_COMPONENTS = 4096  # from which on k-means++ takes too long, whatever follows
-# Below, k-means goes by bounds in so few dimensions, from so many components and so many evaluations an iteration.
+TWO_LEVEL_COMPONENTS = 4096  # number of components from which k-means++ always takes too long
+# search="auto" of k-means, if not partial: most features, and least components and evaluations, of the bounded search.
 BOUNDED_FEATURES, BOUNDED_COMPONENTS, BOUNDED_EVALUATIONS = 4, 32, 2**21
-SPARSE_COMPONENTS = 4096  # whose lists are complete, where rows are sparse
-LARGEST_COPY = 4 * 2**30  # bytes of data that are regrouped by default
+SPARSE_COMPONENTS = 4096  # most components for which neighbor lists are complete if rows are sparse
+LARGEST_COPY = 4 * 2**30  # most bytes of data that are regrouped by default
 SEARCHES = ("auto", "full", "bounded", "exact", "estimated", "graph")
 
 
 def check_integer(value: Any, name: str, least: int) -> int:
-    """`value` as an int, or an error that says what came."""
+    """Return `value` as an int; raise TypeError or ValueError if it is no integer or less than `least`."""
     if isinstance(value, bool):
         raise TypeError(f"{name} must be an instance of int, not bool.")
     return int(check_scalar(value, name, Integral, min_val=least))
 
 
 def check_real(value: Any, name: str, least: float) -> float:
-    """`value` as a finite float, or an error that says what came."""
+    """Return `value` as a finite float; raise TypeError or ValueError if it is none or less than `least`."""
     try:
         value = float(check_scalar(value, name, Real, min_val=least))
-    except OverflowError:  # of integers
+    except OverflowError:  # raised for very large integers
         raise ValueError(f"{name} must be at most {np.finfo(np.float64).max:.4g}, got a larger integer.") from None
     if not np.isfinite(value):
         raise ValueError(f"{name} must be finite, got {value}.")
@@ -51,21 +51,21 @@ def check_real(value: Any, name: str, least: float) -> float:
 
 
 def check_flag(value: Any, name: str) -> bool:
-    """`value` as a bool, or an error that says what came."""
+    """Return `value` as a bool; raise TypeError if it is none."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be an instance of bool, not {type(value).__name__}.")
     return bool(value)
 
 
 def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
-    """`value` if it is one of the choices."""
+    """Return `value` if it is one of the choices; raise ValueError otherwise."""
     if value not in choices:
         raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}.")
     return value
 
 
 def check_loop(estimator: Any) -> int:
-    """The arguments of every member that iterates from several starts; returns the number of clusters."""
+    """Check the arguments common to estimators with iterations and several starts; return the number of clusters."""
     check_integer(estimator.n_init, "n_init", 1)
     check_integer(estimator.max_iter, "max_iter", 1)
     resolve_threads(estimator.n_threads)
@@ -73,14 +73,14 @@ def check_loop(estimator: Any) -> int:
 
 
 def check_n_active(n_active: Any, n_clusters: int) -> int:
-    """C′ from the argument: None is all clusters."""
+    """Return C′ from the argument `n_active`; None means all clusters."""
     if n_active is None:
         return n_clusters
     return check_at_most(n_active, "n_active", n_clusters, "n_clusters")
 
 
 def check_auto_or_positive(value: Any, name: str) -> float | None:
-    """A number > 0, or None where the argument is "auto"."""
+    """Return `value` as a float > 0, or None if it is "auto"."""
     if isinstance(value, str):
         if value != "auto":
             raise ValueError(f"{name} must be 'auto' or a number > 0, got {value!r}.")
@@ -92,7 +92,7 @@ def check_auto_or_positive(value: Any, name: str) -> float | None:
 
 
 def check_at_most(value: Any, name: str, most: int, of: str) -> int:
-    """`value` as an int from 1 to another argument's."""
+    """Return `value` as an int from 1 to `most`, which is the value of the argument named `of`."""
     value = check_integer(value, name, 1)
     if value > most:
         raise ValueError(f"{name} must be at most {of}={most}, got {value}.")
@@ -100,7 +100,7 @@ def check_at_most(value: Any, name: str, most: int, of: str) -> int:
 
 
 def check_common(estimator: Any) -> None:
-    """The arguments that every estimator here has."""
+    """Check the arguments that all estimators with an EM fit have."""
     check_integer(estimator.n_init, "n_init", 1)
     check_integer(estimator.max_iter, "max_iter", 1)
     check_real(estimator.tol, "tol", 0.0)
@@ -116,7 +116,7 @@ def check_common(estimator: Any) -> None:
 
 
 def check_spill(value: Any) -> Path | None:
-    """The folder for what points keep, one in which files can be made; None where none is given."""
+    """Return the folder for active sets, or None if none is given; raise ValueError if it is not writable."""
     if value is None:
         return None
     if not isinstance(value, str | os.PathLike):
@@ -131,7 +131,7 @@ def check_spill(value: Any) -> Path | None:
 
 
 def check_decay(value: Any) -> float:
-    """κ of rates n^−κ that fall neither too fast nor too slowly (Robbins & Monro 1951)."""
+    """Return κ, 1/2 < κ ≤ 1, for which learning rates n^−κ decrease as Robbins & Monro (1951) require."""
     value = check_real(value, "learning_decay", 0.5)
     if not 0.5 < value <= 1:
         raise ValueError(f"learning_decay must be above 0.5 and at most 1, got {value}.")
@@ -139,7 +139,7 @@ def check_decay(value: Any) -> float:
 
 
 def check_mixture(estimator: Any) -> None:
-    """The arguments of a mixture, of its components too where it has any."""
+    """Check the arguments of a mixture, including the options of its model family."""
     check_common(estimator)
     C = check_integer(estimator.n_components, "n_components", 1)
     check_real(estimator.reg_covar, "reg_covar", 0.0)
@@ -182,12 +182,13 @@ def _check_flag(value: Any, name: str) -> None:
         raise TypeError(f"{name} must be a bool, got {value!r}.")
 
 
-_OPTIONS = {"n_factors": _check_n_factors, "dof": _check_dof, "shared_dof": _check_flag}  # of components
+_OPTIONS = {"n_factors": _check_n_factors, "dof": _check_dof, "shared_dof": _check_flag}  # of model families
 
 
 def resolve_momentum(momentum: bool | str, n_components: int, n_active: int, assignment: str, search: Search) -> bool:
-    """Whether EM steps go on beyond; "auto" leaves small mixtures, those of C′ = 1, which are k-means, and the papers'
-    searches as they are written.
+    """Return whether parameters are extrapolated between EM steps.
+
+    "auto" is False for small mixtures, hard assignment, C′ = 1, and the searches of the papers.
     """
     if isinstance(momentum, str):
         graded = assignment == "soft" and n_active > 1
@@ -196,9 +197,10 @@ def resolve_momentum(momentum: bool | str, n_components: int, n_active: int, ass
 
 
 def resolve_n_active(n_active: Any, n_components: int, assignment: str = "soft") -> int:
-    """The components that a point keeps: C′, or with assignment="hard", which counts one, those kept for the search.
+    """Return C′, the size of active sets; with assignment="hard" they serve the search only.
 
-    None is all components, "auto" all of a small mixture and a few of a large one; hard ones keep one then.
+    None is all components. "auto" is all components of a small mixture and KEPT_AUTO of a large one. With
+    assignment="hard", both are 1.
     """
     if isinstance(n_active, str):
         check_choice(n_active, "n_active", ("auto",))
@@ -210,7 +212,7 @@ def resolve_n_active(n_active: Any, n_components: int, assignment: str = "soft")
 
 
 def check_weights(sample_weight: Any, X: NDArray) -> NDArray[np.float64] | None:
-    """Weights as float64, or None; not negative and not all zero."""
+    """Return weights (n,) as float64, or None; raise ValueError for negative ones, zeros only, or too large a sum."""
     if sample_weight is None:
         return None
     weights = _check_sample_weight(plain(sample_weight, "sample_weight"), X, dtype=np.float64, ensure_non_negative=True)
@@ -229,13 +231,13 @@ def resolve_search(
     n_features: int | None = None,
     sparse: bool = False,
 ) -> Search:
-    """The search that the arguments ask for.
+    """Return the search for the arguments `search` and `n_neighbors`; raise if they do not fit together.
 
-    "auto" is the graph search where there are many components and the exact search is not cheap anyway. Below, it is
-    the bounded search where `n_features`, given for k-means, are few: a point then has few centers around it, so that
-    its bounds last, while the dense products of the full search are short and do not pay. Lists of the graph search are
-    complete for sparse data of up to SPARSE_COMPONENTS: in so many dimensions the nearest center of a point is seldom
-    near its second nearest, and to look at all costs little more than to look at the lists that would be needed.
+    "auto" is the graph search if there are many components and an exact search would be expensive. Otherwise it is the
+    bounded search if `n_features` (given for k-means) is small, because a point then has few centers around it, so its
+    bounds exclude centers for many iterations, and the full search has no advantage from products in few dimensions.
+    Neighbor lists are complete for sparse data of up to SPARSE_COMPONENTS components: in many dimensions the two
+    nearest centers of a point are seldom near each other, so sufficient lists would be almost complete.
     """
     search, given = estimator.search, None if estimator.n_neighbors == "auto" else int(estimator.n_neighbors)
     if not isinstance(search, str):
@@ -265,7 +267,7 @@ def resolve_search(
 def _search_of(
     name: str, n_neighbors: int | None, n_components: int, n_active: int, n_points: int, n_features: int | None
 ) -> Search:
-    """The search by its name."""
+    """Return the search of a name; n_neighbors: None for the default of the search"""
     if name == "auto":
         low = n_features is not None and n_features <= BOUNDED_FEATURES
         enough = n_components >= BOUNDED_COMPONENTS and n_components * n_points >= BOUNDED_EVALUATIONS
@@ -279,15 +281,16 @@ def _search_of(
 
 
 def are_many(n_components: int, n_points: int) -> bool:
-    """Whether there are so many components that looking at all of them is not cheap."""
+    """Return whether there are so many components that an evaluation of all of them is expensive."""
     return n_components >= PARTIAL_COMPONENTS and n_components * n_points >= PARTIAL_EVALUATIONS
 
 
 def resolve_exchange(estimator: Any, search: Search, epsilon: float, sparse: bool) -> bool:
-    """Whether centers jump in a k-means fit by this search, which the estimator's argument means.
+    """Return whether centers jump in a k-means fit, for the estimator's argument `exchange`.
 
-    A search or a start that is named stays what it is known as, Lloyd's algorithm for one; jumps of sparse rows take
-    longer than all else, but in a graph search. One cluster has none.
+    "auto" is True for a graph search. For other searches it is True only if search and init are "auto", because a named
+    algorithm (such as Lloyd's) is not altered, and if rows are not sparse, because their jumps are slow. It is always
+    False for one cluster.
     """
     exchange, graph = estimator.exchange, isinstance(search, Graph)
     if isinstance(exchange, str):
@@ -295,7 +298,7 @@ def resolve_exchange(estimator: Any, search: Search, epsilon: float, sparse: boo
     elif not isinstance(exchange, bool | np.bool_):
         raise TypeError(f'exchange must be "auto" or a bool, got {exchange!r}.')
     wanted: bool | None = None if isinstance(exchange, str) else bool(exchange)
-    if isinstance(search, Graph) and search.exchange is not None:  # as it was said before
+    if isinstance(search, Graph) and search.exchange is not None:  # the deprecated option
         wanted = bool(search.exchange)
     if wanted and epsilon:
         raise ValueError(f"exchange=True needs epsilon=0, got {epsilon}.")
@@ -308,27 +311,28 @@ def resolve_exchange(estimator: Any, search: Search, epsilon: float, sparse: boo
 
 
 def refuse_exchange(search: Search) -> None:
-    """A mixture has no exchange steps."""
+    """Raise ValueError if a search demands exchange steps, which a mixture does not have."""
     if isinstance(search, Graph) and search.exchange:
         raise ValueError("exchange=True has no effect on a mixture: exchange steps are those of k-means.")
 
 
 def resolve_regroup(search: Search, data: Data) -> bool:
-    """Whether a partial search may copy chunks into the order of their components."""
+    """Return whether a search copies each chunk into the order of the components, for contiguous access."""
     if not isinstance(search, Graph):
         return False
     if search.regroup is None:
-        one = len(data.sizes) == 1  # chunks that are read are copied in each pass
+        one = len(data.sizes) == 1  # several chunks would have to be copied again in each pass
         return one and data.n_bytes <= LARGEST_COPY
     return bool(search.regroup)
 
 
 def resolve_init(init: Any, n_components: int, data: Data, quick: bool, improved: bool = False) -> Any:
-    """The start that "auto" means: in two levels for many components and for data on disk, else k-means++ or jumps.
+    """Return the initialization, with "auto" resolved; other values are returned unchanged.
 
-    quick: whether a start that takes longer is not worth it: jumps follow, which mend one that misses clusters, or it
-    is of a batch; else "many" are those for which k-means++ takes too long
-    improved: whether jumps before the first iteration are asked for
+    "auto" is "two-level" for many components and for data that are not in memory, otherwise "jumps" or "k-means++".
+    quick: whether a faster start suffices, because jumps follow that correct missed clusters, or because the data are
+    only a batch; if False, "many" means that k-means++ would take too long
+    improved: whether jumps before the first iteration are requested
     """
     if isinstance(init, str) and init == "auto":
         many = are_many(n_components, data.n_weighted) and (quick or n_components >= TWO_LEVEL_COMPONENTS)

@@ -107,7 +107,7 @@ class FittedKMeans(NearestCenter):
         return ("cluster_centers_",)
 
     def to_sklearn(self) -> BaseEstimator:
-        """Return a fitted scikit-learn `KMeans` with the same centers, for tools that require one (for example ONNX).
+        """Return a fitted scikit-learn `KMeans` with the same centers, for tools that require one (ONNX converters).
 
         Returns
         -------

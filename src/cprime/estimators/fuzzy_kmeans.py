@@ -1,4 +1,4 @@
-"""Fuzzy k-means: points belong to several clusters by degrees (Bezdek), or by an entropy's leave (Miyamoto)."""
+"""Fuzzy k-means with graded memberships: fuzzy c-means (Bezdek), and its entropy-regularized form (Miyamoto)."""
 
 import math
 from typing import Any, Self
@@ -23,17 +23,18 @@ from cprime.estimators.watching import Watch, unfitted_copy, with_callbacks
 from cprime.estimators.whole import whole
 from cprime.seeding import is_given, start
 
-_LARGEST_EXPONENT = 700.0  # of e, in float64
+_LARGEST_EXPONENT = 700.0  # about the largest x for which exp(x) is finite in float64
 
 
 @storage.register
 class FuzzyKMeans(CopiedCallbacks, Arrays, Graded):
     """Fuzzy k-means: memberships u_nc between 0 and 1, centers μ_c = Σ_n w_n u_nc^m x_n / Σ_n w_n u_nc^m.
 
-    Lowers J_m = Σ_n w_n Σ_c u_nc^m ‖x_n − μ_c‖², whose best memberships are u_nc ∝ ‖x_n − μ_c‖^(−2/(m−1)). With
-    regularizer="entropy" it lowers J_λ = Σ_n w_n Σ_c (u_nc ‖x_n − μ_c‖² + λ u_nc log u_nc) instead, m being 1: then
-    u_nc ∝ exp(−‖x_n − μ_c‖²/λ), and the algorithm is the isotropic mixture of variance σ² = λ/2, or `SoftKMeans` of
-    stiffness 1/λ: F = −log C − (D/2) log 2πσ² − J_λ/(λW). At the variance that `GaussianMixture` has found
+    The fit decreases J_m = Σ_n w_n Σ_c u_nc^m ‖x_n − μ_c‖², for which the best memberships are
+    u_nc ∝ ‖x_n − μ_c‖^(−2/(m−1)). With regularizer="entropy" m is 1, and the fit decreases
+    J_λ = Σ_n w_n Σ_c (u_nc ‖x_n − μ_c‖² + λ u_nc log u_nc) instead: then u_nc ∝ exp(−‖x_n − μ_c‖²/λ), as in the
+    isotropic mixture of variance σ² = λ/2 or in `SoftKMeans` with stiffness 1/λ, and
+    F = −log C − (D/2) log 2πσ² − J_λ/(λW). If σ² is the variance estimated by `GaussianMixture`
     (covariance_type="tied_spherical", weights="equal"), its means solve this problem too.
 
     Parameters
@@ -41,69 +42,71 @@ class FuzzyKMeans(CopiedCallbacks, Arrays, Graded):
     n_clusters : int, default=8
         Number of clusters C, at most the number of points.
     m : float, default=2.0
-        The exponent, > 1. m → 1 is k-means; the larger, the more alike the memberships. Not used with "entropy".
+        The exponent, > 1. The limit m → 1 is k-means; memberships become more equal as m grows. Not used with
+        "entropy".
     regularizer : {"entropy"} or None, default=None
-        None is Bezdek's J_m.
+        None selects Bezdek's objective J_m, "entropy" J_λ.
     regularization : float or "auto", default="auto"
-        λ = 2σ² of "entropy", in data unit². "auto" is twice J/(DN), eq. (14), of the starting centers.
+        λ = 2σ² for "entropy", in data unit². "auto" is twice J/(DN), eq. (14), of the starting centers.
     n_active : int or None, default=None
-        C′, the clusters that a point belongs to, the nearest ones; its other memberships are exactly 0. None is all.
+        C′, the number of clusters that a point belongs to. These are the nearest ones; its other memberships are
+        exactly 0. None is C.
     init : {"k-means++", "random", "afk-mc2", "two-level"}, array-like, fitted estimator or callable
-        Where to start, as in `KMeans`; default "k-means++".
+        Initialization, as in `KMeans`; default "k-means++".
     n_init : int, default=1
-        Number of starts; the one of least objective is kept. From given centers there is one. With
-        regularization="auto" all have the λ of the first.
+        Number of starts; the result of least objective is returned. Given centers are used for one start only. With
+        regularization="auto", all starts use the λ of the first one.
     max_iter : int, default=300
-        Most iterations of one start.
+        Maximum number of iterations of one start.
     tol : float, default=1e-4
-        A start has converged once the objective changes by no more than this share of Σ_n w_n Σ_c u_nc^m ‖x_n − μ_c‖².
+        A start has converged if the objective changes by no more than this share of Σ_n w_n Σ_c u_nc^m ‖x_n − μ_c‖².
     callbacks : callback or sequence of them, default=None
-        What is told of every iteration and may end the fit: functions of a row of `history_`, as a dictionary, and of
-        the estimator as it is then, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`.
-        True ends the fit. A model file does not hold them.
+        Functions that are called after every iteration with a row of `history_`, as a dictionary, and the estimator
+        with its current parameters, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`. The
+        fit ends if one returns True. Model files do not contain callbacks.
     n_threads : int or None, default=None
         Threads to use; None is every processor that the process may use. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
         Source of the random numbers of the start.
     verbose : int, default=0
-        1 shows a progress bar: the objective, and about how long it will take still; where no bar can be drawn, in a
-        file say, the library's log, a line an iteration.
+        1 shows a progress bar: the objective and the estimated time left. If no bar can be drawn, for example in a
+        file, the library's log is shown instead, one line per iteration.
 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         In the dtype of the data.
     labels_ : ndarray of shape (n_samples,), int32
-        The nearest center of each training point, where its membership is greatest.
+        The nearest center of each training point; its membership is the greatest.
     objective_ : float
         J_m or J_λ of the returned centers, in data unit².
     objectives_ : list of float
-        The same as seen by each iteration; it never rises.
+        The objective at each iteration; it never rises.
     inertia_ : float
         J, the weighted sum of squared distances to the nearest center, in data unit².
     m_ : float
-        The exponent as used: 1 with "entropy".
+        The exponent that was used: 1 with "entropy".
     regularization_ : float or None
-        λ as used, in data unit²; None without "entropy".
+        The λ that was used, in data unit²; None without "entropy".
     n_active_ : int
-        C′ as used.
+        The C′ that was used.
     n_iter_ : int
-        Iterations of the start that was kept.
+        Number of iterations of the best start.
     converged_ : bool
-        Whether it converged within max_iter.
+        Whether the best start converged within max_iter.
     history_ : structured ndarray of shape (`n_iter_`,)
-        One row an iteration: objective, n_distances, seconds.
+        One row per iteration: objective, n_distances, seconds.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where the data have names of columns.
+        Present if the columns of the data have names.
 
     Notes
     -----
-    A point that lies on a center belongs to it alone, or in equal parts to all centers at that place. Seeds are points;
-    unless centers are given, J_m is therefore lowered from the means of the points nearest to each seed.
+    A point at the position of a center belongs to it alone, or in equal parts to all centers at this position. Seeds
+    are points, so the fit of J_m starts from the means of the points nearest to each seed, unless centers are given.
 
-    Memberships are made in blocks of rows and not kept; `predict_proba` gives them. Every iteration measures all N·C
-    distances.
+    Memberships are computed in blocks of rows and not stored; `predict_proba` returns them. Every iteration computes
+    all N·C distances.
 
     References
     ----------
@@ -155,17 +158,17 @@ class FuzzyKMeans(CopiedCallbacks, Arrays, Graded):
     @whole
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the centers.
+        """Compute the centers.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Finite numbers. Rows of uint8, int8, bool, float16 and bfloat16 stay so and are computed with as float32;
-            16-bit integers and float32 become float32, wider types float64. A C-contiguous array or memory map is not
-            copied.
+            Finite numbers. Rows of the narrow types uint8, int8, bool, float16 and bfloat16 are not converted as a
+            whole, and are computed with in float32; 16-bit integers and float32 become float32, wider types float64. A
+            C-contiguous array or memory map is not copied.
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
-            A weight of 2 is the point twice; None is 1 for each.
+            A weight of 2 counts the point twice; None is 1 for each.
 
         Returns
         -------
@@ -219,7 +222,7 @@ class FuzzyKMeans(CopiedCallbacks, Arrays, Graded):
         return self
 
     def _set_run(self, fit: fuzzy.Fit, n_active: int) -> Self:
-        """The fitted attributes that follow from where a run stands."""
+        """Set the fitted attributes from the state of a run."""
         self.cluster_centers_ = fit.centers
         self.m_ = fit.rule.m if isinstance(fit.rule, fuzzy.Power) else 1.0
         self.regularization_ = fit.rule.constant if isinstance(fit.rule, fuzzy.Entropy) else None
@@ -231,7 +234,7 @@ class FuzzyKMeans(CopiedCallbacks, Arrays, Graded):
         return self
 
     def _given_rule(self, n_active: int) -> fuzzy.Rule | None:
-        """The rule that the arguments ask for; None where its constant is to be found."""
+        """Return the membership rule that the arguments select; None if its constant λ must be estimated first."""
         m = check_real(self.m, "m", 1.0)
         constant = check_auto_or_positive(self.regularization, "regularization")
         if self.regularizer is not None:
@@ -246,7 +249,7 @@ class FuzzyKMeans(CopiedCallbacks, Arrays, Graded):
         return fuzzy.Power(self.m_) if self.regularization_ is None else fuzzy.Entropy(self.regularization_)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Minus the objective of the data and the fitted centers, in data unit².
+        """Return minus the objective (J_m or J_λ) of the data for the fitted centers, in data unit².
 
         Parameters
         ----------

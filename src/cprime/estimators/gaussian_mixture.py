@@ -1,4 +1,4 @@
-"""Gaussian mixtures: each point keeps its C′ best components, from k-means (C′ = 1) to exact EM (C′ = C)."""
+"""Gaussian mixtures, fitted by EM over the C′ best components of each point, from C′ = 1 to exact EM (C′ = C)."""
 
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ from cprime.search import Search
 
 
 def _latent(model: Any, X: Rows) -> NDArray[np.float64]:
-    """The factors of each row, given its best component: (n, H)."""
+    """Return the expected factors of each row, given its best component: (n, H)."""
     return model.latent(X, best_of(model, X))
 
 
@@ -25,150 +25,156 @@ def _latent(model: Any, X: Rows) -> NDArray[np.float64]:
 class GaussianMixture(Imputing, Mixture):
     """Gaussian mixture fitted by truncated variational EM.
 
-    Raises the free energy F(K, Θ) = 1/W Σ_n w_n log Σ_{c∈K(n)} π_c p(x_n | c, Θ), eq. (7), a lower bound of the
-    log-likelihood, in which each point keeps the C′ components that are best for it.
+    The fit increases the free energy F(K, Θ) = 1/W Σ_n w_n log Σ_{c∈K(n)} π_c p(x_n | c, Θ), eq. (7). It is a lower
+    bound of the log-likelihood in which the active set K(n) of point n contains its C′ best components.
 
     Parameters
     ----------
     n_components : int, default=1
         Number of components C, at most the number of points.
     covariance_type : {"full", "tied", "diag", "spherical", "tied_spherical", "factors", "ppca"}, default="full"
-        As scikit-learn's: a covariance matrix for each component, one for all, variances by feature, one variance for
-        each. "tied_spherical" is one variance for all components and directions, the model of the papers. "factors" are
-        factor analysers, for many features: n_factors directions and noise by feature; "ppca" has one noise for all.
+        As in scikit-learn: one covariance matrix per component ("full"), one for all ("tied"), variances by feature
+        ("diag"), one variance per component ("spherical"). "tied_spherical" is one variance for all components and
+        directions, the model of the papers. "factors" are factor analyzers, for many features: n_factors directions and
+        a noise variance per feature; "ppca" has one noise variance for all features of a component.
     n_factors : int or "auto", default="auto"
-        H, the directions of a component of "factors" and "ppca", below the number of features; "auto" is 5, or one less
-        than there are features.
+        H, the number of factors of a component of "factors" and "ppca", less than the number of features; "auto" is 5,
+        or one less than the number of features.
     weights : {"free", "equal"}, default="free"
-        Whether the weights π_c follow from the data, or are 1/C for every component as in the papers.
+        Whether the weights π_c are estimated, or are 1/C for every component as in the papers.
     n_active : int, "auto" or None, default="auto"
-        C′, the components a point keeps, 1 … C. None is all of them: exact EM. "auto" is exact EM up to 16
-        components and 5 above. With assignment="hard" what a point keeps serves the search alone; None and "auto" are
-        then 1.
+        C′, the size of active sets, 1 … C. None is C: exact EM. "auto" is C up to 16 components, and 5 above. With
+        assignment="hard" active sets serve the search only; None and "auto" are then 1.
     search : str or object of cprime.search, default="auto"
-        Which components a point looks at before it keeps C′ of them: "full" is all; "exact" and "estimated" are
-        var-GMM-X and -S of Forster & Lücke, "graph" renews its lists only where points move. "auto" is "graph" from 128
-        components and 2²⁰ evaluations an iteration where C′ < C, else "full". "bounded", for
-        C′ = 1, finds what "full" does; of Gaussians that share one variance it skips what bounds on distances exclude.
-        The objects `Full`, `Bounded`, `Graph` and `Papers` of `cprime.search` have the options of each.
+        Candidate components of a point, from which the best C′ are selected: "full" is all components; "exact" and
+        "estimated" are var-GMM-X and -S of Forster & Lücke; "graph" uses neighbor lists that are renewed only after
+        enough points were reassigned. "auto" is "graph" from 128 components and 2²⁰ evaluations per iteration if
+        C′ < C, otherwise "full". "bounded", for C′ = 1, has the same result as "full"; if Gaussians share one variance,
+        it skips components that bounds on distances exclude. The classes `Full`, `Bounded`, `Graph` and `Papers` of
+        `cprime.search` document the options of each.
     n_neighbors : int or "auto", default="auto"
-        G, the length of a component's neighbor list, itself among them, of the search that a string names, if it has
-        lists. "auto" is 16 for "exact" and "estimated"; "graph" begins with 65, or 33 for n_active=1, and doubles them
-        while an exact search of a sample shows that they are too short.
+        G, the length of a component's neighbor list, including the component itself, for a search given by its name
+        that has lists. "auto" is 16 for "exact" and "estimated"; "graph" begins with 65, or 33 for n_active=1, and
+        doubles G while an exact search of a sample shows that the lists are too short.
     assignment : {"soft", "hard", "posterior"}, default="soft"
-        What the kept components are given: "soft" is the truncated posterior (5); "hard" gives all to the best one,
-        which is classification EM, and with weights="equal" the K-means of Kearns et al. for any densities;
-        "posterior" gives all to one drawn from the posterior, which is stochastic EM: it runs for max_iter iterations,
-        and its lower bound may fall.
+        Responsibilities of the active components: "soft" is the truncated posterior (5). "hard" is 1 for the best
+        component: classification EM, and with weights="equal" the K-means of Kearns et al. for any densities.
+        "posterior" is 1 for a component drawn from the posterior: stochastic EM, which runs for max_iter iterations and
+        whose lower bound may fall.
     init_params : str, array-like, fitted estimator or callable, default="auto"
-        Where the means start: "kmeans" (k-means by `KMeans`), "k-means++", "random" (or "random_from_data": random
-        points), "afk-mc2", "two-level", or as `init` of `KMeans`. "auto" is "kmeans", and of several starts these,
-        "k-means++" and "random" in turn, since starts of one kind mostly end alike. Weights and covariances start from
-        the hard assignment of the points to these means, and so do the means of all but "tied_spherical" with equal
-        weights.
+        Initialization of the means: "kmeans" (k-means by `KMeans`), "k-means++", "random" (or "random_from_data":
+        random points), "afk-mc2", "two-level", or as `init` of `KMeans`. "auto" is "kmeans"; with several starts it is
+        "kmeans", "k-means++" and "random" in turn, because starts of one kind mostly end alike. Weights and
+        covariances, and means except for "tied_spherical" with equal weights, are then estimated from the hard
+        assignment of the points to these means.
     n_init : int, default=1
-        Number of starts; the one of greatest lower bound is kept, but that of one that has collapsed onto a few points,
-        whose likelihood has no bound, only where all have. From given means there is one.
+        Number of starts; the result of greatest lower bound is returned. A result with components collapsed onto a few
+        points is returned only if all starts have such, because its likelihood is unbounded. Given means are used for
+        one start only.
     max_iter : int, default=100
-        Most iterations of one start.
+        Maximum number of iterations of one start.
     tol : float, default=1e-3
-        A start has converged once the lower bound per point changes by less than this, in nats.
+        A start has converged if the lower bound per point changes by less than this, in nats.
     momentum : "auto" or bool, default="auto"
-        Whether E-steps see parameters beyond those of the M-step (Nesterov's momentum): some half of the iterations, to
-        the same kind of optimum; an iteration that would lower the bound is taken back and counts for `max_iter` only.
-        "auto" is True for more than 16 components of soft assignment and C′ > 1, but with the searches of the papers.
+        Whether E-steps use parameters extrapolated beyond those of the M-step (Nesterov's momentum). This needs about
+        half of the iterations, for optima of the same quality. An iteration that would lower the bound is undone, and
+        counts for `max_iter` only. "auto" is True for more than 16 components with soft assignment and C′ > 1, except
+        with the searches of the papers.
     reg_covar : float, default=1e-6
-        Added to the variances by every M-step, in data unit², as in scikit-learn: covariances stay positive definite.
-        With 0 the lower bound never falls; else it may, by reg_covar/2 Σ_c π_c (tr Σ_c,old⁻¹ − tr Σ_c,new⁻¹) in an
-        iteration at most. Where a covariance has become singular and is repaired, which the log says, it may fall by
-        more. For "tied_spherical" reg_covar is the least variance instead, and the bound never falls.
+        Added to the variances by every M-step, in data unit², as in scikit-learn, so that covariances are positive
+        definite. With 0 the lower bound never falls. Otherwise it may fall in an iteration by at most
+        reg_covar/2 Σ_c π_c (tr Σ_c,old⁻¹ − tr Σ_c,new⁻¹), or by more if a singular covariance is repaired, which is
+        logged. For "tied_spherical" reg_covar is the least variance instead, and the bound never falls.
     weights_init, means_init, precisions_init : array-like, default=None
-        Parameters to start from, of the shapes of `weights_`, `means_` and `precisions_`; weights="equal" allows
-        equal ones only. What is None comes from `init_params`.
+        Starting parameters, of the shapes of `weights_`, `means_` and `precisions_`; weights="equal" allows equal
+        weights only. Those that are None are set by `init_params`.
     missing : {"error", "marginal"}, default="error"
-        What NaN and nulls are: an error, or numbers that are not known. With "marginal" a row is compared with
-        components by the density of what is observed, and M-steps take what is missing as they expect it: EM of the
-        likelihood of what is observed, which is right where chance does not depend on what is missing (missing at
-        random). Starts see the columns' means in its place. See `impute`.
+        How NaN and nulls are treated: as an error, or as missing values. With "marginal", the E-step uses the marginal
+        density of the observed values of a row, and the M-step the conditional expectations of the missing ones. This
+        is EM for the likelihood of the observed values, which is valid if values are missing at random.
+        Initializations use column means in their place. See `impute`.
     learning_decay : float, default=1.0
-        κ of `partial_fit`, above 0.5 and at most 1: a batch of weight W counts for the share min(1, W/n^κ), n being the
-        weight so far. 1 counts all points alike, less forgets what was long ago.
+        κ of `partial_fit`, above 0.5 and at most 1: the share of a batch of weight W is min(1, W/n^κ), where n is the
+        total weight so far. With 1 all points count equally; smaller values forget early points.
     warm_start : bool, default=False
-        Whether `fit` starts from the parameters of the fit before, and `tol` judges its first iteration by that fit's
-        last one.
+        Whether `fit` starts from the parameters of the previous fit. The first iteration is then compared by `tol` with
+        the last one of that fit.
     certificate : int, default=1000
-        Points searched exactly after a partial search, for `certificate_`; 0 is none.
+        Number of points searched exactly after a partial search, for `certificate_`; 0 omits it.
     final_assignment : {"auto", "exact", "found"}, default="auto"
-        What `labels_` and `lower_bound_` are of after a partial search: "exact" is the best component of all,
-        searched for every point once more, as by `predict`; "found" is the one that the search has found. "auto" is
-        exact where that takes no longer than the fit itself: N·C is at most four times the evaluations of the fit.
+        How `labels_` and `lower_bound_` are computed after a partial search: "exact" searches all components once
+        more for every point, as `predict` does; "found" uses what the search has found. "auto" is "exact" if that takes
+        no longer than the fit itself: if N·C is at most four times the evaluations of the fit.
     checkpoint : path or None, default=None
-        A folder, new or empty, that `fit` keeps its state in: a fit that has died is gone on with by `cprime.resume`,
-        or by the same call of `fit`, and ends in the same bits. It holds the model at the end.
+        A new or empty folder in which `fit` stores its state. An interrupted fit is continued by `cprime.resume` or by
+        the same call of `fit`, with bit-identical results. At the end the folder contains the model.
     spill : path or None, default=None
-        A folder that `fit` has what points keep in from one iteration to the next, in place of memory: in files without
-        names, which go with the fit. Results are the same bits. None is memory; with a checkpoint, of data in several
-        chunks, it is that folder from 1 GiB of kept sets on.
+        A folder in which `fit` stores active sets between iterations, instead of in memory. The files have no names and
+        are deleted with the fit. Results are bit-identical. None is memory; but with a checkpoint and data in several
+        chunks, active sets of 1 GiB or more are stored in the checkpoint's folder.
     max_memory : int, str or None, default=None
-        Bytes, or a text as "8GB", that `fit` may take beyond what the process holds. Chunks of sources become as small
-        as that asks for, which changes the last digits of results, and no copy is made that does not fit; where nothing
-        helps `fit` ends with an error before it reads, which says what would. See `cprime.plan`. None is no limit.
+        Most memory that `fit` may take beyond what the process uses already: bytes, or a text such as "8GB". Sources
+        are read in smaller chunks if necessary, which changes the last digits of results, and copies that do not fit
+        are not made. If that is not enough, `fit` raises an error before it reads the data; the message says what would
+        help. See `cprime.plan`. None is no limit.
     callbacks : callback or sequence of them, default=None
-        What is told of every iteration and may end the fit: functions of a row of `history_`, as a dictionary, and of
-        the estimator as it is then, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`.
-        True ends the fit. A model file does not hold them.
+        Functions that are called after every iteration with a row of `history_`, as a dictionary, and the estimator
+        with its current parameters, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`. The
+        fit ends if one returns True. Model files do not contain callbacks.
     n_threads : int or None, default=None
         Threads to use; None is every processor that the process may use. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
         Source of the random numbers of the start and of `sample`.
     verbose : int, default=0
-        1 shows a progress bar: F, how many points' components the last audit has found, and about how long it will take
-        still; where no bar can be drawn, the library's log, a line an iteration.
+        1 shows a progress bar: F, the share of points for which the last audit of the search confirmed the best
+        component, and the estimated time left. If no bar can be drawn, the library's log is shown instead, one line per
+        iteration.
 
     Attributes
     ----------
     weights_ : ndarray of shape (n_components,)
-        As all arrays of parameters in the dtype of the data.
+        In the dtype of the data, like all arrays of parameters.
     means_ : ndarray of shape (n_components, n_features)
     covariances_, precisions_ : ndarray, or float for "tied_spherical"
         Covariances in data unit² and their inverses; of shape (C, D, D) for "full", (D, D) for "tied", (C, D) for
         "diag", (C,) for "spherical".
     precisions_cholesky_ : ndarray or float
-        P upper triangular with P Pᵀ the precision; square roots of the precisions where these are numbers.
+        Upper triangular P with P Pᵀ equal to the precision matrix; square roots of precisions that are numbers.
     factors_, noise_variances_ : ndarray of shape (n_components, n_features, H), (n_components, n_features)
-        Λ and ψ of "factors" and "ppca", in place of covariances Λ Λᵀ + diag(ψ), in data units and data unit².
+        Λ in data units and ψ in data unit², for "factors" and "ppca", instead of covariances, which are Λ Λᵀ + diag(ψ).
     variance_ : float
         σ² in data unit², for "tied_spherical" only.
     labels_ : ndarray of shape (n_samples,), int32
-        The most probable component of each training point, or that which the search found: see final_assignment.
+        The most probable component of each training point, or the one found by a partial search: see final_assignment.
     neighbors_ : ndarray of shape (n_components, G), int32, or None
-        The neighbor lists of a partial search, the component itself first; None after a full one.
+        The neighbor lists of a partial search, each beginning with the component itself; None after a full search.
     certificate_ : dict or None
-        Of a partial search on a random sample of points searched exactly: n_points, agreement (share whose best
-        component was found), shortfall (of F, nats a point), with intervals at 95 %. None after a full search.
+        Quality of a partial search, measured on a random sample of points searched exactly: n_points, agreement (share
+        of points whose best component was found) and shortfall (of F, in nats per point), with 95 % intervals. None
+        after a full search.
     n_active_ : int
         C′ as used: 1 with assignment="hard".
     counts_ : ndarray of shape (n_components,)
-        Σ w q by component, of the fit or of all batches of `partial_fit`; where batches are forgotten, the weight of
-        them all in the shares that are remembered.
+        Σ w q of each component, over the fit or all batches of `partial_fit`. If learning_decay < 1, the total weight
+        of all batches, divided in proportion to the decayed statistics.
     converged_ : bool
-        Whether the start that was kept converged within max_iter; False with "posterior" and after `partial_fit`.
+        Whether the best start converged within max_iter; False with "posterior" and after `partial_fit`.
     final_assignment_ : str
-        What `labels_` are: "exact", or "found" by a partial search.
+        How `labels_` were computed: "exact", or "found" by a partial search.
     n_iter_ : int
-        Iterations of the start that was kept, E-steps before the first M-step and batches of `partial_fit` among them.
+        Number of iterations of the best start, including E-steps before the first M-step and batches of `partial_fit`.
     lower_bound_ : float
         F of the returned parameters per point, in nats.
     lower_bounds_ : list of float
-        F as seen by the E-step of each iteration; with reg_covar=0 it never falls in a `fit`, unless assignment is
-        "posterior" or a covariance had to be repaired.
+        F at the E-step of each iteration. With reg_covar=0 it never falls in a `fit`, unless assignment is "posterior"
+        or a covariance had to be repaired.
     history_ : structured ndarray of shape (`n_iter_`,)
-        One row an iteration: phase ("warmup", "em" or "online"), lower_bound, quantization_error (J of the points and
-        the means of their best components, of "tied_spherical"; NaN of the others, which compare points by other
-        distances), n_distances, n_moved, seconds.
+        One row per iteration: phase ("warmup", "em" or "online"), lower_bound, quantization_error (for "tied_spherical"
+        J of the points and the means of their best components; NaN for other covariance types, which do not use
+        Euclidean distances), n_distances, n_moved (number of reassigned points), seconds.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where the data have names of columns.
+        Present if the columns of the data have names.
 
     References
     ----------
@@ -251,7 +257,7 @@ class GaussianMixture(Imputing, Mixture):
         return {name: getattr(model, name) for name in model.followed_options if getattr(self, name) != "auto"}
 
     def transform_factors(self, X: Any) -> NDArray:
-        """E[z | x] of each row for its most probable component, where components are factor analysers.
+        """Return the expected factors E[z | x] of each row, for its most probable component, a factor analyzer.
 
         Parameters
         ----------
@@ -260,7 +266,7 @@ class GaussianMixture(Imputing, Mixture):
         Returns
         -------
         factors : ndarray of shape (n_samples, H)
-            In the dtype of the means; a row comes near means_[c] + factors_[c] @ factors[n], c being its component.
+            In the dtype of the means. A row n of component c is approximated by means_[c] + factors_[c] @ factors[n].
 
         Raises
         ------
@@ -276,13 +282,13 @@ class GaussianMixture(Imputing, Mixture):
             return data.map(partial(_latent, model), model.n_factors, model.centers.dtype)
 
     def to_sklearn(self) -> SklearnMixture:
-        """A fitted scikit-learn `GaussianMixture` of the same parameters, for what takes only those (ONNX, say).
+        """Return a fitted scikit-learn `GaussianMixture` with the same parameters, for tools that require one.
 
         Returns
         -------
         mixture : sklearn.mixture.GaussianMixture
-            It predicts by all components, as exact EM does; "tied_spherical" becomes "spherical" with equal variances,
-            "factors" and "ppca" become "full", in C·D² numbers.
+            Its predictions use all components, as in exact EM. "tied_spherical" becomes "spherical" with equal
+            variances; "factors" and "ppca" become "full", with C·D² numbers.
         """
         check_is_fitted(self)
         family = self._family

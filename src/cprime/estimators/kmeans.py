@@ -1,4 +1,4 @@
-"""k-means: each point keeps its nearest component (C′ = 1)."""
+"""k-means: truncated EM in which the active set of a point is its nearest center (C′ = 1)."""
 
 from time import perf_counter
 from typing import Any, Self
@@ -40,128 +40,132 @@ from cprime.search.nearby import LookNear
 
 @storage.register
 class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
-    """k-means clustering, as the hard end of the truncated-EM family.
+    """k-means clustering: truncated EM of a Gaussian mixture with one component per point (C′ = 1).
 
-    Lowers J = Σ_n w_n min_c ‖x_n − μ_c‖², and with it raises the free energy F = −log C − (D/2) log(2πe J/(DN)), a
-    lower bound of the log-likelihood of a Gaussian mixture.
+    The fit decreases J = Σ_n w_n min_c ‖x_n − μ_c‖², and so increases the free energy
+    F = −log C − (D/2) log(2πe J/(DN)), a lower bound of the log-likelihood of a Gaussian mixture.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters C, at most the number of points.
     init : str, array-like, fitted estimator or callable, default="auto"
-        Where to start: "k-means++" (greedy), "k-means||" (its like in a few passes), "random" (distinct rows),
+        Initialization: "k-means++" (greedy), "k-means||" (similar, in a few passes), "random" (distinct rows),
         "afk-mc2" (Metropolis chains), "two-level" (rows spread over coarse cells), "jumps" (k-means++ of a sample,
-        improved as `exchange` says), centers of shape (n_clusters, n_features), those of a fitted estimator, or a
-        function of (X, n_clusters, random_state). "k-means++", "afk-mc2" and functions need the data in memory. "auto"
-        is "two-level" for data that are not in memory and, in a search that moves clusters across the data on its way,
-        from 128 clusters and 2²⁰ evaluations an iteration, with other searches from 4096; else "jumps", or "k-means++"
-        without exchange.
+        improved by jumps, see `exchange`), centers of shape (n_clusters, n_features), a fitted estimator whose centers
+        are used, or a function of (X, n_clusters, random_state). "k-means++", "afk-mc2" and functions need the data in
+        memory. "auto" is "two-level" for data that are not in memory and for many clusters: at least 128 clusters and
+        2²⁰ evaluations per iteration in a graph search with exchange, otherwise at least 4096 clusters. In all other
+        cases it is "jumps", or "k-means++" without exchange.
     n_init : int, default=1
-        Number of starts; the one of least J is kept. From given centers there is one.
+        Number of starts; the result of least J is returned. Given centers are used for one start only.
     max_iter : int, default=300
-        Most iterations of one start.
+        Maximum number of iterations of one start.
     tol : float, default=1e-4
-        A start has converged once J changes by no more than this share of it, or no point moves.
+        A start has converged if J changes by no more than this share of J, or if no point is reassigned.
     search : str or object of cprime.search, default="auto"
-        Which centers a point looks at: "full" is all of them (Lloyd's algorithm); "bounded" those that bounds on
-        distances, kept from iteration to iteration, do not exclude, with the same result; "graph" the neighbors of its
-        own; "exact" and "estimated" are var-k-means-X and -S of Forster & Lücke. "auto" is "graph" from 128 clusters
-        and 2²⁰ evaluations an iteration; below, "bounded" in up to 4 dimensions from 32 clusters and 2²¹ evaluations,
-        else "full". The objects `Full`, `Bounded`, `Graph` and `Papers` of `cprime.search` have the options of each.
+        Candidate centers of a point: "full" is all centers (Lloyd's algorithm); "bounded" is all centers that bounds on
+        distances, updated in each iteration, do not exclude, with the same result; "graph" is the neighbors of its
+        nearest center; "exact" and "estimated" are var-k-means-X and -S of Forster & Lücke. "auto" is "graph" from 128
+        clusters and 2²⁰ evaluations per iteration; below, it is "bounded" in up to 4 dimensions from 32 clusters and
+        2²¹ evaluations, otherwise "full". The classes `Full`, `Bounded`, `Graph` and `Papers` of `cprime.search`
+        document the options of each.
     n_neighbors : int or "auto", default="auto"
-        G, the length of a center's neighbor list, itself among them, of the search that a string names, if it has
-        lists. "auto" is 16 for "exact" and "estimated"; "graph" begins with 33 and doubles them while an exact search
-        of a sample shows that they are too short; of sparse data with up to 4096 clusters lists are complete.
+        G, the length of a center's neighbor list, including the center itself, for a search given by its name that has
+        lists. "auto" is 16 for "exact" and "estimated"; "graph" begins with 33 and doubles G while an exact search of a
+        sample shows that the lists are too short; for sparse data with up to 4096 clusters, lists are complete.
     metric : {"euclidean", "cosine"}, default="euclidean"
-        "cosine" is spherical k-means: rows are scaled to length 1 (a copy; rows of zeros are an error) and so are the
-        centers. J is then 2 Σ_n w_n (1 − cos(x_n, μ)), and `transform` gives cosine distances.
+        "cosine" is spherical k-means: rows are scaled to length 1 (a copy; rows of zeros are an error), and so are the
+        centers. J is then 2 Σ_n w_n (1 − cos(x_n, μ)), and `transform` returns cosine distances.
     exchange : bool or "auto", default="auto"
-        Whether centers jump across the data, from where one is missed least to where a cluster is best cut in two:
-        that ends in better optima, mostly in the best that is known, and plain steps follow until convergence. A graph
-        search makes jumps on its way, between exchange steps (Hartigan), which count on both centers following a
-        point; with another search they improve the start, first on a sample. "auto" is True in a graph
-        search, and where search and init are "auto" and rows are not sparse: what is named stays as it is known. Needs
-        epsilon=0.
+        Whether centers jump across the data: two clusters whose union increases J least give one center to the cluster
+        whose division decreases J most. Jumps lead to better optima, mostly the best known one; plain steps follow
+        until convergence. A graph search makes jumps during the fit, between exchange steps (Hartigan), which account
+        for the shift of both centers when a point is reassigned. With other searches, jumps improve the start, first on
+        a sample. "auto" is True for a graph search, and if search and init are "auto" and rows are not sparse, so that
+        algorithms chosen by name are not altered. Needs epsilon=0.
     learning_decay : float, default=1.0
-        κ of `partial_fit`, above 0.5 and at most 1: a point moves its center by the share n^−κ, n being the weight that
-        the center has won so far. 1 gives running means, less forgets what was long ago.
+        κ of `partial_fit`, above 0.5 and at most 1: a point moves its center by the share n^−κ, where n is the total
+        weight assigned to the center so far. 1 gives running means; smaller values forget early points.
     epsilon : float, default=0.0
-        Laziness of lazy-k-means: a point moves only to a center that is nearer by the factor 1 + epsilon (eq. 21).
-        0 is k-means. `labels_` and `predict` give the nearest center that the search finds.
+        Laziness of lazy-k-means: a point is reassigned only to a center that is nearer by the factor 1 + epsilon
+        (eq. 21). 0 is k-means. `labels_` and `predict` give the nearest center that the search finds.
     missing : {"error", "marginal"}, default="error"
-        What NaN and nulls are: an error, or numbers that are not known. With "marginal" a point is compared with
-        centers by what is observed of it, and what is missing is where its center is (k-pod); J is over what is
-        observed. Starts see the columns' means there, and steps are plain ones. See `impute`.
+        How NaN and nulls are treated: as an error, or as missing values. With "marginal", distances are over the
+        observed columns of a point, and its missing values are set to those of its center (k-pod); J is over observed
+        values. Initializations use column means in their place, and all steps are plain ones. See `impute`.
     certificate : int, default=1000
-        Points searched exactly after a partial search, for `certificate_`; 0 is none.
+        Number of points searched exactly after a partial search, for `certificate_`; 0 omits it.
     final_assignment : {"auto", "exact", "found"}, default="auto"
-        What `labels_` and `inertia_` are of after a partial search: "exact" is the nearest center of all,
-        searched for every point once more, as by `predict`; "found" is the one that the search has found. "auto" is
-        exact where that takes no longer than the fit itself: N·C is at most four times the evaluations of the fit.
+        How `labels_` and `inertia_` are computed after a partial search: "exact" searches all centers once more for
+        every point, as `predict` does; "found" uses the center that the search has found. "auto" is "exact" if that
+        takes no longer than the fit itself: if N·C is at most four times the evaluations of the fit.
     checkpoint : path or None, default=None
-        A folder, new or empty, that `fit` keeps its state in: a fit that has died is gone on with by `cprime.resume`,
-        or by the same call of `fit`, and ends in the same bits. It holds the model at the end.
+        A new or empty folder in which `fit` stores its state. An interrupted fit is continued by `cprime.resume` or by
+        the same call of `fit`, with bit-identical results. At the end the folder contains the model.
     spill : path or None, default=None
-        A folder that `fit` has what points keep in from one iteration to the next, in place of memory: in files without
-        names, which go with the fit, that of `labels_` with these. Results are the same bits. None is memory; with a
-        checkpoint, of data in several chunks, it is that folder from 1 GiB of kept sets on.
+        A folder in which `fit` stores active sets between iterations, instead of in memory. The files have no names and
+        are deleted with the fit, that of `labels_` with this array. Results are bit-identical. None is memory; but with
+        a checkpoint and data in several chunks, active sets of 1 GiB or more are stored in the checkpoint's folder.
     max_memory : int, str or None, default=None
-        Bytes, or a text as "8GB", that `fit` may take beyond what the process holds. Chunks of sources become as small
-        as that asks for, which changes the last digits of results, and no copy is made that does not fit; where nothing
-        helps `fit` ends with an error before it reads, which says what would. See `cprime.plan`. None is no limit.
+        Most memory that `fit` may take beyond what the process uses already: bytes, or a text such as "8GB". Sources
+        are read in smaller chunks if necessary, which changes the last digits of results, and copies that do not fit
+        are not made. If that is not enough, `fit` raises an error before it reads the data; the message says what would
+        help. See `cprime.plan`. None is no limit.
     callbacks : callback or sequence of them, default=None
-        What is told of every iteration and may end the fit: functions of a row of `history_`, as a dictionary, and of
-        the estimator as it is then, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`.
-        True ends the fit. A model file does not hold them.
+        Functions that are called after every iteration with a row of `history_`, as a dictionary, and the estimator
+        with its current parameters, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`. The
+        fit ends if one returns True. Model files do not contain callbacks.
     n_threads : int or None, default=None
         Threads to use; None is every processor that the process may use. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
-        Source of the random numbers: of the start, and of samples that are searched exactly.
+        Source of the random numbers of starts and of the samples that are searched exactly.
     verbose : int, default=0
-        1 shows a progress bar: J, how many points' centers the search finds by its last audit, and about how long it
-        will take still; where no bar can be drawn, in a file say, the library's log, a line an iteration.
+        1 shows a progress bar: J, the share of points for which the last audit of the search confirmed the nearest
+        center, and the estimated time left. If no bar can be drawn, for example in a file, the library's log is shown
+        instead, one line per iteration.
 
     Attributes
     ----------
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         In the dtype of the data.
     labels_ : ndarray of shape (n_samples,), int32
-        The nearest center of each training point, or that which the search found: see final_assignment.
+        The nearest center of each training point, or the one found by a partial search: see final_assignment.
     inertia_ : float
         J, the weighted sum of squared distances to the nearest center, in data unit².
     variance_ : float
         σ² = J/(DN), eq. (14), in data unit².
     structure_ : dict
-        What batches of `partial_fit` are searched by, where that is not exact; absent otherwise.
+        The cells of centers in which `partial_fit` searches, if its search is not exact; absent otherwise.
     final_assignment_ : str
-        What `labels_` are: "exact", or "found" by a partial search.
+        How `labels_` were computed: "exact", or "found" by a partial search.
     n_iter_ : int
-        Iterations of the start that was kept.
+        Number of iterations of the best start.
     counts_ : ndarray of shape (n_clusters,)
-        The weight that each cluster has won, in all batches of `partial_fit`.
+        The weight of the points assigned to each cluster; after `partial_fit`, summed over all batches.
     converged_ : bool
-        Whether it converged within max_iter.
+        Whether the best start converged within max_iter.
     lower_bound_ : float
         F of the returned parameters per point, eq. (15), in nats.
     lower_bounds_ : list of float
-        F by iteration, as its E-step saw it; of an exchange step, with its centers re-estimated. It never falls.
+        F at the E-step of each iteration; for an exchange step, F with re-estimated centers. It never falls.
     history_ : structured ndarray of shape (`n_iter_`,)
-        One row an iteration: phase ("warmup", "em" or "online"), lower_bound, quantization_error (J), n_distances,
+        One row per iteration: phase ("warmup", "em" or "online"), lower_bound, quantization_error (J), n_distances,
         n_moved, seconds.
     n_active_ : int
         C′, always 1.
     neighbors_ : ndarray of shape (n_clusters, G), int32, or None
-        The neighbor lists of a partial search, the center itself first, −1 behind the last; None after a full one.
-    certificate_ : dict or None
-        How good the partial search was on a random sample of points searched exactly: n_points, agreement (share whose
-        center is the nearest), relative_excess (of J), each with agreement_interval, relative_excess_interval at 95 %.
+        The neighbor lists of a partial search, each beginning with the center itself and filled with −1 at its end;
         None after a full search.
+    certificate_ : dict or None
+        Quality of a partial search, measured on a random sample of points searched exactly: n_points, agreement (share
+        of points whose nearest center was found) and relative_excess (of J), with 95 % intervals agreement_interval and
+        relative_excess_interval. None after a full search.
     n_relocated_ : int
-        Empty clusters that were given a new center, over all iterations.
+        Number of times that an empty cluster got a new center, over all iterations.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where the data have names of columns.
+        Present if the columns of the data have names.
 
     References
     ----------
@@ -177,7 +181,7 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
     4.0
     """
 
-    # Σ ‖shift of a center‖² at which a fit ends, in place of `tol` [data unit²].
+    # A fit ends if Σ ‖shift of a center‖² is at most this [data unit²], instead of `tol`.
     _least_shift: float | None = None
 
     _takes_sparse = True
@@ -232,17 +236,18 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
     @whole
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the centers.
+        """Compute the centers.
 
         Parameters
         ----------
         X : array-like or sparse array of shape (n_samples, n_features)
-            Finite numbers. Arrays of uint8, int8, bool, float16 and bfloat16 stay as they are stored and are computed
-            with as float32; other types of up to 16 bits and float32 become float32, wider ones float64. A C-contiguous
-            array and a CSR one are not copied, a memory map is read in chunks (of 128 MiB in float32).
+            Finite numbers. Arrays of the narrow types uint8, int8, bool, float16 and bfloat16 are not converted as a
+            whole, and are computed with in float32; other types of up to 16 bits and float32 become float32, wider ones
+            float64. A C-contiguous array and a CSR array are not copied; a memory map is read in chunks (of 128 MiB in
+            float32).
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
-            A weight of 2 is the point twice; None is 1 for each.
+            A weight of 2 counts the point twice; None is 1 for each.
 
         Returns
         -------
@@ -290,30 +295,30 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
 
     @whole
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Move the centers by one batch of points: online k-means, eq. (9.5) of Bishop where a batch is one point.
+        """Update the centers with one batch of points: online k-means, eq. (9.5) of Bishop for batches of one point.
 
-        Points are assigned to the centers of before; then every center moves towards the mean of those that it has won,
-        by the share min(1, W/n^κ), W being their weight, n that of all it has won so far, and κ `learning_decay`. The
-        first batch chooses the centers by `init`; after a `fit` the batches go on from it.
+        Points are assigned to the nearest of the present centers. Then every center moves toward the mean of its points
+        by the share min(1, W/n^κ): W is their weight, n the weight of all points assigned to it so far, and κ is
+        `learning_decay`. The first batch initializes the centers by `init`; after a `fit`, batches update its result.
 
-        Assignments are exact, but where `search` is "graph", or "auto" and means that for a batch of this size, from
-        16,384 clusters on, of rows that are not sparse: there a point looks into the cells of centers near it. These
-        are kept with the model from batch to batch and made anew once a quarter of the weight won since has gone to
-        centers that have come nearer to another cell than to their own, after at least one point for four clusters.
+        Assignments are exact, except in a graph search (also one that "auto" selects for a batch of this size) with at
+        least 16,384 clusters and rows that are not sparse. There, only the cells of centers near a point are searched.
+        The cells are stored with the model. They are built again if at least one point per four clusters has come since
+        they were built, and more than a quarter of this weight went to centers that are now nearer to another cell.
 
         Parameters
         ----------
         X : array-like or sparse array of shape (n_samples, n_features)
-            A batch; the first one has n_clusters points at least.
+            A batch. The first one must have at least n_clusters points.
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
-            A weight of 2 is the point twice; None is 1 for each.
+            A weight of 2 counts the point twice; None is 1 for each.
 
         Returns
         -------
         self : KMeans
-            `labels_`, `inertia_` and `lower_bound_` are those of this batch, as its points were assigned, which
-            `final_assignment_` says; `history_` has one row more.
+            `labels_`, `inertia_` and `lower_bound_` are those of this batch, for the centers before the update;
+            `final_assignment_` says whether they are exact. `history_` has one more row.
         """
         begin = perf_counter()
         check_common(self)
@@ -357,7 +362,7 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         return (UnitCenters if self.metric == "cosine" else TiedSpherical)(centers, variance, floor)
 
     def _first_model(self, data: Data, centers: NDArray, exact: bool) -> TiedSpherical:
-        """The starting centers; σ² follows from the first E-step."""
+        """Return the model with the starting centers; its σ² is computed in the first E-step."""
         if data.gaps:
             return first_of_gaps(data, centers, exact)
         if self.metric == "cosine":
@@ -372,7 +377,7 @@ class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
         self.lower_bounds_ = history["lower_bound"].tolist()
         self.n_iter_ = len(history)
         self.n_active_ = 1
-        for name in ("_followed", "structure_"):  # of the centers of before
+        for name in ("_followed", "structure_"):  # remove those of earlier centers
             self.__dict__.pop(name, None)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -94,7 +94,7 @@ class KMeans1D(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             Finite numbers. Types of up to 16 bits and float32 become float32, wider ones float64.
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
-            A weight of 2 has the effect of two equal points; None is 1 for each. Points of weight 0 are labeled, but do
+            A weight of 2 counts the point twice; None is 1 for each. Points of weight 0 are labeled, but do
             not change the centers. Positive weights may be at most 2^64 times the smallest of them.
 
         Returns

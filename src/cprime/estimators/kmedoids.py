@@ -1,4 +1,4 @@
-"""k-medoids: clusters represented by points of the data, under any dissimilarity."""
+"""k-medoids clustering: clusters are represented by points of the data, for any dissimilarity."""
 
 import os
 from collections.abc import Callable
@@ -22,58 +22,58 @@ from cprime.kernels import as_rows
 from cprime.seeding.sampling import draw_distinct
 from cprime.sources.foreign import plain
 
-_OF_THE_DATA = {"seuclidean": "V", "mahalanobis": "VI"}  # metrics with a parameter that is the data's own
+_OF_THE_DATA = {"seuclidean": "V", "mahalanobis": "VI"}  # metrics with a parameter that would depend on the data
 
 
 @storage.register
 class KMedoids(CopiedCallbacks, Arrays, Prototypes):
-    """k-medoids clustering: the C points of least J = Σ_n w_n min_c V(x_n, μ_c), for any dissimilarity V.
+    """k-medoids clustering: select C points as medoids to minimize J = Σ_n w_n min_c V(x_n, μ_c), V any dissimilarity.
 
-    Medoids are points of the data, so that V need not be a metric, nor the data vectors. The whole matrix of N×N
-    dissimilarities is held in memory: 8 N² bytes, 4 N² for Euclidean distances of float32.
+    Medoids are points of the data, so V need not be a metric, and the data need not be vectors. The whole matrix of
+    N×N dissimilarities is stored in memory: 8 N² bytes, or 4 N² for Euclidean distances of float32.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters C, at most the number of points (of positive weight).
     metric : str or callable, default="euclidean"
-        V: a metric of `sklearn.metrics.pairwise_distances`, a function of two rows, or "precomputed": X is then the
-        matrix, (N, N) in `fit` and (n, N) in `predict`, with what it costs the point of the row to be represented by
-        the point of the column. It need not be symmetric.
+        V: a metric of `sklearn.metrics.pairwise_distances`, a function of two rows, or "precomputed". X is then the
+        matrix, (N, N) in `fit` and (n, N) in `predict`; an entry is the cost of representing the point of its row by
+        the point of its column. It need not be symmetric.
     metric_params : dict or None, default=None
-        Further arguments of the metric, as {"p": 3} for "minkowski".
+        Further arguments of the metric, for example {"p": 3} for "minkowski".
     method : {"fasterpam", "alternate"}, default="fasterpam"
-        "fasterpam" exchanges a medoid for another point as soon as that lowers J, and ends where no single exchange
-        does. "alternate" assigns points and then looks for the best medoid within each cluster, as Lloyd's algorithm
-        does for means; it is quicker with many clusters, and ends in worse optima.
+        "fasterpam" exchanges a medoid for another point as soon as that decreases J, and ends if no single exchange
+        does. "alternate" assigns points and then selects the best medoid within each cluster, as Lloyd's algorithm
+        does for means; it is faster with many clusters, but its optima are worse.
     init : {"build", "random"} or array-like of shape (n_clusters,), default="build"
-        Where to start: the greedy BUILD of PAM, about O(N² log C); distinct random points, each as likely as its
-        weight; or positions of points in the data.
+        Initialization: the greedy BUILD of PAM, about O(N² log C); distinct random points, drawn with probabilities
+        proportional to weights; or indices of points in the data.
     n_init : int, default=1
-        Number of random starts; the one of least J is kept.
+        Number of random starts; the result of least J is returned.
     max_iter : int, default=300
-        Most iterations of one start: times through all points, or assignments.
+        Maximum number of iterations of one start: passes over all points ("fasterpam") or assignments ("alternate").
     max_memory : int, default=2**32
-        Bytes that the matrix may take: the default is a float64 matrix of 23,170 points. More points are refused.
+        Most bytes of the matrix. The default allows a float64 matrix of 23,170 points; more points are an error.
     callbacks : callback or sequence of them, default=None
-        What is told of every iteration and may end the fit: functions of a dictionary of
-        objective (J), n_swaps, seconds, and what `cprime.callbacks.Callback` says, and of
-        the estimator as it is then, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`.
-        True ends the fit. A model file does not hold them.
+        Functions that are called after every iteration with a dictionary and the estimator with its current parameters,
+        or objects with such a method `on_iteration`. The dictionary has objective (J), n_swaps, seconds, and the
+        entries described in `cprime.callbacks.Callback`. The fit ends if one returns True. Model files do not contain
+        callbacks.
     n_threads : int or None, default=None
         Threads for Euclidean distances; None is every processor that the process may use. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
         Source of the random start.
     verbose : int, default=0
-        1 shows a progress bar: J by iteration; where no bar can be drawn, in a file say, the library's log, a line an
-        iteration.
+        1 shows a progress bar with the current J. If no bar can be drawn, for example in a file, the library's log is
+        shown instead, one line per iteration.
 
     Attributes
     ----------
     medoid_indices_ : ndarray of shape (n_clusters,), int64
-        Positions of the medoids in the training data.
+        Indices of the medoids in the training data.
     cluster_centers_ : ndarray of shape (n_clusters, n_features) or None
-        Their rows; None for metric="precomputed".
+        Rows of the medoids; None for metric="precomputed".
     labels_ : ndarray of shape (n_samples,), int32
         The medoid of least dissimilarity to each training point; ties go to the lower index.
     inertia_ : float
@@ -81,17 +81,17 @@ class KMedoids(CopiedCallbacks, Arrays, Prototypes):
     objectives_ : list of float
         J at the start and after each iteration; it never rises.
     n_iter_, n_swaps_ : int
-        Iterations, and medoids replaced in them, of the start that was kept.
+        Number of iterations of the best start, and of medoids replaced in them.
     converged_ : bool
-        Whether it ended within max_iter.
+        Whether the best start ended within max_iter.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where the data have names of columns.
+        Present if the columns of the data have names.
 
     Notes
     -----
-    An integer weight is that many copies of the point; a point of weight 0 is labelled, but is no medoid. For more
-    points than memory allows, fit a random sample and `predict` the rest (the idea of CLARA).
+    An integer weight has the effect of as many copies of the point; a point of weight 0 is labeled, but is never a
+    medoid. For more points than memory allows, fit a random sample and `predict` the rest (the idea of CLARA).
 
     References
     ----------
@@ -150,7 +150,7 @@ class KMedoids(CopiedCallbacks, Arrays, Prototypes):
     @whole
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the medoids.
+        """Compute the medoids.
 
         Parameters
         ----------
@@ -158,7 +158,7 @@ class KMedoids(CopiedCallbacks, Arrays, Prototypes):
             Finite numbers. Types of up to 16 bits and float32 become float32, wider ones float64.
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
-            A weight of 2 is the point twice; None is 1 for each.
+            A weight of 2 counts the point twice; None is 1 for each.
 
         Returns
         -------
@@ -212,7 +212,7 @@ class KMedoids(CopiedCallbacks, Arrays, Prototypes):
         return self
 
     def _set_run(self, fit: medoids.Fit, X: NDArray) -> Self:
-        """The fitted attributes that follow from where a run stands."""
+        """Set the fitted attributes from the state of a run."""
         self.medoid_indices_ = fit.medoids.astype(np.int64)
         self.cluster_centers_ = None if self._precomputed else X[fit.medoids]
         self.objectives_ = list(fit.objectives)
@@ -231,7 +231,7 @@ class KMedoids(CopiedCallbacks, Arrays, Prototypes):
             )
 
     def _given_start(self, n: int) -> NDArray[np.intp] | None:
-        """The positions given as a start; None where a method is named."""
+        """Return the indices given as initialization; None if `init` is the name of a method."""
         if isinstance(self.init, str):
             check_choice(self.init, "init", ("build", "random"))
             return None
@@ -245,7 +245,7 @@ class KMedoids(CopiedCallbacks, Arrays, Prototypes):
         return given.astype(np.intp)
 
     def _validated(self, X: Any, reset: bool) -> NDArray:
-        """An array, in the type that is computed with; a precomputed matrix keeps its order in memory."""
+        """Return X as a checked array of float32 or float64; a precomputed matrix keeps its order in memory."""
         if not self._precomputed:
             return super()._validated(X, reset).dense()
         if not reset:
@@ -272,13 +272,13 @@ class KMedoids(CopiedCallbacks, Arrays, Prototypes):
         return medoids.dissimilarities(X, X, self.metric, self.metric_params or {}, self.n_threads)
 
     def _costs(self, X: NDArray) -> NDArray:
-        """V of each row and each medoid: (n, C)."""
+        """Return the dissimilarity of each row and each medoid: (n, C)."""
         if self.cluster_centers_ is None:
             return X[:, self.medoid_indices_]
         return medoids.dissimilarities(X, self.cluster_centers_, self.metric, self.metric_params or {}, self.n_threads)
 
     def predict(self, X: Any) -> NDArray[np.int32]:
-        """The medoid of least dissimilarity to each row; ties go to the lower index.
+        """Return the index of the medoid of least dissimilarity to each row; ties go to the lower index.
 
         Parameters
         ----------
@@ -291,7 +291,7 @@ class KMedoids(CopiedCallbacks, Arrays, Prototypes):
         return self._costs(self._validated(X, reset=False)).argmin(axis=1).astype(np.int32)
 
     def transform(self, X: Any) -> NDArray:
-        """The dissimilarity of each row to each medoid.
+        """Return the dissimilarity of each row to each medoid.
 
         Parameters
         ----------
@@ -300,13 +300,13 @@ class KMedoids(CopiedCallbacks, Arrays, Prototypes):
         Returns
         -------
         dissimilarities : ndarray of shape (n_samples, n_clusters)
-            In the units of the metric and of the data's dtype. An N×C array: it is what was asked for.
+            In the units of the metric, in the dtype of the data. This is a dense N×C array.
         """
         X = self._validated(X, reset=False)
         return self._costs(X).astype(X.dtype, copy=False)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """−J: minus the weighted sum of dissimilarities to the nearest medoid.
+        """Return −J: minus the weighted sum of dissimilarities to the nearest medoid.
 
         Parameters
         ----------
@@ -324,7 +324,7 @@ class KMedoids(CopiedCallbacks, Arrays, Prototypes):
         return -float((least if weights is None else weights * least).sum())
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted estimator to a safetensors file, whole or not at all; `cprime.load` brings it back.
+        """Write the fitted estimator to a safetensors file, completely or not at all; `cprime.load` reads it.
 
         Parameters
         ----------
@@ -334,7 +334,7 @@ class KMedoids(CopiedCallbacks, Arrays, Prototypes):
         Raises
         ------
         TypeError
-            If metric is a function, which a file cannot hold.
+            If metric is a function, because a file cannot contain it.
         """
         if callable(self.metric):
             raise TypeError(f"metric must be a name for the estimator to be saved, got {self.metric!r}.")

@@ -62,7 +62,7 @@ class Mixture(FittedMixture):
             float32).
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
-            A weight of 2 has the effect of two equal points; None is 1 for each.
+            A weight of 2 counts the point twice; None is 1 for each.
 
         Returns
         -------
@@ -125,7 +125,7 @@ class Mixture(FittedMixture):
             A batch. The first one must have at least n_components points.
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
-            A weight of 2 has the effect of two equal points; None is 1 for each.
+            A weight of 2 counts the point twice; None is 1 for each.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Soft k-means: the isotropic mixture with a variance that is given and stays (MacKay)."""
+"""Soft k-means (MacKay): the isotropic Gaussian mixture with equal weights and a fixed variance."""
 
 from typing import Any, Self
 
@@ -25,58 +25,59 @@ from cprime.search import Search
 
 @storage.register
 class SoftKMeans(Graded, Clusterer):
-    """Soft k-means: responsibilities r_nc ∝ exp(−β ‖x_n − μ_c‖²) of a fixed stiffness β, centers their means.
+    """Soft k-means: responsibilities r_nc ∝ exp(−β ‖x_n − μ_c‖²) with fixed stiffness β; centers are weighted means.
 
-    The same EM as `GaussianMixture` with one variance for all, but σ² = 1/2β stays. Raises the free energy
-    F = 1/W Σ_n w_n log Σ_{c∈K(n)} (1/C) N(x_n; μ_c, σ²I). The stiffer, the harder: β → ∞ is k-means. All centers at the
-    mean are a stable solution until β exceeds 1/2λ, λ being the largest variance of the data along any direction.
+    This is the EM of `GaussianMixture` with one variance for all components, but σ² = 1/2β is fixed. It increases the
+    free energy F = 1/W Σ_n w_n log Σ_{c∈K(n)} (1/C) N(x_n; μ_c, σ²I). The limit β → ∞ is k-means. For β ≤ 1/2λ, where λ
+    is the largest variance of the data along any direction, it is a stable solution that all centers are at the mean.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters C, at most the number of points.
     stiffness : float or "auto", default="auto"
-        β = 1/2σ² in 1/data unit². "auto" takes σ² = J/(DN), eq. (14), of the starting centers. MacKay measures
-        distance as ½‖x − μ‖²; his β is twice this one.
+        β = 1/2σ² in 1/data unit². "auto" uses σ² = J/(DN), eq. (14), of the starting centers. MacKay measures
+        distance as ½‖x − μ‖², so his β is twice this one.
     n_active : int or None, default=None
-        C′, the clusters that a point belongs to, the nearest ones; all other responsibilities are exactly 0. None is
-        all: MacKay's algorithm. 1 is k-means, whatever the stiffness.
+        C′, the number of clusters that a point belongs to. These are the nearest ones; all other responsibilities are
+        exactly 0. None is C: MacKay's algorithm. 1 is k-means, for any stiffness.
     search : str or object of cprime.search, default="auto"
-        Which centers a point looks at before it keeps n_active of them, as in `GaussianMixture`.
+        Candidate centers of a point, from which the nearest C′ are selected, as in `GaussianMixture`.
     n_neighbors : int or "auto", default="auto"
-        G, the length of a center's neighbor list in a partial search, itself among them.
+        G, the length of a center's neighbor list in a partial search, including the center itself.
     init : str, array-like, fitted estimator or callable, default="auto"
-        Where to start, as in `KMeans`; default "auto".
+        Initialization, as in `KMeans`; default "auto".
     n_init : int, default=1
-        Number of starts; the one of greatest F is kept. From given centers there is one.
+        Number of starts; the result of greatest F is returned. Given centers are used for one start only.
     max_iter : int, default=300
-        Most iterations of one start.
+        Maximum number of iterations of one start.
     tol : float, default=1e-4
-        A start has converged once F changes by less than this, in nats a point.
+        A start has converged if F changes by less than this, in nats per point.
     certificate : int, default=1000
-        Points searched exactly after a partial search, for `certificate_`; 0 is none.
+        Number of points searched exactly after a partial search, for `certificate_`; 0 omits it.
     final_assignment : {"auto", "exact", "found"}, default="auto"
-        What `labels_` and `lower_bound_` are of after a partial search: "exact" is the nearest center of all,
-        searched for every point once more, as by `predict`; "found" is the one that the search has found. "auto" is
-        exact where that takes no longer than the fit itself: N·C is at most four times the evaluations of the fit.
+        How `labels_` and `lower_bound_` are computed after a partial search: "exact" searches all centers once
+        more for every point, as `predict` does; "found" uses what the search has found. "auto" is "exact" if that takes
+        no longer than the fit itself: if N·C is at most four times the evaluations of the fit.
     checkpoint : path or None, default=None
-        A folder, new or empty, that `fit` keeps its state in: a fit that has died is gone on with by `cprime.resume`,
-        or by the same call of `fit`, and ends in the same bits. It holds the model at the end.
+        A new or empty folder in which `fit` stores its state. An interrupted fit is continued by `cprime.resume` or by
+        the same call of `fit`, with bit-identical results. At the end the folder contains the model.
     spill : path or None, default=None
-        A folder that `fit` has what points keep in from one iteration to the next, in place of memory: in files without
-        names, which go with the fit. Results are the same bits. None is memory; with a checkpoint, of data in several
-        chunks, it is that folder from 1 GiB of kept sets on.
+        A folder in which `fit` stores active sets between iterations, instead of in memory. The files have no names and
+        are deleted with the fit. Results are bit-identical. None is memory; but with a checkpoint and data in several
+        chunks, active sets of 1 GiB or more are stored in the checkpoint's folder.
     callbacks : callback or sequence of them, default=None
-        What is told of every iteration and may end the fit: functions of a row of `history_`, as a dictionary, and of
-        the estimator as it is then, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`.
-        True ends the fit. A model file does not hold them.
+        Functions that are called after every iteration with a row of `history_`, as a dictionary, and the estimator
+        with its current parameters, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`. The
+        fit ends if one returns True. Model files do not contain callbacks.
     n_threads : int or None, default=None
         Threads to use; None is every processor that the process may use. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
         Source of the random numbers of the start.
     verbose : int, default=0
-        1 shows a progress bar: J, how many points' centers the search finds by its last audit, and about how long it
-        will take still; where no bar can be drawn, in a file say, the library's log, a line an iteration.
+        1 shows a progress bar: J, the share of points for which the last audit of the search confirmed the nearest
+        center, and the estimated time left. If no bar can be drawn, for example in a file, the library's log is shown
+        instead, one line per iteration.
 
     Attributes
     ----------
@@ -91,28 +92,28 @@ class SoftKMeans(Graded, Clusterer):
     n_active_ : int
         C′ as used.
     neighbors_ : ndarray of shape (n_clusters, G), int32, or None
-        The neighbor lists of a partial search, the center itself first; None after a full one.
+        The neighbor lists of a partial search, each beginning with the center itself; None after a full search.
     certificate_ : dict or None
-        How good the partial search was, as in `GaussianMixture`; None after a full one.
+        Quality of a partial search, as in `GaussianMixture`; None after a full search.
     final_assignment_ : str
-        What `labels_` are: "exact", or "found" by a partial search.
+        How `labels_` were computed: "exact", or "found" by a partial search.
     n_iter_ : int
-        Iterations of the start that was kept.
+        Number of iterations of the best start.
     converged_ : bool
-        Whether it converged within max_iter.
+        Whether the best start converged within max_iter.
     lower_bound_ : float
         F of the returned parameters per point, in nats.
     lower_bounds_ : list of float
-        F as seen by the E-step of each iteration; it never falls.
+        F at the E-step of each iteration; it never falls.
     history_ : structured ndarray of shape (`n_iter_`,)
-        One row an iteration: phase, lower_bound, quantization_error (J), n_distances, n_moved, seconds.
+        One row per iteration: phase, lower_bound, quantization_error (J), n_distances, n_moved, seconds.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where the data have names of columns.
+        Present if the columns of the data have names.
 
     See Also
     --------
-    GaussianMixture : The same with a variance that is found, which guards against a stiffness that does not fit.
+    GaussianMixture : The same with an estimated variance, which avoids a stiffness that does not suit the data.
 
     References
     ----------
@@ -171,16 +172,16 @@ class SoftKMeans(Graded, Clusterer):
     @whole
     @with_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the centers.
+        """Compute the centers.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Finite numbers. Types of up to 16 bits and float32 become float32, wider ones float64; a C-contiguous array
-            is not copied, a memory map is read in chunks of 128 MiB.
+            Finite numbers. Types of up to 16 bits and float32 become float32, wider ones float64. A C-contiguous array
+            is not copied; a memory map is read in chunks of 128 MiB.
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
-            A weight of 2 is the point twice; None is 1 for each.
+            A weight of 2 counts the point twice; None is 1 for each.
 
         Returns
         -------
@@ -241,7 +242,7 @@ class SoftKMeans(Graded, Clusterer):
         return fuzzy.Entropy(2 * self.variance_)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """F per point (or unit of weight), in nats, with the `n_active_` nearest clusters kept.
+        """Return F per point (or unit of weight), in nats; the active set of a row is its `n_active_` nearest clusters.
 
         Parameters
         ----------

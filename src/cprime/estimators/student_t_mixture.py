@@ -1,4 +1,4 @@
-"""Mixtures of t distributions: Gaussian mixtures whose parameters outliers do not pull far."""
+"""Mixtures of multivariate t distributions, which are robust against outliers."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -23,10 +23,10 @@ def _pulls(model: Any, n_kept: int, X: Rows) -> NDArray[np.float64]:
 class StudentTMixture(Mixture):
     """Mixture of multivariate t distributions, fitted by truncated variational EM: for data with outliers.
 
-    Raises the free energy F(K, Θ) = 1/W Σ_n w_n log Σ_{c∈K(n)} π_c t(x_n; μ_c, Σ_c, ν_c), a lower bound of the
-    log-likelihood, in which each point keeps the C′ components that are best for it. An M-step counts a point as
-    q_nc u_nc with u_nc = (ν_c + D)/(ν_c + (x_n − μ_c)ᵀ Σ_c⁻¹ (x_n − μ_c)): the farther away it is the less. All of
-    `GaussianMixture` is here too, which is the limit of large ν.
+    The fit increases the free energy F(K, Θ) = 1/W Σ_n w_n log Σ_{c∈K(n)} π_c t(x_n; μ_c, Σ_c, ν_c), a lower bound of
+    the log-likelihood in which the active set K(n) of point n contains its C′ best components. In an M-step the weight
+    of a point is q_nc u_nc with u_nc = (ν_c + D)/(ν_c + (x_n − μ_c)ᵀ Σ_c⁻¹ (x_n − μ_c)), which falls with its distance.
+    The class is used like `GaussianMixture`, which is the limit of large ν.
 
     Parameters
     ----------
@@ -36,31 +36,32 @@ class StudentTMixture(Mixture):
         Whether Σ is a matrix for each component, one for all, variances by feature, one variance for each, or one for
         all.
     dof : float or "estimate", default="estimate"
-        ν, the degrees of freedom, above 0: the fewer, the heavier the tails; 1 is a Cauchy distribution, and from some
-        100 on a Gaussian is near. "estimate" finds them between 0.1 and 10⁹. At the lower end a component explains
-        points of every scale, at the upper one it is a Gaussian; F is flat there and ν says no more.
+        ν, the degrees of freedom, above 0. Tails are heavier for smaller ν: 1 is a Cauchy distribution, and from about
+        100 on the distribution is nearly Gaussian. "estimate" estimates ν between 0.1 and 10⁹. At the lower limit a
+        component covers points at all scales, at the upper limit it is a Gaussian; F is flat near both, so that values
+        of ν close to them are not informative.
     shared_dof : bool, default=False
-        Whether estimated ν are the same for all components: fewer parameters, and searches as fast as those of
-        Gaussians.
+        Whether the estimated ν is the same for all components. This needs fewer parameters, and searches are as fast as
+        those of Gaussians.
     weights : {"free", "equal"}, default="free"
-        As in `GaussianMixture`, as are the parameters that follow.
+        As in `GaussianMixture`, like the following arguments unless described otherwise.
     n_active : int, "auto" or None, default="auto"
     search : str or object of cprime.search, default="auto"
     n_neighbors : int or "auto", default="auto"
     assignment : {"soft", "hard", "posterior"}, default="soft"
     init_params : str, array-like, fitted estimator or callable, default="auto"
-        Where the means start. Weights and Σ start from the hard assignment of the points to these means, and estimates
-        of ν at 4.
+        Initialization of the means. Weights and Σ are initialized from the hard assignment of the points to these
+        means, and estimated ν start at 4.
     n_init : int, default=1
     max_iter : int, default=100
     tol : float, default=1e-3
     momentum : "auto" or bool, default="auto"
-        "auto" is True also for few components where ν is estimated and assignment is soft: F is flat along ν, and plain
-        steps are short there.
+        "auto" is True also for few components if ν is estimated and assignment is soft, because F is flat along ν, so
+        that plain steps are short.
     reg_covar : float, default=1e-6
         Added to the variances of Σ by every M-step, in data unit².
     weights_init, means_init, precisions_init : array-like, default=None
-        Parameters to start from, of the shapes of `weights_`, `means_` and `precisions_`.
+        Starting parameters, of the shapes of `weights_`, `means_` and `precisions_`.
     learning_decay : float, default=1.0
     warm_start : bool, default=False
     certificate : int, default=1000
@@ -76,25 +77,25 @@ class StudentTMixture(Mixture):
     Attributes
     ----------
     weights_ : ndarray of shape (n_components,)
-        As all arrays of parameters in the dtype of the data.
+        In the dtype of the data, like all arrays of parameters.
     means_ : ndarray of shape (n_components, n_features)
-        Centers of symmetry; means where ν > 1.
+        Centers of symmetry of the components; these are means if ν > 1.
     covariances_, precisions_, precisions_cholesky_ : ndarray, or float for "tied_spherical"
-        Σ in data unit², its inverse and the root of that, of the shapes that `GaussianMixture` has. The covariance of a
-        component is ν/(ν − 2) Σ where ν > 2, and infinite else.
+        Σ in data unit², its inverse, and the Cholesky factor of the inverse, of the same shapes as in
+        `GaussianMixture`. The covariance of a component is ν/(ν − 2) Σ if ν > 2, otherwise it is infinite.
     dof_ : ndarray of shape (n_components,)
-        ν.
+        The degrees of freedom ν of each component.
     labels_ : ndarray of shape (n_samples,), int32
-        The most probable component of each training point, or that which the search found.
+        The most probable component of each training point, or the one found by a partial search.
     neighbors_, certificate_, n_active_, counts_, converged_, final_assignment_, n_iter_, lower_bound_, lower_bounds_, \
 n_features_in_, feature_names_in_
         As in `GaussianMixture`.
     history_ : structured ndarray of shape (`n_iter_`,)
-        Likewise; quantization_error is NaN.
+        As in `GaussianMixture`; quantization_error is NaN.
 
     See Also
     --------
-    GaussianMixture : Without outliers it needs fewer points for the same parameters.
+    GaussianMixture : For data without outliers; its estimates are then as precise with fewer points.
 
     Notes
     -----
@@ -110,8 +111,8 @@ n_features_in_, feature_names_in_
        "tied" and "tied_spherical" divide the sum over c by Σ_c N_c · Σ_c ν_c Σ q u / Σ_c ν_c N_c, with the new ν.
     4. π_c = N_c / Σ_c N_c.
 
-    Both forms have the same fixed points. With ``momentum``, which "auto" turns on if ν is estimated, parameters are
-    extrapolated between iterations, so only ``momentum=False`` gives this sequence of parameters.
+    Both forms of step 3 have the same fixed points. With ``momentum``, which "auto" turns on if ν is estimated,
+    parameters are extrapolated between iterations, so only ``momentum=False`` gives this sequence of parameters.
 
     References
     ----------
@@ -214,11 +215,11 @@ n_features_in_, feature_names_in_
         return {"dof": self.dof if first == first.dtype.type(self.dof) else float(first)}
 
     def score_outliers(self, X: Any) -> NDArray:
-        """How much each row counts in the M-steps of its components: Σ_c q_nc u_nc, low for outliers.
+        """Return the weight of each row in the M-steps of its components: Σ_c q_nc u_nc, which is low for outliers.
 
-        About 1 on average over the training data; for a row in the middle of a component at most 1 + D/ν, and it falls
-        towards 0 with the squared distance from all of them. q_nc is the posterior as `predict_proba` gives it, over
-        the `n_active_` best components of the row, so that outliers are found between components too.
+        The average over the training data is about 1. The score of a row at the center of a component is at most
+        1 + D/ν, and it falls toward 0 with the squared distance from all components. q_nc is the posterior over the
+        `n_active_` best components of the row, as in `predict_proba`, so outliers between components are detected too.
 
         Parameters
         ----------

@@ -16,7 +16,7 @@ _logger = logging.getLogger("cprime")
 
 @contextmanager
 def shown(verbose: int = 1, log: logging.Logger = _logger) -> Iterator[None]:
-    """Write the library's log to standard error inside this context if `verbose` > 0 and INFO is not enabled already.
+    """Write the library's log to standard error inside this context, unless `verbose` is 0 or INFO is enabled already.
 
     log: the logger whose lines are written
     """

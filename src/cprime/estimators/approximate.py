@@ -16,12 +16,12 @@ from cprime.search.nearby import Nearby
 
 
 def near_best(model: Model, nearby: Nearby, X: Rows) -> NDArray[np.int32]:
-    """Return a component of each row that is the best of those in nearby cells, not always of all: (n,)."""
+    """Return for each row the best component among those near it, which is not always the best of all: (n,)."""
     return nearby.find(model.embed(X), 1)[0][:, 0]
 
 
 class Approximate:
-    """Mixin of estimators whose predictions may be approximate."""
+    """Mixin of estimators that can predict approximately, by a search of components near each row."""
 
     _made: tuple[list[Any], Nearby]
     n_threads: int | None
@@ -87,5 +87,5 @@ class Approximate:
             model = self._model_of(data)
             nearby, n_kept = self._nearby(model), self._n_active()
             points = model.embed(data.take(np.sort(rows)).X)
-            kept = Kept(*nearby.find(points, n_kept if n_kept < len(model.centers) else 1))  # if C′ = C, the best only
+            kept = Kept(*nearby.find(points, n_kept if n_kept < len(model.centers) else 1))  # if C′ = C, only the best
             return certify(points, kept, nearby.components, self._scale(model))

@@ -183,7 +183,7 @@ class Clusterer(CopiedCallbacks, Stored):
         raise NotImplementedError
 
     def _opened(self, X: Any, sample_weight: Any = None, reset: bool = False) -> Data:
-        """Return X as `Data`. reset: whether they will be fitted; raises if there are fewer points than components."""
+        """Return X as `Data`. reset: whether X will be fitted; it must then have at least one point per component"""
         data = opened(self, X, sample_weight, None if reset else self._dtype)
         if data.gaps and reset:
             data = filled_by_means(data, getattr(self, "feature_names_in_", None))
@@ -298,7 +298,7 @@ class Clusterer(CopiedCallbacks, Stored):
         )
 
     def _spilling(self, data: Data, n_kept: int) -> AbstractContextManager[None]:
-        """Return a context in which active sets are stored in files of a folder, if they shall not be in memory."""
+        """Return a context in which active sets are stored in a folder, if `spill` or the checkpoint requires this."""
         folder = check_spill(self.spill)
         if folder is None and self.checkpoint is not None and data.spills and len(data.sizes) > 1:
             n_bytes = data.n_points * n_kept * (np.dtype(np.int32).itemsize + data.dtype.itemsize)

@@ -18,7 +18,7 @@ def in_cells(k_means: Any, data: Data) -> bool:
 
 
 def followed(k_means: Any, centers: Floats) -> Followed:
-    """Return cells of these centers: those of the last batch, or new ones if the old ones are missing or stale."""
+    """Return cells of these centers: those of the last batch, or new ones if there are none or these are outdated."""
     cells: Followed | None = getattr(k_means, "_followed", None)
     if cells is None or cells.centers is not centers:
         given = getattr(k_means, "structure_", None)

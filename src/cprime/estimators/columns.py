@@ -55,7 +55,7 @@ def some_columns(X: Any, columns: Columns, n_features: int, names: NDArray | Non
     """Return the given columns of X, found by name if both the data and the fit have names; no others are read.
 
     X has either all features of the fit or these columns alone, and is then returned unchanged; otherwise a ValueError
-    is raised. name: of the argument, for the message
+    is raised. name: of the argument X, for the message
     """
     X = plain(X)
     dask = type(X).__module__.partition(".")[0] == "dask"

@@ -202,7 +202,7 @@ class Conditionals:
             return known, model.conditional(known)
 
     def _given_columns(self, X: Any, given: Model, columns: Columns, name: str) -> Data:
-        """Return the given columns of X as `Data` for the mixture of these columns. name: of the argument"""
+        """Return the given columns of X as `Data` for the mixture of these columns. name: of X, for messages"""
         n_features = np.shape(self.means_)[1]
         mixture = self._mixture(given, columns)
         if getattr(mixture, "missing", "error") != "error":
@@ -218,7 +218,7 @@ class Conditionals:
         return getattr(self, "feature_names_in_", None)
 
     def _mixture(self, model: Model, columns: Columns) -> Any:
-        """Return a fitted mixture with the parameters of a model. columns: of the training data, which it describes"""
+        """Return a fitted mixture with the parameters of a model. columns: training columns that it describes"""
         estimator: Any = self
         params = estimator.get_params(deep=False)
         params |= {name: None for name in _OF_THE_FIT if name in params}

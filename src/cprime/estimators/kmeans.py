@@ -40,7 +40,7 @@ from cprime.search.nearby import LookNear
 
 @storage.register
 class KMeans(FittedKMeans, Imputing, Approximate, Clusterer):
-    """k-means clustering: truncated EM of a Gaussian mixture with one component per point (C′ = 1).
+    """k-means clustering: truncated EM of a Gaussian mixture in which each point has one active component (C′ = 1).
 
     The fit decreases J = Σ_n w_n min_c ‖x_n − μ_c‖², and so increases the free energy
     F = −log C − (D/2) log(2πe J/(DN)), a lower bound of the log-likelihood of a Gaussian mixture.

@@ -74,7 +74,7 @@ class Given:
 
     @classmethod
     def like(cls, model: Any) -> Self:
-        """Return the case in which all parameters of a model are given."""
+        """Return an instance in which all parameters are given, by a model."""
 
         def shaped(centers: NDArray, weights: Any) -> Any:
             return replace(model, centers=centers, weights=weights)
@@ -83,7 +83,7 @@ class Given:
 
     @classmethod
     def of(cls, mixture: Any, data: Data) -> Self:
-        """Return the parameters given by a mixture's arguments; raise for invalid ones before anything is computed."""
+        """Return an instance with the parameters in a mixture's arguments; raise ValueError for invalid precisions."""
         C, free = mixture.n_components, mixture.weights == "free"
         weights = check_weights_init(mixture.weights_init, mixture.weights, C)
         family = mixture._families[mixture.covariance_type]

@@ -46,7 +46,7 @@ def nearest_labels(centers: Floats, X: Rows) -> NDArray[np.int32]:
 
 
 def nearest_with_distances(centers: Floats, metric: str, X: Rows) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return the nearest center of each row and its distance: (n,) each. metric: "euclidean", or cosine distances"""
+    """Return the nearest center of each row and its distance: (n,) each. metric: "euclidean" or "cosine" """
     labels, squared = nearest_of(centers, X)
     distances = squared.astype(np.float64)
     return labels, np.sqrt(distances, out=distances) if metric == "euclidean" else distances / 2

@@ -13,7 +13,7 @@ from cprime._warnings import warn
 
 LEAST_AGREEMENT = 0.9  # share of points whose best component was found
 MOST_EXCESS = 0.02  # relative excess of J over J of the exact nearest centers
-MOST_SHORTFALL = 0.1  # by which F is less than F of the exact active sets K(n) [nats per point]
+MOST_SHORTFALL = 0.1  # F of the exact active sets K(n) minus F [nats per point]
 
 _log = logging.getLogger("cprime")
 

@@ -113,7 +113,7 @@ def taken_narrow(estimator: Any, X: Any, dtype: np.dtype, *, reset: bool) -> np.
 
 
 def refuse_missing(estimator: Any, X: Rows) -> None:
-    """Raise ValueError, with row, column and what to do, for the first value of X that is not finite, if any is."""
+    """Raise ValueError if X has a value that is not finite; the message states row, column and remedies."""
     name, metric = type(estimator).__name__, getattr(estimator, "metric", "euclidean")
     can_fit, limits = hasattr(estimator, "missing"), ""
     if can_fit and (isinstance(X, SparseRows) or metric != "euclidean"):

@@ -267,7 +267,7 @@ def resolve_search(
 def _search_of(
     name: str, n_neighbors: int | None, n_components: int, n_active: int, n_points: int, n_features: int | None
 ) -> Search:
-    """Return the search of a name; n_neighbors: None for the default of the search"""
+    """Return the search with this name. n_neighbors: None is the default of the search"""
     if name == "auto":
         low = n_features is not None and n_features <= BOUNDED_FEATURES
         enough = n_components >= BOUNDED_COMPONENTS and n_components * n_points >= BOUNDED_EVALUATIONS

@@ -58,7 +58,10 @@ class Watch:
 
     @contextmanager
     def fit(self, n_starts: int, max_iter: int) -> Iterator[None]:
-        """Call the callbacks at the begin and the end of a fit, of at most n_starts starts of max_iter iterations."""
+        """Call the callbacks before and after a fit inside this context.
+
+        n_starts: number of starts at most    max_iter: number of iterations of each start at most
+        """
         estimator = self._estimator
         if getattr(estimator, "_skl_callbacks", []):
             self._tasks = _Tasks(estimator, *self._given)

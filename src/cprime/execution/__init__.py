@@ -1,4 +1,7 @@
-"""Where the data live: a pass computes a job on every chunk and merges the parts in a fixed order."""
+"""Execution of a pass over the data, on this machine or on a Dask cluster.
+
+A pass runs a job on every chunk and merges the partial results in a fixed order.
+"""
 
 from cprime.execution.base import Data, Job, Taken, rows_of
 from cprime.execution.chunk import Chunk

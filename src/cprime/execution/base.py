@@ -1,7 +1,8 @@
-"""What an execution offers to the loop, and what the loop asks of it: jobs.
+"""Interface between the EM loop and the data: `Data`, which runs passes, and `Job`, the function of one pass.
 
-A job is a frozen, picklable value that is called with a block of points and what these keep, and changes neither. So it
-may run anywhere, in any order, and twice. What its parts are merged to depends on `sizes`, the rows of chunks, alone.
+A job is a frozen, picklable value. It is called with a block of points and their per-point state (`Kept`: active sets,
+costs, bounds) and changes neither. So it may run in any process, in any order, and more than once. The order in which
+its partial results are merged depends only on `sizes`, the numbers of rows of the chunks.
 """
 
 from __future__ import annotations
@@ -25,23 +26,23 @@ P = TypeVar("P", bound=Additive)
 
 
 class Job(Protocol[P_co]):
-    """One pass over the data: what points keep after it, and an additive part."""
+    """One pass over the data: called with a block, it returns new per-point state and an additive partial result."""
 
     @property
     def reads(self) -> bool:
-        """Whether it needs the rows; else its block has no columns."""
+        """Return whether the job needs the rows; if not, its block has no columns."""
         ...
 
     @property
     def keeps(self) -> bool:
-        """Whether what it returns is what points keep from now on."""
+        """Return whether the per-point state that the job returns replaces the previous one."""
         ...
 
     def __call__(self, block: Block, kept: Kept | None, /) -> tuple[Kept | None, P_co]: ...
 
 
 class Taken(NamedTuple):
-    """A few rows of the data, in the order asked for: X (m, D), weights (m,) or None, and what they keep."""
+    """A few rows of the data, in the requested order: X (m, D), weights (m,) or None, and their per-point state."""
 
     X: Rows
     sample_weight: NDArray[np.float64] | None
@@ -49,7 +50,7 @@ class Taken(NamedTuple):
 
 
 class Data(Protocol):
-    """All points, in chunks; what they keep has two generations, of before the last pass and of after it."""
+    """All points, in chunks, with two generations of their per-point state: before and after the last pass."""
 
     sizes: tuple[int, ...]  # points of each chunk
     n_points: int  # N
@@ -57,64 +58,67 @@ class Data(Protocol):
     dtype: np.dtype
     columns: list[str] | None
     weighted: bool
-    sparse: bool  # whether rows are sparse ones
-    gaps: bool  # whether numbers may be missing
-    spills: bool  # whether what points keep can live in files of this machine
+    sparse: bool  # whether rows are sparse
+    gaps: bool  # whether values may be missing
+    spills: bool  # whether the per-point state can be stored in files of this machine
 
     @property
     def n_weighted(self) -> int:
-        """The points of positive weight; where none is asked for, N."""
+        """Return the number of points of positive weight; N if the data have no weights."""
         ...
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of all rows in memory."""
+        """Return the number of bytes that all rows take in memory."""
         ...
 
     @property
     def in_memory(self) -> bool:
-        """Whether all are one chunk, which is in memory once it has been read."""
+        """Return whether all rows are one chunk, which stays in memory after the first read."""
         ...
 
     @property
     def placed(self) -> bool:
-        """Whether points keep anything."""
+        """Return whether the points have a per-point state."""
         ...
 
     def read_by(self, rows: Callable[[Any], Rows], gaps: bool) -> Data:
-        """The same data, of whose arrays a function makes rows; gaps: in which numbers may be missing."""
+        """Set the function that converts arrays to rows, and return the data; gaps: whether values may be missing."""
         ...
 
     def each(self, job: Job[P]) -> P:
-        """The only pass over the data: the merged parts of a job; what points keep is then the new generation."""
+        """Run a job on all chunks and return the merged partial results; replace the per-point state if `job.keeps`."""
         ...
 
     def commit(self) -> None:
-        """Forgets the generation of before the last pass."""
+        """Delete the per-point state from before the last pass."""
         ...
 
     def rollback(self) -> None:
-        """Goes back to it."""
+        """Restore the per-point state from before the last pass."""
         ...
 
     def begin(self, keep: bool) -> None:
-        """Before a fit: forgets what points keep, but for their winners if these are to be kept; ends a regrouping."""
+        """Prepare a fit: delete the per-point state and restore the original order of rows.
+
+        keep: whether each point's best component is retained
+        """
         ...
 
     def regroup(self, n_components: int) -> None:
-        """Puts the points of each chunk in the order of their winners, so that passes read memory in order."""
+        """Sort the points of each chunk by their best component, so that passes access memory sequentially."""
         ...
 
     def take(self, rows: NDArray[np.int64]) -> Taken:
-        """A few rows by their numbers among all."""
+        """Return a few rows by their indices in the data."""
         ...
 
     def edit(self, rows: NDArray[np.int64], components: NDArray[np.int32]) -> None:
-        """Puts a few points into components, onto their centres."""
+        """Assign a few points to the given components, at zero cost."""
         ...
 
     def labels(self) -> Any:
-        """The winners, in the order in which the points came: (N,) int32; None where nothing is kept."""
+        """Return the best components in the original order of the points, (N,) int32; None without per-point state."""
         ...
 
     def map(
@@ -126,48 +130,51 @@ class Data(Protocol):
         *,
         numbered: bool = False,
     ) -> Any:
-        """What a function makes of rows, a few at a time, as one array (N,) or (N, width) or sparse rows.
+        """Apply a function to all rows, a few at a time; return one array (N,) or (N, width), or sparse rows.
 
-        dtype: a tuple of them where it makes several arrays, which are a tuple then
-        out: places for these, see `results.result`; a tuple of them then
-        numbered: whether it is given the number of the first of the rows too
+        dtype: of the result; a tuple if the function returns several arrays, so that the result is a tuple
+        out: where results are written, see `results.places`; a tuple if there are several
+        numbered: whether the function also gets the index of the first of the rows
         """
         ...
 
     def spilled(self, folder: Path) -> AbstractContextManager[None]:
-        """While it lasts, what points keep lives in files of a folder; with it all of that goes.
+        """Store the per-point state in files of a folder within this context, and delete it at the end.
 
         Raises
         ------
         ValueError
-            If it cannot live there, see `spills`.
+            If these data cannot store it in files, see `spills`.
         """
         ...
 
     def chunks(self) -> Iterator[Chunk]:
-        """What the points of each chunk keep: all that a pass needs besides the rows."""
+        """Yield the per-point state of each chunk: all that a pass needs besides the rows."""
         ...
 
     def restore(self, chunks: Iterable[Chunk]) -> None:
-        """Puts back what `chunks` has given; where these raise, all stays as it is."""
+        """Restore the per-point state that `chunks` yielded; if the iterable raises, nothing changes."""
         ...
 
     def identity(self) -> dict[str, Any]:
-        """What tells other data from these, and how another process opens them, as "data" and "opened"."""
+        """Return a fingerprint of the data as "data", and how another process can open them as "opened"."""
         ...
 
     def without_file(self) -> dict[str, NDArray]:
-        """The arrays that another process could not open again: "data" and "weights"."""
+        """Return the arrays that another process could not read again from files: "data" and "weights"."""
         ...
 
     def whole(self) -> tuple[Rows, NDArray[np.float64] | None] | None:
-        """X and the weights, where all are one chunk in memory; else None."""
+        """Return X and the weights if all rows are one chunk in memory; else None."""
         ...
 
 
 @dataclass(frozen=True)
 class Numbered:
-    """Rows, rising, of the points of positive weight that have these numbers, rising: see `Block.numbers`."""
+    """Job that finds the rows of points, given their ranks among the points of positive weight.
+
+    numbers: sorted ranks, see `Block.numbers`; the result is sorted too
+    """
 
     numbers: NDArray[np.int64]
 
@@ -182,7 +189,7 @@ class Numbered:
 
 
 class Joined(NamedTuple):
-    """Rows of one block after those of another."""
+    """Partial result whose sum is the concatenation of row indices."""
 
     rows: NDArray[np.int64]
 
@@ -191,7 +198,7 @@ class Joined(NamedTuple):
 
 
 def rows_of(data: Data, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The rows of points by their numbers among those of positive weight, in the order asked for."""
+    """Return the rows of points given their ranks among the points of positive weight, in the order of `numbers`."""
     if data.n_weighted == data.n_points:
         return numbers
     asked, place = np.unique(numbers, return_inverse=True)

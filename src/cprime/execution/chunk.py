@@ -1,4 +1,4 @@
-"""What the points of one chunk keep, and the order that they lie in: a value, the same wherever the chunk is."""
+"""Per-point state of one chunk and the order of its points, as an immutable value."""
 
 from __future__ import annotations
 
@@ -17,20 +17,24 @@ from cprime.kernels import Rows, grouped_order
 @storable("execution.Chunk")
 @dataclass(frozen=True)
 class Chunk:
-    """kept: in the order of the block's rows    order (n,) int32, or int64: which row each is, None as they come"""
+    """Per-point state of the n points of one chunk.
+
+    kept: in the order of the block's rows; None without state
+    order (n,) int32 or int64: the original row of each position; None for the original order
+    """
 
     kept: Kept | None = None
     order: NDArray[np.int32] | NDArray[np.int64] | None = None
 
     @property
     def arrays(self) -> dict[str, NDArray]:
-        """All of them by name."""
+        """Return all arrays by name."""
         kept = {} if self.kept is None else self.kept.arrays
         return kept if self.order is None else {**kept, "order": self.order}
 
     @classmethod
     def of(cls, arrays: dict[str, NDArray]) -> Chunk:
-        """Made of its `arrays`."""
+        """Return a chunk made of its `arrays`."""
         return cls(Kept.of(arrays) if "ids" in arrays else None, arrays.get("order"))
 
     def block(
@@ -41,10 +45,10 @@ class Chunk:
         n_before: int | None = None,
         prepare: Callable[..., Rows] | None = None,
     ) -> Block:
-        """The rows of the chunk, given as they come, in its order.
+        """Return the block of the chunk's rows, given in their original order, in the order of the chunk.
 
-        first: the number of the first among all    n_before: points of positive weight before it, None for all
-        prepare: makes the rows of the block of X, an order, `first` and the weights; None: the rows in their order
+        first: index of the first row in the data    n_before: points of positive weight before it; None if all have one
+        prepare: function of X, the order, `first` and the weights that returns the block's rows; None: only reorder
         """
         order = None if self.order is None else self.order.astype(np.int64)
         if prepare is not None:
@@ -55,34 +59,34 @@ class Chunk:
         return Block(X, w, first, order, n_before)
 
     def begun(self, n: int, keep: bool) -> Chunk:
-        """As it came, with nothing kept, or with the winners of its n points alone."""
+        """Return a chunk in the original order, without state or, if `keep`, with only each point's best component."""
         if not keep or self.kept is None:
             return Chunk()
         return Chunk(Kept(self.at(np.arange(n)).ids[:, :1].copy()))
 
     def regrouped(self, n_components: int) -> Chunk:
-        """In the order of the winners."""
+        """Return the chunk with its points sorted by their best component."""
         return self.reordered(self.grouping(n_components))
 
     def grouping(self, n_components: int) -> NDArray[np.int64]:
-        """Where the points lie, in the order of their winners."""
+        """Return the positions (n,) of the points, sorted by their best component."""
         assert self.kept is not None
         return grouped_order(np.ascontiguousarray(self.kept.winners), n_components)
 
     def reordered(self, places: NDArray[np.int64]) -> Chunk:
-        """With the point at places_i as the i-th."""
+        """Return the chunk with the point at position places_i moved to position i."""
         assert self.kept is not None
         order = places if self.order is None else self.order[places]
         order = order.astype(np.int32) if len(order) < 2**31 else order.astype(np.int64)
         return Chunk(self.kept.at(places), order)
 
     def at(self, rows: NDArray[np.int64]) -> Kept:
-        """What rows keep, by their numbers in the chunk."""
+        """Return the state of some rows, given their indices in the chunk."""
         assert self.kept is not None
         return self.kept.at(self._places(rows))
 
     def edited(self, rows: NDArray[np.int64], components: NDArray[np.int32]) -> Chunk:
-        """With some rows put into components, at no cost."""
+        """Return the chunk with some rows assigned to the given components, at zero cost."""
         assert self.kept is not None
         assert self.kept.costs is not None
         ids, costs, places = self.kept.ids.copy(), self.kept.costs.copy(), self._places(rows)
@@ -90,14 +94,14 @@ class Chunk:
         return replace(self, kept=replace(self.kept, ids=ids, costs=costs))
 
     def labels(self, out: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
-        """The winners in the order in which the points came: (n,), in `out` if that is given."""
+        """Return the best components in the original order of the points, (n,), in `out` if given."""
         assert self.kept is not None
         out = np.empty(len(self.kept.ids), dtype=np.int32) if out is None else out
         out[slice(None) if self.order is None else self.order] = self.kept.winners
         return out
 
     def _places(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where rows lie."""
+        """Return the positions of rows, given their indices in the chunk."""
         if self.order is None:
             return rows
         places = np.empty(len(self.order), dtype=np.int64)
@@ -106,7 +110,7 @@ class Chunk:
 
 
 def taken(kept: list[tuple[NDArray[np.intp], Kept]], n: int) -> Kept | None:
-    """What n rows keep, of parts and where these belong; None where nothing is kept."""
+    """Return the state of n rows, assembled from (target positions, state) pairs; None if there are none."""
     if not kept:
         return None
     _, one = kept[0]
@@ -120,7 +124,7 @@ def taken(kept: list[tuple[NDArray[np.intp], Kept]], n: int) -> Kept | None:
 
 
 def by_chunk(sizes: tuple[int, ...], rows: NDArray[np.int64]) -> list[tuple[int, NDArray[np.intp], NDArray[np.int64]]]:
-    """For every chunk that has any of the rows: its number, which of them, and their numbers in it."""
+    """Split row indices by chunk: return (chunk, positions in `rows`, row indices in the chunk) for each chunk hit."""
     ends = np.cumsum(sizes)
     chunk = np.searchsorted(ends, rows, side="right")
     found = []

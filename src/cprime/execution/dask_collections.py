@@ -1,4 +1,4 @@
-"""Dask arrays and dataframes as data: on the cluster of the current client, or computed here chunk by chunk."""
+"""Data from Dask arrays and dataframes, on the current client's cluster or computed chunk by chunk in this process."""
 
 from hashlib import blake2b
 from typing import Any
@@ -13,13 +13,13 @@ from cprime.sources import Source
 from cprime.sources.kinds import kind_of, precision
 from cprime.sources.tables import numeric_kinds
 
-_SAMPLE_ROWS = 1000  # that are read to find out what columns of Python objects hold
+_SAMPLE_ROWS = 1000  # rows read to find the types of values in columns of Python objects
 
 
 def collected(X: Any, sample_weight: Any, dtype: Any, columns: list[str] | None) -> Data:
-    """Data of a Dask array or dataframe, on the cluster of the current client, if there is one.
+    """Return the data of a Dask array or dataframe, on the cluster of the current client if there is one.
 
-    dtype: of a fitted estimator's data; None where it is being fitted: the narrower of float32 and float64 that holds
+    dtype: of a fitted estimator's data; None during a fit, which takes the narrower of float32 and float64 that holds
         all numbers of the collection's type
     """
     rows = _as_array(X, "X")
@@ -42,7 +42,7 @@ def collected(X: Any, sample_weight: Any, dtype: Any, columns: list[str] | None)
 
 
 def _as_array(X: Any, name: str) -> Any:
-    """A Dask array with chunks of known sizes."""
+    """Return X as a Dask array with chunks of known sizes."""
     if hasattr(X, "to_dask_array"):
         return _numeric(X, name).to_dask_array(lengths=True)
     if np.isnan(X.shape[0]):
@@ -67,7 +67,7 @@ def _numeric(X: Any, name: str) -> Any:
 
 
 def _weights(sample_weight: Any, rows: Any) -> Any:
-    """Weights in the chunks of the rows."""
+    """Return the weights as a Dask array with the chunks of the rows."""
     import dask.array as da
 
     if type(sample_weight).__module__.partition(".")[0] == "dask":
@@ -82,7 +82,7 @@ def _weights(sample_weight: Any, rows: Any) -> Any:
 
 
 def _without_empty(rows: Any, weights: Any) -> tuple[Any, Any]:
-    """The chunks that have rows."""
+    """Return rows and weights without empty chunks."""
     import dask.array as da
 
     full = [i for i, n in enumerate(rows.chunks[0]) if n]
@@ -107,7 +107,7 @@ def _current_client() -> Any:
 
 
 class DaskSource(Source):
-    """Chunks of a Dask array, computed by Dask's own schedulers as they are read."""
+    """Source that reads the chunks of a Dask array; Dask's schedulers compute each one when it is read."""
 
     _keeps_narrow = True
 
@@ -129,7 +129,7 @@ class DaskSource(Source):
         out[...] = self._rows[rows].compute()
 
     def fingerprint(self) -> bytes:
-        """The same as on a cluster, so that a fit may go on with one or without."""
+        """Return the same hash as on a cluster, so that a fit can resume with or without one."""
         found, begin = blake2b(digest_size=32), 0
         for i, n in enumerate(self.sizes):
             weights = self.weights(begin, begin + n)

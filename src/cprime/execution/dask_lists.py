@@ -1,4 +1,4 @@
-"""Dask series and dataframes whose values are lists of numbers, as a Dask array of these."""
+"""Conversion of Dask series and dataframes with lists of numbers to Dask arrays."""
 
 from typing import Any
 
@@ -11,9 +11,9 @@ from cprime.sources.tables import TableSource, has_lists, matrix_of_lists, table
 
 
 def rows_of_lists(X: Any) -> Any:
-    """The lists of the one column that has them, beside which there are no numbers; other collections as they are.
+    """Return the one column of lists as a Dask array; return collections without lists unchanged.
 
-    Raises ValueError where Dask has made text of lists.
+    Raises ValueError if there are other numeric columns, or if Dask has converted lists to text.
     """
     if not hasattr(X, "to_delayed") or not hasattr(X, "dtypes"):
         return X
@@ -42,7 +42,7 @@ def _array(frame: Any, width: int, dtype: np.dtype) -> Any:
 
 
 def _matrix(table: Any, width: int, dtype: np.dtype) -> NDArray:
-    """The lists of a partition, if they are as those of the first row."""
+    """Return the lists of a partition as a matrix; raise ValueError unless width and type match the first row's."""
     if not len(table):
         return np.empty((0, width), dtype)
     found = matrix_of_lists(table_of(table))

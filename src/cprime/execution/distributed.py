@@ -1,10 +1,10 @@
-"""Data of a Dask array or dataframe: the same jobs, on the workers of a cluster.
+"""Data of a Dask array or dataframe: runs jobs on the workers of a cluster.
 
-Chunks are handed out in groups, runs of a power of two of them, so that the parts of a group are merged as they are
-everywhere, and tasks are few. A group's rows stay where the cluster holds them, with what its points keep; a job
-travels with its tasks, or if it is large as the result of one; parts are merged in the fixed pairs, by tasks until they
-are few. Whatever a lost worker held follows again from tasks, the jobs since the last cut of their lineage among them:
-it costs time, never the result.
+One task processes a group of consecutive chunks. Group sizes are a power of two, so that partial results are merged in
+the same pairs as in a local fit. Rows and per-point state of a group stay in the memory of the workers. A job is an
+argument of its tasks or, if it is large, the result of one task. Tasks merge partial results until few are left. If a
+worker is lost, Dask recomputes its results, including the passes since the last write to disk: this costs time and
+does not change the result.
 """
 
 import logging
@@ -32,15 +32,15 @@ from cprime.statistics import merge
 
 logger = logging.getLogger("cprime")
 
-_GROUPS_A_THREAD = 4  # at least, where there are so many chunks
-_LIGHT = 2**20  # bytes of rows below which a group is not worth its tasks, as long as there is one for every thread
-_SENT = 2**20  # bytes of a job that go along with the tasks of all groups
-_FAN_IN = 8  # parts that are merged at once; a power of two
-_CUT = 8  # passes after which what points keep is written down, so that a lost one is not computed from the start
+_GROUPS_A_THREAD = 4  # least number of groups per thread, if there are enough chunks
+_LIGHT = 2**20  # bytes of rows up to which groups are joined, as long as every thread has one
+_SENT = 2**20  # most bytes of a job, over all groups, that are sent as an argument of each task
+_FAN_IN = 8  # partial results that one task merges; a power of two
+_CUT = 8  # passes between writes of the per-point state to disk, from which lost results are recomputed
 
 
 class Distributed:
-    """The chunks of a Dask array, on the cluster of the current client."""
+    """Data in the chunks of a Dask array, on the cluster of a client."""
 
     in_memory = False
     sparse = False
@@ -73,15 +73,15 @@ class Distributed:
         self._kept: list[Any] | None = None
         self._before: list[Any] | None = None
         self._passes = 0
-        self._heavy: NDArray[np.int64] | None = None  # points of positive weight in each chunk, once they are asked for
+        self._heavy: NDArray[np.int64] | None = None  # points of positive weight in each chunk, computed on first use
 
     def prepared(self, prepare: Prepare) -> "Distributed":
-        """The same data with all rows as a function makes them."""
+        """Set a function that transforms all rows, and return the data."""
         self._reading = self._reading._replace(prepare=prepare)
         return self
 
     def read_by(self, rows: MakeRows, gaps: bool) -> "Distributed":
-        """The same data, of whose arrays a function makes rows; gaps: in which numbers may be missing."""
+        """Set the function that converts arrays to rows, and return the data; gaps: whether values may be missing."""
         self._reading, self.gaps, self._blocks = self._reading._replace(rows=rows), gaps, None
         return self
 
@@ -161,7 +161,7 @@ class Distributed:
         self._kept = kept
 
     def labels(self) -> Any:
-        """The winners as a Dask array of int32, in the chunks of the data."""
+        """Return the best components as a Dask array of int32, in the chunks of the data."""
         if self._kept is None:
             return None
         import dask.array as da
@@ -183,7 +183,7 @@ class Distributed:
         *,
         numbered: bool = False,
     ) -> Any:
-        """What a function makes of every block of rows, as Dask arrays that are computed when they are asked for."""
+        """Return the results of a function for every block of rows, as lazy Dask arrays."""
         if out is not None:
             raise ValueError("out must be None for Dask collections on a cluster: results are Dask's, to be stored.")
         if isinstance(dtype, tuple):
@@ -237,7 +237,7 @@ class Distributed:
 
     @property
     def _given(self) -> list[Any]:
-        """The blocks of every group, as they come."""
+        """Return the blocks of every group, in the original order of rows."""
         if self._blocks is None:
             before = None
             if self.weighted:
@@ -256,7 +256,7 @@ class Distributed:
     def _from_rows(
         self, function: Callable[..., Any], *args: Any, before: NDArray[np.int64] | None = None
     ) -> list[Any]:
-        """What a function makes of the rows of every group, its weights, the number of its first row and `before`."""
+        """Call a function with the rows of each group, their weights, the first row's index, `args` and `before`."""
         from dask.delayed import delayed
 
         ends = np.cumsum(self.sizes)
@@ -271,7 +271,10 @@ class Distributed:
         return self.client.compute(groups)
 
     def _chunks_of_a_group(self, n_threads: int) -> int:
-        """A power of two: the more, the fewer tasks; the fewer, the more evenly the threads are busy."""
+        """Return the number of chunks per group, a power of two.
+
+        Larger groups need fewer tasks; smaller groups balance the load of threads better.
+        """
         step, n_bytes = 1, self.n_bytes
         while 2 * step * n_threads <= len(self.sizes):
             light = n_bytes * step <= _LIGHT * len(self.sizes)
@@ -281,12 +284,12 @@ class Distributed:
         return step
 
     def _sent(self, job: Any) -> Any:
-        """A job as an argument of the tasks of all groups."""
+        """Return a job, or if it is large a future of it, as an argument of the tasks of all groups."""
         buffers: list[Any] = []
         n_bytes = len(pickle.dumps(job, 5, buffer_callback=buffers.append)) + sum(b.raw().nbytes for b in buffers)
         if n_bytes * len(self._groups) <= _SENT:
             return job
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):  # it goes there once
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):  # the job is sent once
             return self._submit("job", tasks.as_it_is, job)
 
     def _submit(self, what: str, function: Callable[..., Any], *args: Any) -> Any:
@@ -294,14 +297,14 @@ class Distributed:
         return self.client.submit(function, *args, key=f"{self._name}-{what}-{self._n_tasks}", pure=False)
 
     def _by_group(self, rows: NDArray[np.int64]) -> dict[int, list[tuple[int, NDArray, NDArray]]]:
-        """For every group that has any of the rows: chunk in the group, which of the rows, their numbers in it."""
+        """Split row indices by group: lists of (chunk in the group, positions in `rows`, row indices in the chunk)."""
         found: dict[int, list[tuple[int, NDArray, NDArray]]] = {}
         for i, mine, inside in by_chunk(self.sizes, rows):
             found.setdefault(i // self._step, []).append((i % self._step, mine, inside))
         return found
 
     def _cut(self, kept: list[Any]) -> list[Any]:
-        """The same, read from files that all workers see; without such a folder, as they are."""
+        """Write per-point state to files and return futures that read them; return `kept` without a shared folder."""
         if self._cuts and self._scratch is None:
             self._scratch = _scratch(self.client)
             self._cuts = self._scratch is not None
@@ -326,7 +329,7 @@ class Distributed:
 
 
 def _scratch(client: Any) -> Path | None:
-    """A folder that goes with the client, if all workers see it; Dask's "temporary-directory" says where."""
+    """Create a folder in Dask's "temporary-directory", deleted with the client; None if a worker cannot see it."""
     folder = Path(tempfile.mkdtemp(prefix="cprime-", dir=dask.config.get("temporary-directory", None)))
     weakref.finalize(client, shutil.rmtree, folder, True)
     if all(client.run(os.path.isdir, str(folder)).values()):

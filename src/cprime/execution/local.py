@@ -1,6 +1,6 @@
-"""Data of this machine: an array in memory, one chunk as a rule, or a source that is read chunk by chunk.
+"""Data of this machine: an array in memory, usually one chunk, or a source that is read chunk by chunk.
 
-Kernels use the threads, so chunks are computed one after the other, while the next one is read.
+Chunks are processed one after the other, because the kernels already use all threads; the next chunk is read meanwhile.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -22,16 +22,17 @@ from cprime.sources import Source, ahead, source_of
 from cprime.statistics import merge
 
 MakeRows = Callable[[Any], Rows]
-# Rows as the model has them, of rows as they come, of what these are called, and of the order they are wanted in.
+# Function of rows, the name of the data, an order, row indices and weights that returns the rows that a model uses.
 Prepare = Callable[..., Rows]
 
 
 class Local:
-    """The chunks of a source; what points keep is in memory, or `spilled`.
+    """Data in the chunks of a source; their per-point state is in memory, or in files within `spilled`.
 
-    Of an array in memory, and of a file of one chunk, the blocks are kept too, regrouped ones among them. checked:
-    whether rows are known to be finite and of a range that can be squared; else each chunk is checked when it is first
-    read. spread: whether rows that differ are to differ by what can be squared, as those of a fit are
+    The blocks of an array in memory, and of a file of one chunk, are cached, also after a regrouping.
+
+    checked: whether rows are known to be finite and their squares representable; else the first read checks
+    spread: whether to check that the squared differences of rows do not underflow, as a fit requires
     """
 
     spills = True
@@ -56,21 +57,21 @@ class Local:
         self._before: list[Chunk] | None = None
         self._spill: Spill | None = None
         self._blocks: dict[int, Block] = {}
-        self._heavy: NDArray[np.int64] | None = None  # points of positive weight in each chunk, once they are asked for
+        self._heavy: NDArray[np.int64] | None = None  # points of positive weight in each chunk, computed on first use
 
     def prepared(self, prepare: Prepare) -> "Local":
-        """The same data with all rows as a function makes them."""
+        """Set a function that transforms all rows, and return the data."""
         self._prepare, self._blocks = prepare, {}
         return self
 
     def read_by(self, rows: MakeRows, gaps: bool) -> "Local":
-        """The same data, of whose arrays a function makes rows; gaps: in which numbers may be missing."""
+        """Set the function that converts arrays to rows, and return the data; gaps: whether values may be missing."""
         self._rows, self.gaps, self._blocks = rows, gaps, {}
         self.source = self.source.widened() if gaps else self.source
         return self
 
     def _made(self, read: Any) -> Rows:
-        """Rows of what the source has read."""
+        """Convert an array that the source has read to rows of the data's dtype."""
         rows = self._rows(read)
         return rows if rows.dtype == self.dtype else rows.as_type(self.dtype)
 
@@ -81,9 +82,9 @@ class Local:
         first: int | NDArray[np.int64] = 0,
         weights: NDArray[np.float64] | None = None,
     ) -> Rows:
-        """Return rows as the model has them, in their order or another one.
+        """Return rows as the model uses them, in their original order or the given one.
 
-        first: the number of the first row, or those of all rows    weights: of the rows in their order
+        first: index of the first row, or indices of all rows    weights: of the rows in their original order
         """
         if self._prepare is not None:
             return self._prepare(X, self.source.name, order, first, weights)
@@ -92,7 +93,7 @@ class Local:
     def _of_block(
         self, X: Rows, order: NDArray[np.int64] | None, first: int, weights: NDArray[np.float64] | None
     ) -> Rows:
-        """Return the same for many passes."""
+        """Return prepared rows in the layout that is fastest for many passes."""
         return self._prepared(X, order, first, weights).converted(self.n_points)
 
     @property
@@ -105,14 +106,14 @@ class Local:
 
     @property
     def in_memory(self) -> bool:
-        return len(self.sizes) == 1  # of a file too, which is then read once
+        return len(self.sizes) == 1  # a file of one chunk is read once and cached
 
     @property
     def placed(self) -> bool:
         return self._chunks[0].kept is not None
 
     def each(self, job: Job[P]) -> P:
-        if len(self._blocks) == len(self.sizes) == 1:  # at once: of a small fit, the way there is what takes time
+        if len(self._blocks) == len(self.sizes) == 1:  # shortcut, because overhead dominates small fits
             (block,), (chunk,) = self._blocks.values(), self._chunks
             kept, part = job(block, chunk.kept)
             if job.keeps:
@@ -148,7 +149,7 @@ class Local:
         self._before = None
 
     def regroup(self, n_components: int) -> None:
-        # Rows that need no copy keep what has been found of them, such as their lengths; others go first.
+        # Blocks whose rows are not copied are reordered, so cached values such as norms stay; others are freed first.
         blocks = {i: block for i, block in self._blocks.items() if not block.X.copied_when_ordered}
         self._blocks, after = {}, []
         for i, chunk in enumerate(self._chunks):
@@ -167,7 +168,7 @@ class Local:
                 kept.append((mine, self._chunks[i].at(inside)))
         X = self._made(self.source.take(rows, self.source.stored))
         if not all(self._checked) and len(X) and not X.extent()[0] <= MOST[self.dtype]:
-            for _ in self._each_block(True):  # one of them is refused
+            for _ in self._each_block(True):  # raises for the chunk with the invalid value
                 pass
         return Taken(self._prepared(X, None, rows, weights).converted(len(rows)), weights, taken(kept, len(rows)))
 
@@ -201,12 +202,12 @@ class Local:
         *,
         numbered: bool = False,
     ) -> Any:
-        """What a function makes of rows, in their order; each piece is written into its place."""
+        """Apply a function to all rows in order, a piece at a time; write each result into its part of the output."""
         several = isinstance(dtype, tuple)
         dtypes = dtype if several else (dtype,)
         n_bytes = (1 if width is None else width) * max(np.dtype(one).itemsize for one in dtypes)
         opened = places(self.n_points, width, dtypes, out if several else (out,))
-        with opened as found, np.errstate(under="ignore"):  # what the type does not hold is 0
+        with opened as found, np.errstate(under="ignore"):  # values too small for the type become 0
             first = 0
             for X in self._pieces(n_bytes):
                 made = function(X, first) if numbered else function(X)
@@ -218,10 +219,9 @@ class Local:
         return values if several else values[0]
 
     def _pieces(self, n_bytes: int) -> Iterator[Rows]:
-        """All rows in order, by as many as bounded memory has room for; n_bytes: of what is made of a row.
+        """Yield all rows in order, in pieces of bounded memory; n_bytes: size of the result of one row.
 
-        Of rows in memory, what is prepared of them lasts for a piece. All are read to their end: then the files are
-        looked at again.
+        Rows in memory are prepared piece by piece. The source's files are verified again after the last piece.
         """
         n_bytes = max(n_bytes, self.n_bytes // max(1, self.n_points))
         if not self.source.in_memory or self._blocks:
@@ -241,7 +241,7 @@ class Local:
 
     @contextmanager
     def spilled(self, folder: Path) -> Iterator[None]:
-        """While it lasts, what points keep lives in files of a folder; with it all of that goes."""
+        """Store the per-point state in files of a folder within this context, and delete it at the end."""
         try:
             with Spill(folder) as self._spill:
                 self._chunks = [self._placed(chunk, Chunk()) for chunk in self._chunks]
@@ -251,24 +251,24 @@ class Local:
             self.begin(keep=False)
 
     def _placed(self, chunk: Chunk, before: Chunk) -> Chunk:
-        """A chunk that comes after another one, where what points keep lives."""
+        """Return a chunk with its arrays in files if the data are `spilled`; it shares arrays with `before`."""
         return chunk if self._spill is None else self._spill.placed(chunk, before)
 
     def chunks(self) -> Iterator[Chunk]:
-        """What the points of each chunk keep: all that a pass needs besides the rows."""
+        """Yield the per-point state of each chunk: all that a pass needs besides the rows."""
         yield from self._chunks
 
     def restore(self, chunks: Iterable[Chunk]) -> None:
-        """Puts back what `chunks` has given; where these raise, all stays as it is."""
+        """Restore the per-point state that `chunks` yielded; if the iterable raises, nothing changes."""
         restored = [self._placed(chunk, Chunk()) for chunk in chunks]
         self._blocks, self._before, self._chunks = {}, None, restored
 
     def identity(self) -> dict[str, Any]:
-        """What tells other data from these, and how another process opens them; see `Source.opened_from`."""
+        """Return a fingerprint of the data, and how another process can open them; see `Source.opened_from`."""
         return {"data": self.source.fingerprint().hex(), "opened": self.source.opened_from}
 
     def without_file(self) -> dict[str, NDArray]:
-        """The arrays that another process could not open again."""
+        """Return the arrays that another process could not read again from files: "data" and "weights"."""
         source, arrays = self.source, {}
         if source.opened_from is None:
             if not source.is_plain:
@@ -290,7 +290,7 @@ class Local:
         return begin, begin + self.sizes[i]
 
     def _each_block(self, reads: bool) -> Iterator[Block]:
-        """The blocks in order; those that are not in memory are read ahead."""
+        """Yield the blocks in order; blocks not in memory are read ahead. reads: whether rows are needed."""
         if len(self._blocks) == len(self.sizes):
             yield from (self._blocks[i] for i in range(len(self.sizes)))
             return
@@ -313,7 +313,7 @@ class Local:
             self.source.verify()
 
     def _read(self, i: int, read: Any) -> Rows:
-        """Rows as they have arrived, checked once."""
+        """Convert the array of chunk i to rows, and check them on the first read."""
         X = self._made(read)
         if not self._checked[i]:
             self._check(X, self._range(i)[0])
@@ -327,8 +327,8 @@ class Local:
             check_spread(self._spread, self.dtype, self.source.name)
 
     def _check(self, X: Rows, begin: int) -> None:
-        """Raise unless the rows from `begin` on are finite, and of numbers whose squares their type holds."""
-        if self._origin is None or np.isnan(self._origin).any():  # where all rows so far have no number
+        """Raise unless the rows from `begin` on are finite and their dtype can hold the squares of their values."""
+        if self._origin is None or np.isnan(self._origin).any():  # all rows so far miss a value in this column
             first = X.first()
             self._origin = first if self._origin is None else np.where(np.isnan(self._origin), first, self._origin)
         largest, spread = X.extent(self._origin)
@@ -339,13 +339,13 @@ class Local:
 
 
 def local(X: Any, sample_weight: NDArray[np.float64] | None = None) -> Local:
-    """Checked rows, or what they are made of, as one chunk in memory."""
+    """Return checked rows, or an array that is converted to rows, as data of one chunk in memory."""
     rows = as_rows(X)
     source = source_of(rows if rows.observed is None else Dense(with_nan(rows)))
     data = Local(source if sample_weight is None else source.with_weights(sample_weight), checked=True)
     if rows.observed is not None:
         return data.read_by(ReadGaps(), gaps=True)
-    if data.sizes:  # at once, as `each`
+    if data.sizes:  # cache the block, for the shortcut in `each`
         X, weights = data._made(source.read(0, len(rows), source.stored)), data.source.weights(0, len(rows))
         data._blocks[0] = Block(X.converted(len(rows)), weights, n_before=None if weights is None else 0)
     return data

@@ -1,6 +1,6 @@
-"""Where what is made of rows goes, block by block, so that nothing is held twice.
+"""Outputs that take results block by block, so that no second copy of them is in memory.
 
-Arrays in memory, arrays that a caller gives, memory maps among them, and .npy files. Knows nothing of what is computed.
+An output is a new array, an array or memory map from the caller, or a .npy file. This module computes no results.
 """
 
 import os
@@ -17,21 +17,21 @@ from cprime._files import replacing
 from cprime._npy import NpyWriter
 from cprime.sources.base import CHUNK_BYTES, CHUNK_ROWS
 
-_LEAST_ROWS = 256  # at a time: what a kernel prepares of the components serves so many at least
+_LEAST_ROWS = 256  # least number of rows per piece, because a kernel prepares the components once per piece
 
 
 def cuts(begin: int, end: int, n_bytes: float) -> Iterator[tuple[int, int]]:
-    """Rows begin to end in pieces of bounded memory; n_bytes: of a row, or of what is made of it."""
+    """Yield (begin, end) of pieces of a range of rows, of bounded memory; n_bytes: size of a row or of its result."""
     step = min(CHUNK_ROWS, max(_LEAST_ROWS, int(CHUNK_BYTES / max(n_bytes, 1))))
     for first in range(begin, end, step):
         yield first, min(first + step, end)
 
 
 class Result:
-    """What is made of n_rows rows: `write` takes it block by block, `value` has it once all are written.
+    """Output for the results of n_rows rows: `write` appends a block, `value` is the result after the last one.
 
-    An array (n_rows,) or (n_rows, width) of a dtype, or a CSR one whose rows have equally many entries. A single block
-    that nobody has given a place for is kept as it is.
+    The result is an array (n_rows,) or (n_rows, width), or a CSR array with equally many entries in each row. A single
+    block with all rows is not copied unless `out` is given.
     """
 
     def __init__(self, n_rows: int, dtype: Any, out: NDArray | None = None) -> None:
@@ -66,7 +66,7 @@ class Result:
 
 
 class _File:
-    """The same in a .npy file, written at a temporary path; its value is a memory map that cannot be written."""
+    """Output to a .npy file, written at a temporary path; its `value` is a read-only memory map."""
 
     def __init__(self, n_rows: int, dtype: Any, path: Path, stack: ExitStack) -> None:
         self._path, self._dtype = path, dtype
@@ -82,9 +82,9 @@ class _File:
 
 @contextmanager
 def places(n_rows: int, width: int | None, dtypes: tuple[Any, ...], out: Any) -> Iterator[list[Result | _File]]:
-    """Where results (n_rows,) or (n_rows, width) of some dtypes go; files are there, whole, after the context.
+    """Yield the outputs of results (n_rows,) or (n_rows, width), one per dtype; files are complete after the context.
 
-    out: None, or for each of them None, an array of its shape and dtype, or the path of a .npy file
+    out: None, or a tuple with one entry per dtype: None, an array of that shape and dtype, or the path of a .npy file
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""Files for what points keep, where memory is to be left to the rest: arrays in memory maps of files in a folder.
+"""Storage of per-point state outside of memory, as arrays in memory maps of files in a folder.
 
-The files have no names, so that nothing is left behind however the process ends; where the system has no such files,
-they are deleted when they are closed. A file goes once no array lies in it. Knows nothing of passes and generations.
+The files have no names, so nothing is left behind however the process ends; if the system has no such files, they are
+deleted when they are closed. A file is deleted with its last array. Independent of passes and of the EM loop.
 """
 
 import os
@@ -17,29 +17,29 @@ from numpy.typing import DTypeLike, NDArray
 
 from cprime.execution.chunk import Chunk
 
-PREFIX = "spill-"  # of the files' names, where they have any
-_FILE = 2**30  # bytes that a file has room for, unless one array has more: few files are open then
-_PAGE = 4096  # bytes that the beginnings of arrays are multiples of
+PREFIX = "spill-"  # prefix of the files' names, if they have names
+_FILE = 2**30  # bytes of a file, unless one array needs more; large, so that few files are open
+_PAGE = 4096  # alignment of arrays in a file [bytes]
 _ZEROS = bytes(2**20)
 
 
 class Spill:
-    """Puts the arrays of chunks into files of a folder.
+    """Writer of the arrays of chunks to files of a folder.
 
-    Those of one name follow each other in the same files: they live about equally long.
+    Arrays of one name share files, because they have similar lifetimes.
     """
 
     def __init__(self, folder: Path):
         self._folder = folder
-        self._files: dict[str, _File] = {}  # the one of each name that has room
+        self._files: dict[str, _File] = {}  # the current file of each array name
 
     def placed(self, chunk: Chunk, before: Chunk) -> Chunk:
-        """The same chunk with its arrays in files; those that it shares with the chunk of before are there already.
+        """Return the chunk with its arrays copied to files, except those that it shares with the chunk `before`.
 
         Raises
         ------
         OSError
-            If there is no room: the message has the folder and the bytes that were wanted.
+            If the disk is full: the message has the folder and the number of bytes.
         """
         there = before.arrays
         return Chunk.of(
@@ -50,7 +50,7 @@ class Spill:
         )
 
     def empty(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
-        """An array of any content in a file, OSError as of `placed`."""
+        """Return an uninitialized array in a file; raise OSError as `placed` does."""
         n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
         if not n_bytes:
             return np.empty(shape, dtype)
@@ -77,16 +77,16 @@ class Spill:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """No more arrays; those that there are keep their files."""
+        """Close the files; existing arrays stay valid."""
         for file in self._files.values():
             file.close()
         self._files = {}
 
 
 class _File:
-    """A file, mapped as a whole: blocks of the disk are had for one array after the other, before anything is written.
+    """A memory-mapped file whose disk blocks are allocated for each array before it is written.
 
-    To write where a mapped file has no block, on a disk that is full, would end the process by a signal.
+    Without this, a write to an unallocated block of the map on a full disk would end the process by a signal.
     """
 
     def __init__(self, folder: Path, n_bytes: int):
@@ -99,11 +99,11 @@ class _File:
 
     @property
     def n_left(self) -> int:
-        """Bytes that there is still room for."""
+        """Return the number of free bytes."""
         return self._end - self._used
 
     def array(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:
-        """An array behind those that are there, of any content."""
+        """Return an uninitialized array after the existing ones."""
         begin, dtype = self._used, np.dtype(dtype)
         n_bytes = int(np.prod(shape)) * dtype.itemsize
         if hasattr(os, "posix_fallocate"):
@@ -117,5 +117,5 @@ class _File:
         return np.ndarray(shape, dtype, self._map, begin)
 
     def close(self) -> None:
-        """The arrays stay, and with them the map and the file."""
+        """Close the file; the map and its arrays stay valid."""
         self._file.close()

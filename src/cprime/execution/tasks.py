@@ -1,4 +1,4 @@
-"""What the workers of a cluster do with a group of chunks: functions of values, which a task may call twice."""
+"""Functions that the workers of a cluster run on a group of chunks; pure, because a task may run more than once."""
 
 import os
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from cprime.statistics import merge
 
 
 class Held(NamedTuple):
-    """What the points of a group keep, chunk by chunk, with the merged part of the pass that they come from."""
+    """Per-point state of a group, chunk by chunk, and the merged partial result of the pass that computed it."""
 
     chunks: list[Chunk]
     part: Any = None
@@ -30,7 +30,7 @@ class Held(NamedTuple):
 
 @sizeof.register(Block)
 def _(block: Block) -> int:
-    """What the cluster takes a block for when it decides where tasks run."""
+    """Return the bytes of a block, by which the cluster decides where tasks run."""
     return sum(array.nbytes for array in (block.X, block.sample_weight, block.order) if array is not None)
 
 
@@ -40,9 +40,10 @@ def _(chunk: Chunk) -> int:
 
 
 class Reading(NamedTuple):
-    """How rows are made of a block of any dtype: computed with as this one, by a function, and prepared.
+    """Settings for the conversion of a block of any dtype to rows.
 
-    columns: their names, for messages, or None
+    dtype: of the computation    rows: converts arrays to rows    prepare: transforms rows, or None
+    columns: column names for messages, or None
     """
 
     dtype: np.dtype
@@ -52,9 +53,9 @@ class Reading(NamedTuple):
 
 
 class Mapped:
-    """A function of checked, prepared rows, with results of the type `out`.
+    """Function of an array that checks and prepares its rows, calls `function` and returns a result of dtype `out`.
 
-    numbered: whether it is given the number of the first row too
+    numbered: whether `function` also gets the index of the first row
     """
 
     def __init__(self, function: Callable[..., Any], reading: Reading, out: Any, numbered: bool = False):
@@ -69,7 +70,7 @@ class Mapped:
 
 
 class Fields:
-    """A function that makes several arrays of rows, as one of records."""
+    """Wrapper of a function with several result arrays that returns them as one structured array."""
 
     def __init__(self, function: Callable[[Rows], Any], fields: np.dtype):
         self.function, self.fields = function, fields
@@ -83,7 +84,7 @@ class Fields:
 
 
 def checked(array: Any, reading: Reading, first: int, weights: NDArray[np.float64] | None = None) -> Rows:
-    """Return the rows of an array from row number `first` on, prepared, or raise ValueError if they cannot be used."""
+    """Return an array, whose first row has index `first`, as prepared rows; raise ValueError for invalid values."""
     array = np.asarray(array)
     X = reading.rows(np.ascontiguousarray(array, None if is_narrow(array.dtype) else reading.dtype))
     X = X if X.dtype == reading.dtype else X.as_type(reading.dtype)
@@ -117,7 +118,7 @@ def made(
 
 
 def heavy(weights: NDArray[np.float64]) -> int:
-    """How many are positive."""
+    """Return the number of positive weights."""
     return int(np.count_nonzero(weights > 0))
 
 
@@ -134,9 +135,9 @@ def merged(parts: list[Any]) -> Any:
 
 
 def apply(job: Job[P], blocks: list[Block], held: Held | None) -> Any:
-    """A job on a group: what its points keep then, with the merged part; the part alone where nothing new is kept."""
+    """Run a job on a group: return its new state with the merged partial result, or only the latter."""
     after, parts = [], []
-    with computing(1):  # a worker runs a task a thread
+    with computing(1):  # because a worker runs one task per thread
         for block, chunk in zip(blocks, [Chunk()] * len(blocks) if held is None else held.chunks, strict=True):
             before = None if chunk.kept is None else chunk.kept.unshared()
             kept, one = job(Block(block.X, block.sample_weight, block.first, block.order, block.n_before), before)
@@ -163,7 +164,7 @@ def in_order(blocks: list[Block], held: Held) -> list[Block]:
 
 
 def taken(blocks: list[Block], held: Held | None, inside: list[tuple[int, NDArray]]) -> Any:
-    """Rows by chunk and their numbers there: X, weights and what they keep."""
+    """Return X, weights and per-point state of rows, given as (chunk, row indices in the chunk) pairs."""
     X = np.concatenate([with_nan(blocks[i].X[rows]) for i, rows in inside])
     weights = None
     if blocks[0].sample_weight is not None:
@@ -187,7 +188,7 @@ def labels(held: Held, i: int) -> NDArray[np.int32]:
 
 
 def hashes(rows: list[Any], weights: list[Any] | None, first: int, dtype: np.dtype) -> list[bytes]:
-    """Of every chunk, what tells others from it."""
+    """Return a hash of each chunk's rows and weights."""
     out = []
     for i, X in enumerate(rows):
         found = blake2b(np.ascontiguousarray(X, dtype=dtype), digest_size=32)
@@ -198,7 +199,7 @@ def hashes(rows: list[Any], weights: list[Any] | None, first: int, dtype: np.dty
 
 
 def written(held: Held, path: str) -> str:
-    """What a group keeps as a file, whole or not at all: a worker may die on the way, and another do it again."""
+    """Write a group's per-point state to a file, whole or not at all, because a lost worker's task is repeated."""
     arrays: dict[str, Any] = {}
     for i, chunk in enumerate(held.chunks):
         arrays |= {f"{i}-{name}": array for name, array in chunk.arrays.items()}

@@ -1,4 +1,4 @@
-"""Checkpoints: a folder from which a fit that has died goes on, to the same bits."""
+"""Checkpoints: folders from which an interrupted fit resumes, with a bit-identical result."""
 
 from cprime.checkpoints.folder import FIT, MODEL, WARM, Checkpoint, Runs, opened, read, standing
 from cprime.checkpoints.place import Place, output_of

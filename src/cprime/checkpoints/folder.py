@@ -1,10 +1,10 @@
-"""The folder of a checkpoint: complete states, the newest two, and the data where these have no file of their own.
+"""The folder of a checkpoint: the newest two complete states of a fit, and its data if they are in no other file.
 
-`fit.safetensors` says which fit the folder is of. `state-<n>/` holds what points keep, a file a chunk, and last
-`head.safetensors`, written aside and renamed: with it the state is complete. The head has checksums of the other files.
-Nothing else is touched, and a folder that holds anything else, links among it, is refused. What points keep while the
-fit runs may live there too (`execution/spill.py`), in files of no name or of one that tells what they are
-(NFS gives one to those that have none).
+`fit.safetensors` describes the fit. `state-<n>/` has one file of per-point state for each chunk, and
+`head.safetensors`, which is written last, at a temporary path, and renamed: with it the state is complete. The head
+has the checksums of the other files. No other files are changed; a folder with any other file or a link is refused.
+During the fit, files of `execution/spill.py` may be there too, without a name or with a recognizable one (NFS names
+files that have none).
 """
 
 import logging
@@ -34,25 +34,25 @@ logger = logging.getLogger("cprime")
 
 FORMAT = 2
 FIT, HEAD, MODEL = "fit.safetensors", "head.safetensors", "model.safetensors"
-_SHARE = 0.02  # of the time that may be spent on states
+_SHARE = 0.02  # largest share of the run time for writing states
 _KEPT_STATES = 2
-_LARGE = 2**22  # bytes of files that are not waited for when they are removed
+_LARGE = 2**22  # bytes of files beyond which a background thread removes them
 _OURS = re.compile(
     r"state-\d{8}|(fit\.safetensors|data\.npy|weights\.npy)(\.part)?|model\.safetensors|\.model\.[0-9a-f]{16}\.safetensors"
     rf"|{SPILL_PREFIX}\w+|\.nfs\w+"
 )
-_ARRAYS = ("data", "weights")  # files of the folder that a description may name
-WARM = ("means_", "weights_", "covariance_type_", "equal_weights_", "lower_bounds_")  # and the family's own
+_ARRAYS = ("data", "weights")  # arrays that may be stored in the folder
+WARM = ("means_", "weights_", "covariance_type_", "equal_weights_", "lower_bounds_")  # of warm starts, and the family's
 _NOT_VALID = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, SafetensorError)
-_UNCOMPARED = ("seed", "instruction_set", "opened", "output")  # in which another call of the same fit may differ
+_UNCOMPARED = ("seed", "instruction_set", "opened", "output")  # entries that may differ when a fit is resumed
 
 
 @dataclass(frozen=True)
 class Runs:
-    """Where a fit of several starts stands.
+    """State of a fit with several initializations.
 
-    run: which start    fit: where that stands, None before its first pass    best: of the starts before
-    found: what that has found of the data, `labels`, `neighbors` and `certificate`
+    run: index of the current initialization    fit: its state, None before the first pass    best: best earlier result
+    found: results of `best` for the data: `labels`, `neighbors` and `certificate`
     """
 
     run: int = 0
@@ -62,13 +62,13 @@ class Runs:
 
 
 class _Incomplete(Exception):
-    """Why a state is none to go on from."""
+    """Error: a stored state is incomplete or damaged; the message has the reason."""
 
 
 class Checkpoint:
-    """A folder that a fit writes its states to.
+    """Folder to which a fit writes its states.
 
-    description: what the fit is, of JSON values    data: where kept sets are
+    description: what identifies the fit, as storable values    data: holds the per-point state that is written
     """
 
     def __init__(self, folder: Path, description: dict[str, Any], data: Data):
@@ -77,14 +77,14 @@ class Checkpoint:
         self.description = description
         self._last = self._cost = 0.0
         self._writer: Thread | None = None
-        self._failure: OSError | None = None  # of the writer
+        self._failure: OSError | None = None  # error of the writer thread
 
     def begin(self, arrays: dict[str, np.ndarray]) -> None:
-        """Makes the folder that of this fit, without any state; arrays: data that have no file, to be stored in it."""
+        """Set up the folder for this fit, without any state; arrays: data without a file, which are stored there."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             for path in self.folder.iterdir():
-                if path.name != FIT:  # which says whose folder it is, until it is replaced
+                if path.name != FIT:  # it identifies the folder until it is replaced
                     _remove(path)
             _describe(self.folder, self.description | {"arrays": tuple(sorted(arrays))})
         except OSError as error:
@@ -92,13 +92,13 @@ class Checkpoint:
         self.store(arrays)
 
     def store(self, arrays: dict[str, np.ndarray]) -> None:
-        """Writes what is not yet in the folder, while the fit runs."""
+        """Write those arrays that are not yet in the folder, in a background thread."""
         missing = {name: array for name, array in arrays.items() if not (self.folder / f"{name}.npy").exists()}
         if missing:
             self._writer = in_background(self._write_arrays, missing, daemon=True)
 
     def save(self, runs: Runs) -> None:
-        """A new state, if the time since the last one is worth it."""
+        """Write a new state, unless writing states would take more than 2 % of the run time."""
         if self._failure is not None:
             raise self._failed("the data could not be written to it", self._failure) from self._failure
         start = perf_counter()
@@ -127,13 +127,13 @@ class Checkpoint:
         self._cost = self._last - start
 
     def end(self, write_model: Any) -> None:
-        """The fit is done: its model takes the place of all states; write_model: writes it to a path."""
+        """Replace all states by the model of the completed fit; write_model: function that writes it to a path."""
         self.wait()
         write_model(self.folder / MODEL)
         _remove_all([path for path in self.folder.iterdir() if path.name not in (MODEL, FIT)])
 
     def wait(self) -> None:
-        """Until the data are in the folder."""
+        """Wait until the data are in the folder."""
         if self._writer is not None:
             self._writer.join()
 
@@ -154,12 +154,12 @@ class Checkpoint:
 
 
 def opened(folder: str | os.PathLike[str], description: dict[str, Any], data: Data) -> tuple[Checkpoint, Runs | None]:
-    """The folder for a fit, and the newest complete state if the same fit has left one there.
+    """Return the checkpoint for a fit, and the newest complete state if the folder has one of the same fit.
 
     Raises
     ------
     ValueError
-        If the folder holds anything else, or states of another fit: the message names what differs; or if none of its
+        If the folder holds other files or states of another fit (the message names the difference), or if none of its
         states can be read. Nothing in the folder is changed then.
     """
     path = Path(folder)
@@ -170,7 +170,7 @@ def opened(folder: str | os.PathLike[str], description: dict[str, Any], data: Da
     if not (path / FIT).exists() or (path / MODEL).exists():
         return checkpoint, None
     before = _description(path)
-    if description["features"] is None:  # of a table that is an array now
+    if description["features"] is None:  # a table that is given as an array now
         description["features"] = before["features"]
     for name in description:
         if name not in _UNCOMPARED and not _same(before.get(name), description[name]):
@@ -202,7 +202,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _difference(name: str, before: Any, now: Any) -> str:
-    """In words: what was, and what is given."""
+    """Describe the difference of one entry for a message: the stored value and the given one."""
     if name == "data":
         return "its data (or their weights) are not these"
     if name == "chunks":
@@ -217,7 +217,7 @@ def _shown(value: Any) -> str:
 
 
 def read(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a folder's fit is; ValueError if it is no checkpoint."""
+    """Return the description of the fit in a folder; raise ValueError if it is no checkpoint."""
     path = Path(folder)
     if not path.is_dir():
         raise ValueError(f"{folder} is not the folder of a checkpoint: there is no such folder")
@@ -228,7 +228,7 @@ def read(folder: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def standing(path: Path) -> tuple[int, Runs | None]:
-    """How many states a checkpoint has, and where the newest complete one stands; what points keep is not read."""
+    """Return the number of states and the newest complete one; per-point state is not read."""
     states = _states(path)
     for _, place in reversed(states):
         try:
@@ -240,10 +240,10 @@ def standing(path: Path) -> tuple[int, Runs | None]:
 
 
 def newest(path: Path, data: Data) -> Runs | None:
-    """The newest state that can be read, what points keep put back into the data; None if none has ever been complete.
+    """Return the newest readable state and restore its per-point state; return None if no state was ever complete.
 
-    A state with a head has been complete. ValueError if there are such, and none can be read: what they hold is lost
-    where a fit begins anew, which is for the user to decide.
+    A state with a head has been complete. Raises ValueError if such states exist but none can be read: the user must
+    decide whether to start the fit again, which loses them.
     """
     passed: dict[Path, Exception] = {}
     for _, place in reversed(_states(path)):
@@ -277,7 +277,7 @@ def _say_passed(path: Path, passed: dict[Path, Exception]) -> None:
 
 
 def _chunks(place: Path, sums: list[str]) -> Iterator[Chunk]:
-    """What the points of each chunk keep in a state, one after the other: all at once may be more than memory holds."""
+    """Yield the per-point state of each chunk, one at a time, because all together may exceed the memory."""
     for i, expected in enumerate(sums):
         with _readable():
             tensors, node = read_tensors(place / f"{i:06d}.safetensors", expected)
@@ -287,7 +287,7 @@ def _chunks(place: Path, sums: list[str]) -> Iterator[Chunk]:
 
 @contextmanager
 def _readable() -> Iterator[None]:
-    """What is wrong with a file of a state is _Incomplete; other errors of who reads it are not."""
+    """Convert errors in reading a file of a state to `_Incomplete`."""
     try:
         yield
     except (OSError, *_NOT_VALID) as error:
@@ -298,7 +298,7 @@ def _encoded(runs: Runs, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
     values = {name: getattr(runs, name) for name in ("run", "fit", "best", "found")}
     for name in ("fit", "best"):
         fit = values[name]
-        if fit is not None and fit.rows:  # rows of numbers, one tensor a column
+        if fit is not None and fit.rows:  # convergence history: one tensor per column
             columns = list(zip(*fit.rows, strict=True))
             rows = {"phase": tuple(columns[0])} | {str(j): np.array(column) for j, column in enumerate(columns[1:])}
             values[name], values[f"{name}_rows"] = replace(fit, rows=()), rows
@@ -343,19 +343,19 @@ def _description(path: Path) -> dict[str, Any]:
 
 
 def _describe(path: Path, description: dict[str, Any]) -> None:
-    """Writes what a folder's fit is."""
+    """Write the description of a fit to a folder."""
     tensors: dict[str, np.ndarray] = {}
     node = encode(description, "fit", tensors)
     write_tensors(path / FIT, tensors, {"format": FORMAT, "fit": node})
 
 
 def _checked(description: Any) -> dict[str, Any]:
-    """What a fit is, after checking what others make use of."""
+    """Return the description of a fit after checking the entries that are used later."""
     kinds = {"seed": int, "cprime_version": str, "instruction_set": str, "estimator": str, "data": str}
     for name, kind in kinds.items():
         if not isinstance(description[name], kind):
             raise ValueError(f"its {name} is {description[name]!r}")
-    output = description.setdefault("output", None)  # checkpoints from before there was one have none
+    output = description.setdefault("output", None)  # absent in checkpoints of older versions
     if output is not None and not (isinstance(output, str) and os.path.isabs(output)):
         raise ValueError(f"its output is {output!r}, expected an absolute path")
     chunks, warm = description["chunks"], description["warm"]
@@ -370,7 +370,7 @@ def _checked(description: Any) -> dict[str, Any]:
 
 
 def _remove_all(paths: list[Path]) -> None:
-    """What is ours, and may be gone already; large files, which take their time to go, while the caller goes on."""
+    """Remove files and folders, which may be missing; large files in a background thread, because that takes long."""
     files = [file for path in paths for file in (path, *path.glob("*"))]
     if sum(file.stat().st_size for file in files if file.is_file()) > _LARGE:
         in_background(_remove, *paths)

@@ -1,4 +1,4 @@
-"""Where a fit keeps its checkpoint, for callers that write the model to a file of their own in the end."""
+"""Location of a checkpoint together with the file to which the caller will write the model."""
 
 import os
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Place:
-    """A folder, which is all that it is to an estimator, and the file that the model is to be written to.
+    """Folder of a checkpoint, usable as a path, and the file to which the caller will write the model.
 
-    The checkpoint remembers the file; the fit itself does not write it.
+    The checkpoint records the path of the file; the fit does not write it.
     """
 
     folder: Path
@@ -20,5 +20,5 @@ class Place:
 
 
 def output_of(folder: str | os.PathLike[str]) -> str | None:
-    """The absolute path of the file that goes with a folder, None for one without."""
+    """Return the absolute path of the model file of a `Place`; None for any other path."""
     return os.path.abspath(folder.output) if isinstance(folder, Place) else None

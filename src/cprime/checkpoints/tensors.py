@@ -1,4 +1,4 @@
-"""The files of a checkpoint: tensors and JSON values, a checksum behind them, written whole or not at all."""
+"""Files of a checkpoint: tensors, JSON values and a checksum at the end, written whole or not at all."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from cprime._storable import strict_json
 
 
 def write_tensors(path: Path, tensors: dict[str, np.ndarray], values: dict[str, Any]) -> str:
-    """Returns the checksum of the file, which ends with one of its own content."""
+    """Write tensors and JSON values to a file that ends with the checksum of its content; return the checksum."""
     content = save(tensors, metadata={"cprime": json.dumps(values)})
     found = blake2b(content, digest_size=CHECKSUM_BYTES).digest()
     _write(path, content + found)
@@ -22,7 +22,7 @@ def write_tensors(path: Path, tensors: dict[str, np.ndarray], values: dict[str, 
 
 
 def read_tensors(path: Path, expected: str | None = None) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Tensors and values; ValueError if the checksum is not that of the content, or not the expected one."""
+    """Read tensors and values; raise ValueError if the checksum differs from that of the content or `expected`."""
     content = read_whole(path)
     content, found = content[:-CHECKSUM_BYTES], content[-CHECKSUM_BYTES:]
     if blake2b(content, digest_size=CHECKSUM_BYTES).digest() != found or expected not in (None, found.hex()):
@@ -32,7 +32,7 @@ def read_tensors(path: Path, expected: str | None = None) -> tuple[dict[str, np.
 
 
 def _write(path: Path, content: bytes) -> None:
-    """A file, whole or not at all, also when the machine dies."""
+    """Write a file whole or not at all, even if the machine fails."""
     part = path.with_name(path.name + ".part")
     with part.open("wb") as file:
         file.write(content)

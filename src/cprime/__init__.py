@@ -1,8 +1,8 @@
 """k-means, Gaussian mixtures and everything between them, at any number of clusters.
 
-`KMeans`, `GaussianMixture` and their relatives are scikit-learn estimators; the rooms beside them can be used alone;
-`open_data` opens files that are read chunk by chunk, `load` brings back what an estimator's `save` wrote, and `resume`
-goes on with a fit that has died. C′ ("C prime") is the number of components that a point keeps: 1 is k-means, all C is
+`KMeans`, `GaussianMixture` and related classes are scikit-learn estimators; the subpackages can be used on their own.
+`open_data` opens files that are read chunk by chunk, `load` reads a saved estimator, and `resume` continues
+an interrupted fit. C′ ("C prime") is the size of each point's active set of components: C′ = 1 is k-means, C′ = C is
 exact EM.
 """
 

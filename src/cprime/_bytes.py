@@ -1,4 +1,4 @@
-"""Amounts of memory as people write them."""
+"""Conversion between numbers of bytes and text such as "8GB"."""
 
 import re
 from numbers import Real
@@ -12,12 +12,12 @@ _ACCEPTED = 'a number of bytes, or a text such as "8GB" with one of the units kB
 
 
 def bytes_of(value: Any, name: str) -> int:
-    """The bytes that an argument means, at least 1.
+    """Return the number of bytes that an argument specifies, at least 1.
 
     Raises
     ------
     ValueError, TypeError
-        If it means none: the message has the argument's name.
+        If it is invalid: the message has the argument's name.
     """
     if isinstance(value, bool) or not isinstance(value, str | Real):
         raise TypeError(f"{name} must be {_ACCEPTED}, not {type(value).__name__}.")
@@ -36,7 +36,7 @@ def bytes_of(value: Any, name: str) -> int:
 
 
 def shown_bytes(n: int) -> str:
-    """A number of bytes in the largest unit, up to GiB, of which there is one."""
+    """Format a number of bytes with the largest unit up to GiB in which it is at least 1."""
     if n < 1024:
         return f"{n} bytes"
     size = float(n)

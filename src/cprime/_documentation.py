@@ -1,4 +1,4 @@
-"""Where the documentation stands: the address of an estimator's page, which its picture in a notebook links to."""
+"""Address of an estimator's page in the documentation, to which its HTML representation in a notebook links."""
 
 import os
 from functools import cache
@@ -6,10 +6,10 @@ from importlib import metadata
 
 
 def address() -> str:
-    """The address of the site without a slash at its end, "" if none is known.
+    """Return the address of the documentation without a slash at its end, "" if none is known.
 
-    That is what CPRIME_DOCS says, `file:///…/build/docs` for one built by `make docs`; else the URL that the installed
-    package names as its documentation.
+    This is the environment variable CPRIME_DOCS, such as `file:///…/build/docs` after `make docs`; else the
+    documentation URL in the metadata of the installed package.
     """
     return os.environ.get("CPRIME_DOCS", _of_package()).rstrip("/")
 
@@ -24,7 +24,7 @@ def _of_package() -> str:
 
 
 class Documented:
-    """Mixin before scikit-learn's `BaseEstimator`: the link of its representation in HTML is to the page of the API."""
+    """Mixin before scikit-learn's `BaseEstimator` that links the HTML representation to the estimator's API page."""
 
     _doc_link_module = "cprime"
 

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and files that are read whole, whatever they may be."""
+"""Atomic writing of files and folders, and reading of whole files."""
 
 import hashlib
 import os
@@ -17,7 +17,7 @@ CHECKSUM_BYTES = 16
 _FLUSHED_TOGETHER = 16  # files
 
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # a Path of a URL has one slash
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # one slash, because `Path` drops the second one of a URL
 
 
 def is_url(path: str | os.PathLike) -> bool:
@@ -26,7 +26,7 @@ def is_url(path: str | os.PathLike) -> bool:
 
 
 def refuse_url(path: str | os.PathLike, what: str) -> None:
-    """Raise ValueError if a path is a URL; what: what cannot be done there."""
+    """Raise ValueError if a path is a URL; what: the operation that is impossible there, such as "written"."""
     if is_url(path):
         protocol, rest = os.fspath(path).split(":/", 1)
         raise ValueError(
@@ -35,7 +35,7 @@ def refuse_url(path: str | os.PathLike, what: str) -> None:
 
 
 def checksum(pieces: Iterable[Any]) -> str:
-    """Of pieces of bytes that follow each other, in hexadecimal digits: it tells damage, not who has written them."""
+    """Return a checksum of consecutive pieces of bytes as hexadecimal digits; it detects damage, not forgery."""
     found = hashlib.blake2b(digest_size=CHECKSUM_BYTES)
     for piece in pieces:
         found.update(piece)
@@ -60,7 +60,7 @@ def _opener(path: str, flags: int) -> int:
 
 
 def writable_target(path: str | os.PathLike[str]) -> Path:
-    """The file that `path` stands for, symbolic links followed, checked to be one that can be replaced.
+    """Return the file that `path` refers to, with symbolic links resolved, after checking that it can be replaced.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def writable_target(path: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Write a file whole or not at all: yields a temporary path beside it, which replaces it at the end.
+    """Write a file whole or not at all: yield a temporary path in its folder, which replaces it at the end.
 
     The temporary file exists and is empty when it is yielded, is flushed to the disk before it is renamed,
     and is removed when anything fails. A symbolic link is followed, and a replaced file keeps its
@@ -114,7 +114,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     Raises
     ------
     OSError
-        As `writable_target` says, or if writing fails.
+        If `writable_target` raises it, or if writing fails.
     """
     target = writable_target(path)
     temporary = target.with_name(f".{target.stem}.{secrets.token_hex(8)}{target.suffix}")
@@ -127,7 +127,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         os.replace(temporary, target)
     except BaseException as error:
         if isinstance(error, OSError) and error.errno and error.filename in (None, str(temporary)):
-            error.filename = os.fspath(path)  # what the caller knows it by
+            error.filename = os.fspath(path)  # the path that the caller gave
         with suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
@@ -135,7 +135,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def vacant_folder(path: str | os.PathLike[str]) -> Path:
-    """The folder that `path` stands for, symbolic links followed, checked to be one that can come to be.
+    """Return the folder that `path` refers to, with symbolic links resolved, after checking that it can be created.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def vacant_folder(path: str | os.PathLike[str]) -> Path:
     Raises
     ------
     OSError
-        If it is a file, or has something in it, or cannot be created where it would be.
+        If it is a file, is not empty, or cannot be created.
     ValueError
         If `path` is a URL.
     """
@@ -171,9 +171,9 @@ def vacant_folder(path: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def filling(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Fill a folder whole or not at all: yields a temporary one beside it, which takes its place at the end.
+    """Fill a folder whole or not at all: yield a temporary folder beside it, which is renamed to it at the end.
 
-    What is in it is flushed to the disk before it is renamed, and is removed when anything fails.
+    Its files are flushed to the disk before it is renamed, and removed if anything fails.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def filling(path: str | os.PathLike[str]) -> Iterator[Path]:
     Raises
     ------
     OSError
-        As `vacant_folder` says, or if writing fails.
+        If `vacant_folder` raises it, or if writing fails.
     """
     target = vacant_folder(path)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
@@ -207,13 +207,13 @@ def filling(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def flush_folder(folder: Path) -> None:
-    """Until the disk has the names of the folder's files."""
+    """Wait until the names of the folder's files are on the disk."""
     if hasattr(os, "O_DIRECTORY"):
         _flush(folder, os.O_RDONLY | os.O_DIRECTORY)
 
 
 def _flush_files(folder: Path) -> None:
-    """Until the disk has all files below a folder; several are flushed at a time, which a disk takes together."""
+    """Wait until all files below a folder are on the disk; several are flushed at a time, because that is faster."""
     with ThreadPoolExecutor(_FLUSHED_TOGETHER) as pool:
         for _ in pool.map(_flush_any, [folder, *folder.rglob("*")]):
             pass  # an error is raised here

@@ -1,17 +1,17 @@
-"""Types of numbers that are narrower than float32, which holds all of them: rows that are stored so stay so."""
+"""Narrow types: number types of 8 and 16 bits whose values float32 can represent; such rows are not converted."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-_CODES = {np.dtype(np.uint8): 1, np.dtype(bool): 1, np.dtype(np.int8): 2, np.dtype(np.float16): 3}  # the core's
+_CODES = {np.dtype(np.uint8): 1, np.dtype(bool): 1, np.dtype(np.int8): 2, np.dtype(np.float16): 3}  # codes in the core
 _BFLOAT16 = 4
 NAMES = "uint8, int8, bool, float16, bfloat16"
 
 
 def code_of(dtype: Any) -> int | None:
-    """The number that the core has for a narrow type; None of any other."""
+    """Return the C++ core's code for a narrow type; None for any other type."""
     return _BFLOAT16 if is_bfloat16(dtype) else _CODES.get(dtype) if isinstance(dtype, np.dtype) else None
 
 
@@ -20,12 +20,12 @@ def is_narrow(dtype: Any) -> bool:
 
 
 def is_bfloat16(dtype: Any) -> bool:
-    """Whether it is the type of this name, which NumPy itself does not have."""
+    """Return whether a type is bfloat16, which other packages add to NumPy."""
     return isinstance(dtype, np.dtype) and dtype.name == "bfloat16"
 
 
 def bits_of(array: NDArray) -> NDArray:
-    """The same memory as the core takes it: floats of 16 bits as integers, truths as bytes."""
+    """Return a view of the memory as integers, as the C++ core expects it: 16-bit floats as uint16, bool as uint8."""
     if array.dtype.kind in "iu":
         return array
     return array.view(np.uint8 if array.dtype.itemsize == 1 else np.uint16)

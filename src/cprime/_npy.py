@@ -1,4 +1,4 @@
-"""Files of one array of NumPy, written block by block: the number of rows is known, the rest is that of the first."""
+"""Writing of a .npy file block by block; dtype and width are those of the first block."""
 
 from typing import Any
 
@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 
 
 class NpyWriter:
-    """Appends blocks of rows, all of one dtype and width, to an open file; n_rows: of all of them."""
+    """Writer that appends blocks of rows, all of one dtype and width, to an open file; n_rows: total number of rows."""
 
     def __init__(self, file: Any, n_rows: int) -> None:
         self._file, self._n_rows, self._begun = file, n_rows, False
 
     def write(self, rows: NDArray) -> None:
-        """Rows (n, …) behind those that are there."""
+        """Append rows (n, …)."""
         if not self._begun:
             header = {
                 "descr": np.lib.format.dtype_to_descr(rows.dtype),

@@ -1,7 +1,7 @@
-"""Random numbers by counter: a draw is a function of what it is for and of the row it is for, never of order.
+"""Counter-based random numbers: a draw is a function of its purpose and its row, not of the order of draws.
 
-A fit has one seed. The numbers for row n of the data are the same however the rows are cut into chunks, whichever chunk
-comes first, and however often one is computed (Salmon et al. 2011, Philox).
+A fit has one seed. The numbers for row n of the data do not depend on how the rows are split into chunks, on the order
+of the chunks, or on how often a chunk is computed (Salmon et al. 2011, Philox).
 """
 
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ from sklearn import utils
 
 from cprime._storable import storable
 
-_WORDS = 4  # that one value of the counter gives
+_WORDS = 4  # random words per value of the counter
 
 
 class Purpose(IntEnum):
-    """What numbers are drawn for; each has a stream of its own."""
+    """Purpose of a draw; each purpose has a separate stream of random numbers."""
 
     START = 1
     SEEDING = 2
@@ -38,30 +38,30 @@ class Purpose(IntEnum):
 
 @storable("_random.Key")
 class Key(NamedTuple):
-    """Where in a fit numbers are drawn: the fit's seed, which of its starts, and which pass over the data."""
+    """Position in a fit that determines random numbers: seed, index of the initialization, and pass over the data."""
 
     seed: int
     run: int = 0
     iteration: int = 0
 
     def uniform(self, purpose: Purpose, first: int, n: int, column: int = 0) -> NDArray[np.float64]:
-        """Numbers in [0, 1) for rows first … first + n − 1 of the data: (n,); each column has others."""
+        """Return random numbers in [0, 1) for rows first … first + n − 1: (n,); each column is independent."""
         begin, skip = divmod(first, _WORDS)
         raw = self._philox(purpose, begin, column).random_raw(n + skip)[skip:]
         return (raw >> np.uint64(11)) * np.float64(2.0**-53)
 
     def generator(self, purpose: Purpose) -> np.random.Generator:
-        """A generator for what is not drawn row by row."""
+        """Return a generator for draws that do not belong to rows."""
         return np.random.Generator(self._philox(purpose))
 
     def random_state(self, purpose: Purpose) -> np.random.RandomState:
-        """The same for what takes NumPy's older generator, as functions of scikit-learn do."""
+        """Return a legacy NumPy generator for draws that do not belong to rows, as scikit-learn's functions need it."""
         generator = _unseeded()
         generator.seed(self._words(purpose))
         return generator
 
     def drawing(self, purpose: Purpose) -> AbstractContextManager[np.random.RandomState]:
-        """The same generator while it lasts; see `seeded`."""
+        """Return a context that yields the generator of `random_state`; see `seeded`."""
         return seeded(self._words(purpose))
 
     def _words(self, purpose: Purpose) -> NDArray[np.uint32]:
@@ -72,13 +72,14 @@ class Key(NamedTuple):
         return np.random.Philox(counter=counter, key=np.array([self.seed, purpose], dtype=np.uint64))
 
 
-_idle: list[np.random.RandomState] = []  # generators that nobody draws from
+_idle: list[np.random.RandomState] = []  # generators not in use
 
 
 @contextmanager
 def seeded(seed: int | NDArray[np.uint32]) -> Iterator[np.random.RandomState]:
-    """`RandomState(seed)` while it lasts, for what gives it to nobody: one that is there is seeded in a fiftieth of the
-    time that another one takes to be made.
+    """Yield `RandomState(seed)` for use within this context only.
+
+    It reuses idle generators, because seeding one takes a fiftieth of the time of creating one.
     """
     try:
         generator = _idle.pop()
@@ -96,16 +97,16 @@ def _unseeded() -> np.random.RandomState:
 
 
 class _Zeros(ISeedSequence):
-    """What a generator is made with that is seeded afterwards: it asks the system for none, which takes longest."""
+    """Zero seed for a generator that is seeded later, because a seed from the operating system takes the most time."""
 
     def generate_state(self, n_words: int, dtype: Any = np.uint32) -> NDArray:
         return np.zeros(n_words, dtype)
 
 
 def check_random_state(random_state: Any) -> np.random.RandomState:
-    """Return the generator that `random_state` stands for: None, an int, a RandomState or a Generator.
+    """Return the RandomState for `random_state`: None, an int, a RandomState or a Generator.
 
-    None is NumPy's global generator, as in scikit-learn. Draws for a Generator advance it: both share its state.
+    None is NumPy's global generator, as in scikit-learn. The result for a Generator shares its state.
     Raises ValueError for anything else.
     """
     if isinstance(random_state, np.random.Generator):
@@ -114,7 +115,7 @@ def check_random_state(random_state: Any) -> np.random.RandomState:
 
 
 def seed_of(random_state: Any) -> int:
-    """Return the seed of a fit: the first number of the generator that `random_state` stands for."""
+    """Return the seed of a fit: the first random integer from `random_state`."""
     if isinstance(random_state, Integral) and not isinstance(random_state, bool):
         return _first_of_number(int(random_state))
     return _first_of(random_state)

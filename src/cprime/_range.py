@@ -1,7 +1,7 @@
-"""Which numbers a type can square and sum: others are refused by name, before squares are infinite or zero.
+"""Range of numbers whose squares a type can represent and sum, and checks that raise for numbers outside of it.
 
-Between the bounds no squared distance of two rows overflows, with room for the factors and sums that are made of them,
-and the largest ones are far above what underflows.
+Within the bounds no squared distance of two rows overflows, even after multiplication by factors and summation, and
+the largest squared distances do not underflow.
 """
 
 import math
@@ -9,8 +9,8 @@ import math
 import numpy as np
 from numpy.typing import DTypeLike
 
-# Squares of float32, and fourth powers of float64, which the variances of estimates have, are normal numbers with room
-# for sums; the least variances, squares of the data's resolution, are float64 in any case.
+# Squares of float32, and fourth powers of float64 (needed for variances of estimates), are normal numbers with room for
+# sums. The smallest variances, squares of the data's resolution, are always float64.
 LEAST = {np.dtype(np.float32): 2.0**-51, np.dtype(np.float64): 2.0**-280}
 MOST = {np.dtype(np.float32): 2.0**60, np.dtype(np.float64): 2.0**224}
 MOST_WEIGHT = 2.0**160
@@ -18,7 +18,7 @@ MOST_COLUMNS = 2**24  # the kernels count columns in 32 bits, and pack a few mor
 
 
 def check_largest(largest: float, dtype: DTypeLike, n_features: int, name: str) -> None:
-    """Raise unless the squared distances of rows of numbers up to `largest` fit into their type."""
+    """Raise ValueError if squared distances of rows of numbers up to `largest` can overflow in their type."""
     dtype = np.dtype(dtype)
     most = MOST[dtype] / math.sqrt(max(n_features, 1))
     if largest > most:
@@ -31,7 +31,7 @@ def check_largest(largest: float, dtype: DTypeLike, n_features: int, name: str) 
 
 
 def check_spread(spread: float, dtype: DTypeLike, name: str) -> None:
-    """Raise if rows differ, but by so little (`spread`, in any column) that squares of the differences underflow."""
+    """Raise ValueError if rows differ by so little (at most `spread` in any column) that the squares underflow."""
     dtype = np.dtype(dtype)
     if 0 < spread < LEAST[dtype]:
         raise ValueError(
@@ -45,7 +45,7 @@ def _or_wider(dtype: np.dtype) -> str:
 
 
 def check_total_weight(total: float) -> None:
-    """Raise unless squared distances times so much weight can be summed."""
+    """Raise ValueError if sums of squared distances times this total weight can overflow or underflow."""
     if not 1 / MOST_WEIGHT <= total <= MOST_WEIGHT:
         raise ValueError(
             f"sample_weight sums to {total:.3g}, expected between {1 / MOST_WEIGHT:.3g} and {MOST_WEIGHT:.3g}: "

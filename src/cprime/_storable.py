@@ -1,10 +1,10 @@
-"""Values as JSON and tensors, and back, without pickle: what model files and checkpoints are made of.
+"""Encoding of values as JSON and tensors without pickle, and decoding, for model files and checkpoints.
 
-A value is stored as it is where JSON has it; else as an object with one key that says what it is: ``tensor``,
-``complex`` and ``numpy_scalar`` (the name of a tensor, which no other value has), ``strings`` (an array of text),
-``record`` (a structured array, field by field), ``csr`` (a sparse array), ``float`` (nan or an infinity), ``list``,
-``tuple``, ``dict``, and ``object``: a frozen value of a class that is `storable`, by its name. A file can name no other
-class. What comes back is at most a small multiple of what was read.
+A value that JSON has is stored unchanged; any other as an object with one key, its type: ``tensor``, ``complex`` and
+``numpy_scalar`` (the name of a tensor, used only once), ``strings`` (an array of text), ``record`` (a structured array,
+field by field), ``csr`` (a sparse array), ``float`` (nan or an infinity), ``list``, ``tuple``, ``dict``, and ``object``
+(a frozen value of a `storable` class, with the class's name). A file can name no other class. Decoded values take at
+most a small multiple of the bytes read.
 """
 
 import json
@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy.sparse import csr_array
 
-_WIDTH = 64  # characters that an item of text may have room for beyond what it has
-_classes: dict[str, Any] = {}  # by the names that files have for them
+_WIDTH = 64  # itemsize [characters] that an array of text may have even if all its items are shorter
+_classes: dict[str, Any] = {}  # by their names in files
 _names: dict[Any, str] = {}
 
 T = TypeVar("T", bound=type)
@@ -45,12 +45,12 @@ def is_storable(cls: type) -> bool:
 
 
 def _fields(value: Any) -> tuple[str, ...]:
-    """The names of the fields of a storable value, or of its class."""
+    """Return the names of the fields of a storable value or class."""
     return tuple(field.name for field in fields(value)) if is_dataclass(value) else value._fields
 
 
 def strict_json(text: str | bytes) -> Any:
-    """What JSON text says; ValueError where a key comes twice, a number is none of JSON, or it is nested too deep."""
+    """Parse JSON; raise ValueError for a repeated key, a number that is not JSON such as NaN, or too deep nesting."""
     try:
         return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
     except RecursionError as error:
@@ -58,7 +58,7 @@ def strict_json(text: str | bytes) -> Any:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object."""
+    """Return a JSON object as a dict; raise ValueError for a repeated key."""
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("a key comes twice in its JSON")
@@ -70,14 +70,14 @@ def _no_number(text: str) -> None:
 
 
 def gathered(value: Any) -> Any:
-    """A Dask array as the array that it stands for, anything else as it is."""
+    """Return a Dask array as a NumPy array, and any other value unchanged."""
     return np.asarray(value) if type(value).__module__.partition(".")[0] == "dask" else value
 
 
 def encode(value: Any, name: str, tensors: Tensors) -> Any:
-    """One value as JSON; its arrays go to `tensors` under `name` or names that begin with it.
+    """Return a value as JSON; add its arrays to `tensors` under `name` or names that begin with it.
 
-    TypeError for what cannot be stored.
+    Raises TypeError for a value that cannot be stored.
     """
     if value is None or isinstance(value, bool | str):
         return value
@@ -113,7 +113,7 @@ def _encode_array(array: np.ndarray, name: str, tensors: Tensors) -> Any:
         return {
             "record": {field: _encode_array(array[field], f"{name}.{field}", tensors) for field in array.dtype.names}
         }
-    if array.dtype.char == "g":  # longer than what fits compute in
+    if array.dtype.char == "g":  # longer than any type of computation
         array = array.astype(np.float64)
     if array.dtype.kind in "biuf":
         tensors[name] = np.require(array, array.dtype.newbyteorder("="), "C")
@@ -128,9 +128,9 @@ def _encode_array(array: np.ndarray, name: str, tensors: Tensors) -> Any:
 
 
 def decode(node: Any, tensors: Tensors, room: str = "") -> Any:
-    """The value that `encode` stored as `node`; room: the only one whose classes may be named, "" for all.
+    """Return the value that `encode` stored as `node`; room: the only namespace of classes that is allowed, "" for all.
 
-    ValueError, or what Python raises for what is not there, where it is no such value.
+    Raises ValueError, or Python's errors for missing or wrong items, if `node` is invalid.
     """
     if not isinstance(node, dict):
         return node
@@ -181,7 +181,7 @@ def _record(content: Any, tensors: Tensors, room: str) -> np.ndarray:
 def _csr(content: Any, tensors: Tensors, room: str) -> csr_array:
     parts = [decode(content[part], tensors, room) for part in ("data", "indices", "indptr")]
     found = csr_array(tuple(parts), shape=tuple(content["shape"]))
-    found.check_format(full_check=True)  # indices out of range would be read
+    found.check_format(full_check=True)  # because indices out of range would cause invalid memory access
     return found
 
 
@@ -190,12 +190,12 @@ def _object(content: Any, tensors: Tensors, room: str) -> Any:
     if name not in _classes or not name.startswith(f"{room}." if room else ""):
         raise ValueError(f"there is no {name!r} that can be stored here")
     cls, items = _classes[name], {key: decode(item, tensors, room) for key, item in content["fields"].items()}
-    own = _fields(cls)  # those that a class has had before say nothing where they are None
+    own = _fields(cls)  # fields of older versions are ignored if they are None
     return cls(**{key: item for key, item in items.items() if key in own or item is not None})
 
 
 def _search(content: Any, tensors: Tensors, room: str) -> Any:
-    """As files of the formats 1 and 2 have a search."""
+    """Decode a search as model files of the formats 1 and 2 store it."""
     options = {"dict": content["options"]}
     return _object({"class": f"search.{content['class']}", "fields": decode(options, tensors, room)}, tensors, room)
 

@@ -1,4 +1,4 @@
-"""How the pictures look: colours that everybody can tell apart, and names written at the curves."""
+"""Style of all plots: colors that remain distinct with color blindness, and names written at the curves."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe & Ito: told apart by all kinds of colour vision.
+# Palette of Okabe & Ito, distinct for all kinds of color vision.
 BLACK, BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, YELLOW = (
     "#000000",
     "#0072B2",
@@ -18,12 +18,12 @@ BLACK, BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, YELLOW = (
     "#F0E442",
 )
 _BESIDE: dict[str, Any] = {"xytext": (4, 0), "textcoords": "offset points", "va": "center", "fontsize": 8}
-_NEAR, _FAR = 4, 12  # points from the edge to names where they belong, and to names with lines
+_NEAR, _FAR = 4, 12  # points from the edge to a name without and with a connecting line
 COLORS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 
 
 def frame(axes: "Axes", title: str = "", x: str = "", y: str = "") -> None:
-    """A panel with its title, the names of its axes, no upper and right edge, and a faint grid."""
+    """Set a panel's title and axis labels, remove its upper and right edge, and draw a faint grid."""
     axes.set_title(title, fontsize=10, loc="left")
     axes.set_xlabel(x, fontsize=9)
     axes.set_ylabel(y, fontsize=9)
@@ -33,15 +33,15 @@ def frame(axes: "Axes", title: str = "", x: str = "", y: str = "") -> None:
 
 
 def name_curve(axes: "Axes", text: str, at: tuple[float, float], color: str, **options: Any) -> None:
-    """The name of a curve in its colour, beside the point `at`; options are those of `Axes.annotate`."""
+    """Write the name of a curve in its color beside the point `at`; options are those of `Axes.annotate`."""
     axes.annotate(text, at, color=color, **(_BESIDE | {"annotation_clip": False} | options))
 
 
 def name_curves(axes: "Axes", curves: Sequence[tuple[str, float, str]], gap: float = 0.075) -> None:
-    """The names of curves at the right edge, where they end: (name, height in data units, colour) each.
+    """Write the names of curves at the right edge; curves: (name, height of its end in data units, color) each.
 
-    They are moved apart to a distance of `gap` of the panel's height, with lines to where they belong, and a curve that
-    ends outside has its name at the edge.
+    Names are moved apart to a distance of at least `gap` of the panel's height, with lines to the ends of their curves.
+    The name of a curve that ends outside of the panel is at the edge.
     """
     from matplotlib.transforms import offset_copy
 

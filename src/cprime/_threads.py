@@ -1,4 +1,4 @@
-"""How many threads a call may use."""
+"""Number of threads that a call may use, and helpers that run calls in threads."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -17,12 +17,12 @@ from threadpoolctl import ThreadpoolController
 Piece = TypeVar("Piece")
 Made = TypeVar("Made")
 
-# What `n_threads=None` means to the calls of this context: a fit sets it once for all that it does.
+# Meaning of `n_threads=None` for calls in this context; a fit sets it once for all its steps.
 _limit: ContextVar[int | None] = ContextVar("n_threads", default=None)
 
 
 def resolve_threads(n_threads: int | None) -> int:
-    """The number of threads meant by `n_threads`: None is the limit that is set, else every processor allowed."""
+    """Return the number of threads for `n_threads`; None is the limit of the context, else every usable processor."""
     if n_threads is None:
         limit = _limit.get()
         return allowed_threads() if limit is None else limit
@@ -32,10 +32,10 @@ def resolve_threads(n_threads: int | None) -> int:
 
 
 def allowed_threads() -> int:
-    """How many threads this process may use where nobody says: the least of what limits it.
+    """Return how many threads this process may use by default: the least of several limits.
 
-    The processors that the system and the quota of a container give it, and that joblib counts (LOKY_MAX_CPU_COUNT);
-    OMP_NUM_THREADS, which joblib sets in its workers; and limits of threadpoolctl on OpenMP.
+    These are the processors available by affinity, container quota and joblib (LOKY_MAX_CPU_COUNT); OMP_NUM_THREADS,
+    which joblib sets in its workers; and limits that threadpoolctl sets on OpenMP.
     """
     first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     asked = [int(first)] if first.isdecimal() and int(first) > 0 else []
@@ -47,21 +47,24 @@ def allowed_threads() -> int:
 
 @lru_cache(maxsize=1)
 def _processors(affinity: frozenset[int], most: str | None, second: int) -> int:
-    """What joblib counts: it reads files, so it is asked once a second where nothing that is at hand has changed."""
+    """Return the number of usable processors.
+
+    Cached for one second (`second`), because joblib reads files to find it; affinity and `most` invalidate the cache.
+    """
     return cpu_count()
 
 
 @cache
 def _pools() -> ThreadpoolController:
-    """The libraries that are loaded, which know their limits."""
+    """Return the controller of the loaded libraries with thread pools."""
     return ThreadpoolController()
 
 
 @contextmanager
 def limited(n_threads: int | None) -> Iterator[None]:
-    """While it lasts, calls of this context without a number of their own use so many threads; None is what is allowed.
+    """Set the number of threads for calls in this context that specify none; None means all allowed threads.
 
-    Within another one, None changes nothing.
+    Inside another such context, None keeps the outer limit.
     """
     token = _limit.set(resolve_threads(n_threads))
     try:
@@ -72,15 +75,15 @@ def limited(n_threads: int | None) -> Iterator[None]:
 
 @contextmanager
 def plain_products() -> Iterator[None]:
-    """While it lasts, products of NumPy use one thread, and so have the same bits on every number of processors."""
+    """Limit NumPy's products to one thread in this context, for bit-identical results on any number of processors."""
     with _pools().limit(limits=1, user_api="blas"):
         yield
 
 
 def by_pieces(function: Callable[[Piece], Made], pieces: Iterable[Piece]) -> list[Made]:
-    """What it makes of each piece, in their order, as many at a time as threads are allowed, by products of one thread.
+    """Apply a function to each piece in parallel, with one thread per NumPy product; return the results in order.
 
-    What pieces write must not meet.
+    Different pieces must not write to the same memory.
     """
     n_threads = resolve_threads(None)
     with plain_products():
@@ -91,7 +94,7 @@ def by_pieces(function: Callable[[Piece], Made], pieces: Iterable[Piece]) -> lis
 
 
 def in_background(function: Callable[..., object], *arguments: Any, daemon: bool = False) -> Thread | None:
-    """Begins a thread that makes this call; where the system gives no more threads, the caller makes it at once."""
+    """Call a function in a new thread and return the thread; without free threads, call it at once and return None."""
     thread = Thread(target=function, args=arguments, daemon=daemon)
     try:
         thread.start()

@@ -9,7 +9,7 @@ _INSIDE = ("cprime", "sklearn")  # packages whose lines a user has not written
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """As `warnings.warn`, from the innermost line outside of this library and of scikit-learn, which wraps fits."""
+    """Warn with the location of the innermost line outside of cprime and scikit-learn, which wraps fits."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _INSIDE:
         frame, level = frame.f_back, level + 1
@@ -17,7 +17,7 @@ def warn(message: str, category: type[Warning]) -> None:
 
 
 def warn_if_few(n_found: int, n_clusters: int) -> None:
-    """Where data have fewer distinct rows than clusters were asked for."""
+    """Warn if data have fewer distinct rows than the requested number of clusters."""
     if n_found < n_clusters:
         warn(
             f"Number of distinct clusters ({n_found}) found smaller than n_clusters ({n_clusters}). "

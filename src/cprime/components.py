@@ -1,7 +1,7 @@
-"""What a search compares points with: C components, of whose costs the least is the best.
+"""Components as a search uses them: they return the cost of each component for a point, lower is better.
 
-A family of components that gives no more than the costs of rows and candidates gets every search from `Components`;
-centers and Gaussians have kernels of their own. Knows no model and no search.
+A family of components only has to define the costs of rows and candidates; `Components` then provides all that
+searches need. Centers and Gaussians use faster kernels. Independent of models and searches.
 """
 
 from typing import ClassVar
@@ -13,17 +13,17 @@ from cprime.kernels import Dense, Floats, Found, Gaussians, Measure, Rows
 from cprime.kernels.offered import among_offered, least_offered
 from cprime.neighbors import EXACT_LISTS, exact_lists, least_lists, refined_lists
 
-_SQUARED_SUMS = 2.0**480  # numbers of which float64 holds many squares
+_SQUARED_SUMS = 2.0**480  # largest number for which float64 can hold sums of many squares
 
 Ids = NDArray[np.int32]
 
 
 class Components:
-    """Base of components, each at a place among the points: centers (C, D). A subclass gives `costs`.
+    """Base of C components with centers (C, D) in the space of the points. A subclass defines `costs`.
 
     squared_distances: whether costs are the squared distances of points to centers
-    steady: whether the points that they are compared with are moreover those of before, whatever an M-step has done
-    scattered: whether what is best for a point may be far, on average, from what it keeps, as subspaces that cross are
+    steady: whether, in addition, M-steps leave the space in which distances are computed unchanged
+    scattered: whether a point's best component may be far from its active set, as with subspaces that cross
     """
 
     squared_distances: ClassVar[bool] = False
@@ -32,13 +32,13 @@ class Components:
     centers: Floats
 
     def costs(self, points: Rows, ids: Ids) -> Floats:
-        """What components ids (n, m) cost each of the points: (n, m) of their dtype."""
+        """Return the costs of components ids (n, m) for the points: (n, m), of the points' dtype."""
         raise TypeError(f"{type(self).__name__} must say what components cost points.")
 
     def best(self, points: Rows, n_kept: int, hint: Ids | None = None) -> tuple[Ids, Floats]:
-        """The n_kept best of all for every point, by (cost, id): (n, H) int32, and their costs.
+        """Return every point's n_kept best of all components, sorted by (cost, id): (n, H) int32, and their costs.
 
-        hint (n, H): components believed to be good, which may make it faster
+        hint (n, H): probably good components, which may speed up the search
         """
         every = np.arange(len(self.centers), dtype=np.int32)
         return least_offered(self.costs, points, np.broadcast_to(every, (len(points), len(every))), n_kept)[:2]
@@ -52,15 +52,16 @@ class Components:
         active: NDArray[np.bool_] | None = None,
         known: Floats | None = None,
     ) -> tuple[Ids, Floats]:
-        """The best of the winner (n,) and its list for every point, and its cost: (n,) each.
+        """Return for every point the best of its current component and that one's neighbors, and its cost: (n,) each.
 
-        active (C,): only points of these components are looked at, the others stay, at `known` (n,) costs
+        winners (n,): current components    lists (C, G): neighbor lists, padded by −1
+        active (C,): only points of these components are reassigned; all others have the cost `known` (n,)
         """
         kept, costs = self.keep(points, lists, winners[:, np.newaxis], 1)
         return kept[:, 0], costs[:, 0]
 
     def keep(self, points: Rows, lists: Ids, previous: Ids, n_kept: int) -> tuple[Ids, Floats]:
-        """The n_kept best of K(n) and of the list of the first in K(n)."""
+        """Return the n_kept best of K(n) (`previous`) and of the neighbor list of its first component, with costs."""
         listed = np.where(np.minimum.accumulate(lists >= 0, axis=1), lists, np.int32(-1))[previous[:, 0]]
         return least_offered(self.costs, points, np.column_stack([previous, listed]), n_kept)[:2]
 
@@ -74,29 +75,32 @@ class Components:
         evidence: bool = False,
         sample_weight: NDArray[np.float64] | None = None,
     ) -> Found:
-        """The n_kept best of K(n), of the lists of all in K(n), and of extra ones; on request what (8) averages."""
+        """Find the n_kept best of K(n), the neighbor lists of all components in K(n), and `extra` candidates.
+
+        evidence: whether to also return the terms that equation (8) averages
+        """
         return among_offered(self.costs, points, lists, previous, n_kept, extra, evidence, sample_weight)
 
     def lists(self, n_neighbors: int, previous: Ids | None = None) -> Ids:
-        """The neighbours of every component, itself left out: (C, min(n_neighbors, C) − 1); here the nearest ones."""
+        """Return the nearest neighbors of every component without itself: (C, min(n_neighbors, C) − 1)."""
         return exact_lists(self.centers, n_neighbors)
 
     @property
     def snapshot(self) -> tuple[NDArray, ...]:
-        """What `changed` compares with in a later pass."""
+        """Return the arrays with which `changed` compares in a later pass."""
         return ()
 
     def changed(self, before: tuple[NDArray, ...]) -> NDArray[np.bool_]:
-        """Which components may give other costs than when `before` was their snapshot: (C,)."""
+        """Return the mask (C,) of components whose costs may have changed since the snapshot `before`."""
         return np.ones(len(self.centers), dtype=bool)
 
     def scale_of(self, costs: Floats) -> float:
-        """What an excess over the least possible costs (n,) is compared with: their sum, or what it would be."""
+        """Return the scale for an excess over the least possible costs (n,): their sum, or its expected value."""
         return float(costs.size * self.centers.shape[1])
 
 
 class Measured(Components):
-    """Base of components that kernels compare with points: by `measure`."""
+    """Base of components whose costs kernels compute, by `measure`."""
 
     measure: Measure
 
@@ -122,7 +126,7 @@ class Measured(Components):
 
 
 class Centers(Measured):
-    """Centres; the cost is the squared distance."""
+    """Centers; the cost is the squared distance."""
 
     squared_distances: ClassVar[bool] = True
 
@@ -161,9 +165,9 @@ class Centers(Measured):
 
 
 class Reweighted(Centers):
-    """Centres whose squared distances are multiplied by factors where a point chooses between its own and a neighbor.
+    """Centers whose squared distances are multiplied by factors when a point's component is compared with neighbors.
 
-    inside (C,): for the component that a point is in    outside (C,): for any other    both >= 0
+    inside (C,): factors for a point's current component    outside (C,): factors for any other    both >= 0
     """
 
     def __init__(self, centers: Floats, inside: Floats, outside: Floats):
@@ -183,7 +187,7 @@ class Reweighted(Centers):
         active: NDArray[np.bool_] | None = None,
         known: Floats | None = None,
     ) -> tuple[Ids, Floats]:
-        """Points of weight 0 count for nothing in the share of points that the factors may send farther away."""
+        """Reassign points by scaled distances; weight 0 does not count in the share that gets a farther one."""
         heavy = None if sample_weight is None or (sample_weight > 0).all() else sample_weight > 0
         if heavy is None:
             return points.reassign(self.centers, lists, winners, self.inside, self.outside, active=active, known=known)
@@ -196,7 +200,7 @@ class Reweighted(Centers):
 
 
 class GaussianCosts(Measured):
-    """Gaussians of their own covariances; the cost is −2 log p(c, x) (31), but for a constant.
+    """Gaussians with individual covariances; the cost is −2 log p(c, x) (31), up to a constant.
 
     covariances: (C, D) variances or (C, D, D)
     """
@@ -207,10 +211,9 @@ class GaussianCosts(Measured):
         self.covariances = covariances
 
     def lists(self, n_neighbors: int, previous: Ids | None = None) -> Ids:
-        """By the mean cost of c̃ for what c generates, i.e. by KL(c‖c̃) − log π_c̃ up to a constant, in closed form.
+        """Return neighbor lists by the mean cost of c̃ for points from c: KL(c‖c̃) − log π_c̃ + const., in closed form.
 
-        From products of all C² pairs; beyond 32,768 components by the distances of means, from `previous` if there is
-        any.
+        Computed for all C² pairs; beyond 32,768 components by the distances of means, by refining `previous` if given.
         """
         C = len(self.centers)
         if C > EXACT_LISTS:
@@ -221,7 +224,7 @@ class GaussianCosts(Measured):
         means -= means.mean(axis=0)
         factors, offsets = self.gaussians.factors.astype(np.float64), self.gaussians.offsets
         reach = np.abs(factors).max() * max(np.abs(means).max(), np.abs(self.covariances).max() ** 0.5)
-        if reach > _SQUARED_SUMS:  # all costs shrink by one power of two, and their order remains
+        if reach > _SQUARED_SUMS:  # scale all costs by one power of two, which keeps their order
             shrink = 2.0 ** -np.ceil(np.log2(reach / _SQUARED_SUMS))
             factors, offsets = factors * shrink, offsets * shrink**2
         if factors.ndim == 3:

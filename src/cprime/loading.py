@@ -1,4 +1,4 @@
-"""`load` and `resume`, with every class known to them that can be stored: classes register where they are defined."""
+"""`load` and `resume`. Imports all modules with storable classes, because these are registered on import."""
 
 import os
 from pathlib import Path
@@ -16,32 +16,32 @@ __all__ = ["load", "resume"]
 
 
 def resume(folder: str | os.PathLike[str], X: Any = None, sample_weight: Any = None) -> Any:
-    """Go on with a fit that was given `checkpoint=folder` and has died, from the newest complete state.
+    """Continue an interrupted fit that had `checkpoint=folder`, from its newest complete state.
 
     Parameters
     ----------
     folder : path-like
         The folder of the checkpoint.
     X, sample_weight : default=None
-        The data of the fit, in the form that `fit` was given. None opens again the files that it read; arrays that were
-        in memory are in the folder, once they have been written. Data that came as an open object of another library,
-        as a memory map, or as an open table must be given.
+        The data of the fit, in the same form as in `fit`. None opens the files of the fit again, or reads arrays that
+        were in memory from the folder, if they have been written there. Data that were an open object of another
+        library, a memory map, or an open table must be given.
 
     Returns
     -------
     estimator
-        Fitted, to the same bits as if nothing had happened. Of a fit that had ended, its model.
+        Fitted, bit-identical to the result without the interruption. For a completed fit, its model.
 
     Raises
     ------
     ValueError
-        If the folder is no checkpoint or is damaged (of two states one may be), or the data are not those of the fit;
-        and if the fit died before its start was found, which is for a function to find: `fit`, called again, takes
-        that as an argument.
+        If the folder is no checkpoint or is damaged (one of its two states may be), or the data are not those of the
+        fit; or if the fit was interrupted during an initialization by a function, which a checkpoint cannot store: call
+        `fit` again with that function.
 
     Examples
     --------
-    A fit that has ended gives its model:
+    Resuming a completed fit returns its model:
 
     >>> import tempfile
     >>> import cprime
@@ -63,7 +63,7 @@ def resume(folder: str | os.PathLike[str], X: Any = None, sample_weight: Any = N
 
 
 def unfitted(path: Path, description: dict[str, Any]) -> Any:
-    """The estimator of a checkpoint, before its fit."""
+    """Return the unfitted estimator of a checkpoint, with its parameters and warm start."""
     params = {
         name.removeprefix("parameter "): _Lost(value[1:-1]) if isinstance(value, str) and value[:1] == "<" else value
         for name, value in description.items()
@@ -78,7 +78,7 @@ def unfitted(path: Path, description: dict[str, Any]) -> Any:
 
 
 class _Lost:
-    """A function that a fit was given: a checkpoint has its name alone."""
+    """Placeholder for a function parameter, of which a checkpoint has only the name; a call raises ValueError."""
 
     def __init__(self, name: str):
         self.__qualname__ = name
@@ -90,7 +90,7 @@ class _Lost:
 
 
 def data_of(path: Path, description: dict[str, Any]) -> tuple[Any, Any]:
-    """What the fit read, opened again; arrays in memory as they were stored."""
+    """Return X and weights of the fit: files are opened again, arrays are read from the checkpoint."""
     stored = {}
     for name in description["arrays"]:
         if not (path / f"{name}.npy").exists():

@@ -1,4 +1,4 @@
-"""Sums over points, additive, so that threads, chunks, files and machines are the same algorithm."""
+"""Sums over points that are additive over threads, chunks, files and machines."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 
 class Additive(Protocol):
-    """What parts of a pass over the data are."""
+    """Partial result of a pass over the data, which can be added."""
 
     def __add__(self, other: Any, /) -> Any: ...
 
@@ -17,9 +17,10 @@ P = TypeVar("P", bound=Additive)
 
 
 def merge(parts: Iterable[P]) -> P:
-    """The sum of the parts, by a binary counter over their order: the same pairs wherever the parts were computed.
+    """Return the sum of the parts, added in a fixed binary tree over their order.
 
-    At most log₂ n sums are alive at a time.
+    The pairs do not depend on where the parts were computed, so the sum is bit-identical. At most log₂ n partial sums
+    are in memory at a time.
     """
     stack: list[tuple[int, P]] = []
     for part in parts:
@@ -41,18 +42,18 @@ class Sums:
         return type(self)(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
 
     def scaled(self, factor: float) -> Self:
-        """All sums times a factor: those of points whose weights are multiplied by it."""
+        """Return all sums times a factor, as if the weights of all points were multiplied by it."""
         return type(self)(*(getattr(self, field.name) * factor for field in fields(self)))
 
 
 @dataclass(frozen=True)
 class Tally(Sums):
-    """What the loop sums itself, over points n of weight w_n.
+    """Sums that the EM loop computes for every model, over points n of weight w_n.
 
     weight: Σ w_n    log_sum: Σ w_n log Σ_{c∈K(n)} p(c, x_n) less the model's log_scale [nats]
     entropy: −Σ w_n q_nc log q_nc [nats]    n_distances: evaluations of a point and a component
-    n_moved: points of positive weight whose kept set is not what it was
-    error: J of points with the best of what they keep [data unit²]; NaN where that would take a pass of its own
+    n_moved: reassigned points: points of positive weight whose active set has changed
+    error: J of points with the best component of their active set [data unit²]; NaN if that needs an extra pass
     """
 
     weight: float

@@ -1,12 +1,12 @@
-"""Model files: an estimator as safetensors, its arrays as tensors and the rest as JSON in the header.
+"""Model files: estimators stored as safetensors, with arrays as tensors and all other values as JSON in the header.
 
-Owns the file format. Knows no estimator: classes that can be stored call `register`, and `load` finds them by name.
-Nothing in a file is ever executed or unpickled.
+This module defines the file format. Estimator classes call `register`, and `load` finds them by name. Nothing in a
+file is executed or unpickled.
 
 The header's metadata (all strings): ``format`` "cprime", ``format_version``, ``cprime_version``, ``class``,
 ``params`` (constructor parameters) and ``fitted`` (attributes ending in an underscore), the last two as
-JSON; and ``checksum``, BLAKE2b of the whole file with zeros in place of its own digits. Format 1 had none. `storable`
-says how values are written.
+JSON; and ``checksum``, BLAKE2b of the whole file with zeros in place of its own digits. Format 1 had no checksum. The
+encoding of values is that of `cprime._storable`.
 """
 
 import inspect
@@ -35,7 +35,7 @@ _METADATA_KEYS = ("format_version", "cprime_version", "class", "params", "fitted
 _NOT_VALID = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, SafetensorError)
 _UNSEALED = "0" * len(checksum(()))
 _SEAL = re.compile(rb'"checksum":"([0-9a-f]{%d})"' % len(_UNSEALED))
-_MOST_HEADER = 100_000_000  # bytes, as other readers of safetensors have it
+_MOST_HEADER = 100_000_000  # bytes, the limit of other readers of safetensors
 _classes: dict[str, type[BaseEstimator]] = {}
 _logger = logging.getLogger(__name__)
 
@@ -48,8 +48,8 @@ def register(cls: E) -> E:
     Parameters
     ----------
     cls : type
-        A subclass of `sklearn.base.BaseEstimator`, with a method `_check_fitted` that raises ValueError for fitted
-        attributes that no fit leaves.
+        A subclass of `sklearn.base.BaseEstimator`, with a method `_check_fitted` that raises ValueError if fitted
+        attributes are missing or inconsistent.
 
     Returns
     -------
@@ -64,9 +64,9 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator to a safetensors file, whole or not at all.
 
     The file holds the constructor parameters and every attribute whose name ends in an underscore and does
-    not begin with one. An estimator given as a parameter (as a start, for example) is stored as the array of
-    its centers. A function or a random generator cannot be stored: the parameter's default takes its place,
-    with a logged warning.
+    not begin with one. An estimator given as a parameter (such as `init`) is stored as the array of its centers.
+    A function or a random generator cannot be stored: the parameter's default is stored instead, with a logged
+    warning.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> None:
     NotFittedError
         If the estimator is not fitted.
     ValueError
-        If it lacks attributes that a fit leaves, or has such as none does.
+        If fitted attributes are missing or inconsistent.
     TypeError
         If its class is not registered, or a parameter or attribute has a type that the format
         does not have.
@@ -133,13 +133,13 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     estimator : BaseEstimator
-        Of the class that was saved, with the same parameters and fitted attributes: its predictions are the
-        same bit for bit, and `sklearn.base.clone` works on it.
+        Of the class that was saved, with the same parameters and fitted attributes: its predictions are
+        bit-identical, and `sklearn.base.clone` works on it.
 
     Raises
     ------
     ValueError
-        If the file is not a cprime model, is damaged, holds values that no fit leaves, or has a newer format than this
+        If the file is not a cprime model, is damaged, holds inconsistent values, or has a format newer than this
         version reads.
     OSError
         If the file cannot be read, or is a folder, a device or a pipe.
@@ -179,14 +179,14 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def class_of(name: str) -> type[BaseEstimator]:
-    """The registered class of a name; ValueError if there is none."""
+    """Return the class registered under a name; raise ValueError if there is none."""
     if name not in _classes:
         raise ValueError(f"there is no estimator {name!r} that can be stored, only {', '.join(_classes)}")
     return _classes[name]
 
 
 def read_header(path: str | os.PathLike[str]) -> dict[str, str]:
-    """The metadata of a model file: format and cprime version, class, parameters and fitted values as JSON.
+    """Read the metadata of a model file: format and cprime version, class, parameters and fitted values as JSON.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, str]:
 
 
 def _seal(path: Path) -> None:
-    """Puts the checksum of a file of tensors into its header."""
+    """Write the checksum of a safetensors file into its header."""
     with open(path, "r+b") as file:
         size = int.from_bytes(file.read(8), "little")
         if size > _MOST_HEADER:
@@ -221,7 +221,7 @@ def _seal(path: Path) -> None:
 
 
 def _seal_of(header: bytes) -> int:
-    """Where the digits of the checksum are; −1 where there are none."""
+    """Return the position of the checksum's digits in a header; −1 if there are none."""
     found = [match.start(1) for match in _SEAL.finditer(header)]
     if len(found) > 1:
         raise ValueError("it has more than one checksum")
@@ -229,7 +229,7 @@ def _seal_of(header: bytes) -> int:
 
 
 def _read(path: Path) -> tuple[dict[str, str], bytes]:
-    """The checked metadata of a model file, and all its bytes."""
+    """Return the checked metadata of a model file, and all its bytes."""
     content = read_whole(path)
     try:
         size = int.from_bytes(content[:8], "little")
@@ -276,10 +276,10 @@ def _check_metadata(path: Path, metadata: Any) -> None:
 
 
 def _storable_params(estimator: BaseEstimator) -> dict[str, Any]:
-    """The constructor parameters as things the format has."""
+    """Return the constructor parameters, with those that cannot be stored replaced."""
     defaults = inspect.signature(type(estimator)).parameters
     params = estimator.get_params(deep=False)
-    params.pop("callbacks", None)  # of the fit, and not of the model
+    params.pop("callbacks", None)  # callbacks belong to the fit, not to the model
     for name, value in params.items():
         if isinstance(value, BaseEstimator):
             params[name] = _centers(value, name)
@@ -292,7 +292,7 @@ def _storable_params(estimator: BaseEstimator) -> dict[str, Any]:
 
 
 def _centers(estimator: BaseEstimator, name: str) -> np.ndarray:
-    """What a fitted estimator stands for as a start."""
+    """Return the centers of a fitted estimator that is given as an initialization."""
     for attribute in ("cluster_centers_", "means_"):
         if hasattr(estimator, attribute):
             return getattr(estimator, attribute)

@@ -1,8 +1,8 @@
-"""Coresets: a few weighted points that stand for all of them.
+"""Coresets: small weighted samples that represent a data set.
 
-Source: Bachem, Lucic & Krause, "Scalable k-means clustering via lightweight coresets" (KDD 2018). The cost of the few
-is an unbiased estimate of that of all, whatever the centers. Sampling cuts the points where truncation cuts the
-components that a point looks at; both can be had at once.
+Source: Bachem, Lucic & Krause, "Scalable k-means clustering via lightweight coresets" (KDD 2018). For any centers, the
+cost of the sample is an unbiased estimate of the cost of all points. A coreset reduces the number of points, truncation
+the number of components per point; they can be combined.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ def __dir__() -> list[str]:
     return __all__
 
 
-BLOCK = 2**17  # numbers of X that are looked at together
+BLOCK = 2**17  # values of X that are processed together
 
 
 class Coreset(NamedTuple):
-    """Weighted points that stand for all of the data.
+    """Weighted points that represent all of the data.
 
     Attributes
     ----------
     points : ndarray of shape (m, n_features)
-        Rows of X, in its order and in float32 or float64; a row may be there more than once.
+        Rows of X, in its order and in float32 or float64; a row may occur more than once.
     weights : ndarray of shape (m,), float64
-        What each stands for, to be given as `sample_weight`. Their sum is that of the data's weights on average.
+        Weight that each point represents, for use as `sample_weight`. The expected sum is that of the data's weights.
     indices : ndarray of shape (m,), int64
-        Their positions: ``points == X[indices]``.
+        Row indices of the points: ``points == X[indices]``.
 
     Examples
     --------
@@ -65,20 +65,21 @@ def lightweight(
     sample_weight: ArrayLike | None = None,
     random_state: int | np.random.RandomState | np.random.Generator | None = None,
 ) -> Coreset:
-    """Draw a lightweight coreset: m points, one half at random and one half by their distance to the mean.
+    """Draw a lightweight coreset: m points, half of them uniformly and half by their squared distance to the mean.
 
     Each is drawn, with replacement, with probability q_n = w_n / 2W + w_n d_n² / (2 Σ_i w_i d_i²), where W = Σ_i w_i
     and d_n is the distance of point n to the weighted mean, and has the weight w_n / (m q_n). With equal weights this
     is algorithm 1 of [1]_. For C centers in D dimensions, m of order (D C log C − log δ) / ε² makes the cost at any
     centers right to within ε/2 (J + J₁) with probability 1 − δ, J₁ being the cost at the mean (theorem 2).
 
-    X is read twice, in blocks, and not copied; besides the result, memory is some 40 bytes a point.
+    X is read twice, in blocks, and not copied; besides the result, this takes about 40 bytes per point.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        Finite data. float32 and float64 are used as they are, and so are arrays of uint8, int8, bool and float16, whose
-        points become float64; read-only arrays and memory maps included. Anything else becomes float64.
+        Finite data. Arrays of float32 and float64, also read-only ones and memory maps, are not converted; nor are
+        arrays of uint8, int8, bool and float16, but the points of the coreset are then float64. Anything else is
+        converted to float64.
     m : int
         Number of draws.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -116,7 +117,7 @@ def lightweight(
     >>> bool(km.score(X) > 1.01 * best.score(X))  # −J of all data, within 1 %
     True
     """
-    with np.errstate(invalid="ignore"):  # of a sum that says that there are infinite numbers
+    with np.errstate(invalid="ignore"):  # raised by sums over infinite numbers
         given = plain(X)
         dtype = given.dtype if isinstance(given, np.ndarray) and is_narrow(given.dtype) else [np.float64, np.float32]
         data = checked(given, dtype=dtype)
@@ -134,7 +135,7 @@ def lightweight(
         total, spread = w.sum(), w @ squares
     if not np.isfinite([total, spread]).all():
         raise ValueError("X must have finite squared distances to its mean, and sample_weight a finite sum.")
-    ratio = np.full(len(data), 1 / total)  # q_n / w_n; points that are all equal are drawn by their weights
+    ratio = np.full(len(data), 1 / total)  # q_n / w_n; if all points are equal, they are drawn by weight only
     if spread > 0:
         ratio += squares / spread
         ratio /= 2
@@ -149,8 +150,8 @@ def _blocks(X: NDArray) -> Iterator[slice]:
 
 
 def _squares_about_mean(X: NDArray, w: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Squared distance of each row to the weighted mean, (n,), from differences in float64."""
-    origin = X[np.argmax(w)].astype(np.float64)  # close enough to the mean for the sums to lose nothing
+    """Return the squared distance of each row to the weighted mean, (n,), computed in float64."""
+    origin = X[np.argmax(w)].astype(np.float64)  # near the mean, so that the sums lose no precision
     shift = sum(w[rows] @ (X[rows] - origin) for rows in _blocks(X)) / w.sum()
     squares = np.empty(len(X))
     for rows in _blocks(X):

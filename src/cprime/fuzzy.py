@@ -1,12 +1,12 @@
-"""Fuzzy k-means: memberships u_nc ≥ 0 that sum to 1 over the components K(n) which point n keeps.
+"""Fuzzy k-means: memberships u_nc ≥ 0 that sum to 1 over the active set K(n) of each point n.
 
     J_m = Σ_n w_n Σ_{c∈K(n)} u_nc^m d²_nc                             (Bezdek 1981)
     J_λ = Σ_n w_n Σ_{c∈K(n)} (u_nc d²_nc + λ u_nc log u_nc)           (Miyamoto & Mukaidono 1997)
 
-Owns the two rules of membership and the loop that lowers either J: the best u for the centers, then the best centers
-for u. K(n) are the C′ nearest of all C, which are the best of their number for either rule, so that no half-step raises
-J. J_λ = −λ Σ_n w_n log Σ_{c∈K(n)} exp(−d²_nc/λ) is, but for constants, the free energy (7) of the isotropic
-mixture with σ² = λ/2. Knows nothing of estimators and their arguments.
+Contains both membership rules and the loop that lowers J: it computes the best u for the centers, then the best centers
+for u. K(n) are the C′ nearest of all C centers, which are the best C′ for both rules, so no half-step raises J.
+J_λ = −λ Σ_n w_n log Σ_{c∈K(n)} exp(−d²_nc/λ) is, up to constants, the free energy (7) of the isotropic mixture with
+σ² = λ/2. Independent of the estimators.
 """
 
 import logging
@@ -24,14 +24,14 @@ from cprime.model.tied_spherical import variance_floor
 logger = logging.getLogger("cprime")
 
 HISTORY = np.dtype([("objective", np.float64), ("n_distances", np.int64), ("seconds", np.float64)])
-_BLOCK = 2**20  # numbers that a block of rows may need for each of its arrays
+_BLOCK = 2**20  # most values in an array of one block of rows
 
 
 class Memberships(NamedTuple):
-    """What a rule makes of squared distances (n, H); all float64.
+    """Memberships computed from squared distances (n, H); all float64.
 
-    memberships (n, H): u, rows sum to 1    masses (n, H): what a point counts for in each mean
-    costs (n,): its part of the objective [data unit²]
+    memberships (n, H): u, rows sum to 1    masses (n, H): weight of a point in the mean of each component
+    costs (n,): contribution of a point to the objective [data unit²]
     """
 
     memberships: NDArray[np.float64]
@@ -40,14 +40,14 @@ class Memberships(NamedTuple):
 
 
 class Rule(Protocol):
-    """The memberships that are best for given squared distances."""
+    """Function that returns the optimal memberships for given squared distances."""
 
     def __call__(self, squared: NDArray[np.float64], n_threads: int | None = None) -> Memberships: ...
 
 
 @dataclass(frozen=True)
 class Power:
-    """u_nc ∝ d_nc^(−2/(m−1)), masses u^m; a point on a center belongs to it, or to all centers there alike."""
+    """Rule u_nc ∝ d_nc^(−2/(m−1)), masses u^m; a point at one or several centers belongs to these in equal shares."""
 
     m: float
 
@@ -62,7 +62,7 @@ class Power:
 
 @dataclass(frozen=True)
 class Entropy:
-    """u_nc ∝ exp(−d²_nc/λ), masses u: the responsibilities of the isotropic mixture with σ² = λ/2 [data unit²]."""
+    """Rule u_nc ∝ exp(−d²_nc/λ), masses u: responsibilities of the isotropic mixture with σ² = λ/2 [data unit²]."""
 
     constant: float
 
@@ -74,7 +74,7 @@ class Entropy:
 def entropy_of_start(
     X: Rows, centers: Floats, sample_weight: NDArray[np.float64] | None, n_threads: int | None
 ) -> Entropy:
-    """λ = 2σ² with σ² = J/(DW) (14) of the points and the nearest of the centers."""
+    """Return the rule with λ = 2σ², where σ² = J/(DW) (14) for the points and their nearest centers."""
     squared = X.nearest(centers, n_threads=n_threads)[1][:, 0].astype(np.float64)
     weights = np.ones(len(X)) if sample_weight is None else sample_weight
     variance = float((weights * squared).sum() / (X.shape[1] * weights.sum()))
@@ -82,9 +82,10 @@ def entropy_of_start(
 
 
 def off_the_points(X: Rows, seeds: Floats, sample_weight: NDArray[np.float64] | None, n_threads: int | None) -> Floats:
-    """The means of the points nearest to each seed, (C, D).
+    """Return the means of the points nearest to each seed, (C, D).
 
-    A center on a point has all of it: seeds that are points would stay there where m is large and other masses tiny.
+    A point at a center belongs to it completely, so centers that start at points would not move if m is large and all
+    other masses are tiny.
     """
     kept = X.nearest(seeds, n_threads=n_threads)[0]
     counts, sums = X.accumulate(kept, None, sample_weight, n_components=len(seeds), n_threads=n_threads)
@@ -94,9 +95,9 @@ def off_the_points(X: Rows, seeds: Floats, sample_weight: NDArray[np.float64] | 
 def blocks(
     X: Rows, centers: Floats, rule: Rule, n_active: int, n_threads: int | None
 ) -> Iterator[tuple[slice, NDArray[np.int32], NDArray[np.float64], Memberships]]:
-    """K(n) (b, H), squared distances (b, H) and memberships, one block of rows after another.
+    """Yield rows, K(n) (b, H), squared distances (b, H) and memberships, block by block.
 
-    K(n) is nearest first, or, where all are kept, in the order of the components.
+    K(n) is sorted nearest first or, if H = C, in the order of the components.
     """
     C = len(centers)
     step = max(1, _BLOCK // max(n_active, X.shape[1]))
@@ -128,7 +129,7 @@ def expect(
     sample_weight: NDArray[np.float64] | None = None,
     n_threads: int | None = None,
 ) -> Expectation:
-    """The best memberships for the centers, as sums; nothing of N × C is kept."""
+    """Compute the sums of the best memberships for the centers, without an N × C array."""
     C = len(centers)
     counts, sums, objective, squares = np.zeros(C), np.zeros(centers.shape), 0.0, 0.0
     for rows, kept, squared, found in blocks(X, centers, rule, n_active, n_threads):
@@ -141,7 +142,7 @@ def expect(
 
 @dataclass(frozen=True)
 class Fit:
-    """Where a run stands; `objective` is that of the centers before the last step, and at the end that of `centers`."""
+    """State of a run; `objective` belongs to the centers before the last step and, after the run, to `centers`."""
 
     centers: Floats
     rule: Rule
@@ -151,7 +152,7 @@ class Fit:
     stopped: bool = False
 
 
-Callback = Callable[[Mapping[str, Any], Fit, bool], bool]  # of a row, where the run stands, and whether it ends there
+Callback = Callable[[Mapping[str, Any], Fit, bool], bool]  # of a row of the history, the state, and whether it is final
 
 
 def run(
@@ -166,11 +167,11 @@ def run(
     n_threads: int | None = None,
     callback: Callback | None = None,
 ) -> Fit:
-    """From starting centers until J changes by at most `tol` times Σ w·mass·d², or `max_iter` iterations.
+    """Iterate from starting centers until J changes by at most `tol` times Σ w·mass·d², or `max_iter` times.
 
     X (N, D), centers (C, D) of one dtype    n_active: C′    sample_weight (N,) float64 or None
-    callback: told of every iteration; True ends the run
-    A component of no mass stays where it is.
+    callback: called after every iteration; True ends the run
+    A component without mass keeps its center.
     """
     fit = Fit(centers, rule, np.inf)
     for iteration in range(1, max_iter + 1):

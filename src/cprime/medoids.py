@@ -1,15 +1,16 @@
-"""k-medoids: the C points of least Σ_n w_n min_c V(x_n, μ_c), whatever the dissimilarity V (B 9.6).
+"""k-medoids: find C points that minimize Σ_n w_n min_c V(x_n, μ_c), for any dissimilarity V (B 9.6).
 
-Two ways to lower the sum, both written from the published descriptions:
+Two algorithms lower the sum, both written from the published descriptions:
 
-- `swap`: FasterPAM (Schubert & Rousseeuw, *Fast and eager k-medoids clustering*, Information Systems 101, 2021). Every
-  point is tried as a medoid in turn, against all medoids at once: what each removal costs and what the point gains are
-  sums over the points, by their nearest and second nearest medoid. The best exchange is made at once if it lowers the
-  sum. It ends where no single exchange does: an optimum of PAM (Kaufman & Rousseeuw 1990).
-- `alternate`: points go to their nearest medoid, then each cluster to its own best point, N_c² evaluations (B 9.6).
+- `swap`: FasterPAM (Schubert & Rousseeuw, *Fast and eager k-medoids clustering*, Information Systems 101, 2021). Each
+  point in turn is tried as a replacement of every medoid at once: the loss by each removal and the gain by the point
+  are sums over points, from their nearest and second nearest medoid. The best exchange is made immediately if it lowers
+  the sum. It ends when no single exchange does: an optimum of PAM (Kaufman & Rousseeuw 1990).
+- `alternate`: assign points to their nearest medoid, then choose each cluster's best point as medoid, with N_c²
+  evaluations (B 9.6).
 
-A matrix V (N, N) has in V[n, j] what it costs point n to be represented by point j; columns are read, so Fortran order
-is the fast one. Weights multiply the cost of a point; a point without weight is no candidate. Sums are float64.
+In a matrix V (N, N), V[n, j] is the cost of representing point n by point j; columns are read, so Fortran order is
+fastest. Weights multiply the cost of a point; a point of zero weight is no candidate. Sums are float64.
 """
 
 import logging
@@ -30,17 +31,17 @@ Weights = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 EUCLIDEAN = ("euclidean", "l2", "sqeuclidean")
-_BLOCK = 2**21  # numbers in a block of columns
+_BLOCK = 2**21  # values in a block of columns
 _EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass
 class Fit:
-    """Where a run stands.
+    """State of a run.
 
-    medoids (C,): positions    objectives: Σ_n w_n min_c V at the start and after every iteration
-    n_swaps: medoids that were replaced, over all iterations    stopped: by the callback
-    begun: when the iteration began [s]
+    medoids (C,): row indices    objectives: Σ_n w_n min_c V at the start and after every iteration
+    n_swaps: number of replaced medoids, over all iterations    stopped: whether the callback ended the run
+    begun: start time of the iteration [s]
     """
 
     medoids: Places
@@ -51,13 +52,13 @@ class Fit:
     begun: float = field(default_factory=perf_counter)
 
 
-Callback = Callable[[Mapping[str, Any], Fit, bool], bool]  # of a row, where the run stands, and whether it ends there
+Callback = Callable[[Mapping[str, Any], Fit, bool], bool]  # of a row of the history, the state, and whether it is final
 
 
 def dissimilarities(
     X: Floats, Y: Floats, metric: str | Callable, params: dict[str, Any], n_threads: int | None = None
 ) -> Floats:
-    """V(x_n, y_j), (n, m): Euclidean ones from differences, others as scikit-learn's `pairwise_distances` has them."""
+    """Return V(x_n, y_j), (n, m): Euclidean ones from differences, others by scikit-learn's `pairwise_distances`."""
     if metric in EUCLIDEAN and not params:
         squared = Dense(X).distances(Y, n_threads=n_threads).T
         return squared if metric == "sqeuclidean" else np.sqrt(squared, out=squared)
@@ -65,7 +66,7 @@ def dissimilarities(
 
 
 def by_columns(V: Floats) -> Floats:
-    """The same matrix, in Fortran order if it is symmetric; no copy is made."""
+    """Return V, as its transposed view in Fortran order if V is symmetric; no copy is made."""
     step = max(1, _BLOCK // len(V))
     begins = range(0, len(V), step)
     if V.flags.f_contiguous or not all(np.array_equal(V[b : b + step], V[:, b : b + step].T) for b in begins):
@@ -74,7 +75,7 @@ def by_columns(V: Floats) -> Floats:
 
 
 def _blocks(V: Floats, rows: Places | None, columns: Places) -> Iterator[NDArray[np.float64]]:
-    """Some columns after others, and V of the rows and these columns in float64."""
+    """Yield V of the rows (None: all) and a block of the columns, in float64, block by block."""
     step = max(1, _BLOCK // (len(V) if rows is None else len(rows)))
     for begin in range(0, len(columns), step):
         part = columns[begin : begin + step]
@@ -82,16 +83,15 @@ def _blocks(V: Floats, rows: Places | None, columns: Places) -> Iterator[NDArray
 
 
 def totals(V: Floats, weights: Weights, columns: Places, rows: Places | None = None) -> NDArray[np.float64]:
-    """Σ_n w_n V[n, j] over all rows or some, for each of the columns j."""
+    """Return Σ_n w_n V[n, j] over the given rows (None: all), for each of the columns j."""
     of_rows = weights if rows is None else weights[rows]
     return np.concatenate([(of_rows[:, np.newaxis] * block).sum(axis=0) for block in _blocks(V, rows, columns)])
 
 
 def build(V: Floats, n_clusters: int, weights: Weights) -> Places:
-    """PAM's BUILD: the best single medoid, then one after another the one that lowers the sum most.
+    """Choose medoids by PAM's BUILD: the best single medoid, then repeatedly the point that lowers the sum most.
 
-    What each point would gain is brought up to date only for the points whose nearest medoid has changed, which makes
-    it about O(N² log C).
+    Gains are updated only from the points whose nearest medoid has changed, so the time is about O(N² log C).
     """
     candidates = np.flatnonzero(weights)
     best = int(candidates[totals(V, weights, candidates).argmin()])
@@ -112,14 +112,14 @@ def build(V: Floats, n_clusters: int, weights: Weights) -> Places:
 def _gains(
     V: Floats, weights: Weights, columns: Places, rows: Places, before: NDArray[np.float64], after: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Σ_n w_n (max(before_n − V[n, j], 0) − max(after_n − V[n, j], 0)) over some rows, for each of the columns j."""
+    """Return Σ_n w_n (max(before_n − V[n, j], 0) − max(after_n − V[n, j], 0)) over some rows n, for each column j."""
     w, high, low = (values[rows, np.newaxis] for values in (weights, before, after))
     parts = [(w * (high - np.clip(block, low, high))).sum(axis=0) for block in _blocks(V, rows, columns)]
     return np.concatenate(parts)
 
 
 class Neighbors:
-    """Of every point the nearest medoid, the second nearest, and what they cost: (N,) each."""
+    """Nearest and second nearest medoid of every point, and their costs: (N,) each."""
 
     def __init__(self, V: Floats, medoids: Places):
         self.V, self.medoids = V, medoids.copy()
@@ -137,7 +137,7 @@ class Neighbors:
         self.to_first[rows], self.to_second[rows] = pair.T
 
     def exchange(self, component: int, candidate: int, costs: NDArray[np.float64]) -> None:
-        """Puts a candidate, whose costs (N,) are given, in the place of a component's medoid."""
+        """Replace a component's medoid by a candidate with the given costs (N,)."""
         self.medoids[component] = candidate
         lost = (self.first == component) | (self.second == component)
         best = ~lost & (costs < self.to_first)
@@ -148,17 +148,17 @@ class Neighbors:
         self._find(np.flatnonzero(lost))
 
     def total(self, weights: Weights) -> float:
-        """Σ_n w_n min_c V."""
+        """Return Σ_n w_n min_c V."""
         return float((weights * self.to_first).sum())
 
 
 def swap(V: Floats, medoids: Places, weights: Weights, max_iter: int, callback: Callback | None = None) -> Fit:
-    """FasterPAM from given medoids, at most `max_iter` times through all points. O(N²) a time.
+    """Run FasterPAM from given medoids, with at most `max_iter` passes through all points, of O(N²) time each.
 
-    callback: told of every iteration; True ends the run
+    callback: called after every iteration; True ends the run
     """
     candidates = np.flatnonzero(weights)
-    if len(medoids) == 1:  # no second nearest: the best one is known at once
+    if len(medoids) == 1:  # there is no second nearest; the best medoid is found directly
         fit = Fit(medoids, [_total(V, medoids, weights)], converged=True)
         fit.medoids = candidates[[totals(V, weights, candidates).argmin()]]
         _record(fit, _total(V, fit.medoids, weights), int(fit.medoids[0] != medoids[0]), max_iter, callback)
@@ -190,9 +190,9 @@ def swap(V: Floats, medoids: Places, weights: Weights, max_iter: int, callback: 
 
 
 def alternate(V: Floats, medoids: Places, weights: Weights, max_iter: int, callback: Callback | None = None) -> Fit:
-    """Assignments and medoids in turn from given medoids, until no medoid moves. O(NC + Σ_c N_c²) a time.
+    """Alternate assignments and new medoids until no medoid changes; O(NC + Σ_c N_c²) time per iteration.
 
-    callback: told of every iteration; True ends the run
+    callback: called after every iteration; True ends the run
     """
     fit = Fit(medoids.copy(), [_total(V, medoids, weights)])
     while not fit.converged and not fit.stopped and len(fit.objectives) <= max_iter:
@@ -213,12 +213,12 @@ def alternate(V: Floats, medoids: Places, weights: Weights, max_iter: int, callb
 
 
 def _total(V: Floats, medoids: Places, weights: Weights) -> float:
-    """Σ_n w_n min_c V."""
+    """Return Σ_n w_n min_c V."""
     return float((weights * V[:, medoids].min(axis=1)).sum())
 
 
 def _record(fit: Fit, total: float, n_swaps: int, max_iter: int, callback: Callback | None) -> None:
-    """An iteration, to the fit, the log and the callback."""
+    """Record an iteration in the fit and the log, and call the callback."""
     fit.objectives.append(total)
     fit.n_swaps += n_swaps
     n = len(fit.objectives) - 1

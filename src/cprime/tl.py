@@ -1,7 +1,7 @@
-"""Clusters of the cells of an AnnData, written into it as scanpy's tools write theirs.
+"""Clustering of the cells of an AnnData, with results written into it in the style of scanpy's tools.
 
-Each function fits an estimator to a representation of the cells and leaves what it has found in `obs` and `uns`; it
-reads and writes what an AnnData offers, and imports neither anndata nor scanpy.
+Each function fits an estimator to a representation of the cells and writes its results to `obs` and `uns`. It uses the
+attributes of an AnnData and imports neither anndata nor scanpy.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-_PLAIN = (str, bool, int, float, np.generic, np.ndarray)  # what a file of an AnnData holds
+_PLAIN = (str, bool, int, float, np.generic, np.ndarray)  # types that an AnnData file can store
 
 
 def kmeans(
@@ -41,11 +41,11 @@ def kmeans(
     n_clusters : int, default=8
         Number of clusters C.
     use_rep : str or None, default=None
-        What describes a cell: a key of `obsm`, or "X". None is "X_pca" if that is there, else "X".
+        Representation of the cells: a key of `obsm`, or "X". None is "X_pca" if it exists, else "X".
     n_pcs : int or None, default=None
-        How many columns of the representation to use, the first ones; None is all.
+        Number of leading columns of the representation to use; None is all.
     key_added : str, default="kmeans"
-        Where the clusters are written.
+        Key of `obs` and `uns` for the results.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random numbers.
     copy : bool, default=False
@@ -59,8 +59,8 @@ def kmeans(
         None, or the copy. It has
 
         `obs[key_added]` : pandas.Categorical of str, the number of each cell's cluster
-        `uns[key_added]` : dict of params, n_iter, converged, lower_bound (F), inertia (J), and, of a partial search,
-        certificate, as the attributes of `cprime.KMeans` have them
+        `uns[key_added]` : dict of params, n_iter, converged, lower_bound (F), inertia (J), and, after a partial search,
+        certificate, with the values of the attributes of `cprime.KMeans`
 
     Raises
     ------
@@ -106,7 +106,7 @@ def gaussian_mixture(
     use_rep, n_pcs, random_state, copy
         As in `kmeans`.
     key_added : str, default="gaussian_mixture"
-        Where the components are written.
+        Key of `obs` and `uns` for the results.
     **arguments
         Further arguments of `cprime.GaussianMixture`, such as covariance_type, n_active, n_init.
 
@@ -117,8 +117,8 @@ def gaussian_mixture(
 
         `obs[key_added]` : pandas.Categorical of str, the number of each cell's most probable component
         `obs[key_added + "_probability"]` : float, the probability of that component
-        `uns[key_added]` : dict of params, n_iter, converged, lower_bound (F), and, of a partial search, certificate, as
-        the attributes of `cprime.GaussianMixture` have them
+        `uns[key_added]` : dict of params, n_iter, converged, lower_bound (F), and, after a partial search, certificate,
+        with the values of the attributes of `cprime.GaussianMixture`
 
     Raises
     ------
@@ -146,7 +146,7 @@ def gaussian_mixture(
 def _annotated(
     adata: Any, estimator: KMeans | GaussianMixture, use_rep: str | None, n_pcs: int | None, key: str, copy: bool
 ) -> Any:
-    """Fits, and writes what was found; the copy, if one is asked for."""
+    """Fit the estimator and write its results into the AnnData or, if `copy`, into a copy that is returned."""
     pandas = require("pandas", "cprime.tl")
     use_rep = ("X_pca" if "X_pca" in adata.obsm else "X") if use_rep is None else use_rep
     X = _representation(adata, use_rep, n_pcs)
@@ -163,7 +163,7 @@ def _annotated(
 
 
 def _representation(adata: Any, use_rep: str, n_pcs: int | None) -> Any:
-    """What describes the cells: (n_obs, n_pcs)."""
+    """Return the representation of the cells, (n_obs, n_pcs)."""
     if use_rep == "X":
         X = adata.X
     elif use_rep in adata.obsm:
@@ -178,13 +178,13 @@ def _representation(adata: Any, use_rep: str, n_pcs: int | None) -> Any:
 
 
 def _greatest(mixture: GaussianMixture, X: Any) -> NDArray:
-    """The probability of each cell's component, (n,)."""
+    """Return the probability of each cell's most probable component, (n,)."""
     probabilities = mixture.predict_proba(X, sparse=True)
     return np.asarray(probabilities.max(axis=1).todense()).ravel()
 
 
 def _told(estimator: KMeans | GaussianMixture, of_cells: dict[str, Any]) -> dict[str, Any]:
-    """What is to be known of a fit, in types that a file of an AnnData holds; what is None is left out."""
+    """Return the parameters and results of a fit, in types that an AnnData file can store; None values are left out."""
     params = of_cells | estimator.get_params(deep=False)
     told = {
         "params": {

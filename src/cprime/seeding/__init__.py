@@ -1,8 +1,8 @@
-"""Where a fit starts: the choice of the first centers.
+"""Initialization of fits: the choice of starting centers.
 
-One file per method, each usable alone through its public function: `random_rows`, `kmeans_plusplus`,
-`afk_mc2`. The layers above call `seed`, which takes every form of `init` and data that are already
-validated. Imports kernels only.
+Each method has one file and a public function that can be used alone, such as `random_rows`, `kmeans_plusplus`
+and `afk_mc2`. The estimators call `place` with validated data; `seed` and `start` do the same for arrays. All
+accept every form of `init`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def __dir__() -> list[str]:
 
 
 class Start(NamedTuple):
-    """Starting centers (C, D), and for every point a near one of them (N,), where seeding knows it on the way."""
+    """Starting centers (C, D), and a nearby center of every point (N,) or None if the method does not compute them."""
 
     centers: NDArray
     labels: NDArray[np.int32] | None
@@ -60,10 +60,9 @@ def seed(
     n_threads: int | None = None,
     chain_length: int = 20,
 ) -> NDArray:
-    """Give starting centers for data that have been validated before.
+    """Return starting centers for validated data.
 
-    Duplicates among the centers are not reported here: the estimators count the distinct clusters they end
-    with.
+    Duplicate centers are not reported here, because the estimators count the distinct clusters of the result.
 
     Parameters
     ----------
@@ -82,7 +81,7 @@ def seed(
     n_threads : int or None, default=None
         Threads to use; None means all that the process may use. The centers do not depend on it.
     chain_length : int, default=20
-        Proposals per center of "afk-mc2".
+        Number of proposals per center of "afk-mc2".
 
     Returns
     -------
@@ -119,7 +118,7 @@ def start(
     n_threads: int | None = None,
     chain_length: int = 20,
 ) -> Start:
-    """As `seed`, with a near center of every point where the method has found one."""
+    """Return starting centers as `seed` does, with a nearby center of every point if the method computes them."""
     data = local(X, sample_weight)
     with computing(n_threads):
         centers = place(data, n_clusters, init, lambda: check_random_state(random_state), chain_length)
@@ -133,7 +132,10 @@ def place(
     make_rng: Callable[[], np.random.RandomState],
     chain_length: int = 20,
 ) -> NDArray:
-    """Starting centers (C, D) of data anywhere; points then keep a near one, where the method finds it on the way."""
+    """Return starting centers (C, D) for any `Data`, in memory or not.
+
+    The per-point state then has a nearby center of every point, if the method computes them.
+    """
     data.begin(keep=False)
     if not isinstance(init, str):
         return given_centers(data, n_clusters, init, make_rng)

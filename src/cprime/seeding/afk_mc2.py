@@ -1,4 +1,4 @@
-"""Seeding by AFK-MC²: k-means++ with its draws replaced by short Metropolis chains.
+"""Seeding by AFK-MC²: k-means++ whose draws are replaced by short Metropolis chains.
 
 Source: Bachem, Lucic, Hassani & Krause, "Fast and provably good seedings for k-means" (2016), algorithm 1.
 Each new center is the last state of a chain of m proposals from
@@ -6,9 +6,9 @@ Each new center is the last state of a chain of m proposals from
 with target w_n d(x_n, chosen)²: y replaces x if d(y, chosen)² g(x) / (d(x, chosen)² g(y)) > u, u uniform in
 [0, 1) (the weights cancel). With equal weights q is the paper's.
 
-The proposals do not depend on the centers, so all are drawn first. For a block of centers at a time, their
-distances to all earlier centers are then one dense kernel call, and within the block each new center costs
-one small update: time O(m C² D) and two passes over X, memory O(n + C m + block · m · D).
+The proposals do not depend on the centers, so all are drawn first. For each block of centers, one kernel call
+computes the distances of the block's proposals to all earlier centers; each new center of the block then costs
+one small update. Time O(m C² D) and two passes over X, memory O(n + C m + block · m · D).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def afk_mc2(
 ) -> tuple[NDArray, NDArray]:
     """Choose rows of X as starting centers by AFK-MC².
 
-    An approximation of plain k-means++ that reads X twice however many centers there are [1]_. Time
+    AFK-MC² approximates plain k-means++ and reads X only twice, for any number of centers [1]_. Time
     O(n_samples · n_features + chain_length · n_clusters² · n_features).
 
     Parameters
@@ -46,11 +46,11 @@ def afk_mc2(
     n_clusters : int
         Number of centers C, at most n_samples.
     sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative weights; None means equal ones. A row of weight zero is taken only when all others are.
+        Non-negative weights; None means equal ones. A row of weight zero is chosen only if all others are.
     random_state : int, RandomState, Generator or None, default=None
         An int makes the choice reproducible, for any number of threads.
     chain_length : int, default=20
-        Proposals m in the chain of each center. Longer chains come closer to k-means++.
+        Number of proposals m in the chain of each center. Longer chains approximate k-means++ better.
     n_threads : int or None, default=None
         Threads to use; None means all that the process may use.
 
@@ -59,7 +59,7 @@ def afk_mc2(
     centers : ndarray of shape (n_clusters, n_features)
         The chosen rows, in the dtype of X.
     indices : ndarray of shape (n_clusters,), int64
-        Their positions, all different: ``centers == X[indices]``.
+        Row indices of the centers, all different: ``centers == X[indices]``.
 
     Raises
     ------
@@ -76,8 +76,8 @@ def afk_mc2(
 
     Notes
     -----
-    A chain whose proposals all coincide with chosen centers has nothing to go by; its center is drawn from
-    the target itself, as in k-means++.
+    If all proposals of a chain coincide with chosen centers, its center is drawn from the target itself, as in
+    k-means++.
 
     References
     ----------
@@ -109,7 +109,7 @@ def choose_by_afk_mc2(
     chain_length: int = 20,
     n_threads: int | None = None,
 ) -> NDArray:
-    """Choose C distinct rows by Metropolis chains; returns indices (C,) int64.
+    """Choose C distinct rows by Metropolis chains, and return their indices (C,) int64.
 
     X (n, D) float32 or float64; sample_weight (n,) float64 or None
     """
@@ -120,7 +120,7 @@ def choose_by_afk_mc2(
     exact = _ExactDraw(X, centers, sample_weight, n_threads)
     density = _proposal_density(exact.closest, sample_weight)
     proposal = np.cumsum(density if sample_weight is None else density * sample_weight)
-    # One line per center, c = 0 left unused.
+    # One row of proposals per center; that of c = 0 is unused.
     rows = draw(proposal, rng.uniform(size=(n_clusters, chain_length)))
     thresholds = rng.uniform(size=(n_clusters, chain_length))
 
@@ -146,7 +146,7 @@ def choose_by_afk_mc2(
 
 
 def _proposal_density(distances: NDArray, sample_weight: NDArray | None) -> NDArray:
-    """g_n of the proposal, (n,) float64, from the squared distances to the first center."""
+    """Compute g_n of the proposal, (n,) float64, from the squared distances to the first center."""
     mass = cumulative_mass(distances, sample_weight)[-1]
     total_weight = len(distances) if sample_weight is None else sample_weight.sum()
     uniform = 0.5 / total_weight
@@ -156,9 +156,9 @@ def _proposal_density(distances: NDArray, sample_weight: NDArray | None) -> NDAr
 
 
 def _walk(distances: NDArray, density: NDArray, thresholds: NDArray) -> int | None:
-    """Run one Metropolis chain over its proposals; give its last state, or None if all are on chosen centers.
+    """Run one Metropolis chain; return the position of its last state, or None if all proposals are chosen centers.
 
-    distances to the chosen centers, squared, density g and thresholds u of the proposals, each (m,)
+    distances: squared, to the chosen centers    density: g    thresholds: u    each (m,), for the proposals
     """
     importance = (distances / density).tolist()
     state, current = 0, importance[0]
@@ -169,9 +169,9 @@ def _walk(distances: NDArray, density: NDArray, thresholds: NDArray) -> int | No
 
 
 class _ExactDraw:
-    """A draw from the target w_n d(x_n, chosen)² over all rows, for chains that have nothing to go by.
+    """Draws from the target w_n d(x_n, chosen)² over all rows, for chains whose proposals are all chosen centers.
 
-    closest (n,) T: squared distance of each row to the first n_seen centers, updated only when needed.
+    closest (n,) of X's dtype: squared distance of each row to the nearest of the first n_seen centers, updated on use
     """
 
     def __init__(self, X: Rows, centers: NDArray, sample_weight: NDArray | None, n_threads: int | None) -> None:
@@ -183,7 +183,7 @@ class _ExactDraw:
         self.n_seen = 1
 
     def row(self, n_centers: int, rng: np.random.RandomState) -> int | None:
-        """Draw a row given the first n_centers centers, or None if no row with weight is away from them."""
+        """Draw a row given the first n_centers centers; return None if all rows with weight coincide with them."""
         if n_centers > self.n_seen:
             new = self.centers[self.n_seen : n_centers]
             np.minimum(

@@ -1,4 +1,4 @@
-"""Starting centers which the caller already has: an array, a fitted estimator, or a function to call."""
+"""Starting centers from the caller: an array, a fitted estimator, or a function."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cprime.sources import unmasked
 
 @dataclass(frozen=True)
 class OwnStart:
-    """A start of the library's own that has a generator already: makes centers (C, D) of the data's dtype."""
+    """Initialization by an internal function that returns centers (C, D) of the data's dtype and needs no generator."""
 
     centers: Callable[[], NDArray]
 
@@ -29,12 +29,12 @@ class OwnStart:
 
 
 def is_given(init: Any) -> bool:
-    """Tell whether `init` is itself a set of centers, so that every start from it is the same."""
+    """Return whether `init` contains centers itself, so that every initialization from it is the same."""
     return _is_estimator(init) or _is_arraylike_not_scalar(init)
 
 
 def in_memory(data: Data, what: str) -> tuple[Rows, NDArray[np.float64] | None]:
-    """X and the weights, for what needs them as one array in memory; else ValueError."""
+    """Return X and the weights if they are one chunk in memory; else raise ValueError, with `what` needs them so."""
     whole = data.whole()
     if whole is None:
         raise ValueError(
@@ -50,10 +50,10 @@ def given_centers(
     init: ArrayLike | BaseEstimator | Callable[..., ArrayLike],
     make_rng: Callable[[], np.random.RandomState],
 ) -> NDArray:
-    """Copy the centers that `init` holds or returns; (C, D), C-contiguous, in the dtype of the data.
+    """Return a copy of the centers that `init` contains or returns; (C, D), C-contiguous, in the dtype of the data.
 
-    Weights play no part here. Raises ValueError for a shape that does not fit or values that are not finite,
-    NotFittedError for an estimator without centers, and TypeError for anything else.
+    Weights are not used. Raises ValueError for a wrong shape or values that are not finite, NotFittedError for an
+    estimator without centers, and TypeError for any other `init`.
     """
     if isinstance(init, OwnStart):
         return init()
@@ -81,12 +81,12 @@ def given_centers(
 
 
 def copied(numbers: Any, data: Data, name: str, **checks: Any) -> NDArray:
-    """A copy, C-contiguous, in the dtype of the data; ValueError where that does not hold a number."""
+    """Return a C-contiguous copy in the dtype of the data; raise ValueError for values that this dtype cannot hold."""
     numbers = unmasked(numbers, name)
     plain = type(numbers) is np.ndarray and numbers.dtype == data.dtype and numbers.ndim == 2 and not checks
     if plain and numbers.size and np.isfinite(Dense(numbers).extent()[0]):
-        return np.array(numbers, order="C")  # as it would come from the checks
-    with np.errstate(over="ignore", invalid="ignore"):  # which is infinite then, and refused
+        return np.array(numbers, order="C")  # shortcut with the result of `check_array`
+    with np.errstate(over="ignore", invalid="ignore"):  # overflow gives infinity, for which check_array raises
         return check_array(numbers, dtype=data.dtype, order="C", copy=True, input_name=name, **checks)
 
 
@@ -98,14 +98,14 @@ ACCEPTED = (
 
 
 def _is_estimator(init: Any) -> bool:
-    """Tell an estimator instance, fitted or not, from arrays and functions."""
+    """Return whether `init` is an estimator instance, fitted or not."""
     return not isinstance(init, type) and (
         hasattr(init, "cluster_centers_") or hasattr(init, "means_") or isinstance(init, BaseEstimator)
     )
 
 
 def _centers_of(estimator: Any) -> ArrayLike:
-    """The centers or means of a fitted estimator."""
+    """Return the centers or means of a fitted estimator."""
     for name in ("cluster_centers_", "means_"):
         if hasattr(estimator, name):
             return getattr(estimator, name)

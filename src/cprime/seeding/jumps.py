@@ -1,8 +1,9 @@
-"""A start by jumps: k-means++ of a sample, improved there by jumps of centers, and then on all rows.
+"""Initialization by jumps: k-means++ on a sample, improved by jumps of centers on the sample and then on all rows.
 
-Where clusters are few, what a start misses no later step finds: this one ends near the best known optimum of the usual
-benchmarks, in less time than plain steps take from k-means++. The sample has 32 rows a cluster, one of each stretch of
-the data, or is all of them where these are hardly more; on it many jumps are tried, on all rows a few.
+With few clusters, later iterations cannot repair a bad initialization. This one ends near the best known optimum of
+the usual benchmarks, in less time than k-means takes after k-means++. The sample has 32 rows per cluster (at least
+500), one from each segment of the data, or all rows if these are fewer than twice as many. Many jumps are tried on
+the sample, a few on all rows.
 """
 
 from dataclasses import dataclass
@@ -17,13 +18,13 @@ from cprime.execution import Data, rows_of
 from cprime.kernels import Floats, Rows
 from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
 
-_LEAST, PER_CLUSTER = 500, 32  # rows of the sample
+_LEAST, PER_CLUSTER = 500, 32  # rows of the sample: in total, and per cluster
 _OF_SAMPLE, _OF_ALL = {"n_tries": 5, "n_iterations": 30}, {"n_tries": 1, "n_iterations": 5}
 
 
 @dataclass(frozen=True)
 class Errors:
-    """Σ w_n ‖x_n − μ‖² to the nearest of some centers, for each of several sets of them: (n,)."""
+    """Job that computes Σ w_n ‖x_n − μ‖² to the nearest center, for each of n sets of centers: (n,)."""
 
     sets: tuple[Floats, ...]
 
@@ -35,7 +36,7 @@ class Errors:
 
 
 def start_by_jumps(data: Data, n_clusters: int, rng: np.random.RandomState) -> Floats:
-    """Centers (C, D) to start from; at least C points have a positive weight."""
+    """Return starting centers (C, D); requires at least C points of positive weight."""
     key = Key(int(rng.randint(2**31)))
     sample = _sample(data, n_clusters, key)
     chosen = choose_by_kmeans_plusplus(sample[0], n_clusters, sample[1], rng, 1)
@@ -43,7 +44,7 @@ def start_by_jumps(data: Data, n_clusters: int, rng: np.random.RandomState) -> F
 
 
 def improved_by_jumps(data: Data, centers: Floats, key: Key) -> Floats:
-    """These centers (C, D), or better ones."""
+    """Return centers (C, D) that are at least as good as the given ones, after trying jumps."""
     return _improved(data, centers, _sample(data, len(centers), key))
 
 
@@ -51,7 +52,7 @@ _Weighted = tuple[Rows, NDArray[np.float64] | None]
 
 
 def _sample(data: Data, n_clusters: int, key: Key) -> _Weighted:
-    """One point of positive weight of each of as many stretches of them, or all where they are less than two each."""
+    """Return one random point of each equal segment of the points of positive weight, or all points if they are few."""
     N, n = data.n_weighted, max(_LEAST, PER_CLUSTER * n_clusters)
     if 2 * n > N:
         numbers = np.arange(N)
@@ -69,7 +70,7 @@ def _improved(data: Data, centers: Floats, sample: _Weighted) -> Floats:
     if len(sample[0]) == data.n_weighted:
         return better
     whole = data.whole()
-    if whole is None:  # of rows that are read the sample alone has been asked
+    if whole is None:  # jumps on the sample may not help on all rows: compare the errors
         errors = data.each(Errors((centers, better)))
         return better if errors[1] < errors[0] else centers
     X, weights = whole

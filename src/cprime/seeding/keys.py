@@ -1,7 +1,7 @@
-"""Draws of rows with the probabilities of their weights, in one pass over data in any number of chunks.
+"""Weighted draws of rows without replacement, in one pass over data in any number of chunks.
 
-The m smallest of log E_n − log w_n, with E_n standard exponential, are such a draw (Efraimidis & Spirakis 2006, A),
-and the smallest of all are among the smallest of each chunk.
+The rows with the m smallest keys log E_n − log w_n, with E_n standard exponential, are such a draw (Efraimidis &
+Spirakis 2006, A). The smallest keys of all data are among the smallest keys of the chunks.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from cprime._random import Key, Purpose
 from cprime.block import Block, Kept
 
-_LEAST = -40.0  # below the logarithm of any draw but 0
-_BEHIND = 1e4  # what keys of rows without weight have more; they keep a random order of their own
+_LEAST = -40.0  # lower bound of log E_n, below its value for any draw but 0
+_BEHIND = 1e4  # added to keys of rows of zero weight, which come last, in random order
 
 
 @dataclass(frozen=True)
 class Smallest:
-    """Rows of the smallest keys, in the order of these: (m,) each; n: the most there may be."""
+    """Rows with the smallest keys, sorted by key: (m,) each; n: largest m."""
 
     n: int
     rows: NDArray[np.int64]
@@ -35,7 +35,7 @@ class Smallest:
 
 @dataclass(frozen=True)
 class SmallestKeys:
-    """n rows, each as likely as its weight among those left; rows without weight come last."""
+    """Job that draws n distinct rows, each with probability proportional to weight; rows of zero weight come last."""
 
     key: Key
     n: int
@@ -56,7 +56,7 @@ class SmallestKeys:
 
 @dataclass(frozen=True)
 class HeavyRows:
-    """How many rows have a weight, and the first of them: (≤ most,)."""
+    """Number n of rows with positive weight, and the first of these rows: (≤ most,)."""
 
     n: int
     rows: NDArray[np.int64]
@@ -68,7 +68,7 @@ class HeavyRows:
 
 @dataclass(frozen=True)
 class Heavy:
-    """The rows that have a weight, `most` of them."""
+    """Job that finds the first `most` rows with positive weight."""
 
     most: int
 

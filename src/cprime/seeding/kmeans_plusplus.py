@@ -1,4 +1,4 @@
-"""Seeding by k-means++, plain or greedy: each new center is a row drawn with probability w_n d(x_n, chosen)².
+"""Seeding by k-means++, plain or greedy: each new center is a row drawn with probability ∝ w_n d(x_n, chosen)².
 
 Sources: Arthur & Vassilvitskii, "k-means++: the advantages of careful seeding" (2007), section 2.2 for the
 draw and the closing remarks for the greedy choice among several.
@@ -16,10 +16,10 @@ from cprime.kernels import Rows
 from cprime.seeding.sampling import complete, draw
 from cprime.seeding.validation import check_count, check_data, warn_of_duplicates
 
-_MOST_STEPS = 8  # centers for which candidates are proposed at a time
-_CENTERS_PER_STEP = 16  # that there are already, for each of them
-_SPARE = 8  # one proposal more for so many, in place of those that are not accepted
-_MOST_BYTES = 2**28  # that distances to proposals may take
+_MOST_STEPS = 8  # most centers for which candidates are proposed together
+_CENTERS_PER_STEP = 16  # number of chosen centers required for each of these
+_SPARE = 8  # one extra proposal for this many, to replace rejected ones
+_MOST_BYTES = 2**28  # most bytes of distances to proposals
 
 
 def kmeans_plusplus(
@@ -33,9 +33,9 @@ def kmeans_plusplus(
 ) -> tuple[NDArray, NDArray]:
     """Choose rows of X as starting centers by greedy k-means++.
 
-    The first center is a row drawn by weight. For each further one, `n_local_trials` rows are drawn with
-    probability proportional to w_n d(x_n, chosen)², and the one is kept that leaves the smallest potential
-    Σ_n w_n d(x_n, chosen)² [1]_. Time O(n_samples · n_clusters · n_features · n_local_trials).
+    The first center is a row drawn by weight. For each further center, `n_local_trials` rows are drawn with
+    probability proportional to w_n d(x_n, chosen)²; the row that gives the smallest potential
+    Σ_n w_n d(x_n, chosen)² is chosen [1]_. Time O(n_samples · n_clusters · n_features · n_local_trials).
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def kmeans_plusplus(
     n_clusters : int
         Number of centers C, at most n_samples.
     sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative weights; None means equal ones. A row of weight zero is taken only when all others are.
+        Non-negative weights; None means equal ones. A row of weight zero is chosen only if all others are.
     random_state : int, RandomState, Generator or None, default=None
         An int makes the choice reproducible, for any number of threads.
     n_local_trials : int or None, default=None
@@ -58,7 +58,7 @@ def kmeans_plusplus(
     centers : ndarray of shape (n_clusters, n_features)
         The chosen rows, in the dtype of X.
     indices : ndarray of shape (n_clusters,), int64
-        Their positions, all different: ``centers == X[indices]``.
+        Row indices of the centers, all different: ``centers == X[indices]``.
 
     Raises
     ------
@@ -103,16 +103,17 @@ def choose_by_kmeans_plusplus(
     n_local_trials: int | None = None,
     n_threads: int | None = None,
 ) -> NDArray:
-    """Choose C distinct rows by (greedy) D² sampling; returns indices (C,) int64.
+    """Choose C distinct rows by (greedy) D² sampling, and return their indices (C,) int64.
 
-    X is read once for several centers: candidates are proposed by the distances of before, and each is accepted with
-    the share of its distance that is left when its turn comes, which makes it a draw by the distances of then.
+    X is read once for several centers: candidates are proposed by the current squared distances, and each is accepted
+    with probability (its later squared distance) / (its squared distance when proposed), so that it is a draw by the
+    later distances (rejection sampling).
 
     X (n, D) float32 or float64; sample_weight (n,) float64 or None
     """
     if n_local_trials is None:
         n_local_trials = 2 + int(math.log(n_clusters))
-    order = order_of_values(X)  # what is drawn depends on the points, not on where they stand
+    order = order_of_values(X)  # so that draws depend on the points, not on their order
     indices = np.empty(n_clusters, dtype=np.int64)
     masses = np.ones(len(X)) if sample_weight is None else sample_weight
     n_weighted = int(np.count_nonzero(masses))
@@ -132,7 +133,7 @@ def choose_by_kmeans_plusplus(
         places = iter(range(n_proposed))
         while c < n_clusters:
             candidates: list[int] = []
-            for i in places:  # no generator: the end of one would swallow an interruption
+            for i in places:  # not a generator, whose end would swallow an interruption
                 if closest[proposed[i]] > bars[i]:
                     candidates.append(i)
                     if len(candidates) == n_local_trials:
@@ -150,39 +151,39 @@ def choose_by_kmeans_plusplus(
 
 
 def trial_bytes(n_points: int, n_clusters: int, itemsize: int) -> int:
-    """What `choose_by_kmeans_plusplus` takes at its peak, beside the rows."""
+    """Return the peak memory of `choose_by_kmeans_plusplus` in bytes, besides the rows."""
     n_trials = 2 + int(math.log(n_clusters))
     n_proposed = _n_proposed(n_clusters - 1, n_trials, n_points * itemsize)
-    alive = 1 if n_proposed == n_trials else 2  # where more are proposed, those of before are there still
+    alive = 1 if n_proposed == n_trials else 2  # while a larger array is allocated, the old one still exists
     return alive * n_proposed * n_points * itemsize + n_points * (
         3 * 8 + itemsize
-    )  # the order, masses and their sums; distances
+    )  # order, masses and cumulative masses (8 bytes each); distances
 
 
 def _n_proposed(n_chosen: int, n_trials: int, n_bytes: int) -> int:
-    """How many candidates are proposed at a time; n_bytes: that the distances of points of weight to one take."""
+    """Return how many candidates are proposed together; n_bytes: size of the distances to one candidate."""
     steps = _steps_ahead(n_chosen, n_trials * n_bytes)
     return n_trials * steps + (n_trials * steps // _SPARE if steps > 1 else 0)
 
 
 def _steps_ahead(n_chosen: int, n_bytes: int) -> int:
-    """For how many centers candidates are proposed at a time: few at first, where a center changes much.
+    """Return for how many centers candidates are proposed together: few at first, when distances change most.
 
-    n_bytes: that the distances of points of weight to the candidates of one center take
+    n_bytes: size of the distances to the candidates of one center
     """
     return max(1, min(_MOST_STEPS, n_chosen // _CENTERS_PER_STEP, _MOST_BYTES // n_bytes))
 
 
 def order_of_values(X: Rows) -> NDArray:
-    """An order of the rows that follows from their values, so that a weight of 2 is drawn as the point twice: (n,).
+    """Return an order (n,) of the rows by their values, so that a weight of 2 has the effect of a duplicated row.
 
-    By a fixed random projection; only different rows of equal projection could swap places.
+    Rows are sorted by a fixed random projection; only different rows of equal projection depend on the input order.
     """
     direction = np.random.RandomState(0).standard_normal((X.shape[1],))
     return np.argsort(X.projected(direction), kind="stable")
 
 
 def cumulative_mass(distances: NDArray, sample_weight: NDArray | None, order: NDArray | slice = slice(None)) -> NDArray:
-    """Running sum of w_n d_n² in the given order, (n,) float64."""
+    """Return the cumulative sum of w_n d_n² in the given order, (n,) float64."""
     mass = distances if sample_weight is None else distances * sample_weight
     return np.cumsum(mass[order], dtype=np.float64)

@@ -1,8 +1,8 @@
-"""k-means||: k-means++ with few passes, for data anywhere (Bahmani et al. 2012).
+"""Seeding by k-means||: an approximation of k-means++ with few passes, for any `Data` (Bahmani et al. 2012).
 
-From one point on, in each of a few rounds every point becomes a candidate with probability ℓ w d² / Σ w d², d being its
-distance to the candidates so far; of these, weighted by the points that are nearest to them, greedy k-means++ chooses.
-Six passes over the data, N·ℓ evaluations each.
+The first candidate is one random point. In each of five rounds, every point becomes a candidate with probability
+ℓ w d² / Σ w d², where d is its distance to the nearest candidate so far. Greedy k-means++ then chooses among the
+candidates, weighted by the points nearest to each. Six passes read the data, with about N·ℓ distances each.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from cprime.seeding.kmeans_plusplus import choose_by_kmeans_plusplus
 from cprime.seeding.sampling import complete
 
 _ROUNDS = 5
-_OVERSAMPLING = 2  # ℓ, in numbers of centers
+_OVERSAMPLING = 2  # ℓ / C, expected candidates per round and center
 
 
 @dataclass(frozen=True)
 class Closest:
-    """The nearest candidate of every point, after more of them; first: how many there were.
+    """Job that updates the nearest candidate of every point with new ones, `more`; first: number of earlier candidates.
 
-    The part is Σ w d², and by candidate the weight of the points nearest to it, (m + 1,).
+    The partial result (m + 1,) is Σ w d², followed by the total weight of the points nearest to each candidate.
     """
 
     more: Floats
@@ -53,7 +53,7 @@ class Closest:
 
 @dataclass(frozen=True)
 class Draw:
-    """Each point on its own, with probability rate · w d²."""
+    """Job that draws each point independently, with probability rate · w d²."""
 
     key: Key
     column: int
@@ -73,7 +73,7 @@ class Draw:
 
 
 def choose_in_parallel(data: Data, n_clusters: int, rng: np.random.RandomState) -> NDArray[np.int64]:
-    """Distinct rows to start from, by k-means||: (C,) int64."""
+    """Choose distinct rows as starting centers by k-means||, and return their indices (C,) int64."""
     key = Key(int(rng.randint(2**31)))
     rows = data.each(SmallestKeys(key, 1)).rows
     found = data.each(Closest(data.take(rows).X.dense(), 0))

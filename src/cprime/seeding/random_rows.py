@@ -1,4 +1,4 @@
-"""Seeding by random rows: C distinct rows of the data, each as likely as its weight (Forgy's start)."""
+"""Seeding by random rows: C distinct rows, drawn with probability proportional to weight (Forgy's initialization)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def random_rows(
     """Choose distinct rows of X at random as starting centers.
 
     Rows are drawn one after another without replacement. With weights, the probability of a row is
-    proportional to its weight among the rows left; rows of weight zero are taken only when all others are.
+    proportional to its weight among the remaining rows; rows of weight zero are chosen only if all others are.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def random_rows(
     centers : ndarray of shape (n_clusters, n_features)
         The chosen rows, in the dtype of X.
     indices : ndarray of shape (n_clusters,), int64
-        Their positions: ``centers == X[indices]``.
+        Row indices of the centers: ``centers == X[indices]``.
 
     Raises
     ------
@@ -74,12 +74,12 @@ def random_rows(
 
 
 def draw_rows(data: Data, n_rows: int, rng: np.random.RandomState) -> NDArray[np.int64]:
-    """The same of data anywhere: distinct rows with probability proportional to weight, (n_rows,)."""
+    """Draw distinct rows of any `Data`, with probability proportional to weight; return indices (n_rows,)."""
     if data.weighted:
         return data.each(SmallestKeys(Key(int(rng.randint(2**31))), n_rows)).rows
     return draw_distinct(data.n_points, n_rows, None, rng)
 
 
 def choose_random_rows(X: Rows, n_clusters: int, sample_weight: NDArray | None, rng: np.random.RandomState) -> NDArray:
-    """Choose distinct rows with probability proportional to weight; returns indices (C,) int64."""
+    """Choose distinct rows with probability proportional to weight, and return their indices (C,) int64."""
     return draw_rows(local(X, sample_weight), n_clusters, rng)

@@ -1,7 +1,6 @@
-"""Weighted draws of rows, which all seeding methods share.
+"""Weighted draws of rows, used by all seeding methods.
 
-Owns the step from random numbers to row indices. Knows nothing of distances or centers: masses and weights
-come in, indices go out.
+The functions convert random numbers and weights to row indices. They do not use distances or centers.
 """
 
 from __future__ import annotations
@@ -12,14 +11,14 @@ from sklearn.utils.random import sample_without_replacement
 
 
 def draw(cumulative: NDArray, uniform: NDArray) -> NDArray:
-    """Turn uniform numbers in [0, 1) into indices drawn with the probabilities whose running sum is given.
+    """Convert uniform numbers in [0, 1) to indices drawn with probability proportional to mass.
 
-    cumulative (n,) float64, non-decreasing, last entry > 0     returns indices in the shape of `uniform`;
-    an entry without mass is never drawn
+    cumulative (n,) float64: cumulative sum of masses, last entry > 0. Returns indices in the shape of `uniform`;
+    an entry of zero mass is never drawn.
     """
     total = cumulative[-1]
     indices = np.searchsorted(cumulative, uniform * total, side="right")
-    # u · total can round up to the total: the last entry with mass is then the one meant.
+    # u · total can round up to the total; the last entry with positive mass is correct then.
     return np.minimum(indices, np.searchsorted(cumulative, total, side="left"))
 
 
@@ -53,9 +52,9 @@ def draw_distinct(n_rows: int, n_draws: int, sample_weight: NDArray | None, rng:
 def complete(
     chosen: NDArray, n_rows: int, n_clusters: int, sample_weight: NDArray | None, rng: np.random.RandomState
 ) -> NDArray:
-    """Extend the chosen rows to n_clusters distinct ones, for when no row left is away from the chosen ones.
+    """Extend the chosen rows to n_clusters distinct ones, when all other rows coincide with the chosen ones.
 
-    chosen (k,) int64     returns (n_clusters,) int64, which starts with `chosen`
+    chosen (k,) int64. Returns (n_clusters,) int64, which starts with `chosen`.
     """
     if sample_weight is None:
         drawn = draw_distinct(n_rows, n_clusters, None, rng)

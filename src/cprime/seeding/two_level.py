@@ -1,9 +1,9 @@
-"""Seeding in two levels: about √C coarse cells, and in each its share of the C centers.
+"""Seeding in two levels: about √C coarse cells, and in each cell its share of the C centers.
 
-A cell gets centers in proportion to J_cell^(d/(d+2)), d being the intrinsic dimension that the coarse level shows: so
-every center answers for about the same distortion, as in an optimal quantiser (Zador 1982, Gersho 1979). Within a cell
-candidates are drawn with probability ½ / N_cell + ½ d(x, cell)² / J_cell, the proposal of AFK-MC², and of these
-the centers by greedy D² sampling, as in k-means++. O(N √C D) in all.
+The share of a cell is proportional to J_cell^(d/(d+2)), where d is the intrinsic dimension, estimated on the coarse
+level. So every center has about the same distortion, as in an optimal quantizer (Zador 1982, Gersho 1979). Within a
+cell, candidates are drawn with probability ½ / N_cell + ½ d(x, cell)² / J_cell, the proposal of AFK-MC²; the centers
+are chosen among them by greedy D² sampling, as in k-means++. Total time O(N √C D).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from cprime.seeding.keys import Heavy, SmallestKeys
 from cprime.seeding.sampling import complete
 from cprime.seeding.validation import check_data, warn_of_duplicates
 
-_CANDIDATES = 4  # rows drawn for each center, of which one is taken
-_TRIALS = 3  # of the candidates, those tried for each center
-_MOST_CANDIDATES = 2048  # among which centers are spread at a time
-_MOST_OFFERED = 16  # times the centers of an average cell that all points of a cell are compared with
+_CANDIDATES = 4  # candidate rows drawn per center
+_TRIALS = 3  # candidates that greedy sampling tries per center
+_MOST_CANDIDATES = 2048  # most candidates in one run of greedy sampling
+_MOST_OFFERED = 16  # times the average number of centers of a cell, beyond which its points are not compared with all
 
 
 def two_level(
@@ -38,7 +38,7 @@ def two_level(
     random_state: int | np.random.RandomState | np.random.Generator | None = None,
     n_threads: int | None = None,
 ) -> tuple[NDArray, NDArray]:
-    """Choose rows of X as starting centers, spread over coarse cells by the distortion in each.
+    """Choose rows of X as starting centers, distributed over coarse cells by the distortion of each cell.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def two_level(
     centers : ndarray of shape (n_clusters, n_features)
         The chosen rows, in the dtype of X.
     indices : ndarray of shape (n_clusters,), int64
-        Their positions: ``centers == X[indices]``.
+        Row indices of the centers: ``centers == X[indices]``.
 
     Raises
     ------
@@ -90,13 +90,14 @@ def two_level(
 
 
 def choose_by_two_levels(data: Data, n_clusters: int, rng: np.random.RandomState) -> NDArray[np.int64]:
-    """Rows to start from (C,); what points keep is then the nearest of those in their own cell.
+    """Choose rows as starting centers, and return their indices (C,).
 
-    Two passes read the data, to find the cells of the points and these labels.
+    The per-point state is then the nearest center of each point's own cell. Two passes read the data, to find the
+    cells and these centers.
     """
     key = Key(int(rng.randint(2**31)))
     heavy = data.each(Heavy(n_clusters)) if data.weighted else None
-    if heavy is not None and heavy.n < n_clusters:  # all rows of weight, and then some of the others
+    if heavy is not None and heavy.n < n_clusters:  # all rows of positive weight, and some of the others
         indices = complete(heavy.rows, data.n_points, n_clusters, None, rng)
         centers = data.take(indices).X.dense()
         _label(data, np.zeros((1, data.n_features), dtype=data.dtype), centers, np.zeros(n_clusters, int))
@@ -110,12 +111,12 @@ def choose_by_two_levels(data: Data, n_clusters: int, rng: np.random.RandomState
     share = _shares(coarse.distortion, spread, coarse.available, n_clusters)
 
     mass, distortion = coarse.mass.copy(), coarse.distortion.copy()
-    mass[mass == 0] = distortion[distortion == 0] = 1.0  # of cells where nothing, or no distance, is to be shared
+    mass[mass == 0] = distortion[distortion == 0] = 1.0  # no division by zero in cells without mass or distortion
     drawn = data.each(Candidates(key, mass, distortion, _CANDIDATES * share))
     groups, n_chosen = [], []
     for rows, n in zip(np.split(np.arange(len(drawn.rows)), np.cumsum(drawn.counts)[:-1]), share, strict=True):
         if len(rows):
-            n_blocks = -(-len(rows) // _MOST_CANDIDATES)  # the work grows with the square of a block
+            n_blocks = -(-len(rows) // _MOST_CANDIDATES)  # because the time grows with the square of the block size
             groups += np.array_split(rows, n_blocks)
             n_chosen += [len(block) for block in np.array_split(np.arange(n), n_blocks)]
     offsets = np.cumsum([0] + [len(rows) for rows in groups])
@@ -131,16 +132,16 @@ def choose_by_two_levels(data: Data, n_clusters: int, rng: np.random.RandomState
 
 
 def _sampled(data: Data, n: int, key: Key) -> NDArray[np.int64]:
-    """Rows drawn with the probabilities of their weights: (n,), in their order where these are equal."""
+    """Draw n rows with probability proportional to weight: (n,), in ascending order if the data have no weights."""
     if data.weighted:
         return data.each(SmallestKeys(key, n)).rows
     return np.sort(key.generator(Purpose.SEEDING).choice(data.n_points, n, replace=False, shuffle=False))
 
 
 def _label(data: Data, cells: Floats, centers: Floats, owner: NDArray) -> None:
-    """Points keep the nearest of the centers of their own cell; owner (C,): the cell of each center.
+    """Set the per-point state to the nearest center of each point's own cell; owner (C,): the cell of each center.
 
-    Where a cell has very many of the centers, its points keep the one that cells among these offer.
+    In a cell with very many centers, the search is approximate: it uses coarse cells of these centers.
     """
     most = _MOST_OFFERED * (math.isqrt(len(centers) - 1) + 1)
     share = np.bincount(owner, minlength=len(cells))
@@ -151,14 +152,14 @@ def _label(data: Data, cells: Floats, centers: Floats, owner: NDArray) -> None:
     others = np.flatnonzero(share[owner] <= most)
     places = table(owner[others], len(cells))
     offered = np.where(places < 0, np.int32(-1), np.append(others, -1).astype(np.int32)[places])
-    offered[offered[:, 0] < 0, 0] = 0  # a cell without points of weight has no center of its own
+    offered[offered[:, 0] < 0, 0] = 0  # a cell without points of positive weight has no center
     data.each(Labelled(cells, centers, offered, crowds))
     data.commit()
 
 
 @dataclass(frozen=True)
 class Coarse:
-    """Of each cell: Σ w_n d(x, cell)², Σ w_n, and how many points have a weight."""
+    """Sums of each cell: Σ w_n d(x, cell)², Σ w_n, and the number of points of positive weight."""
 
     distortion: NDArray[np.float64]
     mass: NDArray[np.float64]
@@ -170,7 +171,7 @@ class Coarse:
 
 @dataclass(frozen=True)
 class InCells:
-    """The nearest cell of every point."""
+    """Job that finds the nearest cell of every point."""
 
     cells: Floats
 
@@ -188,9 +189,10 @@ class InCells:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Candidates cell after cell, in the order of their rows; counts (n_cells,): how many each cell has.
+    """Drawn candidates, sorted by cell and row.
 
-    rows (m,)    keys (m,): the smaller, the sooner drawn    ratios (m,): weight over chance    most (n_cells,)
+    counts (n_cells,): candidates of each cell    rows (m,)    keys (m,): the smallest keys are drawn
+    ratios (m,): weight / (draw probability)    most (n_cells,): largest counts
     """
 
     counts: NDArray[np.int64]
@@ -215,7 +217,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Rows drawn in each cell with chance ½ w / mass + ½ w d² / distortion, most (n_cells,) of them."""
+    """Job that draws up to `most` (n_cells,) rows in each cell with probability ∝ ½ w / mass + ½ w d² / distortion."""
 
     key: Key
     mass: NDArray[np.float64]
@@ -231,7 +233,7 @@ class Candidates:
         cell, n_cells = np.ascontiguousarray(kept.winners), len(self.mass)
         ratio = 0.5 / self.mass[cell] + 0.5 * kept.costs[:, 0] / self.distortion[cell]
         chance = ratio if block.sample_weight is None else block.sample_weight * ratio
-        with np.errstate(divide="ignore"):  # the smallest keys are such a draw
+        with np.errstate(divide="ignore"):  # the rows with the smallest keys are such a draw
             keys = np.log(-np.log1p(-block.uniform(self.key, Purpose.SEEDING, 1))) - np.log(chance)
         ends = np.cumsum(np.bincount(cell, minlength=n_cells))[:-1]
         drawn = []
@@ -245,9 +247,10 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Labelled:
-    """Of every point the nearest of the centers that its cell is offered.
+    """Job that finds for every point the nearest of its cell's centers.
 
-    crowds: of cells with very many centers these, and the structure in which a near one is found
+    offered (n_cells, m): the centers of each cell, padded by −1
+    crowds: for each cell with very many centers, their ids and a structure for approximate search
     """
 
     cells: Floats
@@ -268,7 +271,7 @@ class Labelled:
 
 
 def _spread(X: Rows, weights: NDArray) -> float:
-    """Σ_n w_n ‖x_n − mean‖² [data unit²], from some ten thousand rows: it only has to show a rate."""
+    """Estimate Σ_n w_n ‖x_n − mean‖² [data unit²] from about ten thousand rows, because it needs little precision."""
     step = -(-len(X) // 10_000)
     rows, w = X[::step], weights[::step]
     if not w.any():
@@ -279,9 +282,10 @@ def _spread(X: Rows, weights: NDArray) -> float:
 
 
 def _shares(distortion: NDArray, spread: float, available: NDArray, n_clusters: int) -> NDArray[np.int64]:
-    """How many centers each cell gets: Σ = n_clusters, at most what is available, by J^(d/(d+2)) and largest remainder.
+    """Return the number of centers of each cell: proportional to J^(d/(d+2)), rounded by largest remainder.
 
-    J falls with the number of cells k as k^(−2/d); the coarse level, from 1 cell to all, shows d.
+    The sum is n_clusters, and each number is at most `available`. J decreases with the number of cells k as k^(−2/d),
+    so the decrease from 1 cell to all cells gives the dimension d.
     """
     total = distortion.sum()
     if total > 0 and spread > total and len(distortion) > 1:
@@ -291,7 +295,7 @@ def _shares(distortion: NDArray, spread: float, available: NDArray, n_clusters: 
     power = 1 / (1 + 2 / dimension)
     wanted = np.maximum(distortion / total, 1e-12) ** power if total > 0 else available.astype(float)
     share = np.zeros(len(distortion), dtype=np.int64)
-    while (left := n_clusters - share.sum()) > 0:  # a full cell hands on what it cannot take
+    while (left := n_clusters - share.sum()) > 0:  # what exceeds a full cell is distributed to the others
         room = available > share
         ideal = np.where(room, wanted, 0.0)
         ideal *= left / ideal.sum()

@@ -1,7 +1,6 @@
-"""Checks of what users hand to the public seeding functions.
+"""Validation of the arguments of the public seeding functions, with their errors and warnings.
 
-Owns the wording of their errors and warnings. The layers above validate their own input and call the private
-functions, so nothing here runs during a fit.
+Not used during a fit, because the estimators validate their input themselves and call the private functions.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ def check_data(
     sample_weight: ArrayLike | None,
     random_state: int | np.random.RandomState | np.random.Generator | None,
 ) -> tuple[Rows, NDArray | None, np.random.RandomState]:
-    """Check the arguments which all methods have; X becomes float32 or float64, weights float64 or None."""
+    """Check the arguments of all methods; return X (float32 or float64), weights (float64 or None) and a generator."""
     data = as_rows(checked(X, accept_sparse="csr", dtype=[np.float64, np.float32]))
     check_count("n_clusters", n_clusters)
     if len(data) < n_clusters:
@@ -42,7 +41,7 @@ def check_data(
 
 
 def check_count(name: str, value: int) -> None:
-    """Require a positive integer."""
+    """Raise TypeError or ValueError unless a value is a positive integer."""
     if not isinstance(value, Integral) or isinstance(value, bool):
         raise TypeError(f"{name} must be an instance of int, got {value!r} of type {type(value).__name__}.")
     if value < 1:
@@ -50,5 +49,5 @@ def check_count(name: str, value: int) -> None:
 
 
 def warn_of_duplicates(centers: NDArray) -> None:
-    """Warn once when some of the chosen rows are equal."""
+    """Warn once if some of the chosen rows are equal."""
     warn_if_few(len(np.unique(centers, axis=0)), len(centers))

@@ -1,4 +1,4 @@
-"""Where rows come from: arrays, files, folders of files, read by blocks. Knows nothing of what is done with them."""
+"""Sources of rows: arrays, files and folders of files that are read block by block. Independent of models and fits."""
 
 from cprime.sources.ahead import ahead
 from cprime.sources.base import Source

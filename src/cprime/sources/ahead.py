@@ -1,4 +1,4 @@
-"""The next block is read while the caller computes with the one before."""
+"""Read-ahead: a thread reads the next block while the caller processes the current one."""
 
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,11 +11,11 @@ from cprime.sources.base import Source
 
 
 def ahead(source: Source, ranges: Iterable[tuple[int, int]]) -> Generator[NDArray, None, None]:
-    """The blocks of a source, each read by a thread while the caller has the one before.
+    """Yield the blocks of a source; a thread reads the next block while the caller processes the current one.
 
-    Two buffers serve all blocks: a block holds its rows until the next one is asked for, then it may be overwritten.
-    What is in memory is handed out as it is, without a thread. While blocks are fetched, nothing else may read from the
-    source (its weights may be). Who has `watched` the source is told of each block when it is handed out.
+    Two buffers hold all blocks, so a block may be overwritten once the next one is requested. A source in memory
+    is read directly, without a thread. During the iteration nothing else may read from the source, except its weights.
+    The function given to `Source.watched` is called for each block when it is yielded.
 
     Parameters
     ----------
@@ -27,8 +27,8 @@ def ahead(source: Source, ranges: Iterable[tuple[int, int]]) -> Generator[NDArra
     Yields
     ------
     ndarray of shape (end - begin, n_features)
-        Of the type `source.stored`, as `source.read` returns it; an error in reading it is raised here. The thread has
-        ended when the iterator has, is closed or is no longer referred to.
+        Of the type `source.stored`, as `source.read` returns it. Read errors are raised here. The thread ends when
+        the iterator is exhausted, closed or deleted.
     """
     watch = source._watch or (lambda begin, end: None)
     block: NDArray | None
@@ -47,9 +47,9 @@ def ahead(source: Source, ranges: Iterable[tuple[int, int]]) -> Generator[NDArra
     threaded = True
 
     def begun(number: int, begin: int, end: int) -> Callable[[], NDArray]:
-        """What returns the block: the thread reads it, or the caller where the system gives no more threads.
+        """Return a function that returns the block, which a thread reads; without free threads, the function reads it.
 
-        Buffers are the caller's: what a thread has had, its allocator keeps for the next thread.
+        The caller allocates the buffers, because memory allocated in a thread is not returned to the system.
         """
         nonlocal threaded
         if len(buffers[number % 2]) < end - begin:

@@ -1,4 +1,4 @@
-"""Arrays in memory, and those of .npz files."""
+"""Sources of arrays in memory and of .npz files."""
 
 import hashlib
 import zlib
@@ -16,7 +16,7 @@ from cprime.sources.stamps import Stamp
 
 
 class ArraySource(Source):
-    """Rows of an array in memory: one chunk, unless more are asked for or it is `mapped` into memory."""
+    """Rows of an array in memory: one chunk, unless `chunk_rows` is set or the array is a memory map (`mapped`)."""
 
     in_memory = True
 
@@ -75,12 +75,12 @@ class ArraySource(Source):
         found = hashlib.blake2b(digest_size=32)
         for begin in range(0, self.n_rows, step := super()._default_chunk_rows()):
             piece = memoryview(np.ascontiguousarray(values[begin : begin + step])).cast("B")
-            found.update(zlib.crc32(piece).to_bytes(4, "little"))  # a change is to be noticed, and soon
+            found.update(zlib.crc32(piece).to_bytes(4, "little"))  # fast, and sufficient to detect changes
         return values.dtype.str.encode() + found.digest()
 
 
 class NpzSource(ArraySource):
-    """One array of an .npz file, loaded into memory; another process loads it again."""
+    """One array of an .npz file, loaded into memory; when unpickled in another process, it is loaded again."""
 
     def __init__(self, path: str | Path, key: str | None = None, vector: bool = False) -> None:
         stamp = Stamp.of(path)
@@ -91,7 +91,7 @@ class NpzSource(ArraySource):
             raise ValueError(f"{path} cannot be read as a .npz file: {error or 'it is empty'}") from error
         found = {
             name: array for name, array in wanted.items() if isinstance(array, np.ndarray)
-        }  # else bytes of no array
+        }  # other items are bytes that are no array
         self._key = choose_array(str(path), {name: array.shape for name, array in found.items()}, key, vector)
         self._vector = vector
         super().__init__(found[self._key], str(path), None, (stamp,), vector=vector)

@@ -1,7 +1,7 @@
-"""Files of Arrow: .parquet, .feather, .arrow, .ipc. One pass over the rows decodes each file once.
+"""Sources of Arrow formats: .parquet, .feather, .arrow, .ipc. One pass over the rows decodes each file once.
 
-A file is pieces of known length (row groups, record batches), at each of which decoding may begin. A cursor keeps what
-is decoded and not yet asked for: less than a batch. The index of a table that pandas wrote is no data.
+A file consists of pieces of known length (row groups, record batches); decoding can begin at each piece. A cursor
+holds decoded rows that have not been read yet, less than a batch. Index columns written by pandas are not data.
 """
 
 import base64
@@ -27,18 +27,18 @@ from cprime.sources.stamps import Stamp
 BATCH_BYTES = 2**20
 BUFFER_BYTES = 2**16
 COLUMN_BYTES = 2 * 2**20
-_GUESSED_WIDTH = 2**10  # of lists, until one has been seen
+_GUESSED_WIDTH = 2**10  # assumed length of lists until the first one is read
 
 
 class ArrowSource(Source):
-    """Rows in pieces, each of which comes as batches of columns.
+    """Source of rows in pieces, each of which is decoded as batches of columns.
 
-    ends: (pieces,) rows up to the end of each piece
+    _ends (pieces,): number of rows up to the end of each piece
     """
 
     _keeps_narrow = True
     _format = "table"
-    _as_text = False  # whether the chosen column names the rows, and may be of any type
+    _as_text = False  # whether the chosen column contains row names, of any type
 
     def __init__(
         self, name: str, kinds: Sequence[Kind], names: Sequence[str], counts: Sequence[int], files: Sequence[Stamp]
@@ -49,18 +49,18 @@ class ArrowSource(Source):
 
     @abstractmethod
     def _open(self) -> Any:
-        """What `_batches` reads from."""
+        """Open and return the file or object from which `_batches` reads."""
 
     @abstractmethod
     def _batches(self, file: Any, piece: int) -> Iterator[Any]:
-        """The chosen columns of one piece, batch by batch."""
+        """Yield the chosen columns of one piece, batch by batch."""
 
     def _fill(self, begin: int, end: int, out: NDArray) -> None:
         self._write(self._forward(begin, end), range(begin, end), out)
         require("pyarrow", self.name).default_memory_pool().release_unused()
 
     def _write(self, batches: Iterable[Any], rows: Sequence[int] | NDArray[np.int64], out: NDArray) -> None:
-        """The chosen columns of batches, which have the rows of these numbers, in out."""
+        """Write the chosen columns of batches into out; rows: the indices of all rows in the batches."""
         names = self._stored_columns or []
         done = 0
         for batch in batches:
@@ -71,17 +71,17 @@ class ArrowSource(Source):
             else:
                 put(some, matrix_of(batch.column(names[0]), self.n_features, where), where, self._column_of)
             done += batch.num_rows
-            del batch  # it keeps its row group in memory
+            del batch  # frees its row group
 
     def naming(self, column: str) -> Self:
-        """The same rows with one column that names them, of any type, for `values`."""
+        """Return a source of the same rows with one column of row names, of any type, for `values`."""
         new = self._copy()
         new._chosen, new._list, new._as_text = self._numbers([column]), None, True
         new._count()
         return new
 
     def values(self, begin: int, end: int) -> Any:
-        """What the column that names the rows has in some of them, as an Arrow array."""
+        """Return the row names of rows begin to end as an Arrow array."""
         import pyarrow as pa
 
         name = self._stored_columns[0]  # type: ignore[index]
@@ -89,7 +89,7 @@ class ArrowSource(Source):
         return pa.chunked_array(found).combine_chunks() if found else pa.array([])
 
     def _forward(self, begin: int, end: int) -> Iterator[Any]:
-        """The rows begin to end as batches."""
+        """Yield the rows begin to end as batches; raise ValueError if the file ends too soon."""
         done = 0
         with reading(self.name, self._format):
             for batch in self._cursor(begin).forward(begin, end):
@@ -114,10 +114,10 @@ class ArrowSource(Source):
         return self._where(int(rows[row]))
 
     def _count(self) -> None:
-        """Finds how many rows there are, where a format does not say."""
+        """Count the rows, if the format does not store their number."""
 
     def _cursor(self, row: int) -> "Cursor":
-        """One that stands before `row`, in the piece of it; the one there is, if it does."""
+        """Return a cursor at or before `row` in its piece; the existing one if possible."""
         piece = self._piece(row)
         cursor = self._open_files
         if cursor is None or cursor.row > row or cursor.row < self._begin(piece):
@@ -132,12 +132,12 @@ class ArrowSource(Source):
         return int(self._ends[piece - 1]) if piece else 0
 
     def _batch_rows(self) -> int:
-        """Rows of a batch that stays in a processor's cache while it is turned from columns into rows."""
+        """Return the number of rows per batch, such that columns are converted to rows within the processor's cache."""
         return min(2**16, max(2**10, BATCH_BYTES // (8 * self.n_features)))
 
 
 class Cursor:
-    """Batches from a piece on; `row` is the next one."""
+    """Iterator over the batches of a source from a given piece on; `row`: index of the next row."""
 
     def __init__(self, source: ArrowSource, file: Any, piece: int) -> None:
         self.file = file
@@ -147,7 +147,7 @@ class Cursor:
         self._rest: Any = None
 
     def forward(self, begin: int, end: int) -> Iterator[Any]:
-        """The rows begin to end as batches; those before are passed over."""
+        """Yield the rows begin to end as batches; earlier rows are skipped."""
         while self.row < end:
             batch = next(self._batches, None) if self._rest is None else self._rest
             if batch is None:
@@ -162,10 +162,10 @@ class Cursor:
 
 
 class ParquetSource(ArrowSource):
-    """A .parquet file; its pieces are its row groups.
+    """Source of a .parquet file; its pieces are the row groups.
 
-    Reading a row group page by page keeps two pages of every column, about 2 MiB. A row group that is no larger is read
-    as a whole.
+    Reading a row group page by page holds two pages of every column in memory, about 2 MiB. So a row group of at most
+    this size is read as a whole.
     """
 
     _format = "parquet file"
@@ -194,7 +194,7 @@ class ParquetSource(ArrowSource):
 
 
 class IpcSource(ArrowSource):
-    """A file of Arrow's own format (.arrow, .ipc, and .feather of version 2); its pieces are its record batches."""
+    """Source of an Arrow IPC file (.arrow, .ipc, and .feather of version 2); its pieces are the record batches."""
 
     _format = "file of Arrow's format"
 
@@ -223,9 +223,9 @@ class IpcSource(ArrowSource):
 
 
 def stored_kinds(schema: Any, files: Iterable[Any]) -> list[Kind]:
-    """Return how the columns of Parquet files, given by their metadata, are stored.
+    """Return the kinds of the columns of Parquet files, given by schema and metadata.
 
-    Arrow reads categories of numbers as these numbers; that they were categories is written in the files' metadata.
+    Arrow reads categories of numbers as plain numbers; only the files' metadata shows that they are categories.
     """
     pa = require("pyarrow", "a Parquet file")
     categories: dict[str, str] = {}
@@ -238,7 +238,7 @@ def stored_kinds(schema: Any, files: Iterable[Any]) -> list[Kind]:
 
 @contextmanager
 def reading(name: str, kind: str) -> Iterator[None]:
-    """What Arrow raises while it reads, as an error that names the file."""
+    """Convert errors that Arrow raises in this context to a ValueError with the file's name."""
     pa = require("pyarrow", name)
     try:
         yield

@@ -1,6 +1,6 @@
-"""Data sets of pyarrow, on any file system, and folders of partitions in the layout of Hive (`cluster=3/part.parquet`).
+"""Sources of pyarrow data sets on any file system, and of Hive-partitioned folders (`cluster=3/part.parquet`).
 
-Partitions are columns whose values are in the names of folders: they are no data, unless they are chosen by name.
+A partition column has its values in folder names. It is read only if it is chosen by name.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from cprime.sources.tables import TableSource
 
 
 class DatasetSource(ArrowSource):
-    """A `pyarrow.dataset.Dataset`; its pieces are the row groups of its files, or the files."""
+    """Source of a `pyarrow.dataset.Dataset`; its pieces are the row groups of its files, or the files."""
 
     _format = "data set"
 
@@ -27,7 +27,7 @@ class DatasetSource(ArrowSource):
             fragments = list(dataset.get_fragments())
             self._pieces = [piece for fragment in fragments for piece in _pieces(fragment)]
             counts = [_count(piece) for piece in self._pieces]
-            files = [fragment.metadata for fragment in fragments if hasattr(fragment, "row_groups")]  # of Parquet
+            files = [fragment.metadata for fragment in fragments if hasattr(fragment, "row_groups")]  # Parquet files
             kinds = stored_kinds(dataset.schema, files)
         self._schema = dataset.schema
         paths = [fragment.path for fragment in fragments if isinstance(fragment.filesystem, LocalFileSystem)]
@@ -59,7 +59,7 @@ class DatasetSource(ArrowSource):
 
 
 def open_dataset(dataset: Any) -> Source:
-    """The rows of a data set; one that is in memory is a table."""
+    """Return the source of a pyarrow data set; a data set in memory is read as a table."""
     if all(hasattr(fragment, "path") for fragment in dataset.get_fragments()):
         return DatasetSource(dataset)
     return TableSource(dataset.to_table())
@@ -69,7 +69,7 @@ _FORMATS = {".parquet": "parquet", ".feather": "feather", ".arrow": "ipc", ".ipc
 
 
 def open_partitions(folder: Path) -> Source:
-    """Return the rows of a folder of partitions, whose files are of one format of Arrow."""
+    """Return the source of a Hive-partitioned folder, whose files must have one Arrow format."""
     arrow = require("pyarrow.dataset", str(folder))
     hidden = (".", "_")
     files = [path.relative_to(folder) for path in folder.rglob("*") if path.is_file()]
@@ -89,6 +89,6 @@ def _pieces(fragment: Any) -> list[Any]:
 
 
 def _count(piece: Any) -> int:
-    """The rows of a piece; `count_rows` of one row group would count the whole file."""
+    """Return the number of rows of a piece; from metadata, as `count_rows` of a row group counts the whole file."""
     groups = getattr(piece, "row_groups", None)
     return piece.count_rows() if groups is None else sum(group.num_rows for group in groups)

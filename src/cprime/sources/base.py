@@ -1,7 +1,7 @@
-"""What every source of rows offers.
+"""Base class of all sources of rows.
 
-Owns ranges, chunks, precision, weights, and the checks of files and values. A format says how rows are
-fetched (`_fill`) and nothing else; what is done with rows is known above.
+It implements ranges, chunks, precision, weights, and the checks of files and values. A subclass for a format only
+implements how rows are read (`_fill`).
 """
 
 from abc import ABC, abstractmethod
@@ -20,52 +20,53 @@ from cprime.sources.kinds import FILL_MISSING, Kind, Lists, precision
 from cprime.sources.stamps import Stamp
 
 CHUNK_BYTES = 128 * 2**20
-CHUNK_ROWS = 2**22  # of few columns: what a pass makes for each row of a chunk is more than the row
+CHUNK_ROWS = 2**22  # limit for few columns, because a pass then needs more memory per row than the row itself
 
 
 class Source(Columns, ABC):
-    """Rows of numbers that are read block by block: an array, a file, a folder of files.
+    """Rows of numbers that are read block by block from an array, a file or a folder of files.
 
-    A source only reads. It serves one thread at a time; `with_chunk_rows(None)` and its like return sources of the same
-    rows that share no open file with it. Pickled, it keeps no file open and opens what it needs in the other process.
+    A source is read-only and used by one thread at a time. Methods such as `with_chunk_rows` return sources of the
+    same rows that share no open file with it. A pickled source has no open file; it opens files again when it is read.
 
     Parameters
     ----------
     name : str
-        What messages call it: the path, as it was given.
+        Name in messages: the path as it was given.
     n_rows : int
-        How many rows there are.
-    kinds : sequence of (np.dtype or str)
-        How each column is stored; a str is the name of a type that is not numeric.
-    names : sequence of str, default=None
-        The columns' names, if they have any.
-    files : sequence of Stamp
-        What the rows are read from; `verify` watches them.
+        Number of rows.
+        kinds : sequence of (np.dtype or str)
+        Stored type of each column; a str is the name of a type that is not numeric.
+        names : sequence of str, default=None
+        Names of the columns, if they have any.
+        files : sequence of Stamp
+        Files from which the rows are read; `verify` checks them for changes.
 
     Attributes
     ----------
     n_rows, n_features : int
-        Rows, and columns that are chosen.
+        Numbers of rows and of chosen columns.
     dtype : np.dtype
-        What `read` returns: float32 if that holds every stored value (of 8 and 16 bits, float32), else float64.
+        Type that `read` returns: float32 if it can hold all values of the stored types (8 and 16 bits, float32), else
+        float64.
     stored : np.dtype
-        What `read` can return besides, and fits compute with: the type of all that is stored if it is uint8, int8,
-        bool, float16 or bfloat16 and the format is one of numbers; else `dtype`.
+        Alternative type that `read` can return and fits can use: the common type of all columns if it is a narrow one
+        (uint8, int8, bool, float16 or bfloat16) and the format is numeric; else `dtype`.
     columns : list of str or None
-        The names of the chosen columns, in the order asked for; None where they have none, as in a matrix, or in a
-        column whose every value is a list, a row.
+        Names of the chosen columns, in the requested order; None if they have none, as in a matrix or a column of
+        lists.
     chunk_rows : int
-        Rows of a chunk: as given, else as many as fit in 128 MiB. An array in memory is one chunk.
+        Number of rows of a chunk: as set, else as many as fit in 128 MiB. An array in memory is one chunk.
     sizes : tuple of int
-        Rows of each chunk: `chunk_rows`, the last one fewer.
+        Number of rows of each chunk: `chunk_rows`, or fewer in the last chunk.
     n_bytes : int
-        Bytes as stored.
+        Size of the stored data.
     in_memory : bool
-        Whether `read` costs nothing worth fetching ahead.
+        Whether reading is so fast that read-ahead is unnecessary.
     """
 
     in_memory = False
-    preparation: Any = None  # what has been done to the rows that are read, for a model to do it too
+    preparation: Any = None  # `Preparation` of the rows, so that a model can apply it to new data
     sparse = False  # whether rows are `kernels.SparseRows`
     _keeps_narrow = False  # whether `_fill` writes arrays of the narrow type that all columns have
     _open_files: Any = None
@@ -94,7 +95,7 @@ class Source(Columns, ABC):
 
     @property
     def is_plain(self) -> bool:
-        """Whether the array of type `stored` of all rows is all there is to them, weights apart."""
+        """Return whether an array of type `stored` represents this source completely, apart from weights."""
         return False
 
     @property
@@ -128,7 +129,7 @@ class Source(Columns, ABC):
 
     @property
     def n_bytes_read(self) -> int:
-        """Bytes of all rows as `read` returns them."""
+        """Return the bytes of all rows as `read` returns them."""
         return self.n_rows * self.n_features * self.dtype.itemsize
 
     def __len__(self) -> int:
@@ -138,7 +139,7 @@ class Source(Columns, ABC):
         return f"<{type(self).__name__} {self.name}: {self.n_rows} x {self.n_features}, {self.dtype}>"
 
     def read(self, begin: int, end: int, dtype: DTypeLike | None = None) -> NDArray:
-        """Rows `begin` to `end`, without `end`.
+        """Read rows `begin` to `end`, excluding `end`.
 
         Parameters
         ----------
@@ -150,33 +151,33 @@ class Source(Columns, ABC):
         Returns
         -------
         ndarray of shape (end - begin, n_features)
-            Of `dtype` in C order: new, or a read-only view of what is in memory.
+            Of `dtype` in C order: a new array, or a read-only view of an array in memory.
         """
         out = np.empty((end - begin, self.n_features), dtype or self.dtype)
         self.read_into(begin, end, out)
         return out
 
     def read_into(self, begin: int, end: int, out: NDArray) -> None:
-        """As `read`, into an array of the right shape, in C order, of float32, float64 or `stored`."""
+        """Read rows as `read` does, into a C-ordered array of that shape and of type float32, float64 or `stored`."""
         self._check_range(begin, end)
         if begin < end:
-            with np.errstate(over="ignore"):  # what float32 does not hold is infinite, and found by check_finite
+            with np.errstate(over="ignore"):  # overflow gives infinity, which check_finite finds
                 self._fill(begin, end, out)
 
     def take(self, rows: ArrayLike, dtype: DTypeLike | None = None) -> NDArray:
-        """The rows with the given numbers.
+        """Read the rows with the given indices.
 
         Parameters
         ----------
         rows : array-like of int, of shape (m,)
-            In any order; the same row may be asked for more than once.
+            In any order; rows may be repeated.
         dtype : dtype, default=None
             `stored`, or None for `dtype`.
 
         Returns
         -------
         ndarray of shape (m, n_features)
-            New, of `dtype`.
+            A new array of `dtype`.
         """
         rows = np.asarray(rows, dtype=np.int64)
         wanted, order = np.unique(rows, return_inverse=True)
@@ -188,17 +189,17 @@ class Source(Columns, ABC):
         return out if np.array_equal(wanted, rows) else out[order]
 
     def weights(self, begin: int, end: int) -> NDArray[np.float64] | None:
-        """The weights of rows `begin` to `end`, (end - begin,) float64; None if all rows weigh the same."""
+        """Read the weights of rows `begin` to `end`, (end - begin,) float64; None if the source has no weights."""
         return None if self._weights is None else self._weights.read(begin, end)[:, 0]
 
     def with_weights(self, spec: Any) -> "Source":
-        """The same rows with weights.
+        """Return a source of the same rows with weights.
 
         Parameters
         ----------
         spec : None, str, path or array-like of shape (n_rows,)
-            None for no weights; the name of a column of a table, which then is no data; a file with one column or a
-            1-d array; or the weights.
+            None for no weights; the name of a column of a table, which is then excluded from the data; a file with one
+            column or a 1-d array; or the weights.
 
         Returns
         -------
@@ -207,21 +208,21 @@ class Source(Columns, ABC):
         Raises
         ------
         ValueError
-            If weights are negative or not finite, all zero, or not one for each row; the message names the first such
-            row.
+            If weights are negative or not finite (the message names the first such row), if all are zero, or if their
+            number differs from that of the rows.
         """
         from cprime.sources.weights import weighted
 
         return weighted(self, spec)
 
     def subset(self, rows: NDArray[np.int64]) -> "Source":
-        """Some of the rows, by rising numbers, as a source; their weights are held in memory."""
+        """Return a source of the rows with the given ascending indices; their weights are held in memory."""
         from cprime.sources.subset import SubsetSource
 
         return SubsetSource(self, np.asarray(rows, dtype=np.int64))
 
     def part(self, columns: NDArray[np.intp]) -> "Source":
-        """Some of the columns that are read, by their numbers among these, as a source; the values of lists as well."""
+        """Return a source of some of the chosen columns, or of some values of each list, by their positions."""
         if self._list is not None:
             from cprime.sources.part import PartSource
 
@@ -229,7 +230,7 @@ class Source(Columns, ABC):
         return self.select([self._positions[j] for j in columns.tolist()])
 
     def as_type(self, dtype: DTypeLike) -> Self:
-        """The same rows, read as float32 or float64."""
+        """Return a source of the same rows that is read as float32 or float64."""
         wanted = np.dtype(dtype)
         if wanted not in (np.float32, np.float64):
             raise ValueError(f"dtype must be float32 or float64, got {wanted}.")
@@ -238,13 +239,13 @@ class Source(Columns, ABC):
         return new
 
     def widened(self) -> Self:
-        """The same rows, `stored` being `dtype` where values may be missing: narrow integers say of none that it is."""
+        """Return a source of the same rows with `stored` equal to `dtype`, because narrow integers have no NaN."""
         new = self._copy()
         new._keeps_narrow = False
         return new
 
     def with_chunk_rows(self, chunk_rows: int | None) -> Self:
-        """The same rows in chunks of another size; None for the default."""
+        """Return a source of the same rows with another chunk size; None for the default."""
         if chunk_rows is not None and (isinstance(chunk_rows, bool) or not isinstance(chunk_rows, Integral)):
             raise TypeError(f"chunk_rows must be an instance of int, not {type(chunk_rows).__name__}.")
         if chunk_rows is not None and chunk_rows < 1:
@@ -254,16 +255,16 @@ class Source(Columns, ABC):
         return new
 
     def watched(self, watch: Callable[[int, int], None]) -> Self:
-        """The same rows; `ahead` calls `watch` with the first row of each block, and the one after its last."""
+        """Return a source of the same rows for which `ahead` calls `watch(begin, end)` for each block."""
         new = self._copy()
         new._watch = watch
         return new
 
     @property
     def opened_from(self) -> dict[str, Any] | None:
-        """What `reopened` takes to open the same rows in another process, of strings and numbers; None without a path.
+        """Return the argument of `reopened` with which another process opens the same rows; None without a path.
 
-        Weights that came as an array are not among it.
+        It consists of strings and numbers. Weights that were given as an array are not included.
         """
         if self._opened_with is None:
             return None
@@ -283,10 +284,10 @@ class Source(Columns, ABC):
             self._weights.verify()
 
     def fingerprint(self) -> bytes:
-        """A hash that tells other data from these.
+        """Return a hash that differs for different data.
 
-        Of files it sees names, sizes and times of change, of arrays in memory the content; moving a file to another
-        folder does not change it, nor does another `chunk_rows`.
+        It depends on names, sizes and modification times of files, and on the content of arrays in memory; not on the
+        folder of a file or on `chunk_rows`.
         """
         found = blake2b(digest_size=32)
         files = [(Path(stamp.path).name, stamp.size, stamp.mtime_ns) for stamp in self._files]
@@ -298,7 +299,7 @@ class Source(Columns, ABC):
     def check_finite(self, X: NDArray, begin: int, gaps: bool = False) -> None:
         """Raise ValueError if a block read from row `begin` on holds NaN or infinity, naming the first such value.
 
-        gaps: whether NaN is a number that is missing
+        gaps: whether NaN is allowed, as a missing value
         """
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(X.sum()):
@@ -316,14 +317,14 @@ class Source(Columns, ABC):
         )
 
     def close(self) -> None:
-        """Close what is open; the next read opens it again."""
+        """Close open files; the next read opens them again."""
         self._open_files = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_open_files"}
 
     def _copy(self) -> Self:
-        """The same source with nothing open."""
+        """Return a copy of the source without open files."""
         new = object.__new__(type(self))
         new.__dict__.update(self.__getstate__())
         return new
@@ -332,7 +333,7 @@ class Source(Columns, ABC):
         return min(CHUNK_ROWS, max(1, CHUNK_BYTES // max(1, self.n_features * self.dtype.itemsize)))
 
     def _gather(self, rows: NDArray[np.int64], out: NDArray) -> None:
-        """Write distinct rows in ascending order into out; those that are stored together are read together."""
+        """Write the rows with distinct, ascending indices into out; rows stored close together are read together."""
         span = self._span()
         first = np.flatnonzero(np.diff(rows // span, prepend=-1))
         for a, b in zip(first, [*first[1:], len(rows)], strict=True):
@@ -342,15 +343,15 @@ class Source(Columns, ABC):
             out[a:b] = block[rows[a:b] - begin]
 
     def _span(self) -> int:
-        """How many rows are read together when single rows are asked for."""
+        """Return how many adjacent rows are read together when single rows are requested."""
         return max(1, 2**16 // max(1, self.n_features * self.dtype.itemsize))
 
     def _identity(self) -> bytes:
-        """What else tells this source from others: the array's name in a file, or the content."""
+        """Return what else the fingerprint depends on: the array's name in a file, or a hash of the content."""
         return b""
 
     def _where(self, row: int) -> str:
-        """Which row that is, for messages."""
+        """Describe a row for messages, by file and index."""
         return f"{self.name}: row {row}"
 
     def _check_range(self, begin: int, end: int) -> None:

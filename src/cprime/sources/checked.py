@@ -1,4 +1,4 @@
-"""Rows that a function takes in memory, and the errors about values in them that are not finite."""
+"""Validation of data in memory, with errors that locate values that are not finite."""
 
 from typing import Any
 
@@ -12,12 +12,12 @@ _FILL = "Fill missing values (sklearn.impute.SimpleImputer), or drop such rows"
 
 
 def checked(X: Any, name: str = "X", *, allow_missing: bool = False, **checks: Any) -> Any:
-    """Return data of any kind as scikit-learn's `check_array` does, a dense or sparse array of finite numbers.
+    """Convert data of any type to a dense or sparse array of finite numbers, as scikit-learn's `check_array` does.
 
     allow_missing: whether NaN is allowed, as a missing value
     checks: further arguments of `check_array`
 
-    Raises ValueError, with row, column and what to do, if values are not finite.
+    Raises ValueError with row, column and remedy if values are not finite.
     """
     X = plain(X, name)
     names = X.column_names if hasattr(X, "column_names") else getattr(X, "columns", None)
@@ -27,9 +27,9 @@ def checked(X: Any, name: str = "X", *, allow_missing: bool = False, **checks: A
 
 
 def refuse_not_finite(rows: Rows, names: Any, remedy: str, name: str = "X") -> None:
-    """Raise ValueError for the first value that is NaN or infinite, if any is; the message begins as scikit-learn's do.
+    """Raise ValueError if a value is NaN or infinite; the message names the first one, in scikit-learn's wording.
 
-    names: of the columns, or None    remedy: what to do about NaN
+    names: of the columns, or None    remedy: advice for NaN in the message
     """
     largest, _ = rows.extent()
     found = None if np.isfinite(largest) else rows.not_finite()

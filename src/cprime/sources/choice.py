@@ -1,4 +1,4 @@
-"""Which of the stored columns of a source are read: single numbers side by side, or one whose values are lists."""
+"""Choice of the columns of a source that are read: columns of numbers, or one column of lists of numbers."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -15,10 +15,10 @@ from cprime.sources.kinds import NUMERIC_COLUMNS, Kind, Lists, all_numeric, any_
 
 
 class Columns:
-    """The columns of a source, those that are stored and those that are chosen of them; see `Source`."""
+    """Base of `Source` with its stored and its chosen columns."""
 
-    _index: frozenset[str] = frozenset()  # names of the columns that hold the index of a table: no data by default
-    _partitions: frozenset[str] = frozenset()  # names of the columns whose values are in names of folders: likewise
+    _index: frozenset[str] = frozenset()  # columns with the index of a table: not data by default
+    _partitions: frozenset[str] = frozenset()  # columns whose values are in folder names: not data by default
 
     def __init__(self, name: str, kinds: Sequence[Kind], names: Sequence[str] | None) -> None:
         self.name = name
@@ -29,7 +29,7 @@ class Columns:
 
     @abstractmethod
     def _copy(self) -> Self:
-        """The same columns, to be changed."""
+        """Return a copy that can be changed."""
 
     @property
     def n_features(self) -> int:
@@ -43,14 +43,14 @@ class Columns:
 
     @property
     def _stored_columns(self) -> list[str] | None:
-        """What the columns that are read are called where they are stored."""
+        """Return the stored names of the chosen columns; None if columns have no names."""
         return None if self._names is None else [self._names[j] for j in self._positions]
 
     def select(self, columns: str | Sequence[str | int] | None) -> Self:
-        """The same rows with some columns of those stored, by name or number, in the order given.
+        """Return a source of the same rows with some of the stored columns, by name or position, in the given order.
 
-        A column whose values are lists of numbers is a matrix, and chosen alone; its columns have no names. None is
-        all but the index of a table, or the one column of lists where no other is numeric.
+        A column of lists of numbers is a matrix and must be chosen alone; the columns of the matrix have no names. None
+        chooses all columns except a table's index and partitions, or the one column of lists if no other is numeric.
         """
         new = self._copy()
         if columns is None and self._names is not None and (self._index or self._partitions or any_lists(self._kinds)):
@@ -61,16 +61,15 @@ class Columns:
 
     @property
     def numeric_columns(self) -> list[str] | None:
-        """The names of all stored columns that are numbers, or lists of them; None where columns have no names."""
+        """Return the names of all stored columns of numbers or lists of numbers; None if columns have no names."""
         if self._names is None:
             return None
         return [name for name, kind in zip(self._names, self._kinds, strict=True) if not isinstance(kind, str)]
 
     def default_columns(self, names: Sequence[str]) -> list[str]:
-        """Those of some stored columns that are data by default.
+        """Return those of the named columns that are data by default.
 
-        These are all but the index and partitions, which the log names, or the one column of lists if no other is
-        numeric.
+        These are all except index and partitions, which are logged, or the one column of lists if no other is numeric.
         """
         for columns, what in ((self._index, "the index"), (self._partitions, "a partition")):
             left_out = [name for name in names if name in columns]
@@ -82,7 +81,7 @@ class Columns:
         return numeric if len(numeric) == 1 and isinstance(kinds[numeric[0]], Lists) else list(names)
 
     def _settle(self) -> None:
-        """What follows from the choice of columns: they must be there, and be numbers, or one of lists of numbers."""
+        """Prepare the chosen columns; raise ValueError unless they are numbers or one column of lists of numbers."""
         self._list = None
         kinds = self._chosen_kinds
         wrong = [j for j, kind in enumerate(kinds) if isinstance(kind, str)] if not all_numeric(kinds) else []
@@ -96,7 +95,7 @@ class Columns:
             raise ValueError(f"{self.name} must have at least one column of data, got none")
 
     def _take_list(self) -> None:
-        """A column of lists is what is read, if it is the only one."""
+        """Set the chosen column of lists; raise ValueError if other columns are chosen with it."""
         names = self._stored_columns or []
         found = [(name, kind) for name, kind in zip(names, self._chosen_kinds, strict=True) if isinstance(kind, Lists)]
         name, kind = found[0]
@@ -110,7 +109,7 @@ class Columns:
             self._know_width(kind.width)
 
     def _know_width(self, width: int | None) -> None:
-        """How many numbers the chosen lists have, each of them; None where there is no list."""
+        """Check and set the length of the chosen lists; width: None if all lists are missing."""
         assert self._list is not None
         name = self._stored_columns[0]  # type: ignore[index]
         if width is None:
@@ -125,7 +124,7 @@ class Columns:
         return f"{self.name}: {not_numeric(columns)}; {NUMERIC_COLUMNS}"
 
     def _column_of(self, j: int) -> str:
-        """Return what messages call column j of the rows that are read: its name, or its number."""
+        """Return the name of column j of the chosen columns for messages, or its position."""
         names = self._stored_columns
         if names is None:
             return str(j)
@@ -142,11 +141,11 @@ class Columns:
         return self._kinds if self._chosen is None else tuple(self._kinds[j] for j in self._chosen)
 
     def _pick(self, block: NDArray) -> NDArray:
-        """The chosen columns of all that are stored."""
+        """Return the chosen columns of a block of all stored columns."""
         return block if self._chosen is None else block[:, np.asarray(self._chosen)]
 
     def _numbers(self, columns: str | Sequence[str | int]) -> tuple[int, ...]:
-        """Where the chosen columns are stored."""
+        """Return the positions of the given columns; raise ValueError if they are unknown or repeated."""
         found = tuple(self._number(column) for column in ([columns] if isinstance(columns, str) else columns))
         for j in found:
             if found.count(j) > 1:

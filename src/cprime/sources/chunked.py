@@ -1,4 +1,4 @@
-"""Arrays that are stored in chunks of rows, as those of HDF5 and Zarr."""
+"""Base of sources of arrays that are stored in chunks of rows, such as HDF5 and Zarr."""
 
 from abc import abstractmethod
 from itertools import pairwise
@@ -13,13 +13,13 @@ SLAB_BYTES = 16 * 2**20
 
 
 class ChunkedSource(Source):
-    """An array that is read by slices. They end where stored chunks do, so that none is unpacked twice for a block."""
+    """Array read by slices that end at borders of stored chunks, so no chunk is decompressed twice for a block."""
 
     _keeps_narrow = True
 
     @abstractmethod
     def _array(self) -> Any:
-        """The array: `array[a:b]` are rows, `array.chunks` is the shape of a stored chunk, or None."""
+        """Return the array: `array[a:b]` are rows, `array.chunks` is the shape of a stored chunk or None."""
 
     def _fill(self, begin: int, end: int, out: NDArray) -> None:
         array = self._array()

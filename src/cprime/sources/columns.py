@@ -1,4 +1,4 @@
-"""Columns of Arrow as NumPy has them: which are numbers, and rows of a matrix from their batches."""
+"""Conversion of Arrow columns to NumPy: the types of columns, and rows of a matrix from batches."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,12 +12,12 @@ _LISTS = ("list", "large_list", "fixed_size_list", "list_view", "large_list_view
 
 
 def _never(kind: Any) -> bool:
-    """Of a type that this version of Arrow does not have."""
+    """Return False: the predicate for a type that this version of Arrow does not have."""
     return False
 
 
 def kind_of_type(kind: Any) -> Kind:
-    """The NumPy type that holds an Arrow type, its name if it is no type of numbers."""
+    """Return the NumPy type for an Arrow type, `Lists` for lists of numbers, or the name of any other type."""
     from pyarrow import types
 
     if types.is_decimal(kind):
@@ -32,7 +32,7 @@ def kind_of_type(kind: Any) -> Kind:
 
 
 def values_of(column: Any) -> NDArray:
-    """Return the numbers of a column; a missing one is NaN."""
+    """Return the values of a column of numbers; missing ones are NaN."""
     import pyarrow as pa
 
     if pa.types.is_decimal(column.type):  # Arrow's own conversion to floats is off by a unit in the last place
@@ -42,15 +42,15 @@ def values_of(column: Any) -> NDArray:
 
 
 def width_of(column: Any) -> int | None:
-    """Numbers in the first list of a column; None if all are missing."""
+    """Return the length of the first list of a column; None if all are missing."""
     found = column.drop_null()
     return len(found[0]) if len(found) else None
 
 
 def matrix_of(column: Any, width: int, where: Callable[[int], str]) -> NDArray:
-    """The lists of an array of Arrow as rows (n, width), where possible a view; a missing list is a row of NaN.
+    """Return the lists of an Arrow array as rows (n, width), a view if possible; a missing list is a row of NaN.
 
-    where: says which row that is, for the message about a list of another length
+    where: describes a row, for the message about a list of another length
     """
     import pyarrow.compute as pc
 
@@ -78,9 +78,9 @@ def write(
 def put(
     out: NDArray, values: NDArray, where: Callable[[int], str], column_of: Callable[[int], str], first: int = 0
 ) -> None:
-    """Write values into `out`; raise ValueError if one is missing and `out` is of integers.
+    """Write values into `out`; raise ValueError if one is missing and `out` has an integer type.
 
-    where, column_of: return what messages call a row, and a column    first: number of the first column of `out`
+    where, column_of: describe a row and a column for messages    first: position of the first column of `out`
     """
     if out.dtype.kind in "biu" and values.dtype.kind == "f":
         row, column = np.unravel_index(np.isnan(values).argmax(), values.shape)

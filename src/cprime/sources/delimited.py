@@ -1,7 +1,7 @@
-"""Files of separated values: .csv and .tsv.
+"""Sources of delimited text files: .csv and .tsv.
 
-What separates them, a decimal comma, and whether the first line has names are found in the first lines. Columns before
-the first name are the index, as `DataFrame.to_csv` writes it.
+Separator, decimal comma and header are detected from the first lines. Columns before the first named one are the
+index, as `DataFrame.to_csv` writes it.
 """
 
 import codecs
@@ -21,17 +21,17 @@ from cprime.sources.optional import require
 
 CELL_BYTES = 64
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-_LINES = 50  # that are looked at for what separates their values
-_COMPARED = 1000  # lines, with which one is compared that may have names
+_LINES = 50  # lines from which the separator is detected
+_COMPARED = 1000  # lines with which a possible header is compared
 _COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
 
 _log = logging.getLogger(__name__)
 
 
 class CsvSource(LinesSource):
-    """A .csv or .tsv file, with a header or without, by default as it looks. Empty values, NA and the like are missing.
+    """Source of a .csv or .tsv file. Empty values, NA and the like are missing.
 
-    separator: what stands between values; None is found
+    header: whether the first line has column names; None detects it    separator: between values; None detects it
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class CsvSource(LinesSource):
             self._index = frozenset(names[:n_index])
         examples = self._text_of(lines, 0, text) if text else []
         self._examples = {name: (row, value) for name, row, value in examples}
-        spurious = [name for name in text if name not in self._examples]  # numbers to Python, if not to Arrow
+        spurious = [name for name in text if name not in self._examples]  # numbers for Python, but not for Arrow
         self._kinds = tuple(
             np.dtype(np.float64) if name in spurious else kind for name, kind in zip(names, self._kinds, strict=True)
         )
@@ -68,7 +68,7 @@ class CsvSource(LinesSource):
             _log.info("%s is read with %s between its values%s", path, _SEPARATORS[self._separator], decimal)
 
     def _has_header(self, path: str | Path, names: Sequence[str], lines: bytes) -> bool:
-        """Whether the first line names the columns; ValueError where it cannot be told."""
+        """Return whether the first line has column names; raise ValueError if this is unclear."""
         from pyarrow import csv
 
         missing = set(csv.ConvertOptions().null_values)
@@ -106,7 +106,7 @@ class CsvSource(LinesSource):
             return self._with_booleans(self._read(content, header, self._names or (), names))
 
     def _read(self, content: bytes, header: bool, names: Sequence[str], wanted: Any) -> Any:
-        """Lines as a table; wanted: columns with their types, or names, or None for all, of the types they seem."""
+        """Parse lines to a table; wanted: dict of columns and types, or names, or None for all, with types detected."""
         import pyarrow as pa
         from pyarrow import csv
 
@@ -125,7 +125,7 @@ class CsvSource(LinesSource):
         )
 
     def _with_booleans(self, table: Any) -> Any:
-        """Numbers, true and false as float64."""
+        """Return the table as float64, with true and false as 1 and 0; raise ArrowInvalid for text."""
         import pyarrow as pa
 
         columns = []
@@ -151,7 +151,7 @@ class CsvSource(LinesSource):
 
 
 def _named(names: Sequence[str]) -> list[str]:
-    """Names of columns as pandas gives them: one without a name has its number."""
+    """Return unique column names as pandas does: an empty one becomes "Unnamed: j"."""
     taken = set(names)
     found = []
     for j, name in enumerate(names):
@@ -167,7 +167,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def _punctuation(content: bytes, separator: str | None) -> tuple[str, str]:
-    """What separates values, and the decimal point: of a separator as often in every line, commas come last."""
+    """Return the separator and the decimal mark; detect a separator by equal counts in all lines, commas last."""
     lines = [line for line in content.decode("utf-8", "replace").splitlines()[:_LINES] if line.strip()]
     if separator is None:
         bare = [re.sub(r'"[^"]*"', "", line) for line in lines]

@@ -1,4 +1,4 @@
-"""Folders: the rows of all files, in the order of their names."""
+"""Sources of folders: the rows of all files, in the order of their names."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from cprime.sources.kinds import Kind, Lists
 
 
 class FolderSource(Source):
-    """The rows of several files of one format, one file after the other; one of them is open at a time."""
+    """Source of the rows of several files of one format, in sequence; only one file is open at a time."""
 
     def __init__(self, path: Path, parts: list[Source]) -> None:
         first = parts[0]
@@ -55,7 +55,7 @@ class FolderSource(Source):
         self.n_rows = self._ends[-1]
 
     def _not_numeric(self, columns: Sequence[tuple[str, str]]) -> str:
-        """Of a column that is text in some files only, the message about the first of these."""
+        """Return the message about columns that are not numeric; it names the first file if only some have text."""
         for name, _ in columns:
             kinds = [part._kinds[part._names.index(name)] for part in self._parts if part._names is not None]
             text = [isinstance(kind, str) for kind in kinds]
@@ -80,7 +80,7 @@ class FolderSource(Source):
             self._part(p)._gather(rows[a:b] - self._begin(p), out[a:b])
 
     def _part(self, p: int) -> Source:
-        """A part that is to be read; another one that is open is closed."""
+        """Return part p for reading, and close the part that was open."""
         if self._open_files not in (None, p):
             self._parts[self._open_files].close()
         self._open_files = p
@@ -98,18 +98,18 @@ class FolderSource(Source):
 
 
 def files_of(folder: Path) -> list[Path]:
-    """The files of a folder, sorted; hidden ones and those that begin with an underscore are no data."""
+    """Return the sorted files of a folder, without hidden ones and those that begin with an underscore."""
     return sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
 
 
 def has_partitions(folder: Path) -> bool:
-    """Return whether a folder has the layout of Hive: folders `name=value` alone, beside hidden files."""
+    """Return whether a folder is Hive-partitioned: it has only folders `name=value`, besides hidden files."""
     inside = files_of(folder)
     return bool(inside) and all(path.is_dir() and "=" in path.name for path in inside)
 
 
 def check_format(folder: Path, files: list[Path], suffixes: tuple[str, ...]) -> None:
-    """Raise unless there are files, all of one known ending."""
+    """Raise ValueError unless there are files, all with the same known suffix."""
     found = sorted({path.suffix.lower() for path in files})
     expected = f"expected files that end in one of {', '.join(suffixes)}"
     if not files:
@@ -121,7 +121,7 @@ def check_format(folder: Path, files: list[Path], suffixes: tuple[str, ...]) -> 
 
 
 def _check_alike(first: Source, part: Source) -> None:
-    """Raise if two files have other columns; only one of them may have an index."""
+    """Raise ValueError if the columns of two files differ, apart from an index that only one of them has."""
     if first._names is None and len(first._kinds) != len(part._kinds):
         raise ValueError(
             f"{part.name} must have as many columns as {first.name}, {len(first._kinds)}, got {len(part._kinds)}"
@@ -132,7 +132,7 @@ def _check_alike(first: Source, part: Source) -> None:
 
 
 def _width(parts: list[Source]) -> int:
-    """How long the lists of all files are; those without rows do not say it."""
+    """Return the common length of the lists of all files with rows; raise ValueError if lengths differ."""
     known = [(part.name, part.n_features) for part in parts if part.n_rows]
     for name, width in known[1:]:
         if width != known[0][1]:
@@ -141,7 +141,7 @@ def _width(parts: list[Source]) -> int:
 
 
 def _order(names: Sequence[str] | None, part: Source) -> Sequence[int]:
-    """Where a part stores the columns of these names; where they have none, all of its columns."""
+    """Return the positions of the named columns in a part; of all its columns if they have no names."""
     if names is None or part._names is None:
         return range(len(part._kinds))
     places = {name: j for j, name in enumerate(part._names)}
@@ -149,7 +149,7 @@ def _order(names: Sequence[str] | None, part: Source) -> Sequence[int]:
 
 
 def _common(kinds: list[Kind]) -> Kind:
-    """The type that holds a column's values in all files."""
+    """Return the type that can hold a column's values in all files."""
     text = [kind for kind in kinds if isinstance(kind, str)]
     lists = [kind for kind in kinds if isinstance(kind, Lists)]
     if text or (lists and len(lists) < len(kinds)):

@@ -1,4 +1,4 @@
-"""What other libraries hold, as arrays and tables that are read here: by what objects offer, no library is imported."""
+"""Conversion of other libraries' objects to arrays and tables; no library is imported to recognize them."""
 
 from importlib import import_module
 from importlib.util import find_spec
@@ -14,28 +14,27 @@ from cprime.sources.tables import has_lists, matrix_of_lists, numbers_of, refuse
 
 
 def plain(data: Any, name: str = "X", narrow: bool = False) -> Any:
-    """Data of other libraries as a NumPy array, a table or whatever else is known here; what is known, as it is.
+    """Convert data of other libraries to a NumPy array or a table; return all other data unchanged.
 
-    Tensors and arrays of the array API or DLPack, in the processor's memory, are not copied if NumPy has their type;
-    bfloat16 and its like become float32, or bfloat16 stays what it is; a lazy frame of polars is collected, a table of
-    astropy becomes one of pandas, without units; of an AnnData it is `X`. A table or series of pandas, polars or
-    pyarrow whose values are lists of numbers is the matrix of these lists. The index that pandas gave a table of
-    pyarrow is left out.
+    Tensors and arrays of the array API or DLPack in main memory are not copied if NumPy has their type; other narrow
+    floats become float32 (bfloat16 only unless `narrow`). A lazy frame of polars is collected, an astropy table becomes
+    a pandas table without units, an AnnData its `X`. A table or series of pandas, polars or pyarrow whose values
+    are lists of numbers becomes the matrix of these lists. A pandas index in a pyarrow table is left out.
 
     Parameters
     ----------
     data : object
-        What a caller passed.
-    name : str, default="X"
-        What it is called in messages.
-    narrow : bool, default=False
-        Whether bfloat16 may stay so, of a tensor as the type of ml_dtypes where that is installed.
+        Data from the caller.
+        name : str, default="X"
+        Name of the data in messages.
+        narrow : bool, default=False
+        Whether bfloat16 is not converted; a tensor of it then gets the type of ml_dtypes, if that is installed.
 
     Raises
     ------
     TypeError
-        If the data are not in the processor's memory, or are no single matrix; the message says what to call.
-    ValueError
+        If the data are not in main memory, or are not one matrix; the message names the conversion to call.
+        ValueError
         If values are masked.
     """
     library = type(data).__module__.partition(".")[0]
@@ -70,7 +69,7 @@ def plain(data: Any, name: str = "X", narrow: bool = False) -> Any:
 
 
 def _stacked(array: np.ndarray, name: str) -> np.ndarray:
-    """An array whose elements are arrays or lists, as a column of pandas comes, as the matrix of these."""
+    """Return an array whose elements are arrays or lists, such as a pandas column, as a matrix; others unchanged."""
     if array.dtype != object or array.ndim != 1 or not len(array) or np.ndim(array[0]) != 1:
         return array
     shapes = [np.shape(row) for row in array]
@@ -83,13 +82,13 @@ def _stacked(array: np.ndarray, name: str) -> np.ndarray:
 
 
 def _of_list(data: list, name: str) -> np.ndarray:
-    """Return a list as an array; text among numbers is refused as itself, where NumPy would make all of it text."""
+    """Return a list as an array; raise ValueError for text among numbers, where NumPy would convert all to text."""
     array = np.asarray(data)
     return _of_numpy(array if array.dtype.kind not in "SU" else np.asarray(data, dtype=object), False, name)
 
 
 def _refuse_objects(array: np.ndarray, name: str) -> None:
-    """Raise for the first object of an array that is no number: ValueError for text, TypeError for anything else."""
+    """Raise for the first object in an array that is not a number: ValueError for text, else TypeError."""
     values = array.ravel()
     n = first_non_number(values)
     if n is None:
@@ -104,9 +103,9 @@ def _refuse_objects(array: np.ndarray, name: str) -> None:
 
 
 def _of_numpy(array: np.ndarray, narrow: bool, name: str) -> np.ndarray:
-    """Narrow floats that NumPy itself does not have as float32, or all of these but bfloat16.
+    """Return the array, with narrow floats of ml_dtypes converted to float32 (except bfloat16 if `narrow`).
 
-    Raises ValueError or TypeError, with `name`, if the array holds text, dates or other objects than numbers.
+    Raises ValueError or TypeError, with `name`, if the array holds text, dates or other objects that are not numbers.
     """
     if array.dtype.kind in "Mm":
         raise TypeError(f"{name} must hold numbers, got an array of type {array.dtype}: leave such columns out.")
@@ -118,9 +117,9 @@ def _of_numpy(array: np.ndarray, narrow: bool, name: str) -> np.ndarray:
 
 
 def unmasked(array: Any, name: str) -> Any:
-    """A masked array as the array that it is where nothing is masked, and whatever else as it is.
+    """Return a masked array without masked values as a plain array, and anything else unchanged.
 
-    Raises ValueError, with `name`, where values are masked: NumPy and scikit-learn would read what lies behind a mask.
+    Raises ValueError, with `name`, if values are masked, because NumPy and scikit-learn would use the hidden values.
     """
     if not isinstance(array, np.ma.MaskedArray):
         return array
@@ -134,11 +133,9 @@ def unmasked(array: Any, name: str) -> Any:
 
 
 def as_matrix(data: Any, name: str = "X") -> Any:
-    """A table or series of lists as the matrix of these, a table without its index, and whatever else as it is.
+    """Return a table or series of lists as a matrix, a table without its index, and anything else unchanged.
 
-    It is for checks that are not ours.
-
-    Raises as `unmasked` does.
+    Used before checks of other libraries. Raises ValueError as `unmasked` does.
     """
     data = without_index(data, name)
     table = table_of(data)
@@ -172,7 +169,7 @@ def _of_torch(tensor: Any, name: str, narrow: bool) -> np.ndarray:
 
 
 def _exchanged(data: Any, name: str) -> np.ndarray:
-    """Through DLPack without a copy, or as the object itself becomes an array."""
+    """Return an array through DLPack without a copy, or else through `__array__`."""
     try:
         return np.from_dlpack(data)
     except (BufferError, TypeError, ValueError, RuntimeError, AttributeError) as error:

@@ -1,4 +1,4 @@
-"""Data sets of HDF5 files, read by h5py."""
+"""Sources of data sets in HDF5 files, read by h5py."""
 
 from pathlib import Path
 from typing import Any, Self
@@ -13,7 +13,7 @@ from cprime.sources.stamps import Stamp
 
 
 class Hdf5Source(ChunkedSource):
-    """One data set of an HDF5 file. One that is given open is used as it is; another process opens the file."""
+    """Source of one data set of an HDF5 file; given: use the open data set itself (another process opens the file)."""
 
     def __init__(self, dataset: Any, name: str, stamp: Stamp, vector: bool = False, given: bool = False) -> None:
         n_rows, n_stored = matrix_shape(name, dataset.shape or (), vector)
@@ -52,7 +52,7 @@ class Hdf5Source(ChunkedSource):
 
 
 def open_hdf5(path: str | Path, key: str | None = None, vector: bool = False) -> Hdf5Source:
-    """The rows of a data set of an HDF5 file."""
+    """Return the source of a data set in an HDF5 file."""
     stamp = Stamp.of(path)
     h5py = require("h5py", str(path))
     with open_file(path) as file:
@@ -68,13 +68,13 @@ def open_hdf5(path: str | Path, key: str | None = None, vector: bool = False) ->
 
 
 def open_dataset(dataset: Any) -> Hdf5Source:
-    """The rows of an open h5py.Dataset."""
+    """Return the source of an open h5py.Dataset."""
     path = dataset.file.filename
     return Hdf5Source(dataset, str(path), Stamp.of(path), given=True)
 
 
 def open_file(path: str | Path) -> Any:
-    """An HDF5 file for reading."""
+    """Open an HDF5 file for reading; raise ValueError if it is none."""
     h5py = require("h5py", str(path))
     try:
         return h5py.File(path, "r")

@@ -1,7 +1,7 @@
-"""Whether the first line of a file of separated values names the columns, where all that it has are numbers.
+"""Detection of a header in a delimited text file whose first line has only numbers.
 
-Names may be numbers: years, wavelengths, or 0, 1, 2 as pandas counts columns. They are told from a row of numbers by
-what sets the first line apart from all others.
+Column names may be numbers: years, wavelengths, or 0, 1, 2 as in pandas. A first line of names is distinguished from a
+row of data by how it differs from all other lines.
 """
 
 from collections.abc import Sequence
@@ -9,16 +9,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-_MANY = 100  # rows, from which on one difference is enough
-_SOME = 10  # rows, from which on values far from all others are no chance
-_SEVERAL = 6  # columns, from which on a row of data rarely rises throughout
+_MANY = 100  # number of rows from which one difference is sufficient
+_SOME = 10  # number of rows from which values far from all others are significant
+_SEVERAL = 6  # number of columns from which a row of data is rarely monotonic
 _YEARS = (1900, 2100)
 
 
 def is_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool | None:
-    """Whether the first line has names, given the cells of the lines below it; None where it cannot be told.
+    """Return whether the first line has column names, given the cells of the lines below; None if this is unclear.
 
-    All cells of `first` are numbers, or missing and then empty. A cell may be quoted.
+    Each cell of `first` is a number, or empty if missing. Cells may be quoted.
     """
     rows = [row for row in rows if len(row) == len(first)]
     names = [_bare(cell) for cell in first]
@@ -40,12 +40,12 @@ def is_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool | Non
 
 
 def _differs(names: Sequence[str], values: NDArray[np.float64], any_whole: bool) -> bool | None:
-    """Whether names that are numbers differ from the values of the rows below them, (n, D).
+    """Return whether numeric names differ from the values (n, D) of the rows below them; None if this is unclear.
 
-    any_whole: whether a row is written as whole numbers alone
+    any_whole: whether some row has only whole numbers
 
-    A row of data may look like names by chance. So what is said of the first line must not be true of any other row,
-    and it counts the more, the more rows there are.
+    A row of data may look like names by chance. So a property of the first line counts only if almost no other row has
+    it, and it is the more significant, the more rows there are.
     """
     n, D = values.shape
     first = np.array([[_number(name) for name in names]])
@@ -53,7 +53,7 @@ def _differs(names: Sequence[str], values: NDArray[np.float64], any_whole: bool)
     years = bool(_years(first)[0])
     ordered = years or bool(_ordered(first)[0])
     counts = _counts(names)
-    above = whole and not any_whole  # whole numbers above decimal ones
+    above = whole and not any_whole  # whole numbers above decimal numbers
     consecutive = (np.diff(values, axis=1) == 1).all(axis=1) & (D > 1)
     alike = (_years(values) | _ordered(values, steps=bool(_equal_steps(first)[0])) | consecutive).mean()
     alone = ordered and alike == 0
@@ -70,14 +70,14 @@ def _differs(names: Sequence[str], values: NDArray[np.float64], any_whole: bool)
 
 
 def _years(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which rows are years of our time, each later than the one before."""
+    """Return the mask of rows that are ascending years between 1900 and 2100."""
     with np.errstate(invalid="ignore", over="ignore"):
         found = (values == np.rint(values)) & (values >= _YEARS[0]) & (values <= _YEARS[1])
         return np.asarray(found.all(axis=1) & (np.diff(values, axis=1) > 0).all(axis=1))
 
 
 def _equal_steps(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which rows have three numbers or more at equal steps."""
+    """Return the mask of rows of at least three numbers with equal steps."""
     D = values.shape[1]
     if D < 3:
         return np.zeros(len(values), dtype=bool)
@@ -87,10 +87,10 @@ def _equal_steps(values: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def _ordered(values: NDArray[np.float64], *, steps: bool = False) -> NDArray[np.bool_]:
-    """Which rows are in an order that names often have, and rows of data rarely.
+    """Return the mask of rows in an order that is typical of names and rare in data.
 
-    These are 0, 1 and 1, 2; three to five numbers at equal steps; and more numbers that all rise or all fall, with
-    `steps` only those at equal steps.
+    These are 0, 1 and 1, 2; three to five numbers with equal steps; and six or more ascending or descending numbers
+    (with `steps`, only with equal steps).
     """
     D = values.shape[1]
     if D == 2:
@@ -103,7 +103,7 @@ def _ordered(values: NDArray[np.float64], *, steps: bool = False) -> NDArray[np.
 
 
 def _far_from_all(first: NDArray[np.float64], values: NDArray[np.float64]) -> bool:
-    """Whether each number is further from all values of its column than these are from each other."""
+    """Return whether each number is farther from all values of its column than these are from each other."""
     least, most = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
     with np.errstate(invalid="ignore", over="ignore"):
         return bool((np.maximum(first - most, least - first) > most - least).all())
@@ -114,12 +114,12 @@ def _is_whole(cell: str) -> bool:
 
 
 def _counts(names: Sequence[str]) -> bool:
-    """Whether names are 0, 1, 2 and so on."""
+    """Return whether names are 0, 1, 2 and so on."""
     return list(names) == [str(j) for j in range(len(names))]
 
 
 def _counts_rows(values: NDArray[np.float64]) -> bool:
-    """Whether a column, whose first cell is empty, numbers the rows."""
+    """Return whether one of the columns without a name contains consecutive row numbers."""
     return len(values) > 1 and bool((np.diff(values, axis=0) == 1).all(axis=0).any())
 
 

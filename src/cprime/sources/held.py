@@ -1,13 +1,13 @@
-"""Rows of a file or folder, read once and then in memory."""
+"""Source of rows of a file or folder that are read once and then held in memory."""
 
 from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source
 
-AS_HELD = True  # in place of weights that have a path: they come with what is held
+AS_HELD = True  # marks weights that are reopened together with the base source, not from a path of their own
 
 
 class HeldSource(ArraySource):
-    """All rows of another source with their weights, one chunk; opened again they are read again."""
+    """All rows of another source with their weights, in memory as one chunk; reopening reads them again."""
 
     def __init__(self, base: Source) -> None:
         super().__init__(base.read(0, base.n_rows, base.stored), base.name, base.columns, base._files)

@@ -1,4 +1,4 @@
-"""Which columns of a table hold the index of pandas: names of rows, which are no data."""
+"""Detection of the columns of a table that hold a pandas index: row names, which are not data."""
 
 import logging
 from collections.abc import Sequence
@@ -10,9 +10,9 @@ _log = logging.getLogger(__name__)
 
 
 def index_columns(schema: Any, name: str) -> frozenset[str]:
-    """The columns of an Arrow schema that pandas' metadata in it call the index; none if it has no such metadata.
+    """Return the columns of an Arrow schema that its pandas metadata mark as the index; none without such metadata.
 
-    A RangeIndex is no column, and is not among them. `name`: what messages call the table.
+    A RangeIndex is not a column, so it is not included. `name`: of the table, in messages.
 
     Raises ValueError if the metadata cannot be read.
     """
@@ -24,7 +24,7 @@ def index_columns(schema: Any, name: str) -> frozenset[str]:
 
 
 def without_index(data: Any, name: str = "X") -> Any:
-    """A table or batch of pyarrow without the index that pandas gave it, and anything else as it is."""
+    """Return a pyarrow table or batch without the columns of a pandas index, and anything else unchanged."""
     if type(data).__module__.partition(".")[0] != "pyarrow" or not hasattr(data, "schema"):
         return data
     index = index_columns(data.schema, name)
@@ -35,6 +35,6 @@ def without_index(data: Any, name: str = "X") -> Any:
 
 
 def log_left_out(name: str, columns: Sequence[str], what: str = "the index") -> None:
-    """Log that columns are left out of the data, because they are the index or `what` else."""
+    """Log that columns are left out of the data; what: the reason, as in "the index" or "a partition"."""
     said = f"column %s is {what} and is" if len(columns) == 1 else f"columns %s are {what} and are"
     _log.info(f"%s: {said} left out of the data, unless chosen by name", name, listed(columns))

@@ -1,4 +1,4 @@
-"""Files of JSON objects, one in each line: .jsonl and .ndjson."""
+"""Sources of files with one JSON object in each line: .jsonl and .ndjson."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ from cprime.sources.optional import require
 
 
 class JsonSource(LinesSource):
-    """An object in each line, of the names that the first lines have; what an object lacks, or is null, is missing."""
+    """Source of JSON objects, with the keys of the first lines as columns; absent or null values are missing."""
 
     _format = ".jsonl file"
 
@@ -45,7 +45,7 @@ class JsonSource(LinesSource):
 
 
 def _read(content: bytes, names: list[str] | None) -> Any:
-    """Lines as a table of the types that they seem to be; names: of the objects' items, those that are wanted."""
+    """Parse lines to a table with detected types; names: the wanted keys of the objects, or None for all."""
     import pyarrow as pa
     from pyarrow import json
 
@@ -64,7 +64,7 @@ def _cast(values: Any, kind: Any) -> Any:
 
 
 def _kind(kind: Any) -> Kind:
-    """How a column of an Arrow type is read."""
+    """Return the kind as which a column of an Arrow type is read."""
     number = np.dtype(np.float64)
     if _is_number(kind):
         return number

@@ -1,4 +1,4 @@
-"""Types and shapes of what is stored: which arrays are rows of numbers, and the precision that holds them."""
+"""Stored types and shapes: which columns and arrays are numbers, and the precision that can hold them."""
 
 import tokenize
 import zlib
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cprime._narrow import is_bfloat16
 from cprime._range import MOST_COLUMNS
 
-# What NumPy lets through of a file that is no array: its header is read as Python, its archive by zipfile.
+# Errors that NumPy raises for a file that is no array, because it parses headers as Python and archives by zipfile.
 NO_ARRAY = (
     *(ArithmeticError, AssertionError, EOFError, LookupError, MemoryError, RuntimeError, SyntaxError, TypeError),
     *(ValueError, BadZipFile, StructError, tokenize.TokenError, zlib.error),
@@ -22,9 +22,9 @@ NO_ARRAY = (
 
 @dataclass(frozen=True)
 class Lists:
-    """A column whose every value is a list of numbers of one type: a row of a matrix.
+    """Type of a column whose values are lists of numbers of one type, the rows of a matrix.
 
-    width: numbers in each list; None where the type of the column does not say
+    width: length of each list; None if the column's type does not define it
     """
 
     dtype: np.dtype
@@ -35,32 +35,32 @@ class Lists:
 
 
 Kind = np.dtype | Lists | str  # how a column is stored; a str names a type that is not numeric
-NUMERIC_COLUMNS = "choose numeric columns with open_data(..., columns=[...])"  # the remedy in messages
-FILL_MISSING = 'fill missing values, drop such rows, or fit with missing="marginal"'  # the remedy in messages
+NUMERIC_COLUMNS = "choose numeric columns with open_data(..., columns=[...])"  # remedy in messages
+FILL_MISSING = 'fill missing values, drop such rows, or fit with missing="marginal"'  # remedy in messages
 _NO_NUMBERS = (str, bytes, np.character, np.datetime64, np.timedelta64, np.complexfloating, np.ndarray)
 
 
 def precision(kinds: Sequence[Kind]) -> np.dtype:
-    """The narrower of float32 and float64 that holds the given types; integers of 64 bits may be rounded."""
+    """Return float32 if it can hold all values of the given types, else float64; 64-bit integers may be rounded."""
     numeric = {kind.dtype if isinstance(kind, Lists) else kind for kind in set(kinds) if not isinstance(kind, str)}
     single = np.result_type(np.float32, *numeric) == np.float32
     return np.dtype(np.float32 if single else np.float64)
 
 
 def kind_of(dtype: np.dtype) -> Kind:
-    """A NumPy type as a source keeps it: its name if it is no type of real numbers."""
+    """Return the kind of a NumPy type: the type itself, or its name if it is no type of real numbers."""
     return dtype if dtype.kind in "biuf" or is_bfloat16(dtype) else str(dtype)
 
 
 def kinds_of(name: str, dtype: np.dtype, n_columns: int) -> tuple[Kind, ...]:
-    """Of a stored matrix, all of whose columns are of one type."""
+    """Return the kinds of the columns of a matrix of one type; raise ValueError for too many columns."""
     if n_columns > MOST_COLUMNS:
         raise ValueError(f"{name} must have at most {MOST_COLUMNS} columns, got {n_columns}")
     return (kind_of(dtype),) * n_columns
 
 
 def matrix_shape(name: str, shape: tuple[int, ...], vector: bool) -> tuple[int, int]:
-    """The shape of a stored array as rows and columns; only where a `vector` is looked for may it have one axis."""
+    """Return the shape (rows, columns) of a stored array; it may have one axis only if `vector`, else ValueError."""
     if vector and len(shape) == 1:
         return shape[0], 1
     if len(shape) != 2:
@@ -69,7 +69,7 @@ def matrix_shape(name: str, shape: tuple[int, ...], vector: bool) -> tuple[int, 
 
 
 def choose_array(name: str, shapes: dict[str, tuple[int, ...]], key: str | None, vector: bool) -> str:
-    """Which of the named arrays of a file holds the rows: the one asked for, the only one that could, or X."""
+    """Return the name of the array of a file that has the rows: `key`, the only matrix, or "X"; else ValueError."""
     if key is not None:
         if key not in shapes:
             raise ValueError(f"{name} has no array {key!r}; it has {listed(list(shapes))}")
@@ -85,24 +85,24 @@ def choose_array(name: str, shapes: dict[str, tuple[int, ...]], key: str | None,
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names for a message."""
+    """Format names for a message."""
     return described([repr(name) for name in names])
 
 
 def described(items: Sequence[str]) -> str:
-    """Some words for a message, the first twelve of them."""
+    """Format items for a message, at most the first twelve."""
     shown = ", ".join(items[:12])
     return f"{shown} and {len(items) - 12} more" if len(items) > 12 else shown or "none"
 
 
 def first_non_number(values: NDArray[np.object_]) -> int | None:
-    """Return the position of the first object that is neither a real number nor None; None if there is no such one."""
+    """Return the position of the first object that is neither a real number nor None; None if there is none."""
     wrong = {kind for kind in set(map(type, values)) if not _is_number(kind)}
     return next(n for n, value in enumerate(values) if type(value) in wrong) if wrong else None
 
 
 def kind_of_objects(values: NDArray[np.object_]) -> Kind:
-    """Return the kind of a column of Python objects, none of them missing: of Booleans, of numbers, or of others."""
+    """Return the kind of a column of Python objects, none missing: bool, float64, or a text if some are no numbers."""
     n = first_non_number(values)
     if n is not None:
         return f"object ({type(values[n]).__name__})"
@@ -126,10 +126,10 @@ def not_numeric(columns: Sequence[tuple[str, str]]) -> str:
 
 
 def any_lists(kinds: Sequence[Kind]) -> bool:
-    """Whether a column is of lists; of many columns of one type, at once."""
+    """Return whether a column has lists; fast for many columns of one type."""
     return any(isinstance(kind, Lists) for kind in set(kinds))
 
 
 def all_numeric(kinds: Sequence[Kind]) -> bool:
-    """Whether no column is text or the like; of many columns of one type, at once."""
+    """Return whether all columns are numeric; fast for many columns of one type."""
     return not any(isinstance(kind, str) for kind in set(kinds))

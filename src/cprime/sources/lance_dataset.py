@@ -1,4 +1,4 @@
-"""Data sets of Lance: versioned columns in folders or stores, whose rows are found by number without those before."""
+"""Sources of Lance data sets: versioned columns in folders or stores, with random access to rows."""
 
 import os
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _PIECE_ROWS = 2**14
 
 
 class LanceSource(ArrowSource):
-    """The rows of one version, without deleted ones, in the order of its fragments; its pieces are equal ranges."""
+    """Source of the rows of one version, without deleted ones, in the order of fragments; pieces are equal ranges."""
 
     _format = "Lance data set"
 
@@ -60,7 +60,7 @@ class LanceSource(ArrowSource):
 
 
 def open_lance(path: str | Path, vector: bool = False) -> LanceSource:
-    """The rows of the newest version of a data set in a folder."""
+    """Return the source of the newest version of a data set in a folder."""
     lance = require("lance", str(path))
     try:
         dataset = lance.dataset(os.path.abspath(path))
@@ -70,5 +70,5 @@ def open_lance(path: str | Path, vector: bool = False) -> LanceSource:
 
 
 def open_dataset(dataset: Any) -> LanceSource:
-    """The rows of an open lance.LanceDataset, of the version that it is."""
+    """Return the source of an open lance.LanceDataset, at its version."""
     return LanceSource(dataset, dataset.uri)

@@ -1,4 +1,4 @@
-"""Files of text with a row in each line: read in pieces of whole lines. Values have no line breaks in them."""
+"""Base of sources of text files with one row per line, read in pieces of whole lines; values have no line breaks."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -14,28 +14,28 @@ from cprime.sources.stamps import Stamp
 
 PIECE_BYTES = 8 * 2**20
 SAMPLE_BYTES = 2**20
-TEXT = "text"  # the kind of a column that is no number
+TEXT = "text"  # kind of a column that is not numeric
 
 
 class LinesSource(ArrowSource):
-    """A file of lines, all of whose columns are read as float64; true and false are 1 and 0.
+    """Text file whose columns are all read as float64; true and false are 1 and 0.
 
-    Choosing columns reads the file once: where its lines end, how many rows there are, and that they are numbers.
-    examples: of columns that are text in the first piece, a row and what it has there
+    Choosing columns reads the file once, to find its pieces and count its rows, and to check that values are numeric.
+    examples: a row and its value, for each column that has text in the first piece
     """
 
-    _extra_rows = 0  # lines of the first piece that are no rows
+    _extra_rows = 0  # lines of the first piece that are not rows
 
     def __init__(
         self, path: str | Path, kinds: Sequence[Kind], names: Sequence[str], examples: dict[str, tuple[int, str]]
     ) -> None:
         super().__init__(str(path), kinds, names, (), (Stamp.of(path),))
         self._examples = examples
-        self._bytes: list[tuple[int, int]] = []  # where each piece begins and ends
+        self._bytes: list[tuple[int, int]] = []  # begin and end of each piece in the file
 
     @abstractmethod
     def _parse(self, content: bytes, piece: int, names: Sequence[str], text: bool) -> Any:
-        """Columns of lines as an Arrow table, as numbers or as text."""
+        """Parse lines to an Arrow table of the named columns, as numbers or, if `text`, as text."""
 
     def _count(self) -> None:
         if self._bytes:
@@ -57,7 +57,7 @@ class LinesSource(ArrowSource):
         return iter(self._table(file, piece).to_batches(max_chunksize=self._batch_rows()))
 
     def _table(self, file: Any, piece: int) -> Any:
-        """The chosen columns of a piece."""
+        """Read the chosen columns of a piece; raise ValueError for values that are not numbers."""
         import pyarrow as pa
 
         names = self._stored_columns or ()
@@ -77,7 +77,7 @@ class LinesSource(ArrowSource):
         return file.read(b - a)
 
     def _text_of(self, content: bytes, piece: int, names: Sequence[str]) -> list[tuple[str, int, str]]:
-        """Columns that are not all numbers, with the first row where they are not, and what it has."""
+        """Return (column, row, value) of the first value that is not a number, for each column that has one."""
         table = self._parse(content, piece, names, True)
         found = []
         for name in table.column_names:
@@ -103,7 +103,7 @@ class LinesSource(ArrowSource):
 
 
 def whole_lines(file: Any) -> Iterator[tuple[int, int]]:
-    """(begin, end) of pieces of a file that end where a line does."""
+    """Yield (begin, end) of pieces of a file that end at the end of a line."""
     begin, size = 0, file.size()
     while begin < size:
         end = min(begin + PIECE_BYTES, size)
@@ -118,7 +118,7 @@ def whole_lines(file: Any) -> Iterator[tuple[int, int]]:
 
 
 def first_lines(path: str | Path) -> bytes:
-    """Whole lines from the beginning of a file: a megabyte of them, and at least one."""
+    """Return whole lines from the beginning of a file: about a megabyte, at least one line."""
     with open(path, "rb") as file:
         content = file.read(SAMPLE_BYTES)
         if b"\n" not in content or len(content) < SAMPLE_BYTES:

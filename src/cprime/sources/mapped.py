@@ -1,7 +1,7 @@
-"""Files that are an array as it lies in memory: .npy, and memory maps.
+"""Sources of files with the memory layout of an array: .npy files and memory maps.
 
-Bytes are read, never mapped: a file that is cut short while it is read is an error that names it, where a map would end
-the process. What has to be changed is read in slabs.
+Bytes are read, not mapped: if a file is truncated meanwhile, this raises an error with its name, whereas a map would
+end the process. Data that must be converted are read in slabs.
 """
 
 import errno
@@ -19,14 +19,14 @@ from cprime.sources.kinds import NO_ARRAY, kinds_of, matrix_shape
 from cprime.sources.stamps import Stamp
 
 SLAB_BYTES = 4 * 2**20
-_APART = 2**16  # bytes from one row to the next from which on each is read by itself
+_APART = 2**16  # stride of rows [bytes] from which each row is read separately
 
 
 class MappedSource(Source):
-    """Rows (n, D) of one type in a file, the values of a row side by side unless the array lies in Fortran order.
+    """Source of an array (n, D) of one type in a file, in C or Fortran order.
 
-    offset: where the first row begins [bytes]      row_bytes: from one row to the next
-    lead: what comes before the values of a row [bytes]
+    offset: position of the first row [bytes]    strides: of rows and columns [bytes]; None for C order without gaps
+    lead: length of the prefix before the values of each row [bytes]
     """
 
     _keeps_narrow = True
@@ -63,7 +63,7 @@ class MappedSource(Source):
                     out[a : a + len(raw)] = self._decode(raw, begin + a)
 
     def _fill_apart(self, file: BinaryIO, begin: int, end: int, out: NDArray) -> None:
-        """Where rows do not lie together: column by column in Fortran order, else rows with what lies between them."""
+        """Read rows that are not contiguous: by columns in Fortran order, else including the bytes between them."""
         down, across = (abs(stride) for stride in self._strides)
         step = max(1, SLAB_BYTES // max(1, down)) if down < _APART else 1
         columns = [[j] for j in self._positions] if across > down else [range(len(self._kinds))]
@@ -77,7 +77,7 @@ class MappedSource(Source):
                     out[a - begin : b - begin] = self._pick(values)
 
     def _run(self, file: BinaryIO, begin: int, end: int, column: int, width: int) -> NDArray:
-        """The values (m, width) of neighboring columns, with all bytes from the first of them to the last."""
+        """Read the values (m, width) of adjacent columns, with all bytes from the first value to the last."""
         shape, place = (end - begin, width), begin * self._strides[0] + column * self._strides[1]
         reach = [stride * (length - 1) for stride, length in zip(self._strides, shape, strict=True)]
         before, behind = -sum(min(0, r) for r in reach), sum(max(0, r) for r in reach)
@@ -89,12 +89,12 @@ class MappedSource(Source):
         return super()._span() if self._has_whole_rows() else max(1, SLAB_BYTES // (8 * self.n_features))
 
     def _decode(self, raw: NDArray[np.uint8], begin: int) -> NDArray:
-        """The chosen values (m, D), as stored, of the bytes (m, row_bytes) of the rows from `begin` on."""
+        """Return the chosen values (m, D), as stored, from the bytes (m, row_bytes) of the rows from `begin` on."""
         values = np.ndarray((len(raw), len(self._kinds)), self._stored, raw, self._lead, self._strides)
         return self._pick(values)
 
     def _slabs(self, file: BinaryIO, begin: int, end: int) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-        """(where in the block, whole rows (m, row_bytes)) of a range of rows; the memory is used again."""
+        """Yield (position in the block, bytes of rows (m, row_bytes)) of a range of rows; the memory is reused."""
         step = max(1, SLAB_BYTES // self._strides[0])
         slab = np.empty((min(step, end - begin), self._strides[0]), np.uint8)
         behind = self._strides[0] - self._row_bytes()
@@ -113,7 +113,7 @@ class MappedSource(Source):
             left = left[n:]
 
     def _is_plain(self, dtype: np.dtype) -> bool:
-        """Whether the file holds blocks just as they are read."""
+        """Return whether the bytes of a block in the file are those of the result, so that no conversion is needed."""
         return (
             self._chosen is None
             and self._stored == dtype
@@ -124,7 +124,7 @@ class MappedSource(Source):
         return self._lead + self._stored.itemsize * len(self._kinds)
 
     def _has_whole_rows(self) -> bool:
-        """Whether reading the bytes of rows is no waste: no Fortran order, no map with a step."""
+        """Return whether rows are nearly contiguous: not in Fortran order, with a stride of at most two rows."""
         n = self._row_bytes()
         return self._strides[1] == self._stored.itemsize and n <= self._strides[0] <= 2 * n
 
@@ -133,7 +133,7 @@ class MappedSource(Source):
 
 
 def open_npy(path: str | Path, vector: bool = False) -> MappedSource:
-    """The rows of a .npy file."""
+    """Return the source of a .npy file."""
     stamp = Stamp.of(path)
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -149,7 +149,7 @@ def open_npy(path: str | Path, vector: bool = False) -> MappedSource:
 
 
 def open_memmap(array: np.memmap) -> MappedSource | None:
-    """The rows of a memory map, None if they are in no file (a result of arithmetic, a copy-on-write map)."""
+    """Return the source of a memory map; None if its values are in no file (a computed array or copy-on-write map)."""
     filename = getattr(array, "filename", None)
     if filename is None or array.mode == "c" or getattr(array, "_mmap", None) is None or not os.path.exists(filename):
         return None

@@ -1,4 +1,4 @@
-"""Columns that name rows: of any type, text among them, read beside the data and kept for what is written."""
+"""Columns of row names, of any type including text, which are read beside the data and copied to outputs."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,11 +9,11 @@ from cprime.sources.arrow import ArrowSource
 from cprime.sources.base import Source
 from cprime.sources.folder import FolderSource
 
-Naming = Callable[[int, int], Any]  # of rows begin to end: an array of NumPy or Arrow
+Naming = Callable[[int, int], Any]  # returns the names of rows begin to end as an array of NumPy or Arrow
 
 
 def naming(source: Source, column: str) -> Naming:
-    """What reads a column of a source that names its rows.
+    """Return a function that reads a column of row names of a source.
 
     Raises ValueError if there is no such column.
     """
@@ -33,7 +33,7 @@ def _integers(values: Any, whole: bool) -> Any:
 
 
 class _OfFolder:
-    """A column of all files of a folder."""
+    """Reader of a column of row names in all files of a folder."""
 
     def __init__(self, folder: FolderSource, column: str) -> None:
         self._parts: list[Any] = [part.naming(column) for part in folder._parts]  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""From what a caller names to a source: by type, or by the ending of a path."""
+"""Opening of sources, chosen by the type of an object or the suffix of a path."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ from cprime.sources.spool import COMPRESSED, unpacked
 from cprime.sources.stamps import Stamp
 from cprime.sources.tables import TableSource, has_lists, table_of
 
-# Ending: the file of this room that reads it, its opener, whether it takes a key.
+# Suffix: the module of this package that reads it, its opener, whether it takes a key.
 _OPENERS = {
     ".npy": ("mapped", "open_npy", False),
     ".npz": ("arrays", "NpzSource", True),
@@ -47,10 +47,10 @@ _OPENERS = {
 }
 SUFFIXES = (*_OPENERS, *COMPRESSED)
 _SEPARATED = (".csv", ".tsv")
-_FOLDERS = (".zarr", ".lance")  # endings of folders that are one thing
-# Open things that are no table in memory: the library, the class, the file of this room that reads it, its opener.
+_FOLDERS = (".zarr", ".lance")  # suffixes of folders that are one data set
+# Open objects that are no table in memory: the library, the class, the module of this package, its opener.
 _OBJECTS = (
-    ("lance", "LanceDataset", "lance_dataset", "open_dataset"),  # before pyarrow's, which it is too
+    ("lance", "LanceDataset", "lance_dataset", "open_dataset"),  # before pyarrow's, because it is a subclass of it
     ("pyarrow", "Dataset", "arrow_dataset", "open_dataset"),
     ("zarr", "Array", "zarr_arrays", "open_array"),
     ("h5py", "Dataset", "hdf5", "open_dataset"),
@@ -71,24 +71,23 @@ def open_data(
     Parameters
     ----------
     data : path, array, table or Source
-        What holds the rows; a path with ``*``, ``?`` or ``[...]`` is of all files that it matches. A URL, such as
-        ``s3://bucket/x.parquet``, is copied to a temporary file by fsspec first.
+        The data; a path with ``*``, ``?`` or ``[...]`` means all files that match it. A URL, such as
+        ``s3://bucket/x.parquet``, is first copied to a temporary file by fsspec.
     columns : str or sequence of str or int, default=None
-        Which columns, in which order: names for tables, numbers for arrays. By default all, but not the index of a
-        table, which the log then names: the columns that the metadata of pandas in a file of Arrow call the index, and
-        the first columns of a .csv or .tsv file where they have no name. A column whose values are lists of numbers,
-        all of one length, as tables of embeddings have them, is chosen alone and is the whole row; by default where no
-        other column is numeric.
-    key : str, default=None
-        Which array of an .npz, HDF5 or Zarr file; not needed where only one fits.
+        Columns to read, in this order: names for tables, positions for arrays. By default all columns except the index
+        of a table, which is logged: the columns that the pandas metadata of an Arrow file mark as index, and the first
+        columns of a .csv or .tsv file if they have no name. A column of lists of numbers of one length, as in tables of
+        embeddings, must be chosen alone and gives whole rows; it is the default if no other column is numeric.
+        key : str, default=None
+        Name of the array in an .npz, HDF5 or Zarr file; not needed if only one array is suitable.
     chunk_rows : int, default=None
-        Rows of a chunk. By default as many as fit in 128 MiB, and at most 2²²; what is in memory is one chunk.
-    header : bool, default=None
-        Whether .csv and .tsv files begin with the names of their columns. None is as it looks: a first line with text
-        has names. One of numbers alone has names if it differs from the lines below it as years or 0, 1, 2 do; where
-        that cannot be told, it is an error.
-    separator : str, default=None
-        The character between the values of .csv and .tsv files; None is as it looks: a comma, semicolon, tab or bar.
+        Number of rows of a chunk. By default as many as fit in 128 MiB, at most 2²²; data in memory are one chunk.
+        header : bool, default=None
+        Whether the first line of .csv and .tsv files has the column names. None detects it: a first line with text has
+        names. A first line of numbers has names if it differs from the lines below it as years or 0, 1, 2 do; unclear
+        cases are an error.
+        separator : str, default=None
+        Character between the values of .csv and .tsv files; None detects a comma, semicolon, tab or bar.
 
     Returns
     -------
@@ -131,7 +130,7 @@ def open_data(
 
 
 def reopened(spec: dict[str, Any]) -> Source:
-    """The source that `Source.opened_from` speaks of, opened anew."""
+    """Open the source that `Source.opened_from` describes again."""
     if "held" in spec:
         source: Source = HeldSource(reopened(spec["held"]))
     elif "prepared" in spec:
@@ -153,7 +152,7 @@ def open_path(
     header: bool | None = None,
     separator: str | None = None,
 ) -> Source:
-    """Return the source of a file or folder, or of what is at a URL, with no columns chosen.
+    """Return the source of a file, folder or URL, with no columns chosen.
 
     vector: whether arrays may have one axis
     """
@@ -186,7 +185,7 @@ def _open_path(path: Path, vector: bool, options: dict[str, Any]) -> Source:
 
 
 def _opened_together(path: Path, files: list[Path], vector: bool, options: dict[str, Any]) -> Source:
-    """The rows of files of one format, one file after the other."""
+    """Return the source of the rows of files of one format, in sequence."""
     check_format(path, files, tuple(suffix for suffix in SUFFIXES if suffix not in (".npz", *_FOLDERS)))
     return FolderSource(path, [_open_file(file, vector, options) for file in files])
 
@@ -208,7 +207,7 @@ def _open_file(path: Path, vector: bool, options: dict[str, Any]) -> Source:
 
 
 def _open_compressed(path: Path, vector: bool, options: dict[str, Any]) -> Source:
-    """A compressed file, by the ending before that of its compression; it lies unpacked in the temporary folder."""
+    """Open a compressed file by the suffix before that of the compression; it is unpacked to a temporary folder."""
     inner = Path(path.stem).suffix.lower()
     if inner not in _OPENERS or inner in _FOLDERS:
         raise ValueError(
@@ -219,7 +218,7 @@ def _open_compressed(path: Path, vector: bool, options: dict[str, Any]) -> Sourc
 
 
 def spooled(file: Path, spool: Any, name: str, opener: Callable[[Path], Source], *stamps: Stamp) -> Source:
-    """A source of a temporary file under the name that its caller knows; the file stays as long as it does."""
+    """Open a temporary file as a source with the original name; the file is deleted with the source."""
     try:
         source = opener(file)
     except ValueError as error:
@@ -231,17 +230,17 @@ def spooled(file: Path, spool: Any, name: str, opener: Callable[[Path], Source],
 
 
 def _opener(module: str, opener: str) -> Callable[..., Source]:
-    """A class or function of this room, imported when a source needs it."""
+    """Import and return a class or function of this package."""
     return getattr(import_module(f"cprime.sources.{module}"), opener)
 
 
 def is_source_like(data: Any) -> bool:
-    """Whether `open_data` opens this as something else than an array or a table in memory.
+    """Return whether `open_data` opens this object as something other than an array or a table in memory.
 
     Parameters
     ----------
     data : object
-        What a caller passed as data.
+        Data from the caller.
 
     Returns
     -------
@@ -252,7 +251,7 @@ def is_source_like(data: Any) -> bool:
 
 
 def _object_opener(data: Any) -> tuple[str, str] | None:
-    """Where an open array or data set of a library is opened; the library itself is not imported."""
+    """Return module and opener for another library's open array or data set, without importing it; else None."""
     for library, name, module, opener in _OBJECTS:
         if any(c.__name__ == name and c.__module__.split(".")[0] == library for c in type(data).__mro__):
             return module, opener

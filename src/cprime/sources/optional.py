@@ -1,4 +1,4 @@
-"""Libraries that only some formats need."""
+"""Import of optional libraries, which only some formats need."""
 
 from importlib import import_module
 from typing import Any
@@ -15,7 +15,7 @@ _EXTRAS = {
 
 
 def require(module: str, name: str) -> Any:
-    """The module, or an ImportError that says how to get it and what needs it."""
+    """Import and return a module; raise ImportError with the feature `name` that needs it and how to install it."""
     library = module.split(".")[0]
     try:
         return import_module(module)

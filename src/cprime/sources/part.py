@@ -1,4 +1,4 @@
-"""Some of the values of the lists of a source, as a source."""
+"""Source of some columns of another source of lists."""
 
 import hashlib
 
@@ -9,7 +9,7 @@ from cprime.sources.base import Source
 
 
 class PartSource(Source):
-    """Columns by their numbers among those of another source, of which whole rows are read; without weights."""
+    """Some columns, by position, of another source, whose whole rows are read; without weights."""
 
     def __init__(self, base: Source, columns: NDArray[np.intp]) -> None:
         super().__init__(base.name, base.n_rows, (base.dtype,) * len(columns))

@@ -1,4 +1,4 @@
-"""Rows as a model takes them: missing values filled with means, columns of mean 0 and variance 1."""
+"""Preparation of rows: filling of missing values with means, and scaling of columns to mean 0 and variance 1."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from cprime.sources.held import AS_HELD
 
 @dataclass(frozen=True)
 class Preparation:
-    """What is done to a row x: what is missing becomes fill_d, then x_d ← (x_d − shift_d)/scale_d; all (D,) or None."""
+    """Transformation of a row x: missing x_d ← fill_d, then x_d ← (x_d − shift_d)/scale_d; all (D,) or None."""
 
     fill: NDArray[np.float64] | None = None
     shift: NDArray[np.float64] | None = None
     scale: NDArray[np.float64] | None = None
 
     def apply(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Of rows (n, D), in place."""
+        """Transform rows (n, D) in place and return them."""
         if self.fill is not None:
             np.copyto(X, self.fill, where=np.isnan(X))
         if self.shift is not None and self.scale is not None:
@@ -29,19 +29,19 @@ class Preparation:
         return X
 
     def as_dict(self) -> dict[str, NDArray[np.float64] | None]:
-        """Arrays by name, as a model keeps them."""
+        """Return the arrays by name, for storage in a model."""
         return {"fill": self.fill, "shift": self.shift, "scale": self.scale}
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> Self:
-        """From what `as_dict` gave, or lists in place of its arrays."""
+        """Return the preparation of a dict from `as_dict`, with arrays or lists."""
         return cls(
             **{name: None if value is None else np.asarray(value, dtype=np.float64) for name, value in stored.items()}
         )
 
 
 class PreparedSource(Source):
-    """The rows of another source after a preparation."""
+    """Source of the prepared rows of another source."""
 
     def __init__(self, base: Source, preparation: Preparation) -> None:
         super().__init__(base.name, base.n_rows, (base.dtype,) * base.n_features, base.columns, base._files)
@@ -81,7 +81,7 @@ class PreparedSource(Source):
 
 
 def complete(source: Source) -> Source:
-    """The rows without a missing value: a pass."""
+    """Return a source of the rows without missing values; this takes one pass."""
     found = source.subset(complete_rows(source)).with_chunk_rows(source._chunk_rows)
     found._weights_spec = None if source._weights_spec is None else AS_HELD
     found._opened_with = _reopening(source)
@@ -89,7 +89,7 @@ def complete(source: Source) -> Source:
 
 
 def _reopening(base: Source, prepared: Preparation | None = None) -> dict[str, Any] | None:
-    """What `reopened` makes the source of anew; None where the base has no path."""
+    """Return the argument with which `reopened` opens the derived source again; None if the base has no path."""
     spec = base.opened_from
     if spec is None or prepared is None:
         return None if spec is None else {"complete": spec}
@@ -98,17 +98,17 @@ def _reopening(base: Source, prepared: Preparation | None = None) -> dict[str, A
 
 
 def complete_rows(source: Source) -> NDArray[np.int64]:
-    """The numbers of the rows without a missing value: a pass."""
+    """Return the indices of the rows without missing values; this takes one pass."""
     found = [begin + np.flatnonzero(~np.isnan(X).any(axis=1)) for begin, X, _ in _blocks(source)]
     return np.concatenate(found).astype(np.int64)
 
 
 def learned(source: Source, *, fill: bool, scale: bool) -> Preparation:
-    """The preparation that data ask for, by weighted means and variances of what is not missing: a pass or two.
+    """Compute a preparation from weighted means and variances of the values that are not missing, in one or two passes.
 
-    fill: whether missing values become means    scale: whether columns get mean 0 and variance 1, after that
+    fill: whether missing values become means    scale: whether columns are then scaled to mean 0 and variance 1
 
-    Raises ValueError for a column that has no value at all.
+    Raises ValueError for a column without any value.
     """
     weight, sums = np.zeros(source.n_features), np.zeros(source.n_features)
     for _, X, w in _blocks(source):
@@ -130,7 +130,7 @@ def learned(source: Source, *, fill: bool, scale: bool) -> Preparation:
 
 
 def _blocks(source: Source) -> Iterator[tuple[int, NDArray[np.float64], NDArray[np.float64]]]:
-    """First row, values and weights of every chunk."""
+    """Yield the first row's index, values and weights of every chunk."""
     begin = 0
     doubled = source.as_type("float64")
     for size in doubled.sizes:

@@ -1,4 +1,4 @@
-"""Files and folders at URLs, such as s3://bucket/x.parquet: fsspec copies them into a temporary folder."""
+"""Download of files and folders at URLs, such as s3://bucket/x.parquet, to a temporary folder by fsspec."""
 
 import os
 from pathlib import Path, PurePosixPath
@@ -9,9 +9,9 @@ from cprime.sources.spool import Spool
 
 
 def fetched(url: str) -> tuple[Path, Spool]:
-    """Return a copy of the file or folder at a URL, and the temporary folder that it is in.
+    """Copy the file or folder at a URL; return the path of the copy, and the temporary folder that it is in.
 
-    A file has the time of change that the file system tells, so that a changed file has another fingerprint.
+    A file's copy has the modification time of the original, so that a changed file has another fingerprint.
 
     Raises ValueError if the protocol is unknown, ImportError if the package for it is missing, and FileNotFoundError if
     there is nothing at the URL.
@@ -38,7 +38,7 @@ def fetched(url: str) -> tuple[Path, Spool]:
 
 
 def _time_of_change(system: Any, path: str) -> float:
-    """Return the time of a file's last change in seconds since 1970, 0 if the file system does not tell it."""
+    """Return a file's modification time in seconds since 1970; 0 if the file system does not provide it."""
     try:
         return system.modified(path).timestamp()
     except (NotImplementedError, AttributeError, KeyError):

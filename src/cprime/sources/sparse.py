@@ -1,4 +1,4 @@
-"""Sparse rows in memory."""
+"""Source of sparse rows in memory."""
 
 import hashlib
 import zlib
@@ -14,7 +14,7 @@ from cprime.sources.kinds import kinds_of
 
 
 class SparseSource(Source):
-    """Rows that are mostly zeros: one chunk, whose rows are `SparseRows` too, all columns."""
+    """Sparse rows in memory, one chunk; `read` returns `SparseRows` with all columns."""
 
     in_memory = True
     sparse = True
@@ -68,5 +68,5 @@ class SparseSource(Source):
 
 
 def source_of(rows: Rows) -> Source:
-    """Rows in memory as a source."""
+    """Return the source of rows in memory."""
     return SparseSource(rows) if isinstance(rows, SparseRows) else ArraySource(rows.given()).as_type(rows.dtype)

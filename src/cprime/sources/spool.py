@@ -1,4 +1,4 @@
-"""Data that cannot be read from any place on, compressed files and streams: put into a temporary file first."""
+"""Temporary files for data without random access: compressed files and streams."""
 
 import gzip
 import os
@@ -25,7 +25,7 @@ _MAGIC = (
 
 
 class Spool:
-    """A temporary folder, which goes when nothing refers to this any more; copies in other processes do not own it."""
+    """Temporary folder that is deleted with its last reference in the process that created it."""
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="cprime-"))
@@ -40,7 +40,7 @@ def _nothing() -> None:
 
 
 def unpacked(path: Path) -> tuple[Path, Spool]:
-    """What a compressed file holds as a file of its own, of its name without the last ending, and of its age."""
+    """Decompress a file; return the new file, without the last suffix and with the same times, and its folder."""
     spool = Spool()
     target = spool.folder / path.stem
     with target.open("wb") as file, _opened(path) as stream:
@@ -49,7 +49,7 @@ def unpacked(path: Path) -> tuple[Path, Spool]:
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise ValueError(f"{path} cannot be read as a {path.suffix} file: {error}") from error
         except OSError as error:
-            if error.errno is not None:  # of the system, not of what the file holds
+            if error.errno is not None:  # an error of the system, not of the file's content
                 raise
             raise ValueError(f"{path} cannot be read as a {path.suffix} file: {error}") from error
     stat = path.stat()
@@ -58,7 +58,10 @@ def unpacked(path: Path) -> tuple[Path, Spool]:
 
 
 def received(stream: BinaryIO, name: str, label: str) -> tuple[Path, Spool]:
-    """All that a stream holds as a file, whose ending says what it begins like; label: what messages call it."""
+    """Copy a stream to a file with a suffix detected from its first bytes; label: name of the stream in messages.
+
+    Returns the path and the temporary folder that it is in. Compressed streams are unpacked.
+    """
     spool = Spool()
     path = spool.folder / name
     with path.open("wb") as file:
@@ -79,7 +82,7 @@ def received(stream: BinaryIO, name: str, label: str) -> tuple[Path, Spool]:
 
 
 def _ending(head: bytes) -> str:
-    """The format of data by their first bytes."""
+    """Return the suffix of the format of data, detected from their first bytes."""
     for magic, ending in _MAGIC:
         if head.startswith(magic):
             return ending

@@ -1,4 +1,4 @@
-"""Files as they were when a source was opened."""
+"""Stamps of files, to detect changes since a source was opened."""
 
 import os
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Stamp:
-    """A file's absolute path, its bytes and the time of its last change; of a folder, those of all files below it."""
+    """Absolute path, size and modification time of a file; for a folder, total size and latest time of its files."""
 
     path: str
     size: int
@@ -14,7 +14,7 @@ class Stamp:
 
     @classmethod
     def of(cls, path: str | os.PathLike) -> "Stamp":
-        """The stamp of a file or folder as it is now."""
+        """Return the current stamp of a file or folder."""
         path = os.path.abspath(path)
         if not os.path.isdir(path):
             found = os.stat(path)
@@ -23,7 +23,7 @@ class Stamp:
         return cls(path, sum(file.st_size for file in files), max((file.st_mtime_ns for file in files), default=0))
 
     def verify(self) -> None:
-        """Raise ValueError if the file is another now."""
+        """Raise ValueError if the file has changed or vanished."""
         try:
             now = Stamp.of(self.path)
         except FileNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Some of the rows of a source, as a source: what is held out, and the rest."""
+"""Source of some rows of another source, such as held-out rows."""
 
 import hashlib
 
@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from cprime.sources.base import Source
 
-_PIECE_BYTES = 16 * 2**20  # read at a time, of which some rows are taken
+_PIECE_BYTES = 16 * 2**20  # bytes read at a time, from which rows are selected
 
 
 class SubsetSource(Source):
-    """Rows by their rising numbers in another source, with their weights."""
+    """Rows of another source, given by ascending indices, with their weights."""
 
     _keeps_narrow = True
 

@@ -1,4 +1,4 @@
-"""Tables in memory: pandas, polars and pyarrow."""
+"""Sources of tables in memory: pandas, polars and pyarrow."""
 
 import re
 from typing import Any
@@ -27,7 +27,7 @@ _NESTED = re.compile(r"(lists|arrays) of |(large_|fixed_size_)?list(_view)?<|str
 
 
 class TableSource(ArraySource):
-    """The numeric columns of a table, copied side by side once they are chosen, or its column of lists."""
+    """Source of the numeric columns of a table, copied to a matrix when they are chosen, or of its column of lists."""
 
     def __init__(self, table: Any) -> None:
         names = _names(table)
@@ -48,7 +48,7 @@ class TableSource(ArraySource):
             self._array[:, k] = _values(self._table, j, self._array.dtype)
 
     def _matrix(self, j: int) -> NDArray:
-        """The lists of a column as rows; where they lie in one piece of Arrow's without a missing one, a view of it."""
+        """Return the lists of a column as rows; a view if they are one Arrow array without missing lists."""
         if not len(self._table):
             raise ValueError(f"{self.name} must have at least one row, got none")
         pieces = _lists(self._table, j)
@@ -67,7 +67,7 @@ class TableSource(ArraySource):
 
 
 def kinds(table: Any) -> list[Kind]:
-    """Return how the columns of a table are stored: by their types, by their values where these are Python objects."""
+    """Return the kinds of the columns of a table: by type, or by their values if these are Python objects."""
     known: dict[Any, Kind] = {}
     found = []
     for j, dtype in enumerate(table.schema.types if _library(table) == "pyarrow" else table.dtypes):
@@ -78,7 +78,7 @@ def kinds(table: Any) -> list[Kind]:
 
 
 def table_of(data: Any) -> Any:
-    """A table, a series or a batch of pandas, polars or pyarrow as a table; None of anything else."""
+    """Return a table, series or batch of pandas, polars or pyarrow as a table; None for anything else."""
     kind, library = type(data).__name__, _library(data)
     if library not in ("pandas", "polars", "pyarrow"):
         return None
@@ -99,7 +99,7 @@ def has_lists(table: Any) -> bool:
 
 
 def numbers_of(table: Any, name: str = "X") -> Any:
-    """Return a table whose columns are all numbers: the table, its columns of Python objects as arrays of numbers.
+    """Return the table with columns of Python objects converted to numbers.
 
     Raises ValueError, naming the columns and their types, if columns are not numeric.
     """
@@ -118,7 +118,7 @@ def numbers_of(table: Any, name: str = "X") -> Any:
 
 
 def numeric_kinds(table: Any, name: str = "X", remedy: str = NUMERIC_COLUMNS) -> list[Kind]:
-    """Return how the columns of a table are stored; ValueError, with their names and types, if some are not numeric."""
+    """Return the kinds of the columns of a table; raise ValueError, with names and types, if some are not numeric."""
     found = kinds(table)
     _refuse(table, found, [j for j, kind in enumerate(found) if isinstance(kind, str)], name, remedy)
     return found
@@ -132,19 +132,19 @@ def refuse_nested(table: Any, name: str = "X") -> None:
 
 
 def _refuse(table: Any, found: list[Kind], columns: list[int], name: str, remedy: str = NUMERIC_COLUMNS) -> None:
-    """Raise for these columns, if there are any."""
+    """Raise ValueError, with names and types, if `columns` is not empty."""
     if columns:
         names = _names(table)
         raise ValueError(f"{name}: {not_numeric([(names[j], str(found[j])) for j in columns])}; {remedy}")
 
 
 def _is_plain(table: Any) -> bool:
-    """Return whether a table is one of pandas whose columns all have a numeric type."""
+    """Return whether a table is a pandas table in which all columns have a numeric type."""
     return _library(table) == "pandas" and all(getattr(dtype, "kind", "O") in "biuf" for dtype in set(table.dtypes))
 
 
 def matrix_of_lists(table: Any) -> NDArray:
-    """The rows of the one column of lists, beside which there are no numbers."""
+    """Return the one column of lists of a table without other numeric columns as a matrix."""
     return TableSource(table).select(None)._array
 
 
@@ -157,7 +157,7 @@ def _library(table: Any) -> str:
 
 
 def _kind(table: Any, j: int) -> Kind:
-    """How column j is stored."""
+    """Return the kind of column j."""
     if _library(table) == "pyarrow":
         return kind_of_type(table.column(j).type)
     if _library(table) == "pandas":
@@ -178,7 +178,7 @@ def _kind(table: Any, j: int) -> Kind:
 
 
 def _values(table: Any, j: int, dtype: np.dtype) -> NDArray:
-    """The numbers of column j; a missing one is NaN."""
+    """Return the values of column j; missing ones are NaN."""
     if _library(table) == "pyarrow":
         return values_of(table.column(j))
     if _library(table) == "pandas":
@@ -203,14 +203,14 @@ def _kind_of_objects(column: Any) -> Kind:
 
 
 def _of_pandas(column: Any, pa: Any) -> Any:
-    """A column of pandas as an array of Arrow, which has no bfloat16."""
+    """Return a pandas column as an Arrow array, with bfloat16, which Arrow does not have, as float32."""
     if any(isinstance(value, np.ndarray) and is_bfloat16(value.dtype) for value in column):
         return pa.array([value.astype(np.float32) if isinstance(value, np.ndarray) else value for value in column])
     return pa.array(column)
 
 
 def _lists(table: Any, j: int) -> list[Any]:
-    """Column j, whose values are lists, as arrays of Arrow."""
+    """Return column j, whose values are lists, as Arrow arrays."""
     pa = require("pyarrow", "a column of lists")
     if _library(table) == "pyarrow":
         return table.column(j).chunks

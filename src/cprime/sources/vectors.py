@@ -1,4 +1,4 @@
-"""Files of vector search: .fvecs and .bvecs, .fbin, .f16bin, .u8bin and .i8bin; numbers in them are little-endian."""
+"""Sources of vector search formats: .fvecs, .bvecs, .fbin, .f16bin, .u8bin and .i8bin, all little-endian."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ _DIMENSION = np.dtype("<i4")
 
 
 class VecsSource(MappedSource):
-    """Rows that each begin with their dimension, an int32; it is compared with the first one's when a row is read."""
+    """Rows that each begin with their dimension (int32), which must equal that of the first row; checked when read."""
 
     def _decode(self, raw: NDArray[np.uint8], begin: int) -> NDArray:
         found = np.ndarray((len(raw),), _DIMENSION, raw, 0, self._strides[:1])
@@ -33,7 +33,7 @@ class VecsSource(MappedSource):
 
 
 def open_vecs(path: str | Path, vector: bool = False) -> MappedSource:
-    """The rows of a .fvecs or .bvecs file."""
+    """Return the source of a .fvecs or .bvecs file."""
     stamp = Stamp.of(path)
     dtype = _VECS[Path(path).suffix.lower()]
     D = _header(path, stamp, 1, _DIMENSION)[0]
@@ -50,7 +50,7 @@ def open_vecs(path: str | Path, vector: bool = False) -> MappedSource:
 
 
 def open_bin(path: str | Path, vector: bool = False) -> MappedSource:
-    """The rows of a .fbin file or its like: two numbers, of rows and of values in each, and the values."""
+    """Return the source of a .fbin or similar file, which has the numbers of rows and columns, then the values."""
     stamp = Stamp.of(path)
     dtype = _BIN[Path(path).suffix.lower()]
     n, D = _header(path, stamp, 2, np.dtype("<u4"))
@@ -61,7 +61,7 @@ def open_bin(path: str | Path, vector: bool = False) -> MappedSource:
 
 
 def _header(path: str | Path, stamp: Stamp, count: int, dtype: np.dtype) -> list[int]:
-    """The numbers that a file begins with."""
+    """Read the first numbers of a file."""
     if stamp.size < count * dtype.itemsize:
         raise ValueError(f"{path}: expected at least {count * dtype.itemsize} bytes, found {stamp.size}")
     return np.fromfile(path, dtype, count).tolist()

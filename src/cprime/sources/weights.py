@@ -1,4 +1,4 @@
-"""Weights of rows: a column, a file or an array, checked in one pass before they are used."""
+"""Weights of rows from a column, a file or an array, which are checked in one pass before use."""
 
 import os
 from pathlib import Path
@@ -10,11 +10,11 @@ from cprime._range import check_total_weight
 from cprime.sources.arrays import ArraySource
 from cprime.sources.base import Source
 
-IN_MEMORY = "sample_weight"  # what weights are called that have no path
+IN_MEMORY = "sample_weight"  # name of weights without a path
 
 
 def weighted(source: Source, spec: Any) -> Source:
-    """`source` with the weights that `spec` means, see `Source.with_weights`."""
+    """Return `source` with the weights that `spec` specifies, see `Source.with_weights`."""
     new = source._copy()
     new._weights = new._weights_spec = None
     if spec is None:
@@ -55,7 +55,7 @@ def _from_array(source: Source, values: Any) -> Source:
 
 
 def _check(weights: Source, source: Source) -> None:
-    """Raise unless there is one finite weight >= 0 for each row, and one that is not 0."""
+    """Raise ValueError unless there is one finite weight >= 0 for each row, and at least one weight is positive."""
     if weights.n_rows != source.n_rows:
         raise ValueError(
             f"sample_weight must have one value for each row: {weights.name} has {weights.n_rows} rows, "

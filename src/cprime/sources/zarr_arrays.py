@@ -1,4 +1,4 @@
-"""Zarr arrays: folders of chunks, or arrays of any store."""
+"""Sources of Zarr arrays, in folders or any other store."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,7 @@ from cprime.sources.stamps import Stamp
 
 
 class ZarrSource(ChunkedSource):
-    """One Zarr array."""
+    """Source of one Zarr array."""
 
     def __init__(self, array: Any, name: str, vector: bool = False) -> None:
         n_rows, n_stored = matrix_shape(name, array.shape, vector)
@@ -32,7 +32,7 @@ class ZarrSource(ChunkedSource):
 
 
 def open_zarr(path: str | Path, key: str | None = None, vector: bool = False) -> ZarrSource:
-    """The rows of an array in a .zarr folder."""
+    """Return the source of an array in a .zarr folder."""
     zarr = require("zarr", str(path))
     try:
         found = zarr.open(os.path.abspath(path), mode="r")
@@ -49,12 +49,12 @@ def open_zarr(path: str | Path, key: str | None = None, vector: bool = False) ->
 
 
 def open_array(array: Any) -> ZarrSource:
-    """The rows of an open zarr.Array."""
+    """Return the source of an open zarr.Array."""
     return ZarrSource(array, str(_folder(array) or "X"))
 
 
 def _folder(array: Any) -> str | None:
-    """Where the chunks of an array are stored, None if it is no folder."""
+    """Return the folder of an array's chunks; None if they are not in a folder."""
     root = getattr(array.store, "root", None) or getattr(array.store, "path", None)
     folder = os.path.join(root, array.path) if isinstance(root, str | os.PathLike) else None
     return folder if folder is not None and os.path.isdir(folder) else None

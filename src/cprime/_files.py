@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 CHECKSUM_BYTES = 16
-_FLUSHED_TOGETHER = 16  # files
+_FLUSHED_TOGETHER = 16  # number of files that are flushed in parallel
 
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # one slash, because `Path` drops the second one of a URL
@@ -123,7 +123,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         mode = (target if target.exists() else temporary).stat().st_mode & 0o7777
         yield temporary
         _flush(temporary, os.O_RDWR)
-        os.chmod(temporary, mode)  # a library may have put a file of its own in place of the temporary one
+        os.chmod(temporary, mode)  # because a library may have replaced the temporary file, with other permissions
         os.replace(temporary, target)
     except BaseException as error:
         if isinstance(error, OSError) and error.errno and error.filename in (None, str(temporary)):
@@ -216,7 +216,7 @@ def _flush_files(folder: Path) -> None:
     """Wait until all files below a folder are on the disk; several are flushed at a time, because that is faster."""
     with ThreadPoolExecutor(_FLUSHED_TOGETHER) as pool:
         for _ in pool.map(_flush_any, [folder, *folder.rglob("*")]):
-            pass  # an error is raised here
+            pass  # the iteration raises errors of the threads
 
 
 def _flush_any(path: Path) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike
 LEAST = {np.dtype(np.float32): 2.0**-51, np.dtype(np.float64): 2.0**-280}
 MOST = {np.dtype(np.float32): 2.0**60, np.dtype(np.float64): 2.0**224}
 MOST_WEIGHT = 2.0**160
-MOST_COLUMNS = 2**24  # the kernels count columns in 32 bits, and pack a few more
+MOST_COLUMNS = 2**24  # the kernels store column counts, plus a few for padding, in 32 bits
 
 
 def check_largest(largest: float, dtype: DTypeLike, n_features: int, name: str) -> None:

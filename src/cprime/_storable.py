@@ -18,7 +18,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 _WIDTH = 64  # itemsize [characters] that an array of text may have even if all its items are shorter
-_classes: dict[str, Any] = {}  # by their names in files
+_classes: dict[str, Any] = {}  # storable classes by their names in files
 _names: dict[Any, str] = {}
 
 T = TypeVar("T", bound=type)

@@ -5,7 +5,7 @@ import warnings
 
 from sklearn.exceptions import ConvergenceWarning
 
-_INSIDE = ("cprime", "sklearn")  # packages whose lines a user has not written
+_INSIDE = ("cprime", "sklearn")  # packages whose code is not the user's
 
 
 def warn(message: str, category: type[Warning]) -> None:

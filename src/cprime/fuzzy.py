@@ -152,7 +152,7 @@ class Fit:
     stopped: bool = False
 
 
-Callback = Callable[[Mapping[str, Any], Fit, bool], bool]  # of a row of the history, the state, and whether it is final
+Callback = Callable[[Mapping[str, Any], Fit, bool], bool]  # arguments: history row, state, whether it is final
 
 
 def run(

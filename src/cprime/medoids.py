@@ -52,7 +52,7 @@ class Fit:
     begun: float = field(default_factory=perf_counter)
 
 
-Callback = Callable[[Mapping[str, Any], Fit, bool], bool]  # of a row of the history, the state, and whether it is final
+Callback = Callable[[Mapping[str, Any], Fit, bool], bool]  # arguments: history row, state, whether it is final
 
 
 def dissimilarities(

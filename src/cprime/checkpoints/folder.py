@@ -36,13 +36,14 @@ FORMAT = 2
 FIT, HEAD, MODEL = "fit.safetensors", "head.safetensors", "model.safetensors"
 _SHARE = 0.02  # largest share of the run time for writing states
 _KEPT_STATES = 2
-_LARGE = 2**22  # bytes of files beyond which a background thread removes them
+_LARGE = 2**22  # total bytes of files beyond which a background thread removes them
 _OURS = re.compile(
     r"state-\d{8}|(fit\.safetensors|data\.npy|weights\.npy)(\.part)?|model\.safetensors|\.model\.[0-9a-f]{16}\.safetensors"
     rf"|{SPILL_PREFIX}\w+|\.nfs\w+"
 )
 _ARRAYS = ("data", "weights")  # arrays that may be stored in the folder
-WARM = ("means_", "weights_", "covariance_type_", "equal_weights_", "lower_bounds_")  # of warm starts, and the family's
+# Fitted attributes that a warm start uses, for all model families; each family adds its own.
+WARM = ("means_", "weights_", "covariance_type_", "equal_weights_", "lower_bounds_")
 _NOT_VALID = (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, SafetensorError)
 _UNCOMPARED = ("seed", "instruction_set", "opened", "output")  # entries that may differ when a fit is resumed
 

@@ -256,7 +256,7 @@ class Distributed:
     def _from_rows(
         self, function: Callable[..., Any], *args: Any, before: NDArray[np.int64] | None = None
     ) -> list[Any]:
-        """Call a function with the rows of each group, their weights, the first row's index, `args` and `before`."""
+        """Call a function for each group with its rows, weights, first index, `args` and `before`; return futures."""
         from dask.delayed import delayed
 
         ends = np.cumsum(self.sizes)

@@ -93,7 +93,7 @@ class Local:
     def _of_block(
         self, X: Rows, order: NDArray[np.int64] | None, first: int, weights: NDArray[np.float64] | None
     ) -> Rows:
-        """Return prepared rows in the layout that is fastest for many passes."""
+        """Return prepared rows, with narrow types widened if they are few, which is faster for many passes."""
         return self._prepared(X, order, first, weights).converted(self.n_points)
 
     @property

@@ -49,7 +49,7 @@ def ahead(source: Source, ranges: Iterable[tuple[int, int]]) -> Generator[NDArra
     def begun(number: int, begin: int, end: int) -> Callable[[], NDArray]:
         """Return a function that returns the block, which a thread reads; without free threads, the function reads it.
 
-        The caller allocates the buffers, because memory allocated in a thread is not returned to the system.
+        The caller allocates the buffers, because a thread's memory allocator keeps freed memory for the next thread.
         """
         nonlocal threaded
         if len(buffers[number % 2]) < end - begin:

@@ -87,7 +87,7 @@ class Source(Columns, ABC):
         self._chunk_rows: int | None = None
         self._weights: Source | None = None
         self._weights_spec: str | bool | None = None
-        self._opened_with: dict[str, Any] | None = None  # arguments of `open_data`
+        self._opened_with: dict[str, Any] | None = None  # arguments of `open_data` that opened this source
 
     @abstractmethod
     def _fill(self, begin: int, end: int, out: NDArray) -> None:

@@ -25,7 +25,7 @@ class Columns:
         self._kinds = tuple(kinds)
         self._names = None if names is None else tuple(names)
         self._chosen: tuple[int, ...] | None = None
-        self._list: Lists | None = None  # of the chosen column, if its values are lists
+        self._list: Lists | None = None  # type of the chosen column, if its values are lists
 
     @abstractmethod
     def _copy(self) -> Self:

@@ -1,8 +1,9 @@
-"""How many clusters: criteria along a range of C, and estimators that find C themselves.
+"""Choice of the number of clusters: criteria over a range of C, estimators that find C themselves, and merging.
 
-`sweep` fits a mixture or k-means for every C of a range and returns a `Sweep`, which `SelectionDisplay` draws; `XMeans`
-and `GMeans` split clusters, and merge them, until none asks for it. `merge` joins the components of a fit, in a
-`MergeTree` that is cut at any number. Calls the estimators as a user would.
+`sweep` fits a mixture or k-means for every C of a range and returns a `Sweep`, which `SelectionDisplay` draws. `XMeans`
+and `GMeans` split and merge clusters until their criterion or test requires no further change. `merge` joins the
+components of a fit and returns a `MergeTree`, which can be cut at any number of clusters. This package uses only the
+public interface of the estimators.
 """
 
 from cprime.selection.display import SelectionDisplay

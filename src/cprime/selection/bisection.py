@@ -1,4 +1,4 @@
-"""A cluster in two: along its principal direction, with two-means inside."""
+"""Split of a cluster in two: by two-means started along the principal direction, or by a cut across that direction."""
 
 import math
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from cprime.kernels import Dense, Rows
 
 
 class Cell(NamedTuple):
-    """Points (n, D) with their weights, all positive, (n,) float64."""
+    """Points (n, D) of one cluster, with their positive weights (n,) float64."""
 
     points: Rows
     weights: NDArray[np.float64]
@@ -25,13 +25,13 @@ class Cell(NamedTuple):
 
     @property
     def mean(self) -> NDArray[np.float64]:
-        """(D,) data units."""
+        """Return the weighted mean of the points: (D,) in data units."""
         one = np.zeros((len(self.points), 1), dtype=np.int32)
         return self.points.accumulate(one, None, self.weights, n_components=1)[1][0] / self.weight
 
     @property
     def is_one(self) -> bool:
-        """Whether its points are one, as far as squares of their type can tell."""
+        """Return whether all points coincide, up to the least squared distance that their data type can represent."""
         return self.points.extent()[1] < LEAST[self.points.dtype]
 
     def part(self, rows: NDArray) -> Self:
@@ -39,45 +39,48 @@ class Cell(NamedTuple):
 
 
 def cells(X: Rows, weights: NDArray[np.float64], labels: NDArray, n_clusters: int) -> list[Cell]:
-    """The points of every cluster, in their order; labels (n,) in 0 … n_clusters − 1."""
+    """Return the points of each cluster in their original order; labels (n,) lie in 0 … n_clusters − 1."""
     order = np.argsort(labels, kind="stable")
     bounds = np.searchsorted(labels[order], np.arange(n_clusters + 1))
     return [Cell(X[order[begin:end]], weights[order[begin:end]]) for begin, end in pairwise(bounds)]
 
 
 def union(parts: Sequence[Cell]) -> Cell:
-    """The points of all parts."""
+    """Return one cell with the points of all parts."""
     return Cell(
         Dense(np.concatenate([part.points.dense() for part in parts])), np.concatenate([part.weights for part in parts])
     )
 
 
 def principal(cell: Cell) -> tuple[NDArray[np.float64], float, NDArray[np.float64]]:
-    """The mean m (D,), and the largest eigenvalue λ of the covariance with its direction v (D,)."""
+    """Return the mean m (D,), the largest eigenvalue λ of the covariance and its eigenvector v (D,)."""
     mean = cell.mean
     variance, direction = cell.points.principal(cell.weights, mean)
-    direction = direction * np.copysign(1.0, direction[np.abs(direction).argmax()])  # either sign is an eigenvector
+    direction = direction * np.copysign(1.0, direction[np.abs(direction).argmax()])  # −v is an eigenvector too
     return mean, max(variance, 0.0), direction
 
 
 def principal_halves(cell: Cell) -> tuple[Cell, Cell] | None:
-    """The cell cut through its mean across its principal direction; None where one side has no points."""
+    """Cut the cell by the hyperplane through its mean orthogonal to its principal direction.
+
+    Return None if all points lie on one side.
+    """
     mean, _, direction = principal(cell)
     above = cell.points.projected(direction, mean) > 0
     return None if above.all() or not above.any() else (cell.part(~above), cell.part(above))
 
 
 def distinct(cell: Cell) -> NDArray[np.intp]:
-    """The rank of every point (n,) along a fixed direction, the same for equal points: 0 … distinct points − 1."""
+    """Return the rank (n,) of each point along a fixed direction, from 0; equal points share a rank."""
     direction = np.random.RandomState(0).standard_normal(cell.points.shape[1])
     return np.unique(cell.points.projected(direction), return_inverse=True)[1]
 
 
 def bisect(cell: Cell, n_threads: int | None) -> list[Cell]:
-    """The two halves that two-means finds from m ± v √(2λ/π), m the mean, (λ, v) the principal component.
+    """Split a cell by two-means that starts from m ± v √(2λ/π), with m the mean and (λ, v) the principal component.
 
-    That start is where the halves of a Gaussian have their means (Hamerly & Elkan 2004, section 3). A cell whose points
-    are one comes back alone.
+    For a Gaussian, the means of its two halves lie at this start (Hamerly & Elkan 2004, section 3). Return the cell
+    alone if its points coincide or cannot be divided.
     """
     if cell.is_one:
         return [cell]

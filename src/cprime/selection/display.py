@@ -1,4 +1,4 @@
-"""A picture of a sweep: the criteria over C, and what each of them prefers."""
+"""Figure of a sweep: each criterion over C with the best C marked."""
 
 from collections.abc import Iterable
 from importlib.util import find_spec
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-# Name in the picture, colour and mark of each criterion.
+# Label, color and marker of each criterion.
 _CURVES = {
     "bic": ("BIC", BLUE, "o"),
     "free_energy_bic": ("BIC of F", VERMILION, "s"),
@@ -29,9 +29,9 @@ _CURVES = {
 class SelectionDisplay:
     """Criteria of a `Sweep` over the number of components.
 
-    All are drawn per point, in nats, so that they can be compared: BIC/2W, AIC/2W, and minus the held-out mean
-    log-likelihood; each with a mark at its least value. A dotted line is the elbow of J, where there is one. Made by
-    `from_sweep` or `from_estimator`.
+    All criteria are drawn per point, in nats, so that they can be compared: BIC/2W, AIC/2W, and minus the held-out mean
+    log-likelihood. A marker shows the least value of each. A dotted line shows the elbow of J, if J has one. Create a
+    display with `from_sweep` or `from_estimator`.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class SelectionDisplay:
         ----------
         sweep : Sweep
         ax : matplotlib Axes, default=None
-            Where to draw; None is a new figure.
+            Axes to draw into; None creates a new figure.
 
         Returns
         -------
@@ -92,12 +92,12 @@ class SelectionDisplay:
         ax: "Axes | None" = None,
         **options: Any,
     ) -> Self:
-        """Make a sweep, with the arguments of `sweep`, and draw it; as `from_sweep`."""
+        """Run `sweep` with the given arguments and draw its result; `ax` and the errors are those of `from_sweep`."""
         _check_matplotlib()
         return cls.from_sweep(sweep(estimator, X, n_components_range, **options), ax=ax)
 
     def plot(self, *, ax: "Axes | None" = None) -> Self:
-        """Draw again, on other axes; parameters and errors as of `from_sweep`."""
+        """Draw the sweep again, on other axes; parameters and errors are those of `from_sweep`."""
         _check_matplotlib()
         from matplotlib import pyplot
         from matplotlib.ticker import MaxNLocator

@@ -1,15 +1,16 @@
-"""Where the curve of J over C has an elbow, if anywhere.
+"""Test whether the curve of J over C has an elbow, and locate it.
 
-Data without clusters have J ∝ C^(−2/d) where C is large (Zador 1982): a straight line of log J over log C, and for few
-C a curve that is bent downwards, as the first cuts of a Gaussian or a cube gain least. Clusters bend it upwards, and
-sharply, at their number: up to it every center removes distances between clusters, beyond it only within. (Sugar &
-James 2003 see the same as a jump of J^(−D/2), which needs the number of dimensions that the clusters fill.)
+For data without clusters, J ∝ C^(−2/d) if C is large (Zador 1982): log J over log C is a straight line. For small C the
+curve is bent downwards, because the first cuts of a Gaussian or a cube gain least. Clusters bend the curve upwards, and
+sharply, at their number: up to it each new center removes distances between clusters, beyond it only distances within
+them. (Sugar & James 2003 observe the same as a jump of J^(−D/2), which needs the number of dimensions that the clusters
+fill.)
 
-So each C is given its bend, the change of the slope d log J / d log C there. The largest is an elbow if two things
-hold. It is an outlier among the bends: the test of Grubbs (1950), but with the lowest bend left out of mean and spread,
-since the steep piece that ends in an elbow begins with a bend downwards, which would mask it. And the slope is at least
-halved: a bend that stands out among still smaller ones is none. Poor local optima make all bends noisy: they hide an
-elbow rather than make one.
+The bend at C is the change of the slope d log J / d log C there. The largest bend is an elbow if two conditions hold.
+First, it is an outlier among the bends by the test of Grubbs (1950), with the lowest bend left out of mean and spread,
+because the steep piece that ends in an elbow begins with a downward bend, which would mask the outlier. Second, the
+slope is at least halved, so a small bend among still smaller ones is no elbow. Poor local optima make all bends noisy:
+they hide an elbow rather than create one.
 """
 
 from functools import lru_cache
@@ -18,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEAST_BENDS = 5
-_SIMULATED = 20_000  # samples of Gaussian numbers that the critical value is taken from
+_SIMULATED = 20_000  # Gaussian samples simulated for the critical value
 
 
 def elbow(n_components: NDArray, inertia: NDArray[np.float64], alpha: float) -> int | None:
-    """The C of the elbow, or None if the curve has none at significance `alpha`; n_components (n,) rises."""
+    """Return the C of the elbow, or None if the curve has none at significance `alpha`; n_components (n,) increases."""
     seen = inertia > 0
     slopes = np.diff(np.log(inertia[seen])) / np.diff(np.log(n_components[seen]))
     bends = np.diff(slopes)
@@ -36,7 +37,10 @@ def elbow(n_components: NDArray, inertia: NDArray[np.float64], alpha: float) -> 
 
 
 def excess(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How far the largest of each row (…, n) lies above the mean of the others but the least, in their deviations."""
+    """Return, for each row (…, n), how far its largest value exceeds the mean of the others without the least value.
+
+    The unit is the standard deviation of these others.
+    """
     ordered = np.sort(values, axis=-1)
     others = ordered[..., 1:-1]
     spread = np.maximum(others.std(axis=-1, ddof=1), np.finfo(np.float64).tiny)
@@ -45,5 +49,5 @@ def excess(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @lru_cache
 def critical_value(n: int, alpha: float) -> float:
-    """What the excess of n Gaussian numbers is above with probability `alpha`, by simulation."""
+    """Return the (1 − alpha) quantile of `excess` for n standard Gaussian numbers, found by simulation."""
     return float(np.quantile(excess(np.random.RandomState(0).standard_normal((_SIMULATED, n))), 1 - alpha))

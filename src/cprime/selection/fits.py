@@ -1,4 +1,4 @@
-"""The estimators that selection calls, under one name each for what they have in common."""
+"""Access by one name to what the estimators used for model selection have in common."""
 
 from typing import Any
 
@@ -10,17 +10,17 @@ Mixture = KMeans | GaussianMixture | StudentTMixture
 
 
 def centers_of(fit: Mixture) -> NDArray:
-    """The centers or means that a fit has found, (C, D) data units."""
+    """Return the centers or means of a fit, (C, D) in data units."""
     return fit.cluster_centers_ if isinstance(fit, KMeans) else fit.means_
 
 
 def start_from(estimator: Mixture, centers: NDArray) -> dict[str, Any]:
-    """The argument that makes an estimator start from these centers."""
+    """Return the keyword argument that makes an estimator start from these centers."""
     return {"init" if isinstance(estimator, KMeans) else "means_init": centers}
 
 
 def size_of(estimator: Mixture, n_components: int) -> dict[str, Any]:
-    """The arguments for this number of components; where a point would keep more of them, it keeps all."""
+    """Return the arguments that set the number of components; an `n_active` above it is reduced to it."""
     if isinstance(estimator, KMeans):
         return {"n_clusters": n_components}
     n_active = estimator.n_active

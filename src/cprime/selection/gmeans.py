@@ -1,4 +1,4 @@
-"""G-means: clusters are split until each looks Gaussian along the direction in which it would be cut."""
+"""G-means: clusters are split until each passes a test of Gaussianity along the direction of its split."""
 
 from typing import Any
 
@@ -16,44 +16,45 @@ from cprime.selection.splitting import Splitter
 class GMeans(Splitter):
     """k-means that finds its number of clusters by a test of Gaussianity.
 
-    In every round each cluster whose points, projected on the direction of a cut in two, fail the Anderson–Darling
-    test is cut, and all points are fitted anew from the centers so far. Neighbors whose union passes the test are
-    merged before and after, which repairs a Gaussian that earlier cuts have divided. It ends once nothing changes.
+    In every round, the points of each cluster are projected on the direction between the two halves of the cluster. A
+    cluster whose projection fails the Anderson–Darling test is split, and all points are fitted again from the new
+    centers. Before and after the splits, neighboring clusters whose union passes the test are merged, which repairs a
+    Gaussian that earlier splits have divided. The search ends once a round repeats an earlier result.
 
-    The direction found by two-means is one in which noise looks divided, the more so the more dimensions there are. So
-    it is found on one half of the points and the test made on the other, in both ways, and the smaller of the two
-    p-values counts twice (Bonferroni).
+    Along the direction found by two-means even noise looks divided, the more so in high dimensions. Therefore the
+    direction is found on one half of the points and tested on the other half, then with the halves exchanged. The
+    p-value is twice the smaller of the two (Bonferroni).
 
     Parameters
     ----------
     min_clusters : int, default=1
-        Number of clusters to start with, and the least to end with.
+        Number of clusters at the start, and the minimum at the end.
     max_clusters : int, default=256
-        Most clusters.
+        Maximum number of clusters.
     alpha : float, default=1e-4
-        Significance of the test, between 0 and 1: how often a Gaussian is cut by mistake.
+        Significance level of the test, between 0 and 1: the probability that a Gaussian cluster is split by mistake.
     n_active : int, default=1
-        C′ of the fits of all points: 1 is k-means; a greater one k-means-C′ (a mixture of tied spherical covariance
-        and equal weights), for clusters that overlap.
+        C′ of the fits of all points: 1 is k-means; a greater value is k-means-C′ (a mixture with tied spherical
+        covariance and equal weights), for clusters that overlap.
     n_init : int, default=1
-        Starts of the first fit, of `min_clusters` centers by k-means++.
+        Number of k-means++ initializations of the first fit, which has `min_clusters` centers.
     max_rounds : int, default=30
-        Most rounds.
+        Maximum number of rounds.
     max_iter : int, default=300
-        Most iterations of each fit of all points.
+        Maximum number of iterations of each fit of all points.
     tol : float, default=1e-4
-        When such a fit has converged, as in `KMeans` or, with n_active > 1, as in `GaussianMixture`.
+        Tolerance at which such a fit has converged, as in `KMeans` or, if n_active > 1, as in `GaussianMixture`.
     callbacks : callback or sequence of them, default=None
-        What is told of every round and may end the fit: functions of a row of `history_`, as a dictionary, and of
-        the estimator as it is then, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`.
-        True ends the fit. A model file does not hold them.
+        Called after every round: functions that take a row of `history_` as a dictionary and the estimator in its
+        current state, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`. A return value of
+        True ends the fit. Callbacks are not saved in model files.
     n_threads : int or None, default=None
-        Threads to use; None is every processor that the process may use.
+        Number of threads; None uses every processor that the process may use.
     random_state : int, RandomState, Generator or None, default=None
-        Source of the random numbers of the first start; from one cluster nothing is random.
+        Source of the random numbers of the first initialization; with min_clusters=1 nothing is random.
     verbose : int, default=0
-        1 shows a progress bar: how many clusters there are, and the criterion; where no bar can be drawn, in a file
-        say, the library's log, a line a round.
+        1 shows a progress bar with the number of clusters and the criterion. If no bar can be drawn, for example
+        because the output is a file, the log gets one line for each round.
 
     Attributes
     ----------
@@ -69,22 +70,22 @@ class GMeans(Splitter):
     lower_bound_ : float
         F of that model per point, in nats, with equal weights.
     n_active_ : int
-        C′ as used, at most `n_clusters_`.
+        C′ of the last fit, at most `n_clusters_`.
     n_rounds_ : int
     n_iter_ : int
         Iterations of the last fit of all points.
     converged_ : bool
-        Whether it ended by itself within `max_rounds`.
+        Whether the search ended by itself within `max_rounds`.
     history_ : structured ndarray of shape (`n_rounds_ + 1`,)
         n_clusters and criterion (BIC with F, as in `XMeans`) at the start and after each round.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where the data have names of columns.
+        Only if the data have column names.
 
     References
     ----------
     G. Hamerly, C. Elkan: Learning the k in k-means. NIPS 2004. Lücke & Forster, *k-means as a variational EM
-    approximation of Gaussian mixture models*, section 6, for k-means-C′ inside.
+    approximation of Gaussian mixture models*, section 6, for k-means-C′ inside G-means.
 
     Examples
     --------
@@ -140,7 +141,7 @@ class GMeans(Splitter):
         return self._p_value(both) - self.alpha
 
     def _p_value(self, cell: Cell) -> float:
-        """How likely a Gaussian looks so divided; 1 where there are too few points to tell."""
+        """Return the p-value of the division under Gaussianity; 1 if there are too few points for the test."""
         halves = in_halves(cell)
         tested = []
         for seen, held_out in (halves, halves[::-1]):
@@ -155,6 +156,9 @@ class GMeans(Splitter):
 
 
 def in_halves(cell: Cell) -> tuple[Cell, Cell]:
-    """Every other of the distinct points, in their order along a fixed direction; equal points stay together."""
+    """Split a cell by assigning its distinct points alternately, in the order along a fixed direction.
+
+    Equal points stay together.
+    """
     rank = distinct(cell)
     return cell.part(rank % 2 == 0), cell.part(rank % 2 == 1)

@@ -1,4 +1,4 @@
-"""The Anderson–Darling test of Gaussianity, mean and variance unknown, for weighted numbers."""
+"""Anderson–Darling test of Gaussianity for weighted numbers with unknown mean and variance."""
 
 import math
 
@@ -6,19 +6,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-LEAST_WEIGHT = 8.0  # what the tail formula below is stated for
-# log p = a + b A* + c A*², from each value of A* on; below it 1 − p has the form (D'Agostino & Stephens, Table 4.9).
+LEAST_WEIGHT = 8.0  # least sample size for which the tail formula below is stated
+# Rows (least A*, a, b, c): log p = a + b A* + c A*² in the tail, log(1 − p) in the head (D'Agostino & Stephens, Table
+# 4.9).
 _TAILS = ((0.6, 1.2937, -5.709, 0.0186), (0.34, 0.9177, -4.279, -1.38))
 _HEADS = ((0.2, -8.318, 42.796, -59.938), (-math.inf, -13.436, 101.14, -223.73))
-_LARGEST = 150.0  # where the quadratic of the first tail turns
+_LARGEST = 150.0  # A* at which the quadratic of the first tail has its minimum
 
 
 def anderson_darling(values: NDArray, weights: NDArray[np.float64] | None = None) -> tuple[float, float]:
-    """The statistic A*, corrected for small samples, and its p-value under Gaussianity.
+    """Return the statistic A*, corrected for small samples, and its p-value under Gaussianity.
 
     A² = −W − 1/W Σ_n [(S_n² − S_{n−1}²) log Φ(z_n) + ((W − S_{n−1})² − (W − S_n)²) log(1 − Φ(z_n))] with S_n the
-    running sum of the weights in rising order: a weight of 2 is the number twice. A* = A² (1 + 0.75/W + 2.25/W²).
-
+    running sum of the weights of the sorted values. A weight of 2 is equivalent to the value occurring twice. A* = A²
+    (1 + 0.75/W + 2.25/W²).
     values (n,) not all equal; weights (n,) positive
 
     References
@@ -32,7 +33,7 @@ def anderson_darling(values: NDArray, weights: NDArray[np.float64] | None = None
     above = np.cumsum(w)
     below, W = above - w, above[-1]
     centered = x - (w * x).sum() / W
-    centered /= np.abs(centered).max()  # whose squares are numbers, at whatever scale
+    centered /= np.abs(centered).max()  # so that squares neither overflow nor underflow
     z = centered / math.sqrt((w * centered**2).sum() / (W - 1))
     terms = (above**2 - below**2) * log_ndtr(z) + ((W - below) ** 2 - (W - above) ** 2) * log_ndtr(-z)
     statistic = (-W - terms.sum() / W) * (1 + 0.75 / W + 2.25 / W**2)
@@ -40,7 +41,7 @@ def anderson_darling(values: NDArray, weights: NDArray[np.float64] | None = None
 
 
 def p_value(statistic: float) -> float:
-    """How likely a Gaussian sample has an A* at least as large; D'Agostino & Stephens, Table 4.9."""
+    """Return the probability that a Gaussian sample has at least this A*; D'Agostino & Stephens, Table 4.9."""
     A = min(statistic, _LARGEST)
     for least, a, b, c in _TAILS:
         if least <= A:

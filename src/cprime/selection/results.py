@@ -1,4 +1,4 @@
-"""What a sweep has found for every number of components."""
+"""Result of a sweep: fits and criteria for every number of components."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -25,35 +25,35 @@ _COLUMNS = (
     "seconds",
     "converged",
 )
-_NOT_SHOWN = {"log_likelihood", "free_energy", "n_parameters"}  # in the text, which is to fit into a line
+_NOT_SHOWN = {"log_likelihood", "free_energy", "n_parameters"}  # left out of the text, so that it fits into a line
 
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """Fits for a range of numbers of components, with the criteria that compare them; made by `sweep`.
+    """Fits for a range of numbers of components, with criteria to compare them; returned by `sweep`.
 
-    Every array is of shape (n_fits,); a criterion that was not asked for is NaN. The repr is a table.
+    Every array has shape (n_fits,); a criterion that was not requested is NaN. The repr is a table.
 
     Attributes
     ----------
     n_components : ndarray of int
-        C of each fit, rising.
+        C of each fit, increasing.
     bic, aic : ndarray of float
-        Criteria of the exact log-likelihood, of all data; the lower the better.
+        BIC and AIC with the exact log-likelihood of all data; lower is better.
     free_energy_bic : ndarray of float
-        BIC with the free energy F in place of the log-likelihood; the lower the better.
+        BIC with the free energy F in place of the log-likelihood; lower is better.
     held_out : ndarray of float
-        Mean log-likelihood of points that a fit of the others has not seen, in nats; the higher the better.
+        Mean log-likelihood of held-out points under a fit of the other points, in nats; higher is better.
     log_likelihood, free_energy : ndarray of float
         L, eq. (3), and F ≤ L, eq. (7), of the fit of all data, per point (or unit of weight), in nats.
     inertia : ndarray of float
         J, the weighted sum of squared distances to the nearest center or mean, in data unit².
     n_parameters : ndarray of int
-        Free parameters.
+        Number of free parameters.
     weight : float
         W, the number of points or the sum of their weights.
     seconds : ndarray of float
-        Time for each C.
+        Elapsed time for each C.
     converged : ndarray of bool
     estimators : tuple of KMeans, GaussianMixture or StudentTMixture
         Fitted to all data.
@@ -105,7 +105,7 @@ class Sweep:
         Returns
         -------
         frame : pandas.DataFrame or polars.DataFrame
-            Of n_fits rows; its columns are the attributes of shape (n_fits,), and it lacks `estimators` and `weight`.
+            Frame of n_fits rows; its columns are the attributes of shape (n_fits,), without `estimators` and `weight`.
 
         Raises
         ------
@@ -127,7 +127,7 @@ class Sweep:
         return frame_of({name: getattr(self, name) for name in _COLUMNS}, library)
 
     def best_n_components(self, criterion: str = "bic") -> int:
-        """The number of components that a criterion prefers.
+        """Return the number of components that is best by a criterion.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class Sweep:
         return int(self.n_components[self._best(criterion)])
 
     def best(self, criterion: str = "bic") -> Mixture:
-        """The fitted estimator that a criterion prefers; arguments and errors as of `best_n_components`."""
+        """Return the fitted estimator that is best by a criterion; arguments and errors as in `best_n_components`."""
         return self.estimators[self._best(criterion)]
 
     def _best(self, criterion: str) -> int:
@@ -156,20 +156,22 @@ class Sweep:
         return int(np.argmin(values) if LOWER_IS_BETTER[criterion] else np.argmax(values))
 
     def elbow(self, alpha: float = 0.01) -> int | None:
-        """The number of components at which the curve of J has its elbow, or None if it has none.
+        """Return the number of components at which the curve of J has its elbow, or None if it has none.
 
-        Without clusters log J falls along a line over log C, or bends downwards. The C at which its slope rises most is
-        an elbow if it is at least halved there, and that change of slope an outlier among all of them but the least.
+        Without clusters, log J over log C falls along a line or bends downwards. The C at which the slope increases
+        most is an elbow if the slope is at least halved there and this change is an outlier among all changes of slope
+        without the least one.
 
         Parameters
         ----------
         alpha : float, default=0.01
-            Significance of the outlier, between 0 and 1: how often Gaussian changes of slope have one.
+            Significance level, between 0 and 1: the probability of such an outlier if the changes of slope are
+            Gaussian.
 
         Returns
         -------
         n_components : int or None
-            None also where the range has fewer than seven values: too few to tell.
+            None also if the range has fewer than seven values, too few for the test.
 
         References
         ----------

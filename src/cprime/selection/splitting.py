@@ -1,7 +1,7 @@
-"""What X-means and G-means share: rounds of splits and merges with a fit of all data after each, and what was found.
+"""Base class of X-means and G-means: rounds of splits and merges, each followed by a fit of all data.
 
-A subclass judges: `_division` says into which centers a cluster is to be cut, `_better_joined` whether two clusters
-are to be one. Points belong to their nearest center throughout.
+A subclass makes the decisions: `_division` returns the centers into which a cluster is to be split, `_better_joined`
+whether two clusters are to be merged. Points are always assigned to their nearest center.
 """
 
 import logging
@@ -32,7 +32,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Splitter(NearestCenter, Clusterer):
-    """Base of `XMeans` and `GMeans`; the parameters that they share are documented there."""
+    """Base class of `XMeans` and `GMeans`, whose docstrings describe the shared parameters."""
 
     min_clusters: int
     max_clusters: int
@@ -42,14 +42,14 @@ class Splitter(NearestCenter, Clusterer):
     tol: float
     callbacks: Any
     _descends: bool
-    _log = __name__  # of rounds; the fits in them have that of the library
+    _log = __name__  # logger of the rounds; the fits within a round use the library's own
 
     def _division(self, cell: Cell, most: int) -> tuple[float, NDArray | None]:
-        """How urgent it is to cut a cluster (the greater the more), and its new centers (k, D), k ≤ most; or None."""
+        """Return how urgent a split is (greater: more urgent) and the new centers (k, D), k ≤ most; or None."""
         raise NotImplementedError
 
     def _better_joined(self, first: Cell, second: Cell, both: Cell) -> float:
-        """How much better the two are as one cluster; they stay two unless it is positive."""
+        """Return how much better the two clusters are as one; they are merged only if this is positive."""
         raise NotImplementedError
 
     @whole
@@ -60,12 +60,12 @@ class Splitter(NearestCenter, Clusterer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Finite numbers. Rows of uint8, int8, bool, float16 and bfloat16 stay so and are computed with as float32;
-            16-bit integers and float32 become float32, wider types float64.
+            Finite numbers. Rows of uint8, int8, bool, float16 and bfloat16 keep their type in memory and are converted
+            to float32 in computations; 16-bit integers and float32 become float32, wider types float64.
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
-            A weight of 2 is the point twice, in the criterion and the test too; None is 1 for each. So weights that
-            say something else should add up to the number of points that they speak for.
+            A weight of 2 is equivalent to the point occurring twice, also in the criterion and the test; None is 1 for
+            each. Weights with another meaning should therefore be scaled to sum to the number of points they represent.
 
         Returns
         -------
@@ -100,7 +100,7 @@ class Splitter(NearestCenter, Clusterer):
         resolve_threads(self.n_threads)
 
     def _search(self, data: Cell, callback: Callable[[Mapping[str, Any], Any, bool], bool]) -> None:
-        """Rounds until one ends where one has ended before, or, if it `_descends`, does not lower the criterion."""
+        """Run rounds until one repeats an earlier result or, if `_descends`, does not lower the criterion."""
         n_start = min(self.min_clusters, len(data.points))
         start = KMeans(n_start, n_init=self.n_init, random_state=self.random_state, n_threads=self.n_threads)
         fit = self._refit(data, start.fit(data.points.given(), None, data.weights).cluster_centers_)
@@ -125,7 +125,7 @@ class Splitter(NearestCenter, Clusterer):
         self._set_rounds(fit, rows, converged)
 
     def _set_rounds(self, fit: Mixture, rows: list[tuple[int, float]], converged: bool) -> Self:
-        """The fitted attributes that follow from where the search stands."""
+        """Set the fitted attributes from the current state of the search."""
         self.converged_, self.n_rounds_ = converged, len(rows) - 1
         self.history_ = np.array(rows, dtype=[("n_clusters", np.int64), ("criterion", np.float64)])
         self.cluster_centers_ = centers_of(fit)
@@ -137,7 +137,7 @@ class Splitter(NearestCenter, Clusterer):
         return self
 
     def _refit(self, data: Cell, centers: NDArray, **changes: Any) -> Mixture:
-        """k-means, or k-means-C′ with n_active > 1, of the points from these centers."""
+        """Fit k-means, or k-means-C′ if n_active > 1, to the points, starting from these centers."""
         C = len(centers)
         centers = np.asarray(centers, dtype=data.points.dtype)
         common: dict[str, Any] = {
@@ -161,7 +161,10 @@ class Splitter(NearestCenter, Clusterer):
         return mixture.fit(data.points.given(), None, data.weights)
 
     def _criterion(self, data: Cell, fit: Mixture) -> float:
-        """BIC of the isotropic mixture with its shares as weights, F in place of L; C·D + 1 + C − 1 parameters."""
+        """Return the BIC of the isotropic mixture with weights N_c/N and F in place of L.
+
+        It has C·D + 1 + C − 1 parameters.
+        """
         C, D = centers_of(fit).shape
         if isinstance(fit, KMeans):
             counts: NDArray = np.bincount(fit.labels_, weights=data.weights, minlength=C)
@@ -174,7 +177,7 @@ class Splitter(NearestCenter, Clusterer):
         return cells(data.points, data.weights, labels, len(centers))
 
     def _cut(self, data: Cell, centers: NDArray) -> NDArray | None:
-        """The centers after every split that is wanted, the most urgent ones first; None if there is none."""
+        """Return the centers after all accepted splits, the most urgent ones first; None if no cluster is split."""
         room = self.max_clusters - len(centers)
         wanted = []
         for c, cell in enumerate(self._clusters(data, centers)):
@@ -190,9 +193,9 @@ class Splitter(NearestCenter, Clusterer):
         return np.concatenate([centers[kept], *new]) if new else None
 
     def _join(self, data: Cell, centers: NDArray) -> NDArray | None:
-        """The centers after merging pairs of neighbors, the best pairs first; None if none is better as one.
+        """Return the centers after merging pairs of neighboring clusters, best pairs first; None if nothing is merged.
 
-        The neighbor of a cluster is the one that most of its points have as their second nearest.
+        The neighbor of a cluster is the cluster whose center is second nearest to most of its points.
         """
         C = len(centers)
         if self.min_clusters >= C or C == 1:

@@ -1,4 +1,4 @@
-"""Where the fit with more components starts, and where one that is stuck goes on: centers from centers."""
+"""Start centers for a fit: by adding centers to an existing fit, or by exchanging centers to leave a local optimum."""
 
 import math
 from collections.abc import Sequence
@@ -21,9 +21,9 @@ def extended(
     rng: np.random.RandomState,
     n_threads: int | None,
 ) -> NDArray:
-    """The centers and rows of X far from them: D² sampling, each new one the best of several draws.
+    """Add n_more rows of X to the centers by D² sampling; each new center is the best of several draws.
 
-    As k-means++ goes on (Arthur & Vassilvitskii 2007), only not from nothing.
+    Continues k-means++ (Arthur & Vassilvitskii 2007) from existing centers.
     X (n, D), an array or sparse rows, centers (C, D) -> (C + n_more, D)
     """
     closest = X.nearest(centers, n_threads=n_threads)[1][:, 0]
@@ -42,10 +42,11 @@ def extended(
 
 
 def exchanged(X: Rows, centers: NDArray, weights: NDArray[np.float64], labels: NDArray) -> NDArray | None:
-    """The centers after the pair that loses least becomes one and the cluster that gains most two; None if J rises.
+    """Merge the pair of clusters that costs least and split the cluster that gains most; None if J would not fall.
 
-    What leaves a local optimum with one cluster shared by two centers and two clusters sharing one (Ueda et al. 2000;
-    here J, which by eq. (15) is the free energy, says what is gained). X (n, D), centers (C, D), labels (n,)
+    This leaves local optima in which one cluster is shared by two centers while two clusters share one (Ueda et al.
+    2000, here with J as the objective, because by eq. (15) it determines the free energy). X (n, D), centers (C, D),
+    labels (n,)
     """
     clusters = cells(X, weights, labels, len(centers))
     halves = [principal_halves(cluster) if len(cluster.points) > 1 else None for cluster in clusters]
@@ -70,7 +71,10 @@ def exchanged(X: Rows, centers: NDArray, weights: NDArray[np.float64], labels: N
 
 
 def join_cost(clusters: Sequence[Cell]) -> NDArray[np.float64]:
-    """What J gains when two become one, N_a N_b / (N_a + N_b) ‖m_a − m_b‖²: (C, C); 0 for one without points."""
+    """Return the increase of J if two clusters are joined, N_a N_b / (N_a + N_b) ‖m_a − m_b‖²: (C, C).
+
+    The cost is 0 if one of the clusters is empty.
+    """
     counts = np.array([cluster.weight for cluster in clusters])
     means = np.array(
         [cluster.mean if len(cluster.points) else np.zeros(cluster.points.shape[1]) for cluster in clusters]

@@ -1,4 +1,4 @@
-"""A fit for every number of components of a range, each from fresh starts and from where the one before has ended."""
+"""Fits for every number of components of a range, from new initializations and from the previous fit."""
 
 import logging
 import time
@@ -25,20 +25,20 @@ from cprime.selection.results import Sweep
 from cprime.selection.starts import exchanged, extended
 from cprime.sources import Source, is_source_like, open_data
 
-_SAMPLE = 2**17  # rows of data that are read, from which better starts are made
+_SAMPLE = 2**17  # largest number of rows, of data read from files, from which improved starts are made
 CRITERIA = ("bic", "aic", "free_energy_bic")
 _logger = logging.getLogger(__name__)
 
 
 class Data(NamedTuple):
-    """Rows as they came, array or table, and their weights (n,) float64 or None; or a source, which has its own."""
+    """Rows as passed by the user with weights (n,) float64 or None, or a source, which has its own weights."""
 
     X: Any
     weights: NDArray[np.float64] | None
 
     @property
     def weight(self) -> float:
-        """Σ w_n."""
+        """Return Σ w_n."""
         if isinstance(self.X, Source):
             weights = self.X.weights(0, len(self.X))
             return float(len(self.X) if weights is None else weights.sum())
@@ -61,36 +61,38 @@ def sweep(
     n_init: int = 3,
     random_state: Any = None,
 ) -> Sweep:
-    """Fit an estimator for every number of components of a range, and compute what tells which is right.
+    """Fit an estimator for every number of components of a range, and compute criteria to choose among the fits.
 
-    For each C, in rising order, the best in free energy of these is kept: `n_init` fresh starts, and the fit of the C
-    before with new centers where points are far (D² sampling). From there, the pair of components that is best as one
-    and the component that is best as two are exchanged, as long as the free energy rises. So one bad local optimum
-    does not decide.
+    For each C, in increasing order, the fit with the highest free energy is selected among `n_init` new initializations
+    and the fit of the previous C with new centers at distant points (D² sampling). It is then improved: the best pair
+    to merge is merged and the best component to split is split, as long as the free energy rises. So one bad local
+    optimum does not decide the result.
 
-    Of data that are read from files, new centers and exchanges are found among 2¹⁷ rows at random; fits see all rows.
+    For data read from files, new centers and exchanges are found among 2¹⁷ random rows; the fits use all rows.
 
-    With `holdout`, that is done without the points held out, which the fit is then measured on; and one further run on
-    all data goes on from there. What is returned beside `held_out` is of all data.
+    With `holdout`, the fits are made without the held-out points and evaluated on these; one further run on all data
+    continues from there. All results except `held_out` refer to all data.
 
     Parameters
     ----------
     estimator : KMeans, GaussianMixture or StudentTMixture
-        What to fit; it is cloned, and stays as it is. Its numbers of components and starts and its random state are set
-        here; an `n_active` above C means C. For k-means the likelihood is that of the isotropic mixture (`bounds`).
+        Estimator to fit; it is cloned and not changed. Its number of components, number of initializations and random
+        state are set here; an `n_active` above C means C. For k-means the likelihood is that of the isotropic mixture
+        (`bounds`).
     X : array-like, source, or sparse array (k-means alone), of shape (n_samples, n_features)
     n_components_range : iterable of int
         Numbers of components to try, in any order.
     sample_weight : array-like of shape (n_samples,), default=None
-        A weight of 2 is the point twice, in the criteria too; None is 1 for each.
+        A weight of 2 is equivalent to the point occurring twice, also in the criteria; None is 1 for each.
     holdout : float or None, default=0.2
-        Share of the points, drawn at random, that `held_out` is measured on. None does without, and is faster.
+        Fraction of the points, drawn at random, on which `held_out` is computed. None skips this, which is faster.
     criteria : sequence of {"bic", "aic", "free_energy_bic"}, default all
-        What to compute. The free energy is known from the fit; "bic" and "aic" take an exact pass over all components.
+        Criteria to compute. The free energy is known from the fit; "bic" and "aic" need an exact pass over all
+        components.
     n_init : int, default=3
-        Fresh starts for each C.
+        Number of new initializations for each C.
     random_state : int, RandomState, Generator or None, default=None
-        Source of the random numbers of the starts and of the choice of points held out.
+        Source of the random numbers for the initializations and for the choice of held-out points.
 
     Returns
     -------
@@ -99,9 +101,9 @@ def sweep(
     Raises
     ------
     TypeError
-        If the estimator is none of these.
+        If the estimator is not one of the listed classes.
     ValueError
-        If an argument is out of its range, or the estimator has a start that is given for one C.
+        If an argument is out of its range, or the estimator has explicit start values, which fit only one C.
 
     Examples
     --------
@@ -156,7 +158,7 @@ def _check_estimator(estimator: Any) -> None:
 
 
 def _divided(data: Data, holdout: float | None, rng: np.random.RandomState) -> tuple[Data, Data | None]:
-    """The data to fit, and those held out."""
+    """Return the data to fit and the held-out data."""
     if holdout is None:
         return data, None
     if not 0 < check_real(holdout, "holdout", 0.0) < 1:
@@ -170,7 +172,7 @@ def _divided(data: Data, holdout: float | None, rng: np.random.RandomState) -> t
 def _best_fit(
     template: Mixture, data: Data, C: int, before: Mixture | None, n_init: int, rng: np.random.RandomState
 ) -> Mixture:
-    """The fit of greatest free energy from fresh starts and from the one before, after exchanges."""
+    """Return the fit of highest free energy from new initializations and the extended previous fit, after exchanges."""
     best = _run(template, data, C, rng, {"n_init": n_init})
     X, weights, labels = _in_memory(best, data, rng)
     if before is not None:
@@ -191,9 +193,9 @@ def _best_fit(
 def _in_memory(
     fit: Mixture, data: Data, rng: np.random.RandomState
 ) -> tuple[Rows, NDArray[np.float64], Callable[[Mixture], NDArray]]:
-    """Rows from which better starts are made, their weights, and what gives their labels by a fit.
+    """Return rows to make improved starts from, their weights, and a function from a fit to the labels of these rows.
 
-    All of what is in memory; of data that are read, at most 2¹⁷ rows at random.
+    All rows if the data are in memory; at most 2¹⁷ random rows if the data are read from files.
     """
     opened = fit._opened(data.X, data.weights)
     whole = opened.whole()
@@ -210,14 +212,14 @@ def _in_memory(
 
 
 def _run(template: Mixture, data: Data, C: int, rng: np.random.RandomState, changes: dict[str, Any]) -> Mixture:
-    """One fit with C components; the start is not left among the parameters of what comes back."""
+    """Run one fit with C components; start values are removed again from the parameters of the returned estimator."""
     fit = clone(template).set_params(**size_of(template, C), random_state=int(rng.randint(2**31)), **changes)
     fit.fit(data.X, sample_weight=data.weights)
     return fit.set_params(**{name: getattr(template, name) for name in changes})
 
 
 def _everything(fit: Mixture) -> dict[str, Any]:
-    """Return the parameters that a fit has found, as the start of another.
+    """Return the fitted parameters of a mixture or k-means as start values of another fit.
 
     Families with factors have no precisions: their loadings start from the data.
     """
@@ -232,7 +234,7 @@ def _free_energy(fit: Mixture) -> float:
 
 
 def _measured(fit: Mixture, data: Data, criteria: Sequence[str]) -> dict[str, Any]:
-    """What `Sweep` has of one fit."""
+    """Return one row of a `Sweep`: the criteria and other results of one fit."""
     exact = "bic" in criteria or "aic" in criteria
     L = fit.bounds(data.X, data.weights).log_likelihood if exact else np.nan
     F, W, n_parameters = float(fit.lower_bound_), data.weight, fit._parameters().n_parameters

@@ -1,4 +1,4 @@
-"""Results as tables: text for `repr`, data frames of pandas or polars."""
+"""Results as tables: text for `repr`, or data frames of pandas or polars."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -8,7 +8,7 @@ import numpy as np
 
 from cprime.estimators.validation import check_choice
 
-_MOST_ROWS = 20  # of a text
+_MOST_ROWS = 20  # most rows of a text table
 
 
 def frame_of(columns: Mapping[str, Any], library: str) -> Any:
@@ -22,7 +22,7 @@ def frame_of(columns: Mapping[str, Any], library: str) -> Any:
 
 
 def text_of(columns: Mapping[str, Any]) -> list[str]:
-    """Return lines of text: names, then a row a line; of more than 20 rows the first and the last ten."""
+    """Return lines of text: column names, then a line for each row; of more than 20 rows, the first and last ten."""
     n_rows = len(next(iter(columns.values())))
     half = _MOST_ROWS // 2
     rows = range(n_rows) if n_rows <= _MOST_ROWS else [*range(half), None, *range(n_rows - half, n_rows)]

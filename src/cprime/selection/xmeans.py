@@ -1,4 +1,4 @@
-"""X-means: clusters are split and merged as BIC asks, with the free energy in place of the log-likelihood."""
+"""X-means: clusters are split and merged to lower the BIC, with the free energy in place of the log-likelihood."""
 
 import math
 from typing import Any
@@ -10,51 +10,51 @@ from cprime import storage
 from cprime.selection.bisection import Cell, bisect, distinct
 from cprime.selection.splitting import Splitter
 
-_JUDGED_TOL = 1e-3  # least tolerance of the fits that a split is judged by
-_LEAST_POINTS = 8  # distinct ones to each of more than two parts: BIC counts on many points for each parameter
+_JUDGED_TOL = 1e-3  # least tolerance of the fits that evaluate a split
+_LEAST_POINTS = 8  # least distinct points for each of more than two parts: BIC assumes many points per parameter
 
 
 @storage.register
 class XMeans(Splitter):
     """k-means that finds its number of clusters by BIC, splitting and merging.
 
-    In every round each cluster is cut in two along its principal direction, its halves again, and so on; the first
-    number of parts whose BIC on the cluster's points is below that of one part replaces the cluster. Looking
-    further than the first cut finds structure that two parts do not show, as clusters on a grid. Pairs of neighbors
-    whose union has the lower BIC as one cluster are merged, and all points are fitted anew from the centers so far.
-    It ends once a round does not lower the BIC of all data.
+    In every round, each cluster is split in two along its principal direction, then its halves are split, and so on.
+    The first number of parts whose BIC on the cluster's points is below that of one part replaces the cluster. Trying
+    more than one split finds structure that two parts do not show, such as clusters on a grid. Pairs of neighboring
+    clusters whose union has the lower BIC as one cluster are merged, and all points are fitted again from the new
+    centers. The search ends once a round does not lower the BIC of all data.
 
     The BIC is −2 W F + (C (D + 1)) log W of the isotropic mixture with C − 1 free weights, C·D coordinates and one
-    variance, where the free energy F, a lower bound of the log-likelihood that the fit knows anyway, stands in for it.
+    variance. The free energy F, a lower bound of the log-likelihood that the fit computes anyway, replaces it.
 
     Parameters
     ----------
     min_clusters : int, default=1
-        Number of clusters to start with, and the least to end with.
+        Number of clusters at the start, and the minimum at the end.
     max_clusters : int, default=256
-        Most clusters.
+        Maximum number of clusters.
     n_active : int, default=1
-        C′ of the fits: 1 is k-means; a greater one k-means-C′ (a mixture of tied spherical covariance and equal
+        C′ of the fits: 1 is k-means; a greater value is k-means-C′ (a mixture with tied spherical covariance and equal
         weights), for clusters that overlap.
     n_init : int, default=1
-        Starts of the first fit, of `min_clusters` centers by k-means++.
+        Number of k-means++ initializations of the first fit, which has `min_clusters` centers.
     max_rounds : int, default=30
-        Most rounds.
+        Maximum number of rounds.
     max_iter : int, default=300
-        Most iterations of each fit of all points.
+        Maximum number of iterations of each fit of all points.
     tol : float, default=1e-4
-        When such a fit has converged, as in `KMeans` or, with n_active > 1, as in `GaussianMixture`.
+        Tolerance at which such a fit has converged, as in `KMeans` or, if n_active > 1, as in `GaussianMixture`.
     callbacks : callback or sequence of them, default=None
-        What is told of every round and may end the fit: functions of a row of `history_`, as a dictionary, and of
-        the estimator as it is then, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`.
-        True ends the fit. A model file does not hold them.
+        Called after every round: functions that take a row of `history_` as a dictionary and the estimator in its
+        current state, or objects with such a method `on_iteration`; see `cprime.callbacks.Callback`. A return value of
+        True ends the fit. Callbacks are not saved in model files.
     n_threads : int or None, default=None
-        Threads to use; None is every processor that the process may use.
+        Number of threads; None uses every processor that the process may use.
     random_state : int, RandomState, Generator or None, default=None
-        Source of the random numbers of the first start; from one cluster nothing is random.
+        Source of the random numbers of the first initialization; with min_clusters=1 nothing is random.
     verbose : int, default=0
-        1 shows a progress bar: how many clusters there are, and the criterion; where no bar can be drawn, in a file
-        say, the library's log, a line a round.
+        1 shows a progress bar with the number of clusters and the criterion. If no bar can be drawn, for example
+        because the output is a file, the log gets one line for each round.
 
     Attributes
     ----------
@@ -70,17 +70,17 @@ class XMeans(Splitter):
     lower_bound_ : float
         F of the model per point, in nats, with equal weights.
     n_active_ : int
-        C′ as used, at most `n_clusters_`.
+        C′ of the last fit, at most `n_clusters_`.
     n_rounds_ : int
     n_iter_ : int
         Iterations of the last fit of all points.
     converged_ : bool
-        Whether it ended by itself within `max_rounds`.
+        Whether the search ended by itself within `max_rounds`.
     history_ : structured ndarray of shape (`n_rounds_ + 1`,)
         n_clusters and criterion (BIC with F) at the start and after each round.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where the data have names of columns.
+        Only if the data have column names.
 
     References
     ----------
@@ -144,6 +144,6 @@ class XMeans(Splitter):
         return -self._gain(both, np.array([first.mean, second.mean]))
 
     def _gain(self, cell: Cell, centers: NDArray) -> float:
-        """By how much the cell's BIC is lower with a component for each of the centers than with one."""
+        """Return by how much the cell's BIC is lower with a component for each of the centers than with one."""
         one, many = (self._refit(cell, start, tol=max(self.tol, _JUDGED_TOL)) for start in (cell.mean[None], centers))
         return self._criterion(cell, one) - self._criterion(cell, many)

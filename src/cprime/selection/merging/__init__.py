@@ -1,6 +1,7 @@
-"""Clusters from components: a fit of many is joined, pair by pair, to any lesser number.
+"""Merging of components into clusters: the components of a fit are joined, pair by pair, to any smaller number.
 
-`entropy.py` and `ward.py` say which pair is next, `tree.py` is what comes of it, `merge.py` what is asked of a fit.
+`entropy.py` and `ward.py` choose the next pair, `tree.py` holds the resulting tree, `merge.py` contains the public
+function.
 """
 
 from cprime.selection.merging.merge import merge

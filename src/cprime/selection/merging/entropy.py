@@ -1,19 +1,19 @@
-"""Joins of components that lower the entropy of the assignment most: Baudry, Raftery, Celeux, Lo & Gottardo (2010).
+"""Greedy joins of the components that lower the entropy of the assignment most.
 
-With t_nk the share of point n in cluster k, the sum of the truncated responsibilities of its components, which sum to 1
-over the C′ best components of the point and are not truncated again after a join, the entropy is
-−Σ_n w_n Σ_k t_nk log t_nk, and to join j and k lowers it by
+Method of Baudry, Raftery, Celeux, Lo & Gottardo (2010). The share t_nk of point n in cluster k is the sum of the
+truncated responsibilities of the cluster's components. They sum to 1 over the C′ best components of the point and are
+not truncated again after a join. The entropy is −Σ_n w_n Σ_k t_nk log t_nk, and joining j and k lowers it by
 
     G_jk = Σ_n w_n g(t_nj, t_nk),    g(s, t) = s log((s + t)/s) + t log((s + t)/t) ≥ 0,
 
-to which only points with a share in both contribute. g rises in s and is concave, so after a join of i and j
+to which only points with a share in both contribute. g is increasing and concave in s, so after a join of i and j
 
     G_ij,k = G_ik + G_jk − Σ_n w_n h(t_ni, t_nj, t_nk),    max(G_ik, G_jk) ≤ G_ij,k ≤ G_ik + G_jk,
     h(s, t, u) = g(s, u) + g(t, u) − g(s + t, u)
-               = s log(1 + tu/(sv)) + t log(1 + su/(tv)) + u log(1 + st/(uv)) ≥ 0,    v = s + t + u:
+               = s log(1 + tu/(sv)) + t log(1 + su/(tv)) + u log(1 + st/(uv)) ≥ 0,    v = s + t + u.
 
-what is too much is of the points that have shares in both i and j alone, and whoever had i or j for its best partner
-has the union for it from then on. So best partners are kept up to date without looking for any anew.
+The correction h involves only points that have shares in both i and j. A cluster whose best partner was i or j has the
+union as its best partner afterwards. So the best partners are updated without a new search.
 """
 
 from collections.abc import Iterator
@@ -27,13 +27,13 @@ from scipy.special import xlogy
 from cprime.kernels import grouped_order
 from cprime.selection.merging.joins import Joins, sums_by
 
-LEAST_SHARE = 1e-300  # less is nothing: ratios of shares are finite
-_VALUES = 2**21  # shares, or pairs of them, at a time
+LEAST_SHARE = 1e-300  # smaller shares count as zero, so that ratios of shares are finite
+_VALUES = 2**21  # number of shares, or of pairs of shares, processed at a time
 
 
 @dataclass(frozen=True)
 class Shares:
-    """Points with a share in several components: ids (n, H), shares (n, H), zero where there is none, weights (n,)."""
+    """Points with shares in several clusters: ids (n, H), shares (n, H), 0 for unused slots, weights (n,)."""
 
     ids: NDArray[np.int32]
     shares: NDArray[np.float64]
@@ -41,7 +41,7 @@ class Shares:
 
     @property
     def entropy(self) -> float:
-        """−Σ_n w_n Σ_h t_nh log t_nh, in nats."""
+        """Return −Σ_n w_n Σ_h t_nh log t_nh, in nats."""
         total = 0.0
         step = max(1, _VALUES // self.ids.shape[1])
         for begin in range(0, len(self.ids), step):
@@ -51,18 +51,18 @@ class Shares:
 
 
 def gain(s: NDArray[np.float64], t: NDArray[np.float64]) -> NDArray[np.float64]:
-    """g(s, t) of positive shares."""
+    """Return g(s, t) of the module docstring, for positive shares."""
     return s * np.log1p(t / s) + t * np.log1p(s / t)
 
 
 def excess(s: NDArray[np.float64], t: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.float64]:
-    """h(s, t, u) of positive shares."""
+    """Return h(s, t, u) of the module docstring, for positive shares."""
     total = s + t + u
     return s * np.log1p(t / s * (u / total)) + t * np.log1p(s / t * (u / total)) + u * np.log1p(s / u * (t / total))
 
 
 def entropy_joins(points: Shares, n_components: int) -> Joins:
-    """Joins by the greatest gain, which is their change, until no two clusters have a point in common."""
+    """Join the pair of clusters with the greatest gain until no two clusters share a point; `changes` are the gains."""
     clusters = _Clusters(points, n_components)
     found = list(clusters.joined())
     pairs = np.array([pair for pair, _ in found], dtype=np.int64).reshape(-1, 2)
@@ -70,15 +70,16 @@ def entropy_joins(points: Shares, n_components: int) -> Joins:
 
 
 class _Clusters:
-    """Clusters of components, each called by one of them; what changes while they are joined.
+    """State of the clusters while they are joined; each cluster is identified by one of its components.
 
     of (C,): the cluster of each component
-    clusters, shares (n, H): −1 and 0 where there is none. Where components of a point meet one slot has all
-    entries: the places in `shares` that each cluster has, in pieces
-    low, high, gains (P,): G of each pair of components that have a point in common. Of those that have become pairs of
-    the same clusters one stands for all, and the others are no longer `alive`.
-    pairs: the numbers of each cluster's pairs, dead ones among them
-    best, partner (C,): the greatest gain of each cluster, −1 where it has gone, and with whom
+    clusters, shares (n, H): −1 and 0 for unused slots. If two components of a point are joined, one slot takes the sum
+    entries: for each cluster, a list of arrays of flat indices into `shares`
+    low, high, gains (P,): G of each pair of components that share a point. Among pairs that have become pairs of the
+    same clusters, one represents all; the others are no longer `alive`.
+    pairs: for each cluster, the indices of its pairs, including those no longer alive
+    best, partner (C,): the greatest gain of each cluster (−1 if it was joined to another) and the cluster that attains
+    it
     """
 
     def __init__(self, points: Shares, n_components: int) -> None:
@@ -105,7 +106,7 @@ class _Clusters:
             np.minimum.at(self.partner, mine[greatest], other[greatest])
 
     def joined(self) -> Iterator[tuple[tuple[int, int], float]]:
-        """Joins the best pair again and again, and says which and its gain."""
+        """Join the best pair repeatedly and yield each pair with its gain."""
         for _ in range(len(self.of) - 1):
             a = int(self.best.argmax())
             b, change = int(self.partner[a]), float(self.best[a])
@@ -117,7 +118,7 @@ class _Clusters:
             yield (a, b), change
 
     def _join(self, a: int, b: int) -> None:
-        """Cluster b, which has fewer entries, becomes part of a."""
+        """Merge cluster b, which has fewer entries, into cluster a."""
         corrections = self._corrections(a, b)
         self.of[self.of == b] = a
         numbers = np.concatenate([self.pairs[a], self.pairs[b]])
@@ -129,7 +130,7 @@ class _Clusters:
 
         C = len(self.of)
         gains = sums_by(others, self.gains[numbers], C) + corrections
-        one = np.empty(C, dtype=np.int64)  # the number that stands for all of the same other cluster
+        one = np.empty(C, dtype=np.int64)  # index of the pair that represents all pairs with the same other cluster
         one[others] = numbers
         others = others[one[others] == numbers]
         numbers, gains = one[others], gains[others]
@@ -145,12 +146,12 @@ class _Clusters:
         self.best[others[better]], self.partner[others[better]] = gains[better], a
 
     def _corrections(self, a: int, b: int) -> NDArray[np.float64]:
-        """Adds the shares of b to those of a; what G_ab,k is more than G_ak + G_bk, for every k: (C,)."""
+        """Add the shares of b to those of a; return G_ab,k − (G_ak + G_bk) for every cluster k: (C,)."""
         H = self.shares.shape[1]
         places = np.concatenate(self.entries[b])
         rows = places // H
         clusters = self.clusters.take(rows, axis=0)
-        in_a = np.flatnonzero(clusters == a)  # one slot of a row at most
+        in_a = np.flatnonzero(clusters == a)  # at most one slot per row
         both = in_a // H
         self.entries[a].append(np.delete(places, both))
         self.n_entries[a] += len(self.entries[a][-1])
@@ -173,12 +174,12 @@ class _Clusters:
 
 
 def _grouped(values: NDArray, groups: NDArray[np.int32], counts: NDArray) -> list[NDArray]:
-    """The values of each group, in their order."""
+    """Return the values of each group as one array, in their original order."""
     return np.split(values[grouped_order(groups, len(counts))], np.cumsum(counts)[:-1])
 
 
 def _pair_gains(points: Shares, n_components: int) -> csr_array:
-    """G of all pairs that have a point in common, above the diagonal: (C, C)."""
+    """Return G of all pairs of components that share a point, as an upper triangular matrix (C, C)."""
     total = csr_array((n_components, n_components), dtype=np.float64)
     H = points.ids.shape[1]
     step = max(1, _most_values(n_components) // max(1, H * (H - 1) // 2))
@@ -195,7 +196,10 @@ def _pair_gains(points: Shares, n_components: int) -> csr_array:
 def _gains_beside(
     ids: NDArray, others: NDArray, s: NDArray, t: NDArray, weights: NDArray
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
-    """Of components ids (n,) and each of others (m, n), of shares s and t: the lesser, the greater, and w g."""
+    """Return (smaller id, greater id, w g(s, t)) of all pairs of ids (n,) with others (m, n) that have positive shares.
+
+    s (n,) and t (m, n) are the shares of `ids` and `others`.
+    """
     both = (s > 0) & (t > 0)
     low, high = np.minimum(ids, others), np.maximum(ids, others)
     if both.all():
@@ -205,15 +209,15 @@ def _gains_beside(
 
 
 def _most_values(n_components: int) -> int:
-    """How many values `_summed` can tell apart, or as many as should be at hand."""
+    """Return how many values `_summed` may get at once: limited by the bits of its sort keys and by memory."""
     return min(_VALUES, 1 << (63 - 2 * n_components.bit_length()))
 
 
 def _summed(low: NDArray, high: NDArray, values: NDArray, n_components: int) -> csr_array:
-    """The sum of the values of each pair (low, high): (C, C).
+    """Return the sum of the values of each pair (low, high), as a sparse matrix (C, C).
 
-    By sorting numbers that are a pair and, in their last digits, the place of its value, which is faster than to sort
-    pairs, and keeps the order of what is summed.
+    Sort int64 keys whose high bits are the pair and whose low bits are the index of the value. This is faster than
+    sorting pairs, and it keeps the order of summation.
     """
     C, bits = n_components, len(values).bit_length()
     keys = np.sort((low.astype(np.int64) * C + high) << bits | np.arange(len(values)))

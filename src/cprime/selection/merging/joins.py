@@ -1,4 +1,4 @@
-"""Joins of clusters of components as the rules find them, and as a tree has them."""
+"""Joins of clusters: as found by a merging rule, as children of a tree, and as clusters after a cut."""
 
 from typing import Any, NamedTuple
 
@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 
 class Joins(NamedTuple):
-    """Pairs of clusters in the order in which they become one.
+    """Pairs of clusters in the order in which they are joined.
 
-    pairs (m, 2): a component of each of the two    changes (m,): what a join does to what the rule looks at
+    pairs (m, 2): one component of each of the two clusters    changes (m,): change of the rule's objective by each join
     """
 
     pairs: NDArray[np.int64]
@@ -20,15 +20,15 @@ class Joins(NamedTuple):
 
 
 def sums_by(groups: NDArray[np.integer], values: NDArray, n_groups: int) -> NDArray[np.float64]:
-    """The sum of the values (n,) of each group: (n_groups,)."""
+    """Return the sum of the values (n,) in each group: (n_groups,)."""
     sums: Any = np.bincount(groups, weights=values, minlength=n_groups)
     return sums
 
 
 def children_of(pairs: NDArray[np.int64], n_components: int) -> NDArray[np.int64]:
-    """The clusters that each join is of, (m, 2), the lesser first: c < C is a component, C + i what join i has made."""
-    parent = np.arange(n_components)  # towards a component that stands for its cluster
-    node = np.arange(n_components)  # what a cluster is called, at the component that stands for it
+    """Return the two nodes of each join, (m, 2), the smaller first: c < C is a component, C + i the union of join i."""
+    parent = np.arange(n_components)  # union-find parent: leads to the component that represents the cluster
+    node = np.arange(n_components)  # tree node of a cluster, stored at its representative component
     children = np.empty((len(pairs), 2), dtype=np.int64)
     for i, (a, b) in enumerate(pairs):
         a, b = _find(parent, a), _find(parent, b)
@@ -39,13 +39,16 @@ def children_of(pairs: NDArray[np.int64], n_components: int) -> NDArray[np.int64
 
 
 def cluster_of(children: NDArray[np.int64], n_clusters: int) -> NDArray[np.int64]:
-    """The cluster of each component after all joins but the last: (C,), by the least component of each."""
+    """Return the cluster of each component, (C,), if the tree is cut at n_clusters.
+
+    Clusters are numbered in the order of their least components.
+    """
     C = len(children) + 1
-    least = np.arange(2 * C - 1)  # of each node its least component
+    least = np.arange(2 * C - 1)  # least component of each node
     for i, (a, b) in enumerate(children):
         least[C + i] = min(least[a], least[b])
     top = least.copy()
-    for i in range(C - n_clusters - 1, -1, -1):  # from the last join down
+    for i in range(C - n_clusters - 1, -1, -1):  # from the last join to the first
         top[children[i]] = top[C + i]
     return np.unique(top[:C], return_inverse=True)[1]
 

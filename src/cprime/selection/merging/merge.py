@@ -1,4 +1,4 @@
-"""Which components of a fit are one cluster: `merge`."""
+"""The function `merge`, which joins the components of a fit to clusters."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from cprime.selection.merging.shares import shares_of
 from cprime.selection.merging.tree import MergeTree
 from cprime.selection.merging.ward import ward_joins
 
-LEAST_KEPT, MOST_KEPT = 5, 16  # components of a row that the entropy looks at where nobody says
+LEAST_KEPT, MOST_KEPT = 5, 16  # limits of the number of components per row that count in the entropy if n_active="auto"
 
 
 def merge(
@@ -26,27 +26,29 @@ def merge(
     criterion: str = "auto",
     n_active: int | str = "auto",
 ) -> MergeTree:
-    """Join the components of a fit to fewer clusters, as many as are wanted.
+    """Join the components of a fit pair by pair, to any smaller number of clusters.
 
     Parameters
     ----------
     fitted : estimator
-        Fitted: `GaussianMixture`, `KMeans`, or whatever has ``cluster_centers_`` or ``means_``, of scikit-learn too.
+        A fitted `GaussianMixture`, `KMeans`, or any other fitted object with ``cluster_centers_`` or ``means_``, for
+        example of scikit-learn.
     X : array-like of shape (n_samples, n_features), or a source, default=None
-        Data, of any kind that the fit takes. Needed for "entropy"; for "ward" None takes the counts of the fit.
+        Data of any type that the estimator accepts. Required for "entropy"; for "ward", None uses the counts of the
+        fit.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows of X; None is 1 for each.
     criterion : {"auto", "entropy", "ward"}, default="auto"
-        "entropy" joins the two clusters whose union lowers the entropy of the assignment
-        −Σ_n w_n Σ_k t_nk log t_nk most, t_nk being the sum of the responsibilities of the components in k: those that
-        overlap, whatever shape this makes. "ward" joins those whose union raises the sum of squares J of the centers,
-        as points of the clusters' weights, least: clusters stay round. "auto" is "entropy" of mixtures and "ward"
-        of what has ``cluster_centers_``. "entropy" takes the ``variance_`` of a `KMeans` for σ², and of
-        what is neither that nor a mixture of this package its ``predict_proba``.
+        "entropy" joins the two clusters whose union lowers the entropy of the assignment −Σ_n w_n Σ_k t_nk log t_nk
+        most, where t_nk is the sum of the responsibilities of the components in k. It joins overlapping clusters and
+        allows any shape. "ward" joins the two clusters whose union raises the sum of squares J of the weighted centers
+        least, so clusters stay round. "auto" is "entropy" for mixtures and "ward" for estimators with
+        ``cluster_centers_``. For a `KMeans`, "entropy" uses ``variance_`` as σ²; for estimators that are neither
+        `KMeans` nor mixtures of this package it uses ``predict_proba``.
     n_active : int or "auto", default="auto"
-        C′, the number of components of each row that the entropy counts: those with the largest responsibilities.
-        "auto" is ``n_active_`` of the fit, but at least 5 and at most 16. So the tree of a fit with ``n_active_=3``
-        counts 5, more than its ``predict_proba`` has; give ``n_active=3`` for a tree of exactly those.
+        C′, the number of components per row that count in the entropy: those with the largest responsibilities. "auto"
+        is ``n_active_`` of the fit, but at least 5 and at most 16. So for a fit with ``n_active_=3`` it is 5, more than
+        ``predict_proba`` returns; set ``n_active=3`` to use exactly those.
 
     Returns
     -------
@@ -55,21 +57,22 @@ def merge(
     Raises
     ------
     ValueError
-        If "entropy" is asked for without X, or of a fit that says no probabilities; or if there are neither X nor
-        counts or labels of the fit.
+        If criterion is "entropy" and X is None or the fit has no ``predict_proba``; or if X is None and the fit has
+        neither counts nor labels.
     TypeError
         If the fit has no centers.
 
     Notes
     -----
     The responsibilities are the truncated posterior q_nc = p(c, x_n) / Σ_{c'∈K(n)} p(c', x_n) of one E-step over all
-    components, K(n) being the C′ components of greatest joint probability; q is 0 outside K(n), and rows sum to 1. K(n)
-    is found once, for the components, so a join adds entries of q and does not truncate again: t_nk = Σ_{c in k} q_nc.
-    Without probabilities of its own model, `FuzzyKMeans` for example, the C′ greatest entries of ``predict_proba`` are
-    divided by their sum; entries that the fit has truncated stay 0. N·C′² operations find the gains of pairs that have
-    points in common, and joins update those of neighbors; memory is of the order N·C′, for rows that have more than one
-    component. Clusters that have no point in common come last: those are joined by Ward's criterion, of their means and
-    weights. A component without any weight is joined to the nearest first.
+    components, where K(n) contains the C′ components of greatest joint probability; q is 0 outside K(n), and rows sum
+    to 1. K(n) is found once, for the components, so a join adds entries of q and does not truncate again: t_nk =
+    Σ_{c∈k} q_nc. For an estimator without a probability model, for example `FuzzyKMeans`, the C′ greatest entries of
+    ``predict_proba`` are divided by their sum; entries that the fit has truncated stay 0. The gains of pairs that share
+    points take N·C′² operations, and each join updates only the gains of overlapping clusters. Memory is of the order
+    N·C′, for rows with more than one component. Clusters that share no point are joined last, by Ward's criterion of
+    their means and weights. A component of weight 0 is joined to the nearest one before all other joins by Ward's
+    criterion.
 
     References
     ----------
@@ -106,7 +109,7 @@ def merge(
 
 
 def resolve_criterion(criterion: str, fitted: Any) -> str:
-    """What "auto" means for a fit."""
+    """Return the criterion that "auto" stands for with this fit; return other values unchanged."""
     if criterion != "auto":
         return criterion
     return "entropy" if hasattr(fitted, "means_") else "ward"
@@ -138,7 +141,7 @@ def _by_entropy(fitted: Any, centers: NDArray[np.float64], X: Any, sample_weight
 
 
 def _completed(joins: Joins, centers: NDArray[np.float64], weights: NDArray[np.float64]) -> Joins:
-    """With joins by Ward's criterion of what has no point in common, which change no entropy."""
+    """Append joins by Ward's criterion of the clusters that share no point; these do not change the entropy."""
     C = len(centers)
     of = np.arange(C)
     for a, b in joins.pairs:
@@ -162,7 +165,7 @@ def _by_ward(fitted: Any, centers: NDArray[np.float64], X: Any, sample_weight: A
 
 
 def _counted(fitted: Any, X: Any, sample_weight: Any, n_components: int) -> tuple[Any, NDArray[np.float64]]:
-    """The component of each row, None where that is not known, and the weight of each component."""
+    """Return the component of each row (None if unknown) and the weight of each component (C,)."""
     if X is not None:
         if isinstance(fitted, Clusterer):
             seen = shares_of(fitted, X, sample_weight, 1, n_components)

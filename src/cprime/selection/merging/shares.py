@@ -1,4 +1,4 @@
-"""Which components rows have shares in: one E-step over the data, of which little is kept."""
+"""Truncated responsibilities of all rows, from one E-step over the data; stored if a row has several components."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ from cprime.selection.merging.entropy import LEAST_SHARE, Shares
 from cprime.selection.merging.joins import sums_by
 from cprime.sources.checked import checked
 
-_VALUES = 2**22  # probabilities at a time
+_VALUES = 2**22  # number of probabilities computed at a time
 
 
 class Found(NamedTuple):
-    """Of some rows: their components (n,), the weight of each component (C,), and those with several components."""
+    """Best component of each row (n,), weight of each component (C,), and the rows that have several components."""
 
     components: NDArray[np.int32]
     weights: NDArray[np.float64]
@@ -29,7 +29,7 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class SeenShares:
-    """The truncated posterior (5) of the n_kept best of all components, block by block: a pass over the data."""
+    """Pass over the data that computes the truncated posterior (5) of the n_kept best components, block by block."""
 
     model: Model
     n_kept: int
@@ -46,7 +46,7 @@ class SeenShares:
 def found(
     ids: NDArray[np.int32], shares: NDArray[np.float64], sample_weight: NDArray[np.float64] | None, n_components: int
 ) -> Found:
-    """What is kept of rows whose components ids (n, H), the best first, have these shares (n, H)."""
+    """Summarize rows whose components ids (n, H), best first, have responsibilities `shares` (n, H)."""
     weights = np.ones(len(ids)) if sample_weight is None else sample_weight
     sums = sums_by(ids.ravel(), (weights[:, np.newaxis] * shares).ravel(), n_components)
     has = shares >= LEAST_SHARE
@@ -56,7 +56,7 @@ def found(
 
 
 def shares_of(fitted: Any, X: Any, sample_weight: Any, n_kept: int, n_components: int) -> Found:
-    """By the E-step of the fit's own model; of what has none by its `predict_proba`, some rows at a time."""
+    """Compute the responsibilities by an E-step of the fit's own model or, if it has none, by `predict_proba`."""
     if isinstance(fitted, Clusterer):
         data = fitted._opened(X, sample_weight)
         with computing(fitted.n_threads):

@@ -1,4 +1,4 @@
-"""Tree of joined components, which is cut at any number of clusters."""
+"""Tree of joined components, which can be cut at any number of clusters."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,25 +16,25 @@ from cprime.selection.tables import frame_of, text_of
 
 @dataclass(frozen=True, eq=False)
 class MergeTree:
-    """Components joined to clusters, one pair after the other; made by `merge`. The repr is a table of the joins.
+    """Tree of the pairwise joins of components to clusters, returned by `merge`. The repr is a table of the joins.
 
     Attributes
     ----------
     criterion : {"entropy", "ward"}
-        What the next pair was chosen by.
+        The criterion by which pairs were chosen.
     children : ndarray of shape (n_components − 1, 2), int64
-        The two clusters of each join, the lesser first: c below n_components is a component, n_components + i what join
-        i has made.
+        The two clusters of each join, the smaller index first: an index below n_components is a component, n_components
+        + i is the result of join i.
     changes : ndarray of shape (n_components − 1,)
-        By how much each join lowers the entropy of the assignment [nats], or raises J [data unit²].
+        Decrease of the entropy of the assignment [nats], or increase of J [data unit²], by each join.
     weights : ndarray of shape (n_components,)
-        The points, or the sum of weights and shares, of each component.
+        Weight of each component: its number of points, or the sum of the points' weights times responsibilities.
     entropy : float or None
-        Of the assignment to the components, −Σ_n w_n Σ_c t_nc log t_nc [nats]; None for "ward".
+        Entropy of the assignment to the components, −Σ_n w_n Σ_c t_nc log t_nc [nats]; None for "ward".
     n_active : int or None
-        How many components of a row the entropy has seen; None for "ward".
+        Number of components per row that count in the entropy; None for "ward".
     components : ndarray of shape (n_samples,), int32, or None
-        The component of each row; None where neither `merge` was given X nor the fit had labels.
+        The component of each row; None if `merge` was called without X and the fit has no labels.
 
     Examples
     --------
@@ -69,9 +69,10 @@ class MergeTree:
         Returns
         -------
         frame : pandas.DataFrame or polars.DataFrame
-            Of n_components − 1 rows. Columns: `n_clusters`, which remain after the join; `first` and `second`, as in
-            `children`; `n_joined`, the number of components of the new cluster; `weight` of the new cluster; `change`,
-            as in `changes`; and after the join the `entropy` [nats] or the `increase` of J [data unit²].
+            Frame of n_components − 1 rows. Columns: `n_clusters`, the number of clusters after the join; `first` and
+            `second`, as in `children`; `n_joined`, the number of components of the new cluster; `weight` of the new
+            cluster; `change`, as in `changes`; and the total `entropy` [nats] or `increase` of J [data unit²] after the
+            join.
 
         Raises
         ------
@@ -91,7 +92,7 @@ class MergeTree:
         return frame_of(self._columns(), library)
 
     def _columns(self) -> dict[str, NDArray]:
-        """Return a value for each join by name: arrays (n_components − 1,)."""
+        """Return the columns of the table by name: one value for each join, arrays (n_components − 1,)."""
         C = self.n_components
         sizes, weights = np.ones(2 * C - 1, np.int64), np.append(self.weights, np.zeros(C - 1))
         for i, pair in enumerate(self.children, C):
@@ -109,12 +110,14 @@ class MergeTree:
 
     @property
     def n_components(self) -> int:
-        """The number of leaves, C."""
+        """Return the number of leaves, C."""
         return len(self.children) + 1
 
     @cached_property
     def entropy_(self) -> NDArray[np.float64]:
-        """The entropy [nats] of the assignment to n clusters, at n − 1: (n_components,); AttributeError for "ward"."""
+        """Return the entropy [nats] of the assignment to n clusters at index n − 1: (n_components,). AttributeError for
+        "ward".
+        """
         if self.entropy is None:
             raise AttributeError(f"a tree of criterion={self.criterion!r} has no entropy_, but increase_")
         rest = self.entropy - np.cumsum(self.changes)
@@ -122,13 +125,15 @@ class MergeTree:
 
     @cached_property
     def increase_(self) -> NDArray[np.float64]:
-        """By how much J of n centers is above that of all, at n − 1: (n_components,); AttributeError for "entropy"."""
+        """Return, at index n − 1, the increase of J from all centers to n centers: (n_components,). AttributeError for
+        "entropy".
+        """
         if self.entropy is not None:
             raise AttributeError(f"a tree of criterion={self.criterion!r} has no increase_, but entropy_")
         return np.append(0.0, np.cumsum(self.changes))[::-1]
 
     def cut(self, n_clusters: int) -> NDArray[np.int64]:
-        """The cluster of each component after the joins that leave so many.
+        """Return the cluster of each component if the tree is cut at `n_clusters`.
 
         Parameters
         ----------
@@ -138,13 +143,13 @@ class MergeTree:
         Returns
         -------
         clusters : ndarray of shape (n_components,), int64
-            From 0 to n_clusters − 1, in the order of the least component of each. Of fewer clusters each is a union of
-            clusters of more.
+            Values from 0 to n_clusters − 1, in the order of the least component of each cluster. Each cluster is a
+            union of clusters of any cut with more clusters.
 
         Raises
         ------
         ValueError
-            If there cannot be so many.
+            If n_clusters is out of range.
         """
         n_clusters = check_integer(n_clusters, "n_clusters", 1)
         if n_clusters > self.n_components:
@@ -152,9 +157,9 @@ class MergeTree:
         return cluster_of(self.children, n_clusters)
 
     def labels(self, n_clusters: int) -> NDArray[np.int64]:
-        """The cluster of each row of the X that `merge` was given, or of the training data: that of its component.
+        """Return the cluster of each row of the X passed to `merge`, or of the training data: that of its component.
 
-        Of other rows it is ``tree.cut(n)[fitted.predict(X)]``, and their probabilities are
+        For other rows, labels are ``tree.cut(n)[fitted.predict(X)]`` and probabilities are
         ``fitted.predict_proba(X, sparse=True) @ np.eye(n)[tree.cut(n)]``.
 
         Parameters
@@ -169,7 +174,7 @@ class MergeTree:
         Raises
         ------
         ValueError
-            If there cannot be so many, or the components of rows are not known.
+            If n_clusters is out of range, or the components of the rows are not known.
         """
         clusters = self.cut(n_clusters)
         if self.components is None:
@@ -177,25 +182,26 @@ class MergeTree:
         return clusters[np.asarray(self.components)]
 
     def elbow(self, alpha: float = 0.01) -> int | None:
-        """The number of clusters that the joins themselves suggest, or None if none stands out.
+        """Return the number of clusters that the joins suggest, or None if no number stands out.
 
-        For "entropy" it is that before the first join that removes less, by a factor, than all before it have: its log
-        falls faster over log n than exponential slopes of the mean of those before would. For "ward" it is the elbow of
-        `increase_`, as of `Sweep.elbow`, up to half of the components.
+        For "entropy" it is the number before the first join that removes less entropy, by a factor, than all joins
+        before it: the log of the removed entropy falls faster over log n than exponentially distributed slopes with the
+        mean of the earlier ones would allow. For "ward" it is the elbow of `increase_`, found as in `Sweep.elbow`, up
+        to half the number of components.
 
         Parameters
         ----------
         alpha : float, default=0.01
-            Significance, between 0 and 1.
+            Significance level, between 0 and 1.
 
         Returns
         -------
         n_clusters : int or None
-            None also of fewer than some seven joins: too few to tell.
+            None also if there are fewer than about seven joins, too few for the test.
 
         References
         ----------
-        As of `Sweep.elbow`.
+        See `Sweep.elbow`.
         """
         if not 0 < check_real(alpha, "alpha", 0.0) < 1:
             raise ValueError(f"alpha must be between 0 and 1, got {alpha}.")
@@ -205,16 +211,16 @@ class MergeTree:
         return elbow(sizes, self.increase_[: len(sizes)], alpha)
 
     def to_linkage(self) -> NDArray[np.float64]:
-        """The tree as SciPy has it, for `scipy.cluster.hierarchy.dendrogram`.
+        """Return the tree in SciPy's format, for `scipy.cluster.hierarchy.dendrogram`.
 
-        Heights are, for "ward", √(2 ΔJ) of each join, SciPy's own where all weights are 1. For "entropy" they are
-        log(H/ΔH), H being the entropy of all components and ΔH what the join takes away, but never below the height of
-        the join before; each of the joins without a point in common is 1 above the one before.
+        For "ward", the height of a join is √(2 ΔJ), which is SciPy's own height if all weights are 1. For "entropy" it
+        is log(H/ΔH), where H is the entropy of all components and ΔH is the decrease by the join, but never below the
+        height of the join before. Each join of clusters that share no point is 1 higher than the one before.
 
         Returns
         -------
         Z : ndarray of shape (n_components − 1, 4)
-            The two clusters of each join, its height, and how many components it has; heights rise.
+            The two clusters of each join, its height, and its number of components; heights do not decrease.
         """
         counts = np.ones(2 * self.n_components - 1)
         for i, (a, b) in enumerate(self.children):
@@ -223,10 +229,10 @@ class MergeTree:
 
     @cached_property
     def heights(self) -> NDArray[np.float64]:
-        """Of the joins in `to_linkage`: (n_components − 1,), rising."""
+        """Return the heights of the joins as used in `to_linkage`: (n_components − 1,), non-decreasing."""
         if self.entropy is None:
             return np.maximum.accumulate(np.sqrt(2 * self.changes))
         n_met = int(np.count_nonzero(self.changes > 0))
-        logs = np.log(self.changes[:n_met])  # their quotient may underflow
+        logs = np.log(self.changes[:n_met])  # logs first, because the quotient of the entropies may underflow
         met = np.maximum.accumulate(np.maximum(np.log(self.entropy) - logs, 0.0)) if n_met else logs
         return np.append(met, met.max(initial=0.0) + np.arange(1, len(self.changes) - n_met + 1))

@@ -1,9 +1,9 @@
 """Joins of weighted centers that raise J least: Ward (1963).
 
-One center in place of two, of weights v and w, raises the sum of squares around centers by v w/(v + w) ‖μ − ν‖². No
-union is nearer to a third cluster than both of its parts were, so two that are each other's cheapest partners may be
-joined at once; they are found along a chain of cheapest partners (Murtagh 1983), and sorted in the end: O(C²) costs and
-O(C) memory.
+Replacing two centers of weights v and w by one raises the sum of squares around centers by v w/(v + w) ‖μ − ν‖². The
+cost of joining a union with a third cluster is never below the lower cost of its two parts. So two centers that are
+each other's cheapest partners can be joined at once. They are found along a chain of cheapest partners (Murtagh 1983),
+and the joins are sorted at the end: O(C²) costs and O(C) memory.
 """
 
 import numpy as np
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from cprime.selection.merging.joins import Joins
 
-_VALUES = 2**20  # differences at a time
+_VALUES = 2**20  # number of coordinate differences computed at a time
 
 
 def ward_joins(centers: NDArray[np.float64], weights: NDArray[np.float64]) -> Joins:
-    """Centers (C, D) of weights (C,), joined to one; the change of a join is what it adds to J.
+    """Join centers (C, D) of weights (C,) until one is left; `changes` are the increases of J.
 
-    A center without weight is first joined to the nearest that has some, which costs nothing.
+    A center of weight 0 is first joined to the nearest center of positive weight, at no cost.
     """
     light, heavy = np.flatnonzero(weights <= 0), np.flatnonzero(weights > 0)
     if len(light) and len(heavy):
@@ -25,7 +25,7 @@ def ward_joins(centers: NDArray[np.float64], weights: NDArray[np.float64]) -> Jo
         free = Joins(np.column_stack([hosts, light]), np.zeros(len(light)))
         rest = ward_joins(centers[heavy], weights[heavy])
         return free.then(Joins(heavy[rest.pairs], rest.changes))
-    if len(light):  # no weights at all: each counts as one
+    if len(light):  # if no center has weight, each counts as 1
         weights = np.ones(len(centers))
     pairs, changes = _chained(centers, weights)
     order = np.argsort(changes, kind="stable")
@@ -33,7 +33,7 @@ def ward_joins(centers: NDArray[np.float64], weights: NDArray[np.float64]) -> Jo
 
 
 def _nearest(points: NDArray[np.float64], centers: NDArray[np.float64]) -> NDArray[np.intp]:
-    """The nearest of the centers (m, D) to each point (n, D): (n,)."""
+    """Return the index of the nearest of the centers (m, D) for each point (n, D): (n,)."""
     found = np.empty(len(points), dtype=np.intp)
     step = max(1, _VALUES // centers.size)
     for i in range(0, len(points), step):
@@ -43,7 +43,7 @@ def _nearest(points: NDArray[np.float64], centers: NDArray[np.float64]) -> NDArr
 
 
 def _chained(centers: NDArray[np.float64], weights: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray]:
-    """The joins as the chain meets them: (C − 1, 2) centers of which each cluster has one, and their costs (C − 1,)."""
+    """Return the joins in the order of the chain: pairs (C − 1, 2) of one center per cluster, and costs (C − 1,)."""
     m, w, names = centers.copy(), weights.copy(), np.arange(len(centers))
     pairs, changes = np.empty((len(centers) - 1, 2), dtype=np.int64), np.empty(len(centers) - 1)
     chain: list[int] = []
@@ -53,16 +53,16 @@ def _chained(centers: NDArray[np.float64], weights: NDArray[np.float64]) -> tupl
         while True:
             i = chain[-1]
             costs = np.square(m - m[i]).sum(axis=1)
-            costs *= w * w[i] / (w + w[i])  # the same from both sides, so that each step of the chain costs less
+            costs *= w * w[i] / (w + w[i])  # symmetric to the last bit, so costs decrease along the chain
             costs[i] = np.inf
-            costs[w == 0] = np.inf  # joined to another
+            costs[w == 0] = np.inf  # already joined to another cluster
             j = int(costs.argmin())
             if len(chain) > 1 and costs[chain[-2]] <= costs[j]:
                 j = chain[-2]
                 break
             chain.append(j)
         del chain[-2:]
-        if i in chain or j in chain:  # equal costs up to rounding
+        if i in chain or j in chain:  # possible if costs are equal up to rounding
             chain = []
         pairs[n], changes[n] = (names[i], names[j]), costs[j]
         m[i] += (m[j] - m[i]) * (w[j] / (w[i] + w[j]))

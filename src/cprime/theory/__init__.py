@@ -1,4 +1,4 @@
-"""The theory of hard and soft assignment as numbers: what each algorithm lowers, and what that is made of."""
+"""Numerical theory of hard and soft assignment: the objective of each algorithm and the terms it consists of."""
 
 from cprime.theory.denoising import posterior_mean
 from cprime.theory.divergence import Divergence, kl_divergence

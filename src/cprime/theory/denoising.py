@@ -1,4 +1,4 @@
-"""What a mixture knows of a point that was seen with noise: its posterior mean."""
+"""Denoising: the posterior mean of points observed with Gaussian noise, under a mixture."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,23 +12,23 @@ from cprime.theory.mixtures import Gaussians
 def posterior_mean(
     mixture: GaussianMixture | Gaussians, Y: ArrayLike, variance: float, n_active: int | None = None
 ) -> NDArray[np.float64]:
-    """The points that noisy ones most likely come from, in squared error: E[x | y] over the C′ best components of y.
+    """Return the estimate of each noise-free point with least squared error: E[x | y] over the C′ best components of y.
 
-    For y = x + Gaussian noise of variance s² in every feature, y has the components N(μ_c, Σ_c + s² I), and with the
-    truncated posterior q_c of these
+    If y = x + Gaussian noise of variance s² in every feature, the components of y are N(μ_c, Σ_c + s² I). With their
+    truncated posterior q_c,
 
         E[x | y] = Σ_{c∈K(y)} q_c (μ_c + Σ_c (Σ_c + s² I)⁻¹ (y − μ_c)).
 
     Parameters
     ----------
     mixture : GaussianMixture or Gaussians
-        Of the points without noise; fitted.
+        Density of the points without noise; an estimator must be fitted.
     Y : array-like of shape (n_samples, n_features)
         Points with noise.
     variance : float
         s², positive, in data unit².
     n_active : int or None, default=None
-        C′; None is that of the estimator, or all components of Gaussians.
+        C′; None uses the value of the estimator, or all components of `Gaussians`.
 
     Returns
     -------
@@ -37,7 +37,7 @@ def posterior_mean(
     Raises
     ------
     TypeError
-        If the mixture is of another type: other components plus Gaussian noise have no such formula.
+        If the mixture is of another type, because the formula holds only for Gaussian components.
     ValueError
         If the variance is not positive, or Y has another number of features.
 
@@ -66,7 +66,7 @@ def posterior_mean(
     if Y.ndim != 2 or Y.shape[1] != mixture.n_features:
         raise ValueError(f"Y must have shape (n_samples, {mixture.n_features}), got {Y.shape}.")
     means, noisy = mixture.means, mixture.covariances + variance * np.eye(mixture.n_features)
-    gains = np.linalg.solve(noisy, mixture.covariances)  # Σ (Σ + s² I)⁻¹ transposed: the two commute
+    gains = np.linalg.solve(noisy, mixture.covariances)  # transpose of Σ (Σ + s² I)⁻¹; the two factors commute
     model = FAMILIES["full"](means, noisy, 0.0, mixture.weights)
     kept, costs = model.components().best(model.embed(as_rows(Y)), n_active or mixture.n_components)
     shares = posterior(costs, model.scale).responsibilities

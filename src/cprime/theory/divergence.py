@@ -1,4 +1,4 @@
-"""How far a mixture is from the sampling density: what EM lowers, beside the partition loss."""
+"""Kullback-Leibler divergence of a mixture from the sampling density, which EM lowers; compare the partition loss."""
 
 from typing import Any, NamedTuple
 
@@ -17,9 +17,9 @@ class Divergence(NamedTuple):
     Attributes
     ----------
     value : float
-        In the unit that was asked for.
+        The divergence, in the requested unit.
     lower, upper : float
-        The interval; equal to the value after quadrature.
+        The interval; both equal the value if it was found by quadrature.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class Divergence(NamedTuple):
 def kl_divergence(
     Q: Any, model: Any, *, unit: str = "bits", n_samples: int = 100_000, random_state: Any = None
 ) -> Divergence:
-    """KL(Q‖Σ_b α_b P_b), which EM lowers in place of the partition loss (Kearns, Mansour & Ng, section 2).
+    """Return KL(Q‖Σ_b α_b P_b), which EM lowers instead of the partition loss (Kearns, Mansour & Ng, section 2).
 
     Parameters
     ----------
@@ -45,9 +45,9 @@ def kl_divergence(
         The sampling density and the mixture; an estimator must be fitted.
     unit : {"bits", "nats"}, default="bits"
     n_samples : int, default=100_000
-        Draws in more than one dimension; in one it is quadrature.
+        Number of draws from Q in more than one dimension; quadrature is used in one dimension.
     random_state : int, RandomState, Generator or None, default=None
-        Source of the draws.
+        Source of the random numbers.
 
     Returns
     -------

@@ -1,7 +1,7 @@
-"""Means over the sampling density Q: by quadrature on the line, from draws of a known Q, or from data alone.
+"""Means over the sampling density Q: by quadrature in one dimension, from draws of a known Q, or from data alone.
 
-Each takes a function that gives columns, any number of quantities at each point, and returns their means. Knows no
-particular quantity.
+Each class takes a function that returns one column for each quantity at every point, and returns the column means. The
+classes are independent of the particular quantities.
 """
 
 from collections.abc import Callable
@@ -20,31 +20,31 @@ from cprime.theory.mixtures import Floats, Mixture, log_mixture_density
 _CONFIDENCE = 0.95
 _TOLERANCE = 1e-11
 _GRID = 8193
-_TREE = 4  # dimensions up to which a tree finds neighbors sooner than looking at all rows does
+_TREE = 4  # largest dimension for which a tree finds neighbors faster than a search over all rows
 
-# (X (n, D), log Q(x_n) (n,)) → columns (n, m)
+# Function (X (n, D), log Q(x_n) (n,)) → columns (n, m)
 Columns = Callable[[Floats, Floats], Floats]
 
 
 class Means(NamedTuple):
-    """E_Q of every column (m,), with a 95 % interval of each (2, m): of no width where nothing was drawn."""
+    """E_Q of every column (m,), with a 95 % interval of each (2, m); the interval has zero width after quadrature."""
 
     values: Floats
     intervals: Floats
 
 
 class Expectation(Protocol):
-    """Gives the means of columns over Q."""
+    """Operator that returns the means of columns over Q."""
 
     def __call__(self, columns: Columns) -> Means:
-        """E_Q of every column."""
+        """Return E_Q of every column."""
 
 
 class Quadrature:
-    """Over a known Q on the line, by adaptive Gauss–Kronrod quadrature on all pieces at once."""
+    """Expectation over a known Q in one dimension, by adaptive Gauss–Kronrod quadrature on all intervals at once."""
 
     def __init__(self, Q: Mixture, model: Mixture, labels: Callable[[Floats], NDArray[np.intp]]) -> None:
-        """`labels` gives numbers (n, m) for rows (n, 1): where one changes is a breakpoint."""
+        """Find the breakpoints; `labels` maps rows (n, 1) to numbers (n, m), and each change of one is a breakpoint."""
         self.Q = Q
         places = Q.breakpoints()
         low, high = places.min(), places.max()
@@ -55,7 +55,7 @@ class Quadrature:
         self.lower, self.widths = edges[:-1], np.diff(edges)
 
     def __call__(self, columns: Columns) -> Means:
-        """E_Q of every column."""
+        """Return E_Q of every column."""
 
         def integrand(t: float) -> Floats:
             X = (self.lower + t * self.widths)[:, np.newaxis]
@@ -69,7 +69,7 @@ class Quadrature:
 
 
 def _changes(grid: Floats, labels: Callable[[Floats], NDArray[np.intp]]) -> Floats:
-    """Where labels change between neighbors of the grid (m,), by bisection down to the last bits."""
+    """Return the points at which labels change between neighbors of the grid (m,), by bisection to float precision."""
     found = labels(grid[:, np.newaxis])
     at = np.flatnonzero((found[1:] != found[:-1]).any(axis=1))
     left, right, kept = grid[at], grid[at + 1], found[at]
@@ -81,24 +81,27 @@ def _changes(grid: Floats, labels: Callable[[Floats], NDArray[np.intp]]) -> Floa
 
 
 class Sample:
-    """Over points with log Q at each: means, with intervals from the central limit theorem."""
+    """Expectation over points with log Q at each: means, with intervals from the central limit theorem."""
 
     def __init__(self, X: Floats, log_q: Floats) -> None:
         self.X, self.log_q = X, log_q
 
     @classmethod
     def drawn(cls, Q: Mixture, n_samples: int, random_state: Any) -> "Sample":
-        """Draws from a known Q."""
+        """Draw points from a known Q."""
         X = Q.sample(n_samples, random_state)
         return cls(X, log_mixture_density(Q, X))
 
     @classmethod
     def of_data(cls, X: Floats, n_neighbors: int) -> "Sample":
-        """Data alone: log Q from the distance to the k-th neighbor, whose mean is Kozachenko & Leonenko's −H(Q)."""
+        """Use data as points, with log Q estimated from the distance to the k-th neighbor.
+
+        The mean of this estimate is −H(Q) of Kozachenko & Leonenko.
+        """
         return cls(X, log_density_by_neighbors(X, n_neighbors))
 
     def __call__(self, columns: Columns) -> Means:
-        """E_Q of every column."""
+        """Return E_Q of every column."""
         found = columns(self.X, self.log_q)
         values = found.mean(axis=0)
         half = norm.ppf((1 + _CONFIDENCE) / 2) * found.std(axis=0, ddof=1) / np.sqrt(len(found))
@@ -106,9 +109,9 @@ class Sample:
 
 
 def log_density_by_neighbors(X: Floats, n_neighbors: int) -> Floats:
-    """ψ(k) − log(n − 1) − log V_D − D log ρ_k(x_n), (n,) [nats], ρ_k the distance to the k-th neighbor.
+    """Return ψ(k) − log(n − 1) − log V_D − D log ρ_k(x_n), (n,) [nats], with ρ_k the distance to the k-th neighbor.
 
-    ValueError where more than k rows are equal: such data have no density.
+    Raise ValueError if more than k rows are equal, because such data have no density.
     """
     n, D = X.shape
     if n <= n_neighbors:

@@ -1,7 +1,7 @@
-"""The family of Kearns, Mansour & Ng fitted to data: K-means with any Gaussians, EM, posterior assignment.
+"""Fits of the methods of Kearns, Mansour & Ng: K-means with arbitrary Gaussians, EM, and posterior assignment.
 
-Short NumPy to read and to follow step by step; `cprime.GaussianMixture` is the fast form. Owns the alternation of
-assignment and refit; the descent for posterior assignment is in `posterior.py`.
+Short NumPy code, written to be read and followed step by step; `cprime.GaussianMixture` is the fast form. This file
+contains the alternation of assignment and refit; the descent for posterior assignment is in `posterior.py`.
 """
 
 from dataclasses import dataclass
@@ -22,22 +22,22 @@ COVARIANCES = ("full", "spherical")
 
 @dataclass(frozen=True)
 class AssignmentFit:
-    """A run of `fit_assignment`.
+    """Result of `fit_assignment`.
 
     Attributes
     ----------
     components : Gaussians
-        Where it ended.
+        The components at the end.
     path : list of Gaussians
-        Its start, and the components after each iteration.
+        The start, and the components after each iteration.
     losses : list of float
-        What it lowers, on the data before each iteration and at the end, in nats per point: the partition loss (1) for
-        hard assignment with equal weights and for posterior assignment (45), the weighted loss (14) for hard
-        assignment with free weights, −log-likelihood for soft assignment.
+        The minimized objective on the data, before each iteration and at the end, in nats per point: the partition loss
+        (1) for hard assignment with equal weights, the posterior loss (45) for posterior assignment, the weighted loss
+        (14) for hard assignment with free weights, and −log-likelihood for soft assignment.
     n_iter : int
-        Iterations that changed something; for posterior assignment those of the optimizer.
+        Number of iterations that changed something; for posterior assignment, iterations of the optimizer.
     converged : bool
-        Whether it ended before `max_iter`.
+        Whether the fit converged within `max_iter` iterations.
 
     Examples
     --------
@@ -66,18 +66,18 @@ def fit_assignment(
     tol: float = 1e-9,
     reg_covar: float = 1e-6,
 ) -> AssignmentFit:
-    """Fit Gaussians of their own covariance by hard, soft or posterior assignment, from given parameters.
+    """Fit Gaussians, each with its own covariance, by hard, soft or posterior assignment, from given parameters.
 
     `cprime.GaussianMixture` with ``assignment="hard"`` or "soft" is the fast form of the first two.
 
-    - "hard", weights "equal": unweighted K-means (section 2). Each point goes to the largest P_b(x), each P_b is refit
-      by maximum likelihood on its own points, until no point moves.
-    - "hard", weights "free": weighted K-means (section 3). The same with α_b P_b(x), and α_b the share of points.
+    - "hard", weights "equal": unweighted K-means (section 2). Each point is assigned to the largest P_b(x) and each P_b
+      is refit by maximum likelihood on its own points, until no point is reassigned.
+    - "hard", weights "free": weighted K-means (section 3). The same with α_b P_b(x), and α_b the fraction of points.
     - "soft": EM, unweighted or weighted.
     - "posterior", weights "equal": descent on the posterior loss (45) by SciPy's L-BFGS-B with its exact gradient.
 
-    In hard assignment a component that wins no point has no best fit. It keeps its covariance and weight, and its mean
-    moves to the point that it comes nearest to winning.
+    In hard assignment, a component without points has no maximum likelihood fit. Its covariance and weight stay
+    unchanged. Its mean is set to the point at which its score is closest to the score of the best component.
 
     Parameters
     ----------
@@ -86,15 +86,16 @@ def fit_assignment(
         Components and weights to start from.
     assignment : {"hard", "soft", "posterior"}, default="hard"
     weights : {"equal", "free"}, default="equal"
-        Whether all α_b are 1/C, or those of the start to begin with and then refit.
+        "equal": all α_b are 1/C. "free": the α_b begin as those of the start and are refit.
     covariance_type : {"full", "spherical"}, default="full"
-        Whether each component has its own matrix, or its own σ_b² I.
+        Covariance of each component: its own matrix, or its own σ_b² I.
     max_iter : int, default=1000
     tol : float, default=1e-9
-        "soft" has converged once its loss falls by less than this, in nats per point; "posterior" once no derivative by
-        a mean in standard deviations or the logarithm of one exceeds its root.
+        "soft" has converged once its loss falls by less than this, in nats per point; "posterior" once no derivative
+        exceeds the square root of `tol`. These derivatives are with respect to the means, in units of a standard
+        deviation, and to the log standard deviations.
     reg_covar : float, default=1e-6
-        Least eigenvalue of a covariance, in data unit².
+        Lower bound of the eigenvalues of a covariance, in data unit².
 
     Returns
     -------
@@ -103,7 +104,7 @@ def fit_assignment(
     Raises
     ------
     ValueError
-        If an argument is out of its range, or posterior assignment is to have free weights.
+        If an argument is out of its range, or posterior assignment is combined with free weights.
 
     Examples
     --------
@@ -146,7 +147,7 @@ def _alternate(
     tol: float,
     reg_covar: float,
 ) -> AssignmentFit:
-    """Assignment and refit in turn, until a step changes no label, or lowers the loss by less than tol."""
+    """Alternate assignment and refit until no label changes or the loss falls by less than tol."""
     path, losses = [start], []
     before: NDArray[np.intp] | None = None
     converged = False
@@ -179,9 +180,10 @@ def _refit(
     covariance_type: str,
     reg_covar: float,
 ) -> Gaussians:
-    """Weighted means and covariances, and shares where weights are free.
+    """Compute weighted means and covariances, and the weights if they are free.
 
-    What has no points moves to the one of best score relative to its winner, each such component to another.
+    Each component without points moves to the point at which its score is closest to the best score, a different point
+    for each.
     """
     counts = responsibilities.sum(axis=0)
     means, covariances = before.means.copy(), before.covariances.copy()

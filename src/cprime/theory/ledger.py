@@ -1,7 +1,7 @@
-"""The ledger of Lücke & Forster: how J, the free energy F and the log-likelihood L of a fit hang together, (14)-(20).
+"""Ledger of Lücke & Forster: relations (14)-(20) between J, the free energy F and the log-likelihood L of a fit.
 
-Each identity has two sides computed apart: one by the estimator's compiled kernels, one here, by plain sums in
-float64. Knows nothing of how the parameters were found.
+The two sides of each identity are computed independently: one by the estimator's compiled kernels, one here by plain
+sums in float64. The checks do not depend on how the parameters were found.
 """
 
 import math
@@ -31,19 +31,19 @@ _RESOLUTION = 1e3
 
 @dataclass(frozen=True)
 class Identity:
-    """A statement of the source with the two sides as computed.
+    """An equation or inequality of the source with both sides as computed.
 
     Attributes
     ----------
     equation : str
-        Its number in the source.
+        Number of the equation in the source.
     statement : str
     left, right : float
     relation : {"=", "≥"}
     tolerance : float
-        What rounding may change.
+        Largest difference that rounding may cause.
     note : str
-        When it is true, if not always.
+        Condition under which the statement is true; empty if it always is.
 
     Examples
     --------
@@ -65,12 +65,12 @@ class Identity:
 
     @property
     def difference(self) -> float:
-        """Left side less right side."""
+        """Return the left side minus the right side."""
         return self.left - self.right
 
     @property
     def holds(self) -> bool:
-        """Whether the statement is true but for rounding."""
+        """Return whether the statement is true up to rounding."""
         if self.relation == "≥":
             return bool(self.difference >= -self.tolerance)
         return bool(abs(self.difference) <= self.tolerance)
@@ -89,11 +89,12 @@ class Ledger:
     n_features, n_components, n_active : int
         D, C and C′.
     quantization_error : float or None
-        J = Σ_n min_c ‖x_n − μ_c‖², data unit²; None where components have covariances of their own.
+        J = Σ_n min_c ‖x_n − μ_c‖², data unit²; None if components have covariances of their own.
     variance : float or None
-        σ² of the model, data unit²; None likewise.
+        σ² of the model, data unit²; None in the same case.
     free_energy, log_likelihood, kl_gap, entropy : float
-        F, L, D_KL = L − F and the mean entropy of the truncated posteriors, in nats per point, as `bounds` gives them.
+        F, L, D_KL = L − F and the mean entropy of the truncated posteriors, in nats per point, as `bounds` returns
+        them.
     identities : tuple of Identity
 
     Examples
@@ -131,7 +132,7 @@ class Ledger:
         return [(name, value) for name, value in named if value is not None]
 
     def _lines(self) -> list[tuple[str, str, str, str, str]]:
-        """(equation, statement, left, right, verdict) of each identity."""
+        """Return (equation, statement, left, right, verdict) of each identity, as text."""
         return [
             (
                 each.equation,
@@ -175,10 +176,10 @@ class Ledger:
 
 @dataclass
 class _Sums:
-    """Weighted sums over the points, added block by block."""
+    """Weighted sums over the points, accumulated block by block."""
 
     weight: float = 0.0
-    squares: float = 0.0  # Σ ‖x_n − μ of the nearest‖²
+    squares: float = 0.0  # Σ ‖x_n − μ‖², μ the nearest center
     residual: float = 0.0  # ‖X − ZU‖²
     kept_squares: float = 0.0  # Σ q_nc ‖x_n − μ_c‖²
     joint: float = 0.0  # Σ q_nc log p(c, x_n)
@@ -190,7 +191,7 @@ class _Sums:
 
 @dataclass
 class _Model:
-    """The parameters as the ledger needs them; variance is None where components have covariances of their own."""
+    """Parameters of the fit as used here; variance is None if components have covariances of their own."""
 
     centers: NDArray[np.floating]
     variance: float | None
@@ -198,7 +199,7 @@ class _Model:
     mixture: Mixture | None = field(default=None)
 
     def log_joint(self, X: Floats, squares: Floats) -> Floats:
-        """log p(c, x_n), (n, C), from squared distances where the variance is shared."""
+        """Return log p(c, x_n), (n, C), from squared distances (n, C) if the variance is shared."""
         if self.mixture is not None:
             return self.mixture.log_densities(X) + log_weights(self.mixture.weights)
         assert self.variance is not None
@@ -207,29 +208,29 @@ class _Model:
 
 
 def ledger(estimator: KMeans | GaussianMixture | StudentTMixture, X: Any, sample_weight: Any = None) -> Ledger:
-    """J, F and L of a fit, and the identities (14) to (20) between them, each with both its sides.
+    """Compute J, F and L of a fit, and both sides of the identities (14) to (20) between them.
 
     Parameters
     ----------
     estimator : KMeans, GaussianMixture or StudentTMixture
-        Fitted. J, σ² and the identities (14) to (20) need one variance of all components; other fits, t mixtures among
-        them, have (3), (7) and the Kullback-Leibler gap.
+        A fitted estimator. J, σ² and the identities (14) to (20) need one variance shared by all components; for other
+        fits, including t mixtures, only (3), (7) and the Kullback-Leibler gap are computed.
     X : array-like of shape (n_samples, n_features)
-        The training data: what holds for any data is written without a note.
+        The training data. For other data, identities with a note need not hold.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the points; None is 1 for each.
 
     Returns
     -------
     ledger : Ledger
-        `print` shows it as text, rich as a table.
+        `print` shows it as text, the package rich as a table.
 
     Raises
     ------
     TypeError
-        If the estimator is another.
+        If the estimator is of another class.
     ValueError
-        If it is a `KMeans` of another metric: (14) to (16) are of means.
+        If it is a `KMeans` with another metric than "euclidean", because (14) to (16) need means as centers.
 
     References
     ----------
@@ -302,7 +303,7 @@ def _blocks(X: Floats, weights: Floats, n_components: int) -> Iterator[tuple[Flo
 
 
 def _summed(X: Floats, weights: Floats, model: _Model) -> _Sums:
-    """All sums, in blocks of rows, so that no N×C array exists."""
+    """Compute all sums in blocks of rows, so that no N×C array is allocated."""
     centers = model.centers.astype(np.float64)
     C = len(centers)
     total = _Sums()
@@ -329,7 +330,7 @@ def _summed(X: Floats, weights: Floats, model: _Model) -> _Sums:
 
 
 def _truncated(bounds: Any, sums: _Sums, tolerance: float) -> list[Identity]:
-    """What holds for any truncated posterior of any mixture."""
+    """Return the identities that hold for any truncated posterior of any mixture."""
     W = sums.weight
     expected = (sums.joint + sums.entropy) / W
     return [
@@ -341,13 +342,13 @@ def _truncated(bounds: Any, sums: _Sums, tolerance: float) -> list[Identity]:
 
 
 def _entropy_bound(model: _Model, variance: float) -> float:
-    """−log C − (D/2) log 2πeσ²."""
+    """Return −log C − (D/2) log 2πeσ²."""
     C, D = model.centers.shape
     return -math.log(C) - D / 2 * math.log(2 * math.pi * math.e * variance)
 
 
 def _of_k_means(model: _Model, bounds: Any, sums: _Sums, error: float, tolerance: float) -> list[Identity]:
-    """Prop. 3 and Cor. 2."""
+    """Return the identities of Prop. 3 and Cor. 2."""
     assert model.variance is not None
     W, D = sums.weight, model.centers.shape[1]
     note = "σ² from these data"
@@ -372,7 +373,7 @@ def _of_k_means(model: _Model, bounds: Any, sums: _Sums, error: float, tolerance
 
 
 def _of_spherical(model: _Model, bounds: Any, sums: _Sums, tolerance: float) -> list[Identity]:
-    """Prop. 4, with the term that vanishes at convergence and without."""
+    """Return the identities of Prop. 4, with and without the term that vanishes at convergence."""
     assert model.variance is not None
     D = model.centers.shape[1]
     limit = _entropy_bound(model, model.variance) + sums.entropy / sums.weight

@@ -1,4 +1,4 @@
-"""The partition loss of Kearns, Mansour & Ng and what it is made of: eq. (1), (8), (12), (13), (14), (22)."""
+"""Partition loss of Kearns, Mansour & Ng and its decomposition: eq. (1), (8), (12), (13), (14), (22)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _DERIVED = ("information_gain", "conditional_entropy")
 
 @dataclass(frozen=True)
 class PartitionLoss:
-    """Expected partition loss and its parts, per point, in `unit`.
+    """Expected partition loss and its terms, per point, in `unit`.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class PartitionLoss:
     modeling : float
         Σ_b w_b KL(Q_b‖P_b), the modeling terms of (8) and (13).
     terms : ndarray of shape (n_components,)
-        w_b KL(Q_b‖P_b), of which `modeling` is the sum.
+        w_b KL(Q_b‖P_b), whose sum is `modeling`.
     shares : ndarray of shape (n_components,)
         w_b = Pr[F(x) = b].
     partition_entropy : float
@@ -37,13 +37,13 @@ class PartitionLoss:
     assignment_entropy : float
         H(F(x)|x), 0 for a hard partition.
     entropy : float
-        H(Q), differential.
+        H(Q), a differential entropy.
     weighted_loss : float
-        E_Q[−log α_F(x) P_F(x)(x)], eq. (14) and (18): the loss less Σ_b w_b log α_b.
+        E_Q[−log α_F(x) P_F(x)(x)], eq. (14) and (18): the loss minus Σ_b w_b log α_b.
     unit : {"bits", "nats"}
     intervals : dict
-        A 95 % interval (low, high) of each quantity by name, arrays for `terms` and `shares`. They are those of means
-        of independent points, the shares' own error included to first order. Empty after quadrature.
+        A 95 % interval (low, high) of each quantity by name, with arrays for `terms` and `shares`. The intervals are
+        those of means of independent points and include the error of the shares to first order. Empty after quadrature.
 
     Examples
     --------
@@ -67,17 +67,17 @@ class PartitionLoss:
 
     @property
     def kl(self) -> Floats:
-        """KL(Q_b‖P_b), (n_components,); not a number where w_b is 0."""
+        """Return KL(Q_b‖P_b), (n_components,); NaN if w_b is 0."""
         return np.divide(self.terms, self.shares, out=np.full_like(self.terms, np.nan), where=self.shares > 0)
 
     @property
     def information_gain(self) -> float:
-        """H(w) − H(F(x)|x), by which the partition lowers the entropy of Q, eq. (12)."""
+        """Return H(w) − H(F(x)|x), by which the partition lowers the entropy of Q, eq. (12)."""
         return self.partition_entropy - self.assignment_entropy
 
     @property
     def conditional_entropy(self) -> float:
-        """H(Q|F) = H(Q) − (H(w) − H(F(x)|x)), eq. (12)."""
+        """Return H(Q|F) = H(Q) − (H(w) − H(F(x)|x)), eq. (12)."""
         return self.entropy - self.information_gain
 
     def __str__(self) -> str:
@@ -112,7 +112,7 @@ def partition_loss(
     n_neighbors: int = 5,
     random_state: Any = None,
 ) -> PartitionLoss:
-    """The expected partition loss of densities P_b and its decomposition, (8), (13) and (22) of the source.
+    """Compute the expected partition loss of densities P_b and its decomposition, (8), (13) and (22) of the source.
 
         E[−log P_F(x)(x)] = Σ_b w_b KL(Q_b‖P_b) + H(Q) − (H(w) − H(F|x)),    Q_b = Q conditioned on F(x) = b
 
@@ -121,22 +121,22 @@ def partition_loss(
     model : Gaussians, Univariate, KMeans, GaussianMixture or StudentTMixture
         The densities P_b and their weights α_b; an estimator must be fitted.
     Q : Gaussians, Univariate or array-like of shape (n_samples, n_features)
-        The sampling density, integrated by quadrature in one dimension and by draws in more; or data, whose log Q is
-        estimated from the distances to neighbors (Kozachenko & Leonenko). That estimate enters `entropy`, `terms`,
-        `modeling` and `conditional_entropy`, is biased by few points or many dimensions, and its bias is not in the
-        intervals.
+        The sampling density, integrated by quadrature in one dimension and by random draws in more; or data, for which
+        log Q is estimated from the distances to neighbors (Kozachenko & Leonenko). That estimate affects `entropy`,
+        `terms`, `modeling` and `conditional_entropy`. It is biased if there are few points or many dimensions, and the
+        intervals do not include this bias.
     assignment : {"hard", "posterior"}, default="hard"
-        Winner takes all, or a component drawn from the posterior.
+        "hard" assigns a point to its best component, "posterior" to a component drawn from the posterior.
     weights : {"equal", "free"}, default="equal"
-        Whether a point goes by P_b(x), or by α_b P_b(x) as in weighted K-means.
+        Whether points are assigned by P_b(x), or by α_b P_b(x) as in weighted K-means.
     unit : {"bits", "nats"}, default="bits"
-        Base 2 as in the source, or e.
+        Logarithms of base 2, as in the source, or natural ones.
     n_samples : int, default=100_000
-        Draws from a known Q in more than one dimension.
+        Number of draws from a known Q in more than one dimension.
     n_neighbors : int, default=5
-        k of the entropy of data.
+        Number of neighbors k in the entropy estimate from data.
     random_state : int, RandomState, Generator or None, default=None
-        Source of the draws.
+        Source of the random numbers.
 
     Returns
     -------
@@ -145,7 +145,8 @@ def partition_loss(
     Raises
     ------
     ValueError
-        If an argument is out of its range, dimensions differ, or data have too many equal rows to have a density.
+        If an argument is out of its range, dimensions differ, or too many rows of the data are equal, so that they have
+        no density.
 
     References
     ----------
@@ -202,7 +203,7 @@ def _expectation(
 
 
 def _of_the_last(function: Callable[[Floats], Floats]) -> Callable[[Floats], Floats]:
-    """The function, which remembers what it found for the array that it was called with last."""
+    """Return the function with a cache of one entry: the result for the last array."""
     known: list[tuple[Floats, Floats]] = []
 
     def found(X: Floats) -> Floats:
@@ -219,14 +220,15 @@ def _check_features(mixture: Mixture, n_features: int) -> None:
 
 
 def _columns(log_p: Floats, log_q: Floats, log_alpha: Floats, assignment: str, shares: Floats) -> Floats:
-    """What the quantities are the means of, (n, 8 + C), in the order of their names; the last are w_b KL(Q_b‖P_b).
+    """Return the columns (n, 8 + C) whose means are the quantities, in the order of their names, then w_b KL(Q_b‖P_b).
 
-    The columns of H(w) and of the last also carry, to first order, what the shares' own sampling does to them.
+    The columns of H(w) and of w_b KL(Q_b‖P_b) also contain, to first order, the effect of the sampling error of the
+    shares.
     """
     log_f = log_partition(log_p + log_alpha, assignment)
     f, log_shares = np.exp(log_f), log_weights(shares)
     taken = f > 0
-    with np.errstate(invalid="ignore"):  # −∞ + ∞ where a component takes nothing
+    with np.errstate(invalid="ignore"):  # −∞ + ∞ if a component has no share of the point
         ratio = np.where(taken, log_q[:, np.newaxis] + log_f - log_shares - log_p, 1.0)
 
     def over_F(values: Floats) -> Floats:

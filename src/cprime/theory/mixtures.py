@@ -1,6 +1,7 @@
-"""Densities P_b with weights α_b: Gaussians and t distributions in any dimension, and those of scipy.stats in one.
+"""Densities P_b with weights α_b: Gaussians and t distributions in any dimension, scipy.stats ones in one dimension.
 
-Owns log densities, draws, and where quadrature has to look. Knows no partition and no algorithm.
+The classes compute log densities, draws, and breakpoints for quadrature. They are independent of partitions and
+algorithms.
 """
 
 from collections.abc import Sequence
@@ -20,43 +21,43 @@ from cprime.model.degrees_of_freedom import log_normalizer
 
 Floats = NDArray[np.float64]
 
-# A Gaussian's mass beyond 12 standard deviations is 4e-33; the steps are such that its logarithm is smooth between.
+# A Gaussian has mass 4e-33 beyond 12 standard deviations; between neighboring steps its logarithm is smooth.
 _REACH = np.concatenate([-np.arange(12, 0, -1.0), [0.0], np.arange(1.0, 13)])
 _LEVELS = 10.0 ** -np.arange(1, 16)
 
 
 @runtime_checkable
 class Mixture(Protocol):
-    """What `partition_loss` and `variation_distance` ask of densities, and of a known sampling density."""
+    """Interface of densities, and of a known sampling density, used by `partition_loss` and `variation_distance`."""
 
     @property
     def weights(self) -> Floats:
-        """α_b, (C,), not negative, with sum 1."""
+        """Return α_b, (C,), nonnegative, with sum 1."""
 
     @property
     def n_features(self) -> int:
-        """D."""
+        """Return D."""
 
     def log_densities(self, X: Floats) -> Floats:
-        """log P_b(x_n), (n, C) [nats], of rows X (n, D)."""
+        """Return log P_b(x_n), (n, C) [nats], of rows X (n, D)."""
 
     def sample(self, n_samples: int, random_state: Any = None) -> Floats:
-        """Independent rows (n, D) of Σ_b α_b P_b."""
+        """Draw independent rows (n, D) from Σ_b α_b P_b."""
 
     def with_equal_weights(self) -> Self:
-        """The same densities, each with weight 1/C."""
+        """Return the same densities, each with weight 1/C."""
 
     def breakpoints(self) -> Floats:
-        """In one dimension, places (m,) so close that the logarithms are smooth between; all mass lies between."""
+        """Return, in one dimension, points (m,) that enclose all mass; the log densities are smooth between them."""
 
 
 def log_mixture_density(mixture: Mixture, X: Floats) -> Floats:
-    """log Σ_b α_b P_b(x_n), (n,) [nats]."""
+    """Return log Σ_b α_b P_b(x_n), (n,) [nats]."""
     return logsumexp(mixture.log_densities(X) + log_weights(mixture.weights), axis=1)
 
 
 def log_weights(weights: Floats) -> Floats:
-    """log α_b, −∞ where a weight is zero."""
+    """Return log α_b, −∞ if a weight is zero."""
     with np.errstate(divide="ignore"):
         return np.log(weights)
 
@@ -72,7 +73,7 @@ def _checked_weights(weights: ArrayLike | None, C: int) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Gaussians:
-    """Gaussian densities with weights: components to be judged, or a sampling density Q.
+    """Gaussian densities with weights: components to be evaluated, or a sampling density Q.
 
     Parameters
     ----------
@@ -119,12 +120,12 @@ class Gaussians:
 
     @classmethod
     def spherical(cls, means: ArrayLike, standard_deviations: ArrayLike, weights: ArrayLike | None = None) -> Self:
-        """Gaussians N(μ_b, σ_b² I).
+        """Return Gaussians N(μ_b, σ_b² I).
 
         Parameters
         ----------
         means : array-like of shape (n_components, n_features) or (n_components,)
-            One number for each is one dimension.
+            Shape (n_components,) means one dimension.
         standard_deviations : float or array-like of shape (n_components,)
             σ_b, positive, in data units.
         weights : array-like of shape (n_components,), default=None
@@ -146,12 +147,13 @@ class Gaussians:
 
     @classmethod
     def from_estimator(cls, estimator: KMeans | GaussianMixture) -> Self:
-        """The components of a fitted estimator.
+        """Return the components of a fitted estimator.
 
         Parameters
         ----------
         estimator : KMeans or GaussianMixture
-            Fitted. k-means is the mixture with equal weights and the variance σ² of eq. (14) of Lücke & Forster.
+            A fitted estimator. k-means is the mixture with equal weights and the variance σ² of eq. (14) of Lücke &
+            Forster.
 
         Returns
         -------
@@ -170,21 +172,21 @@ class Gaussians:
 
     @property
     def n_components(self) -> int:
-        """C."""
+        """Return C."""
         return self.means.shape[0]
 
     @property
     def n_features(self) -> int:
-        """D."""
+        """Return D."""
         return self.means.shape[1]
 
     @property
     def standard_deviations(self) -> Floats:
-        """σ_b, the root of the mean variance over the features, (C,) [data units]."""
+        """Return σ_b, the root of the mean variance over the features, (C,) [data units]."""
         return np.sqrt(np.trace(self.covariances, axis1=1, axis2=2) / self.n_features)
 
     def log_densities(self, X: Floats) -> Floats:
-        """log N(x_n; μ_b, Σ_b), (n, C) [nats], of rows X (n, D)."""
+        """Return log N(x_n; μ_b, Σ_b), (n, C) [nats], of rows X (n, D)."""
         factors: Floats = self._factors  # type: ignore[attr-defined]
         result = np.empty((self.n_components, len(X)))
         constant = self.n_features / 2 * np.log(2 * np.pi)
@@ -194,7 +196,7 @@ class Gaussians:
         return result.T
 
     def sample(self, n_samples: int, random_state: Any = None) -> Floats:
-        """Independent rows of the mixture, in random order.
+        """Draw independent rows from the mixture, in random order.
 
         Parameters
         ----------
@@ -212,17 +214,17 @@ class Gaussians:
         return self.means[component] + np.einsum("nij,nj->ni", factors[component], noise)
 
     def with_equal_weights(self) -> Self:
-        """The same densities, each with weight 1/C."""
+        """Return the same densities, each with weight 1/C."""
         return replace(self, weights=None)  # type: ignore[arg-type]
 
     def breakpoints(self) -> Floats:
-        """In one dimension, every standard deviation from the means to 12 of them, (m,)."""
+        """Return, in one dimension, the means and the points at 1, 2, … 12 standard deviations on both sides, (m,)."""
         return (self.means + self.standard_deviations[:, np.newaxis] * _REACH).ravel()
 
 
 @dataclass(frozen=True, eq=False)
 class Univariate:
-    """Densities of scipy.stats on the line, with weights.
+    """One-dimensional densities of scipy.stats, with weights.
 
     Parameters
     ----------
@@ -250,26 +252,26 @@ class Univariate:
 
     @property
     def n_features(self) -> int:
-        """1."""
+        """Return 1."""
         return 1
 
     def log_densities(self, X: Floats) -> Floats:
-        """log P_b(x_n), (n, C) [nats], of rows X (n, 1)."""
+        """Return log P_b(x_n), (n, C) [nats], of rows X (n, 1)."""
         return np.column_stack([distribution.logpdf(X[:, 0]) for distribution in self.distributions])
 
     def sample(self, n_samples: int, random_state: Any = None) -> Floats:
-        """Independent rows (n_samples, 1) of the mixture."""
+        """Draw independent rows (n_samples, 1) from the mixture."""
         rng = check_random_state(random_state)
         component = rng.choice(len(self.distributions), n_samples, p=self.weights)
         draws = np.column_stack([d.rvs(size=n_samples, random_state=rng) for d in self.distributions])
         return np.take_along_axis(draws, component[:, np.newaxis], axis=1)
 
     def with_equal_weights(self) -> Self:
-        """The same densities, each with weight 1/C."""
+        """Return the same densities, each with weight 1/C."""
         return replace(self, weights=None)  # type: ignore[arg-type]
 
     def breakpoints(self) -> Floats:
-        """Quantiles at powers of ten from both ends, and the deciles between, (m,)."""
+        """Return quantiles at negative powers of ten from both ends, and the deciles between, (m,)."""
         middle = np.linspace(0.2, 0.8, 7)
         places = [np.concatenate([d.ppf(_LEVELS), d.ppf(middle), d.isf(_LEVELS)]) for d in self.distributions]
         return np.concatenate(places)
@@ -277,9 +279,9 @@ class Univariate:
 
 @dataclass(frozen=True, eq=False)
 class StudentTs:
-    """Multivariate t densities with weights, the components of a fitted `StudentTMixture`.
+    """Multivariate t densities with weights: the components of a fitted `StudentTMixture`.
 
-    gaussians: their means μ, scale matrices Σ as covariances, and weights    dof (C,): ν
+    gaussians: `Gaussians` with the means μ, the scale matrices Σ as covariances, and the weights    dof (C,): ν
     """
 
     gaussians: Gaussians
@@ -295,23 +297,23 @@ class StudentTs:
 
     @property
     def weights(self) -> Floats:
-        """α_b, (C,)."""
+        """Return α_b, (C,)."""
         return self.gaussians.weights
 
     @property
     def n_features(self) -> int:
-        """D."""
+        """Return D."""
         return self.gaussians.n_features
 
     def log_densities(self, X: Floats) -> Floats:
         """Return log t(x_n; μ_b, Σ_b, ν_b), (n, C) [nats], of rows X (n, D)."""
         D, factors = self.n_features, self.gaussians._factors  # type: ignore[attr-defined]
         peaks = -np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1) - D / 2 * np.log(2 * np.pi)
-        squares = 2 * (peaks - self.gaussians.log_densities(X))  # Mahalanobis
+        squares = 2 * (peaks - self.gaussians.log_densities(X))  # squared Mahalanobis distances
         return peaks - 0.5 * (log_normalizer(self.dof, D) + (self.dof + D) * np.log1p(squares / self.dof))
 
     def sample(self, n_samples: int, random_state: Any = None) -> Floats:
-        """Return independent rows (n, D): Gaussian ones whose precision is multiplied by u ~ Gamma(ν/2, ν/2)."""
+        """Draw independent rows (n, D): Gaussian ones whose precision is multiplied by u ~ Gamma(ν/2, ν/2)."""
         rng, C = check_random_state(random_state), len(self.dof)
         component = rng.choice(C, n_samples, p=self.weights)
         noise = rng.standard_normal((n_samples, self.n_features))

@@ -1,6 +1,6 @@
-"""Partitions F that densities define: Pr[F(x) = b] of hard and posterior assignment [Kearns et al., sections 2, 3, 6].
+"""Partitions F defined by densities: Pr[F(x) = b] of hard and posterior assignment [Kearns et al., sections 2, 3, 6].
 
-The soft assignment of EM is no partition; its shares are the probabilities of the posterior one.
+The soft assignment of EM is not a partition; its responsibilities are the probabilities of posterior assignment.
 """
 
 import numpy as np
@@ -14,17 +14,17 @@ WEIGHTS = ("equal", "free")
 
 
 def winners(log_scores: Floats) -> NDArray[np.intp]:
-    """Winner takes all (n,): the largest of (n, C) log α_b P_b(x), the first of equal ones."""
+    """Return the index (n,) of the largest of log α_b P_b(x), (n, C); the first one if several are equal."""
     return log_scores.argmax(axis=1)
 
 
 def log_posterior(log_scores: Floats) -> Floats:
-    """log R_b(x) = log α_b P_b / Σ_c α_c P_c, (n, C)."""
+    """Return log R_b(x) = log α_b P_b / Σ_c α_c P_c, (n, C)."""
     return log_scores - logsumexp(log_scores, axis=1, keepdims=True)
 
 
 def log_partition(log_scores: Floats, assignment: str) -> Floats:
-    """log Pr[F(x_n) = b], (n, C): 0 or −∞ where the assignment is "hard"."""
+    """Return log Pr[F(x_n) = b], (n, C): 0 or −∞ if the assignment is "hard"."""
     if assignment == "posterior":
         return log_posterior(log_scores)
     result = np.full(log_scores.shape, -np.inf)

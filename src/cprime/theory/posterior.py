@@ -1,7 +1,7 @@
-"""The posterior loss of Kearns, Mansour & Ng, its gradient, and the descent on it: eq. (45), (50)-(52).
+"""Posterior loss of Kearns, Mansour & Ng, its gradient, and its minimization: eq. (45), (50)-(52).
 
-A point goes to component b with probability R_b = P_b / Σ_c P_c; the loss has these probabilities and the densities
-move together, so that a point can repel the component that explains it badly.
+A point is assigned to component b with probability R_b = P_b / Σ_c P_c. The loss depends on the densities directly and
+through these probabilities, so a point can repel a component that explains it badly.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from cprime.theory.partition import log_posterior
 
 
 def posterior_loss(log_densities: ArrayLike) -> tuple[Floats, Floats]:
-    """The posterior loss −Σ_b R_b log P_b at each point and its derivatives by log P_b: (45), (50), (51) of the source.
+    """Return the posterior loss −Σ_b R_b log P_b of each point and its derivatives by log P_b, eq. (45), (50), (51).
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def posterior_loss(log_densities: ArrayLike) -> tuple[Floats, Floats]:
     loss : ndarray of shape (n_samples,)
         In nats.
     derivatives : ndarray of shape (n_samples, n_components)
-        ∂loss/∂log P_b = R_b (−log P_b + Σ_c R_c log P_c − 1), which is P_b times eq. (51) in nats. Positive where the
+        ∂loss/∂log P_b = R_b (−log P_b + Σ_c R_c log P_c − 1), which is P_b times eq. (51) in nats. Positive if the
         point repels P_b.
 
     Examples
@@ -47,7 +47,7 @@ def posterior_loss(log_densities: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def repulsion(ratio: ArrayLike) -> Floats:
-    """(1 − R) log₂((1 − R)/R) − 1/ln 2: the sign and size of ∂L_post/∂P_0 for two densities, (52) of the source.
+    """Return (1 − R) log₂((1 − R)/R) − 1/ln 2, the sign and size of ∂L_post/∂P_0 for two densities, eq. (52).
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def repulsion(ratio: ArrayLike) -> Floats:
     Returns
     -------
     force : ndarray of the same shape
-        In bits; positive where the point repels P_0, ∞ at 0.
+        In bits; positive if the point repels P_0, ∞ at ratio 0.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def repulsion(ratio: ArrayLike) -> Floats:
 
 
 def repulsion_zero() -> float:
-    """The share R_0 below which a point repels P_0, the zero of (52); the source prints 0.218.
+    """Return the R_0 below which a point repels P_0, which is the zero of (52); the source prints 0.218.
 
     Examples
     --------
@@ -90,9 +90,10 @@ def repulsion_zero() -> float:
 
 
 class _Parameters(NamedTuple):
-    """What the descent moves, as one vector: the means (C, D), then the factors of the precisions.
+    """Means (C, D) and factors (C, D, D) of the precisions, which the optimizer represents as one vector.
 
-    A precision is L Lᵀ with L lower triangular, its diagonal by the logarithm; spherical ones have one logarithm each.
+    A precision is L Lᵀ with L lower triangular. The vector has the logarithms of the diagonal of L; a spherical
+    precision has one logarithm.
     """
 
     means: Floats
@@ -100,7 +101,7 @@ class _Parameters(NamedTuple):
 
 
 class _Coordinates:
-    """Between the vector and the parameters."""
+    """Conversion between the optimizer's vector and the parameters."""
 
     def __init__(self, C: int, D: int, spherical: bool) -> None:
         self.C, self.D, self.spherical = C, D, spherical
@@ -108,7 +109,7 @@ class _Coordinates:
         self.diagonal = np.flatnonzero(self.rows == self.columns)
 
     def vector(self, components: Gaussians) -> Floats:
-        """The vector of Gaussians."""
+        """Return the vector of the given Gaussians."""
         if self.spherical:
             return np.concatenate([components.means.ravel(), -np.log(components.standard_deviations)])
         factors = np.linalg.cholesky(np.linalg.inv(components.covariances))
@@ -117,7 +118,7 @@ class _Coordinates:
         return np.concatenate([components.means.ravel(), entries.ravel()])
 
     def parameters(self, vector: Floats) -> _Parameters:
-        """Means (C, D) and lower triangular factors (C, D, D) of the precisions."""
+        """Return the means (C, D) and the lower triangular factors (C, D, D) of the precisions."""
         means, entries = np.split(vector, [self.C * self.D])
         means = means.reshape(self.C, self.D)
         if self.spherical:
@@ -129,7 +130,7 @@ class _Coordinates:
         return _Parameters(means, factors)
 
     def gradient(self, parameters: _Parameters, by_means: Floats, by_factors: Floats) -> Floats:
-        """The chain rule through the logarithms of the diagonals."""
+        """Return the gradient by the vector, using the chain rule through the logarithms of the diagonals."""
         diagonals = np.einsum("cii->ci", by_factors) * np.einsum("cii->ci", parameters.factors)
         if self.spherical:
             return np.concatenate([by_means.ravel(), diagonals.sum(axis=1)])
@@ -138,7 +139,7 @@ class _Coordinates:
         return np.concatenate([by_means.ravel(), entries.ravel()])
 
     def bounds(self, largest: float) -> list[tuple[float | None, float | None]]:
-        """No entry of a diagonal above the logarithm of 1/σ for the least σ."""
+        """Return bounds for L-BFGS-B: diagonal entries, logarithms of 1/σ, are at most `largest`."""
         held = range(1) if self.spherical else self.diagonal
         size = 1 if self.spherical else len(self.rows)
         factor = [(None, largest if k in held else None) for k in range(size)]
@@ -146,7 +147,7 @@ class _Coordinates:
         return [*free, *factor * self.C]
 
     def gaussians(self, vector: Floats) -> Gaussians:
-        """The components of a vector, of equal weights."""
+        """Return the components of a vector, with equal weights."""
         means, factors = self.parameters(vector)
         covariances: Floats = np.asarray(np.linalg.inv(factors @ factors.transpose(0, 2, 1)), dtype=np.float64)
         return Gaussians(means, covariances)
@@ -155,9 +156,10 @@ class _Coordinates:
 def descend(
     X: Floats, start: Gaussians, spherical: bool, max_iter: int, tol: float, reg_covar: float
 ) -> tuple[list[Gaussians], list[float], bool]:
-    """From `start` down the mean posterior loss: the path, the losses along it [nats per point], and convergence.
+    """Minimize the mean posterior loss from `start`; return the path, its losses [nats per point], and convergence.
 
-    In the units of the start's own spread about its center, so that scale and origin of the data do not matter.
+    Data and means are centered and scaled by the spread of the start, so that scale and origin of the data do not
+    matter.
     """
     n, D = X.shape
     unit, origin = float(np.sqrt(np.square(start.standard_deviations).mean())), start.means.mean(axis=0)

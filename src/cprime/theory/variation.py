@@ -1,4 +1,4 @@
-"""How much densities overlap: the variation distance of Kearns, Mansour & Ng, eq. (33)."""
+"""Overlap of densities: the variation distance of Kearns, Mansour & Ng, eq. (33)."""
 
 from typing import Any, NamedTuple
 
@@ -11,14 +11,14 @@ from cprime.theory.mixtures import Floats, as_mixture
 
 
 class VariationDistance(NamedTuple):
-    """V between every two components.
+    """Variation distance between every two components.
 
     Attributes
     ----------
     distance : ndarray of shape (n_components, n_components)
-        From 0, the same density, to 2, no overlap.
+        From 0 (equal densities) to 2 (no overlap).
     lower, upper : ndarray of shape (n_components, n_components)
-        A 95 % interval; equal to `distance` after quadrature.
+        A 95 % interval; both equal `distance` after quadrature.
 
     Examples
     --------
@@ -34,16 +34,16 @@ class VariationDistance(NamedTuple):
 
 
 def variation_distance(model: Any, *, n_samples: int = 100_000, random_state: Any = None) -> VariationDistance:
-    """V(P_i, P_j) = `∫ |P_i(x) − P_j(x)| dx` between the components of a model, (33) of the source.
+    """Compute V(P_i, P_j) = `∫ |P_i(x) − P_j(x)| dx` between the components of a model, (33) of the source.
 
     Parameters
     ----------
     model : Gaussians, Univariate, KMeans, GaussianMixture or StudentTMixture
-        An estimator must be fitted. Weights do not enter.
+        An estimator must be fitted. Weights have no effect.
     n_samples : int, default=100_000
-        Draws in more than one dimension; in one it is quadrature.
+        Number of draws in more than one dimension; quadrature is used in one dimension.
     random_state : int, RandomState, Generator or None, default=None
-        Source of the draws.
+        Source of the random numbers.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def variation_distance(model: Any, *, n_samples: int = 100_000, random_state: An
         return np.abs(relative[:, first] - relative[:, second])
 
     def order(X: Floats) -> NDArray[np.intp]:
-        """The components in the order of their densities at each row; where two of them cross it changes."""
+        """Return the components ordered by density at each row; the order changes where two densities cross."""
         return np.argsort(mixture.log_densities(X), axis=1, kind="stable")
 
     mean: Expectation

@@ -1,7 +1,7 @@
-"""A fitted model as one page that can be looked at, mailed and printed: `estimator.report(X).save("report.html")`.
+"""Report of a fitted model as one HTML page to view, mail and print: `estimator.report(X).save("report.html")`.
 
-`evidence.py` reads the rows; a file for each section makes plain values of that; `drawing` turns values into SVG and
-pictures; `page.py` puts them into the template. Needs Jinja2 and Pillow: ``pip install cprime[report]``.
+`evidence.py` reads the rows; a file for each section computes plain values from them; `drawing` turns values into SVG
+and pictures; `page.py` fills the template. Needs Jinja2 and Pillow: ``pip install cprime[report]``.
 """
 
 try:

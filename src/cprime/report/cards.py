@@ -1,4 +1,4 @@
-"""The small charts: each a heading, a sentence or two, a drawing or two, and a table where it has one."""
+"""Cards of the report: each has a heading, a sentence or two, a drawing or two, and possibly a table."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,13 +15,13 @@ from cprime.report.evidence import Evidence
 from cprime.report.gap import Estimate, Gap
 
 _BY_BARS = 30
-_ROUNDING = 1e-6  # of L, below which a gap is none
+_ROUNDING = 1e-6  # relative to L; a smaller gap counts as zero
 _RANKED = "clusters, the largest first"
 
 
 @dataclass(frozen=True)
 class Card:
-    """id: of its place on the page    heads, rows: of its table, if it has one"""
+    """One card. id: HTML id    heads, rows: of its table, empty if it has none"""
 
     id: str
     title: str
@@ -32,7 +32,7 @@ class Card:
 
 
 def cards(evidence: Evidence, values: dict[str, Any]) -> list[Card]:
-    """Those for which there is something to show."""
+    """Return the cards for which there is something to show."""
     found = [
         _sizes(values["clusters"].sizes, evidence.fit_sizes is not None),
         _search(evidence.estimator, values["course"]),
@@ -85,7 +85,7 @@ def _search(estimator: Any, course: Course | None) -> Card | None:
 
 
 def _loss(found: dict[str, Any]) -> str:
-    """What a certificate says of J, or of F."""
+    """Return a sentence on the loss of J, or of F, that a certificate reports."""
     if "relative_excess" in found:
         low, high = found["relative_excess_interval"]
         return f"J is {found['relative_excess']:.2%} above that of exact winners ({low:.2%} to {high:.2%})."

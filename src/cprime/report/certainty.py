@@ -1,4 +1,4 @@
-"""How sure a mixture is: the greatest responsibility of each row, and the rows where it is least."""
+"""Certainty of a mixture: the greatest responsibility of each row, and the rows with the least certain assignment."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,10 @@ _LEAST_CERTAIN = 8
 
 @dataclass(frozen=True)
 class Doubt:
-    """row: its number in the data    first, second: its best components    shares: their responsibilities"""
+    """A row with an uncertain assignment.
+
+    row: its index in the data    first, second: its best components    shares: their responsibilities
+    """
 
     row: int
     first: int
@@ -24,9 +27,11 @@ class Doubt:
 
 @dataclass(frozen=True)
 class Certainty:
-    """counts (20,): weight of the rows by their greatest responsibility, in bins from 0 to 1
+    """Distribution of the greatest responsibility of each row.
 
-    mean: of it    sure: share of rows above 0.95    doubts: the rows that are least sure, among those looked at
+    counts (20,): weight of the rows in bins of the greatest responsibility from 0 to 1
+    mean: mean of the greatest responsibility    sure: fraction of the weight with more than 0.95    doubts: the least
+    certain rows among those examined
     """
 
     counts: NDArray[np.float64]
@@ -36,7 +41,7 @@ class Certainty:
 
 
 def certainty(evidence: Evidence) -> Certainty | None:
-    """None for k-means, which is always sure, and for a single component."""
+    """Compute the certainty; None for k-means, whose assignments are hard, and for a single component."""
     graded = hasattr(evidence.estimator, "predict_proba")
     if evidence.best is None or evidence.best.ids.shape[1] < 2 or not graded:
         return None

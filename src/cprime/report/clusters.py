@@ -1,4 +1,4 @@
-"""Each cluster: its size, its spread, its typical rows, how it differs from all, and who is beside it."""
+"""Properties of each cluster: size, spread, typical rows, difference from the overall mean, and neighbors."""
 
 from dataclasses import dataclass
 
@@ -13,17 +13,20 @@ MOST_SHOWN = 2_000
 _TYPICAL = 3
 _NEIGHBORS = 8
 _FEATURES = 3
-_LONGEST = 32  # letters of a name in a phrase
+_LONGEST = 32  # characters of a feature name in a phrase
 
 
 @dataclass(frozen=True)
 class Clusters:
-    """shown (m,): numbers of the clusters that are shown, the largest first, `MOST_SHOWN` at most
+    """Properties of all C clusters.
 
-    sizes (C,) weight           spread (C,): root of the mean squared deviation from the center, by feature and in
-    units, NaN where no row was looked at            typical (C, 3): places among the evidence's rows of those nearest
-    to the center, −1 behind the last                neighbors (C, G): the nearest first, −1 behind the last
-    z (C, D): (center − mean) / standard deviation of all rows, 0 where that is 0
+    shown (m,): indices of the clusters in the report, the largest first, at most `MOST_SHOWN`
+    sizes (C,): weights
+    spread (C,): root of the mean squared deviation from the center, per feature and in units, NaN if no row was
+    examined
+    typical (C, 3): positions among the examined rows of those nearest to the center, padded with −1
+    neighbors (C, G): neighboring clusters, the nearest first, padded with −1
+    z (C, D): (center − mean) / standard deviation of all rows, 0 if the deviation is 0
     """
 
     shown: NDArray[np.intp]
@@ -58,7 +61,7 @@ def _typical(evidence: Evidence) -> NDArray[np.intp]:
 
 
 def _neighbors(evidence: Evidence) -> NDArray[np.int32]:
-    """Those of the fit's search, else the nearest centers."""
+    """Return the neighbor lists of the fit's search if there are any, else the nearest centers."""
     lists = getattr(evidence.estimator, "neighbors_", None)
     if lists is not None:
         return without_self(lists)[:, :_NEIGHBORS]
@@ -66,7 +69,7 @@ def _neighbors(evidence: Evidence) -> NDArray[np.int32]:
 
 
 def deviant(z: NDArray[np.float64]) -> NDArray[np.intp]:
-    """The features that differ most, by cluster: (C, 3 at most)."""
+    """Return, for each cluster, the features that differ most from the mean: (C, at most 3)."""
     n = min(_FEATURES, z.shape[1])
     top = np.argpartition(-np.abs(z), n - 1, axis=1)[:, :n]
     order = np.argsort(-np.abs(np.take_along_axis(z, top, axis=1)), axis=1, kind="stable")
@@ -74,12 +77,12 @@ def deviant(z: NDArray[np.float64]) -> NDArray[np.intp]:
 
 
 def short(name: str) -> str:
-    """A name for phrases; long ones end in an ellipsis, and stand in full where features are listed."""
+    """Shorten a long feature name for use in phrases; it ends in an ellipsis. Lists of features show the full name."""
     return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
 
 
 def level(z: float) -> str:
-    """A z-score in a word; "" where it is near the mean."""
+    """Describe a z-score in words; "" if it is near the mean."""
     size = abs(z)
     if size < 0.5:
         return ""
@@ -88,6 +91,6 @@ def level(z: float) -> str:
 
 
 def words(z: NDArray[np.float64], features: NDArray[np.intp], names: tuple[str, ...]) -> str:
-    """A cluster in words, as "high redshift, low g − r": z (D,), features (3,) of those that differ most."""
+    """Describe a cluster in words, such as "high redshift, low g − r": z (D,), features (3,) that differ most."""
     phrases = [f"{level(float(z[j]))} {short(names[j])}" for j in features if level(float(z[j]))]
     return ", ".join(phrases) or "near the mean in every feature"

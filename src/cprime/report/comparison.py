@@ -1,4 +1,4 @@
-"""Two models of the same rows: where the labels go, how alike the partitions are, what J and F say."""
+"""Comparison of two models on the same rows: flows between their clusters, agreement, J and F."""
 
 from dataclasses import dataclass
 
@@ -9,16 +9,19 @@ from sklearn.metrics import adjusted_rand_score
 
 from cprime.report.evidence import Evidence, log_sum
 
-_MOST = 12  # clusters of a side that are drawn by themselves
-_SAME = 0.9  # Jaccard's index from which on two clusters are the same one
+_MOST = 12  # clusters per side that are drawn individually
+_SAME = 0.9  # least Jaccard index at which two clusters count as the same
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """flows (a, b): weight of the rows by `left` and `right`, numbers of clusters; −1, the last, is all the others
+    """Comparison of two models on the same rows.
 
-    rand: adjusted Rand index of the rows looked at    same: clusters of the first that the second has too
-    error: J of both by row    free_energy: F of both [nats a point], None where one has no densities
+    flows (a, b): weight of the rows in each pair of clusters
+    left, right: indices of the clusters of the rows and columns of `flows`; −1, the last, stands for all other clusters
+    rand: adjusted Rand index of the examined rows    same: number of clusters of the first model that the second also
+    has
+    error: J per row of both models    free_energy: F of both [nats per point], None if one has no densities
     """
 
     flows: NDArray[np.float64]
@@ -33,7 +36,7 @@ class Comparison:
 
 
 def comparison(first: Evidence, second: Evidence) -> Comparison:
-    """Both of the same rows."""
+    """Compare two models, whose evidence must contain the same rows."""
     a, b, weight = first.labels, second.labels, first.weight
     table = coo_array((weight, (a, b)), shape=(first.n_clusters, second.n_clusters)).tocsr()
     rows, columns = first.weights_by_cluster, second.weights_by_cluster
@@ -60,7 +63,7 @@ def comparison(first: Evidence, second: Evidence) -> Comparison:
 
 
 def _largest(weights: NDArray[np.float64]) -> list[int]:
-    """The numbers of the largest, the largest first; behind them −1 where there are others."""
+    """Return the indices of the largest clusters, in decreasing order, followed by −1 if there are others."""
     order = np.argsort(-weights, kind="stable")
     if len(weights) <= _MOST + 1:
         return [int(c) for c in order]
@@ -68,7 +71,7 @@ def _largest(weights: NDArray[np.float64]) -> list[int]:
 
 
 def _places(chosen: list[int], n: int) -> NDArray[np.intp]:
-    """Which of the chosen stands for each of n clusters."""
+    """Return, for each of n clusters, its position in `chosen`; clusters not chosen get the last position."""
     out = np.full(n, len(chosen) - 1, dtype=np.intp)
     for place, c in enumerate(chosen):
         if c >= 0:
@@ -77,7 +80,10 @@ def _places(chosen: list[int], n: int) -> NDArray[np.intp]:
 
 
 def _beside(flows: NDArray[np.float64], right: list[int]) -> list[int]:
-    """The order of the right side in which each is beside those on the left that it comes from; −1 stays the last."""
+    """Return an order of the right side that reduces crossings of the flows; −1 stays last.
+
+    Right clusters are sorted by the mean position of the left clusters from which their rows come.
+    """
     total = flows.sum(axis=0)
     middle = np.arange(len(flows)) @ flows / np.where(total > 0, total, 1)
     return sorted(range(len(right)), key=lambda k: (right[k] < 0, middle[k]))

@@ -1,4 +1,4 @@
-"""How the fit went: J and F by second, and what an iteration looked at."""
+"""Convergence history of the fit: J and F by second, and the evaluated distances of each iteration."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,12 +11,13 @@ from cprime.report.evidence import Evidence
 
 @dataclass(frozen=True)
 class Course:
-    """One entry an iteration: seconds since the first began, J, F [nats a point], and evaluations by row and iteration.
+    """Convergence history with one entry per iteration.
 
-    error: None where the fit has not measured J
-    by_batch: whether the rows are batches, whose J and F are of different points
-    lowers_error: whether J is what the fit lowers
-    evaluations: as a share of all C, None where the weight of the fit is not known
+    seconds: elapsed time since the start of the first iteration    lower_bound: F [nats per point]
+    error: J, None if the fit did not compute it
+    evaluations: evaluated distances as a fraction of all N·C; N is estimated from the data if the fit has no labels
+    by_batch: whether each entry is a mini-batch, so that J and F refer to different points
+    lowers_error: whether the fit minimizes J
     """
 
     seconds: NDArray[np.float64]
@@ -28,7 +29,7 @@ class Course:
 
 
 def course(evidence: Evidence) -> Course | None:
-    """None where the estimator keeps no such history."""
+    """Return the convergence history; None if the estimator has none with these columns."""
     history: Any = getattr(evidence.estimator, "history_", None)
     if history is None or "quantization_error" not in (history.dtype.names or ()) or not len(history):
         return None

@@ -1,6 +1,6 @@
-"""What a report looks at: rows of the data, a sample where there are many, and what the model says of each.
+"""Rows of the data used in a report, a sample if there are many, and the model's results for each row.
 
-Owns which rows are read and how many. The sections make their values of this; it knows none of them.
+This file decides which rows are read and how many. The sections of the report compute their values from an `Evidence`.
 """
 
 from dataclasses import dataclass
@@ -17,16 +17,16 @@ from cprime.execution import Data, local
 from cprime.kernels import Floats, Rows, computing, posterior, with_nan
 from cprime.model import Model
 
-_PRODUCTS = 2 * 10**10  # multiplications that rows are compared with all components by
-_VALUES = 2**26  # values of the rows that are held in memory
+_PRODUCTS = 2 * 10**10  # limit of the multiplications for comparing rows with all components
+_VALUES = 2**26  # limit of the values of the rows held in memory
 _LEAST_ROWS = 10_000
-_LONGEST = 80  # letters of a name on the page
-_MORE = 2  # components beyond C′ that are looked at
+_LONGEST = 80  # characters of a feature name on the page
+_MORE = 2  # components per row beyond C′
 
 
 @dataclass(frozen=True)
 class Best:
-    """The best components of each row: ids (n, C′ + 2 at most), and log p(c, x) of each [nats]."""
+    """Best components of each row: ids (n, at most C′ + 2), and log p(c, x) of each [nats]."""
 
     ids: NDArray[np.int32]
     log_joint: NDArray[np.float64]
@@ -34,13 +34,13 @@ class Best:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Some rows of the data, in their order, and what the fitted model makes of them.
+    """Rows of the data, in their order, with the results of the fitted model.
 
-    estimator           fitted; `model` holds its parameters where it is a mixture or k-means, else None
-    n_points            N, rows of the data; `rows` (n,) are the numbers of those that were looked at
+    estimator           fitted estimator             model: its parameters for mixtures and k-means, else None
+    n_points            N, rows of the data          rows (n,): indices of the examined rows
     X (n, D)            as the model takes them      weight (n,)
-    labels (n,)         the component of each        best: see `Best`, None where there is no model
-    centers (C, D)      float64                      names: of the D features, as the page writes them
+    labels (n,)         component of each row        best: see `Best`, None if there is no model
+    centers (C, D)      float64                      names: of the D features, as written on the page
     """
 
     estimator: Any
@@ -68,12 +68,12 @@ class Evidence:
 
     @cached_property
     def mean(self) -> NDArray[np.float64]:
-        """(D,)"""
+        """Return the weighted mean of the rows: (D,)."""
         return np.average(self.X, axis=0, weights=self.weight).astype(np.float64)
 
     @cached_property
     def variances(self) -> NDArray[np.float64]:
-        """(D,) [data unit²]"""
+        """Return the weighted variance of each feature: (D,) [data unit²]."""
         squares = np.zeros(self.X.shape[1])
         for begin in range(0, len(self.X), 2**15):
             part = slice(begin, begin + 2**15)
@@ -82,19 +82,19 @@ class Evidence:
 
     @property
     def scale_free(self) -> bool:
-        """Whether the unit of a column makes no difference to the model: each has variances of its own."""
+        """Return whether the units of columns have no effect on the model, because each column has its own variances."""
         return self.model is not None and self.model.scale_free
 
     @cached_property
     def unit(self) -> NDArray[np.float64]:
-        """What distances count in, by feature (D,): 1, or the standard deviation where the model has one of its own."""
+        """Return the unit of distances by feature (D,): 1, or the standard deviation if the model is `scale_free`."""
         if not self.scale_free:
             return np.ones(len(self.mean))
         return np.sqrt(np.where(self.variances > 0, self.variances, 1))
 
     @cached_property
     def squared_distances(self) -> NDArray[np.float64]:
-        """Of each row to the center of its label, in squared units: (n,)."""
+        """Return the squared distance of each row to the center of its label, in squared units: (n,)."""
         out = np.empty(len(self.X))
         for begin in range(0, len(self.X), 2**15):
             part = slice(begin, begin + 2**15)
@@ -103,26 +103,26 @@ class Evidence:
 
     @cached_property
     def weights_by_cluster(self) -> NDArray[np.float64]:
-        """Of the rows looked at: (C,)."""
+        """Return the weight of the examined rows in each cluster: (C,)."""
         return np.bincount(self.labels, self.weight, self.n_clusters).astype(np.float64)
 
     @property
     def fit_sizes(self) -> NDArray[np.float64] | None:
-        """The weight that each component won in the fit (C,), where the estimator keeps it."""
+        """Return the weight of each component in the fit (C,), or None if the estimator does not store it."""
         return getattr(self.estimator, "counts_", None)
 
     @property
     def sizes(self) -> NDArray[np.float64]:
-        """Those of the fit; where they are not kept, of all rows by those looked at: (C,)."""
+        """Return the weights of the clusters (C,): those of the fit, or else an estimate from the examined rows."""
         if self.fit_sizes is not None:
             return np.asarray(self.fit_sizes, dtype=np.float64)
         return self.weights_by_cluster * (self.n_points / len(self.rows))
 
 
 def gather(estimator: Any, X: Any, sample_weight: Any = None, max_rows: Any = "auto") -> Evidence:
-    """Reads the rows, all or `max_rows` of them at random, and compares them with all components.
+    """Read all rows, or `max_rows` random ones, and compare them with all components.
 
-    Raises TypeError for an estimator without centers, ValueError for data that it does not take.
+    Raise TypeError for an estimator without centers, ValueError for data that it does not accept.
     """
     check_is_fitted(estimator)
     if getattr(estimator, "cluster_centers_", getattr(estimator, "means_", None)) is None:
@@ -154,7 +154,7 @@ def _best(model: Model, X: Rows, n_kept: int) -> Best:
 
 
 def log_sum(log_joint: NDArray[np.float64]) -> NDArray[np.float64]:
-    """log Σ_c p(c, x) over the columns: (n,)."""
+    """Return log Σ_c p(c, x) over the columns: (n,)."""
     return posterior(np.ascontiguousarray(log_joint)).log_sum
 
 
@@ -166,14 +166,14 @@ def _opened(estimator: Any, X: Any, sample_weight: Any) -> Data:
 
 
 def _products(estimator: Any, centers: NDArray) -> int:
-    """Multiplications that a row costs."""
+    """Return the number of multiplications per row."""
     C, D = centers.shape
     model = estimator._parameters() if hasattr(estimator, "_parameters") else None
     return C * D * (D if model is not None and model.full else 1)
 
 
 def _chosen(data: Data, max_rows: Any, products: int) -> NDArray[np.int64]:
-    """The numbers of the rows to look at, in rising order; the same for the same data."""
+    """Return the indices of the rows to examine, in increasing order; the choice is reproducible."""
     N = data.n_points
     if isinstance(max_rows, str):
         if max_rows != "auto":

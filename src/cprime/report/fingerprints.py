@@ -1,4 +1,4 @@
-"""Clusters by features as z-scores, in an order that puts like beside like."""
+"""Table of z-scores, clusters by features, ordered so that similar clusters and similar features are adjacent."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ _MOST_VALUES = 120_000
 
 @dataclass(frozen=True)
 class Fingerprints:
-    """z (m, d): clusters in the order `clusters`, features in the order `features`, of n_features in all."""
+    """z (m, d): z-scores of the clusters `clusters` by the features `features`; n_features: number of all features."""
 
     z: NDArray[np.float64]
     clusters: NDArray[np.intp]
@@ -24,7 +24,7 @@ class Fingerprints:
 
 
 def fingerprints(evidence: Evidence, clusters: Clusters) -> Fingerprints:
-    """Of the clusters that are shown; of many features those that tell most between clusters."""
+    """Compute the z-scores of the shown clusters; of many features, select those that differ most between clusters."""
     z = clusters.z[clusters.shown]
     D = z.shape[1]
     d = min(D, _MOST_FEATURES, max(_MOST_VALUES // len(z), 1))
@@ -37,7 +37,7 @@ def fingerprints(evidence: Evidence, clusters: Clusters) -> Fingerprints:
 
 
 def _order(rows: NDArray[np.float64]) -> NDArray[np.intp]:
-    """The leaves of the tree by Ward's criterion, from the side of less to the side of more."""
+    """Return the order of the leaves of Ward's tree, starting on the side with the lower means."""
     if len(rows) < 3:
         return np.arange(len(rows))
     order = leaves_list(linkage(np.clip(rows, -4, 4), "ward"))

@@ -1,4 +1,4 @@
-"""What keeping C′ components gives away: F of C′, F of C′ + 2, and L of all, for the fitted parameters."""
+"""Loss by truncation to C′ components: F for C′, F for C′ + 2, and L, all for the fitted parameters."""
 
 from dataclasses import dataclass
 
@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from cprime.kernels import as_rows, computing
 from cprime.report.evidence import Evidence, log_sum
 
-_EXPONENTIALS = 10**8  # rows times components that L is computed of
+_EXPONENTIALS = 10**8  # limit of rows times components in the computation of L
 _PRODUCTS = 10**10
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean [nats a point] and its standard error."""
+    """A mean [nats per point] and its standard error."""
 
     value: float
     error: float
@@ -22,8 +22,9 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Gap:
-    """n_active: C′    more: C′ + 2 or C    n_rows: rows of the sample that these are means of
+    """Means over a sample of rows of F, L and their differences.
 
+    n_active: C′    more: C′ + 2, at most C    n_rows: rows in the sample
     gain: F(more) − F(C′)    gap: L − F(C′)    free_energy, log_likelihood: F(C′) and L
     """
 
@@ -37,7 +38,7 @@ class Gap:
 
 
 def gap(evidence: Evidence) -> Gap | None:
-    """None where no component is left out, or there are no densities."""
+    """Compute the gap; None if C′ = C or there are no densities."""
     H, C = evidence.n_active if evidence.best is not None else 0, evidence.n_clusters
     if evidence.best is None or evidence.model is None or H >= C:
         return None

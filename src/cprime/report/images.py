@@ -1,4 +1,4 @@
-"""Rows that are images: centers and typical rows as tiles."""
+"""Data whose rows are images: centers and typical rows as tiles."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,16 +11,17 @@ from cprime.estimators.validation import check_integer
 from cprime.report.clusters import Clusters
 from cprime.report.evidence import Evidence
 
-_MOST_FACTORED = 12  # clusters whose factors are shown
+_MOST_FACTORED = 12  # number of clusters whose factors are shown
 
 
 @dataclass(frozen=True)
 class Images:
-    """Tiles of shape (height, width), or (height, width, 3), and the values that are black and white.
+    """Tiles of shape (height, width), or (height, width, 3), and the values drawn black and white (`limits`).
 
-    centers (m, …): of the clusters shown      typical (m, …): the row nearest to each, black where none was looked at
-    factors (k, H + 1, …): from 0 to 1, of the first k clusters the center and its factors, which are 0 at a half; None
-    where components have none
+    centers (m, …): of the shown clusters
+    typical (m, …): the row nearest to each center, black if no row of the cluster was examined
+    factors (k, H + 1, …): center and factors of the first k clusters, from 0 to 1; a factor value of 0 is drawn as 0.5.
+    None if components have no factors
     """
 
     centers: NDArray
@@ -30,7 +31,7 @@ class Images:
 
 
 def image_shape_of(shape: Any, n_features: int) -> tuple[int, ...]:
-    """`image_shape` as two or three ints whose product is the number of features, or an error that says what came."""
+    """Return `image_shape` as two or three ints whose product is the number of features; raise an error if invalid."""
     if isinstance(shape, str) or not isinstance(shape, Sequence | np.ndarray):
         raise TypeError(f"image_shape must be (height, width) or (height, width, 3), got {shape!r}.")
     found = tuple(check_integer(side, "image_shape", 1) for side in shape)
@@ -44,7 +45,7 @@ def image_shape_of(shape: Any, n_features: int) -> tuple[int, ...]:
 
 
 def images(evidence: Evidence, clusters: Clusters, shape: tuple[int, ...]) -> Images:
-    """Those of the clusters that are shown, in their order."""
+    """Return the tiles of the shown clusters, in their order."""
     centers = evidence.centers[clusters.shown]
     nearest = clusters.typical[clusters.shown, 0]
     typical = np.where((nearest >= 0)[:, np.newaxis], evidence.X[nearest], centers.min())
@@ -56,7 +57,7 @@ def images(evidence: Evidence, clusters: Clusters, shape: tuple[int, ...]) -> Im
 
 
 def _factors(evidence: Evidence, clusters: Clusters, centers: NDArray, limits: tuple[float, float]) -> NDArray | None:
-    """Each factor in units of the largest number of its component's."""
+    """Scale the factors of each component by their largest absolute value."""
     found = getattr(evidence.estimator, "factors_", None)
     if found is None or not found.shape[2]:
         return None

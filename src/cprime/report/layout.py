@@ -1,8 +1,8 @@
-"""Where clusters lie on the map: neighbors together, no two upon each other.
+"""Layout of the cluster map: neighboring clusters are placed together, and circles do not overlap.
 
-Few are placed by their distances (metric multidimensional scaling by majorisation: de Leeuw 1977), many by their
-nearest neighbors (t-SNE's forces, van der Maaten & Hinton 2008, from the principal plane, each center drawn to its
-neighbors alone). Then circles that overlap are moved apart.
+Few clusters are placed by their distances (metric multidimensional scaling by majorization: de Leeuw 1977), many by
+their nearest neighbors (forces of t-SNE, van der Maaten & Hinton 2008, starting from the principal plane, with
+attraction only between neighbors). Then overlapping circles are moved apart.
 """
 
 import numpy as np
@@ -17,27 +17,27 @@ from cprime.neighbors import exact_lists
 _FEW = 60
 _NEIGHBORS = 12
 _STEPS = 120
-_EARLY = 40  # steps in which neighbors are drawn together more strongly
+_EARLY = 40  # first steps, with stronger attraction between neighbors
 _MAJORISATIONS = 120
-_APART = 150  # most rounds in which circles are moved apart
-_RANKS = 0.25  # share of a place that is by rank
-_BEYOND = 0.1  # of the range of all but a hundredth, how far out the others may lie
+_APART = 150  # most rounds of moving circles apart
+_RANKS = 0.25  # weight of the rank in a position
+_BEYOND = 0.1  # largest distance of outliers, relative to the range from the 1 % to the 99 % quantile
 _MARGIN = 8.0  # between circles and the edge of the sheet
-_COVERED = 0.3  # of the sheet, by all circles
-_LARGEST = 0.16  # of its height, the largest radius
+_COVERED = 0.3  # fraction of the sheet covered by all circles
+_LARGEST = 0.16  # largest radius, relative to the height of the sheet
 _ROWS = 250  # centers whose forces are computed at a time
 
 
 def layout(
     centers: NDArray[np.float64], sizes: NDArray[np.float64], width: float, height: float
 ) -> NDArray[np.float64]:
-    """Places and radii (C, 3) on a sheet: x, y, and a radius whose circle has the area of the size.
+    """Return positions and radii (C, 3) on a sheet: x, y, and the radius of a circle whose area follows the size.
 
-    What would be too small to be seen is larger.
-    centers (C, D), in units in which distances count    sizes (C,)
+    Radii have a lower limit, so that every circle is visible.
+    centers (C, D), in the units used for distances    sizes (C,)
     """
     C = len(centers)
-    with threadpool_limits(1, user_api="blas"):  # many small products
+    with threadpool_limits(1, user_api="blas"):  # one BLAS thread is faster for many small products
         plane = _principal(centers)
         if C > 2:
             plane = _by_distances(centers, plane) if C <= _FEW else _by_neighbors(centers, plane)
@@ -49,7 +49,7 @@ def layout(
 
 
 def _principal(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Points in their principal plane (C, 2), the longer axis first, each axis turned so that its skew is positive."""
+    """Project points on their principal plane (C, 2), the longer axis first; signs make the skew of each axis positive."""
     centred = points - points.mean(axis=0)
     _, values, axes = np.linalg.svd(centred, full_matrices=False)
     plane = centred @ axes[:2].T
@@ -62,7 +62,7 @@ def _principal(points: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _by_distances(centers: NDArray[np.float64], plane: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The plane whose distances are nearest to those of the centers in the sense of least squares."""
+    """Improve the plane so that its distances approximate those of the centers by least squares."""
     target, C = cdist(centers, centers), len(centers)
     for _ in range(_MAJORISATIONS):
         found = cdist(plane, plane)
@@ -88,7 +88,10 @@ def _by_neighbors(centers: NDArray[np.float64], plane: NDArray[np.float64]) -> N
 
 
 def _attraction(centers: NDArray[np.float64]) -> coo_array:
-    """p of pairs of neighbors (C, C), symmetric, of sum 1: Gaussian in the distance, as wide as the list is."""
+    """Return weights p of pairs of neighbors (C, C), symmetric, with sum 1: Gaussian in the distance.
+
+    The variance of each Gaussian is the mean squared distance in the neighbor list.
+    """
     lists = exact_lists(np.ascontiguousarray(centers), min(_NEIGHBORS, len(centers) - 1) + 1)
     C, k = lists.shape
     squared = np.square(centers[:, np.newaxis] - centers[lists]).sum(axis=2)
@@ -99,7 +102,7 @@ def _attraction(centers: NDArray[np.float64]) -> coo_array:
 
 
 def _forces(p: coo_array, place: NDArray[np.float32]) -> tuple[NDArray, NDArray, float]:
-    """Σ_j p_ij q_ij (y_i − y_j), Σ_j q_ij² (y_i − y_j) and Σ_ij q_ij of q_ij = 1/(1 + ‖y_i − y_j‖²)."""
+    """Return Σ_j p_ij q_ij (y_i − y_j), Σ_j q_ij² (y_i − y_j) and Σ_ij q_ij, with q_ij = 1/(1 + ‖y_i − y_j‖²)."""
     i, j = p.coords
     difference = place[i] - place[j]
     near = (p.data / (1 + np.square(difference).sum(axis=1)))[:, np.newaxis] * difference
@@ -119,7 +122,7 @@ def _forces(p: coo_array, place: NDArray[np.float32]) -> tuple[NDArray, NDArray,
 
 
 def _fitted(plane: NDArray, radii: NDArray, width: float, height: float) -> NDArray[np.float64]:
-    """Places that fill the sheet, each axis for itself: in part by rank, so that a far one squeezes the rest less."""
+    """Scale positions to fill the sheet, each axis separately; partly by rank, so outliers compress the rest less."""
     low, high = np.quantile(plane, (0.01, 0.99), axis=0)
     beyond = _BEYOND * (high - low)
     plane = np.clip(plane, low - beyond, high + beyond) if len(plane) > _FEW else plane
@@ -128,13 +131,13 @@ def _fitted(plane: NDArray, radii: NDArray, width: float, height: float) -> NDAr
     share = (plane - low) / np.where(extent > 1e-9 * extent.max(), extent, 1)
     order = np.argsort(np.argsort(plane, axis=0, kind="stable"), axis=0) / max(len(plane) - 1, 1)
     share = np.where(extent > 1e-9 * extent.max(), (1 - _RANKS) * share + _RANKS * order, 0.5)
-    share = 0.5 + (share - 0.5) * min(1.0, 0.5 + len(plane) / 40)  # few lie about the middle
+    share = 0.5 + (share - 0.5) * min(1.0, 0.5 + len(plane) / 40)  # keep few clusters near the middle
     least = radii[:, np.newaxis] + _MARGIN
     return least + share * (np.array([width, height]) - 2 * least)
 
 
 def _spread_out(place: NDArray, radii: NDArray, width: float, height: float) -> NDArray[np.float64]:
-    """Circles that overlap are moved apart, each the less the larger it is, and none off the sheet."""
+    """Move overlapping circles apart within the sheet; larger circles move less."""
     place = place + 1e-3 * np.random.default_rng(0).standard_normal(place.shape)
     least = radii[:, np.newaxis] + _MARGIN
     most = np.array([width, height]) - least

@@ -1,4 +1,4 @@
-"""What is as it should be and what is not, each with the one argument to change."""
+"""Checks of a fitted model, each with a finding and, if there is a problem, the argument to change."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,15 +11,15 @@ from cprime.estimators.quality import advice, certificate_text
 from cprime.neighbors import exact_lists
 from cprime.report.evidence import Evidence
 
-_TINY = 1 / 20  # of the mean size
-_SAME = 1e-3  # distance of two centers in units of the spread of both, below which they coincide
-_ALL = 0.99  # share of the variance that is as good as all
+_TINY = 1 / 20  # relative to the mean size
+_SAME = 1e-3  # distance of two centers, in units of the spread, below which they coincide
+_ALL = 0.99  # fraction of the variance that counts as all of it
 _MOST = 0.9
-_AS_FITTED = 0.1  # difference of J per row that is worth a word
+_AS_FITTED = 0.1  # relative change of J per row that is reported
 
 
 class State(StrEnum):
-    """How a light shows."""
+    """Result of a check."""
 
     GOOD = "good"
     LOOK = "look"
@@ -28,7 +28,9 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Light:
-    """name of what was looked at    finding: a sentence    remedy: the argument to change, "" where all is well"""
+    """Result of one check. name: what was checked    finding: a sentence    remedy: the argument to change, "" if all
+    is well
+    """
 
     name: str
     state: State
@@ -37,7 +39,7 @@ class Light:
 
 
 def lights(evidence: Evidence) -> list[Light]:
-    """All that there is to say of this estimator and these rows."""
+    """Return the results of all checks that apply to this estimator and these rows."""
     found = (
         _converged(evidence.estimator),
         _search(evidence.estimator),
@@ -130,7 +132,7 @@ def _tiny(evidence: Evidence) -> Light:
 
 
 def nearest_pairs(evidence: Evidence) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """The nearest other center of each (C,), and its distance in units (C,); of one center alone nothing (0,)."""
+    """Return the nearest other center of each (C,) and its distance in units (C,); both (0,) if there is one center."""
     centers = np.ascontiguousarray(evidence.centers / evidence.unit)
     nearest = exact_lists(centers, 2)
     if nearest.shape[1] == 0:
@@ -158,7 +160,7 @@ def _duplicates(evidence: Evidence) -> Light | None:
 
 
 def _columns(evidence: Evidence) -> Light | None:
-    """Which column decides: that is of interest where all are measured alike."""
+    """Check whether one column dominates the variance, which matters if columns have different units."""
     total = evidence.variances.sum()
     if len(evidence.names) == 1 or total <= 0:
         return None
@@ -181,7 +183,7 @@ def _columns(evidence: Evidence) -> Light | None:
 
 
 def _collapsed(evidence: Evidence) -> Light | None:
-    """Components whose variance is what reg_covar has left them."""
+    """Check for components whose variance is near the lower limit set by reg_covar."""
     floor = getattr(evidence.estimator, "reg_covar", 0.0)
     least = None if evidence.model is None else evidence.model.least_variances
     if least is None or floor <= 0:
@@ -198,7 +200,7 @@ def _collapsed(evidence: Evidence) -> Light | None:
 
 
 def _as_fitted(evidence: Evidence) -> Light | None:
-    """Whether these rows lie about the centers as those of the fit did."""
+    """Check whether the mean squared distance of these rows to the centers equals that of the fit."""
     inertia, sizes = getattr(evidence.estimator, "inertia_", None), evidence.fit_sizes
     if inertia is None or sizes is None or not np.sum(sizes) > 0:
         return None

@@ -1,4 +1,4 @@
-"""`report_of`: gathers, computes every section, renders; and the `Report` that comes of it."""
+"""The function `report_of`, which reads rows, computes all sections and renders the page, and its result `Report`."""
 
 import os
 from dataclasses import dataclass, field
@@ -27,32 +27,32 @@ from cprime.sources import Source
 
 @dataclass(frozen=True)
 class Report:
-    """What a fitted model came to, as plain values and as one page.
+    """Report of a fitted model, as plain values and as one HTML page.
 
     Attributes
     ----------
     html : str
-        The page: it needs no network, and follows the reader's choice of light or dark.
+        The page. It needs no network access and follows the reader's choice of light or dark mode.
     lights : list of Light
-        What is as it should be and what is not: name, state ("good", "look" or "poor"), finding, remedy.
+        Results of checks: name, state ("good", "look" or "poor"), finding, remedy.
     clusters : Clusters
         Sizes, spread, typical rows, neighbors and z-scores.
     fingerprints : Fingerprints or None
-        Clusters by features as z-scores, in the order of the page; None where rows are images.
+        Clusters by features as z-scores, in the order of the page; None if rows are images.
     course : Course or None
         J and F by second.
     certainty : Certainty or None
-        Of mixtures: the greatest responsibilities, and the rows where they are least.
+        For mixtures: the greatest responsibilities, and the rows in which they are lowest.
     gap : Gap or None
-        What C′ + 2 and all C would add to F; None where all are kept.
+        Increase of F with C′ + 2 and with all C components; None if C′ = C.
     comparison : Comparison or None
-        With another model.
+        Comparison with another model.
     provenance : Provenance
-        Code, seed, versions, machine.
+        Code, seed, versions and machine of the fit.
     rows : ndarray of int64
-        Numbers of the rows that were looked at.
+        Indices of the examined rows.
     n_rows : int
-        How many there are.
+        Number of rows of the data.
 
     Examples
     --------
@@ -80,18 +80,18 @@ class Report:
     n_rows: int
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page to a file, whole or not at all.
+        """Write the page to a file atomically: completely or not at all.
 
         Parameters
         ----------
         path : path-like
-            Where to write; an existing file is replaced once the new one is complete.
+            The file to write; an existing file is replaced once the new one is complete.
         """
         with replacing(path) as temporary:
             temporary.write_text(self.html, encoding="utf-8")
 
     def _repr_html_(self) -> str:
-        """The page in a frame of its own, for notebooks."""
+        """Return the page in a frame, for notebooks."""
         frame = "width:100%;height:800px;border:1px solid #8884;border-radius:8px"
         return f'<iframe title="cprime report" style="{frame}" srcdoc="{escape(self.html)}"></iframe>'
 
@@ -107,9 +107,9 @@ def report_of(
     max_rows: Any = "auto",
     names: Names | None = None,
 ) -> Report:
-    """The report of a fitted estimator on data; the arguments are those of its method `report`.
+    """Make the report of a fitted estimator on data; the arguments are those of the method `report`.
 
-    names: what the page calls data and models; None is by their types
+    names: how the page calls data and models; None uses names derived from their types
     """
     begin = perf_counter()
     evidence = gather(estimator, X, sample_weight, max_rows)
@@ -137,7 +137,7 @@ def report_of(
 
 
 def _same_rows(evidence: Evidence, other: Any, X: Any, sample_weight: Any) -> Evidence:
-    """The same rows as another model sees them."""
+    """Gather the same rows with another model."""
     if not isinstance(other, BaseEstimator):
         raise TypeError(f"compare must be a fitted estimator or None, got {other!r}.")
     D, found = evidence.X.shape[1], getattr(other, "n_features_in_", None)

@@ -1,4 +1,4 @@
-"""The page: values in, one string of HTML out. Knows what is drawn where, and computes nothing but how it is shown."""
+"""HTML page of the report: receives computed values and returns one string. It only formats and arranges them."""
 
 from base64 import b64encode
 from dataclasses import dataclass
@@ -33,13 +33,13 @@ _KINDS = {
     "XMeans": "x-means",
     "GMeans": "g-means",
 }
-_TABLE_CELLS, _TABLE_COLUMNS = 1_200, 24  # a table of z-scores up to so many, a picture beyond
-_Z_UNIT = 16  # z-scores go to the script as multiples of a 16th
+_TABLE_CELLS, _TABLE_COLUMNS = 1_200, 24  # up to this size, z-scores are shown as a table, above it as a picture
+_Z_UNIT = 16  # z-scores are passed to the script as multiples of 1/16
 
 
 @dataclass(frozen=True)
 class Names:
-    """What the page calls the data, the model and the one it is compared with; None is by type."""
+    """Names of the data, the model and the compared model on the page; None uses a name derived from the type."""
 
     data: str | None = None
     model: str | None = None
@@ -56,7 +56,7 @@ def render(
     values: dict[str, Any],
     begin: float,
 ) -> str:
-    """The page. places (m, 3): of the clusters that are shown    begin: when the work began, of `perf_counter`"""
+    """Return the page. places (m, 3): of the shown clusters    begin: start time of the report, from `perf_counter`"""
     found: Clusters = values["clusters"]
     features = deviant(found.z)
     centers = None if pictures is None else sheet(pictures.centers, pictures.limits)
@@ -94,7 +94,7 @@ def render(
 
 
 def _in_rows(tiles: NDArray) -> Sheet:
-    """Tiles (k, m, …) from 0 to 1, m in a row."""
+    """Return a sheet of tiles (k, m, …) with values from 0 to 1, m tiles per row."""
     return sheet(tiles.reshape(-1, *tiles.shape[2:]), (0.0, 1.0), tiles.shape[1])
 
 
@@ -124,7 +124,7 @@ def _rows_said(evidence: Evidence) -> str:
 
 
 def _headline(evidence: Evidence, values: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """The figures at the top: (name, value, unit or what it is of)."""
+    """Return the figures at the top: (name, value, unit or explanation)."""
     estimator, sizes = evidence.estimator, values["clusters"].sizes
     found = []
     if getattr(estimator, "inertia_", None) is not None:
@@ -150,7 +150,7 @@ def _headline(evidence: Evidence, values: dict[str, Any]) -> list[tuple[str, str
 
 
 def _relative(found: Clusters) -> NDArray[np.float64]:
-    """Sizes of the clusters that are shown, in units of the largest."""
+    """Return the sizes of the shown clusters relative to the largest."""
     sizes = found.sizes[found.shown]
     return sizes / (sizes[0] if sizes[0] > 0 else 1.0)
 
@@ -167,7 +167,7 @@ def _map_label(evidence: Evidence, found: Clusters) -> str:
 def _table(
     evidence: Evidence, found: Clusters, features: NDArray[np.intp], are_images: bool
 ) -> list[tuple[int, str, str, str, str]]:
-    """A row for each cluster shown: number, size, share, spread, words."""
+    """Return one row for each shown cluster: number, size, share, spread, description."""
     total = found.sizes.sum() or 1.0
     return [
         (
@@ -182,7 +182,7 @@ def _table(
 
 
 def _prints(evidence: Evidence, found: Fingerprints | None) -> dict[str, Any] | None:
-    """How the fingerprints are shown: as a table, or as two pictures, for light and for dark."""
+    """Return how the fingerprints are shown: as a table, or as two pictures, for light and for dark mode."""
     if found is None:
         return None
     m, d = found.z.shape
@@ -227,7 +227,7 @@ def _for_script(
     centers: Sheet | None,
     typical: Sheet | None,
 ) -> dict[str, Any]:
-    """What hovering and clicking need; what a cluster is in words they read from the table."""
+    """Return the data for hovering and clicking; the script reads the descriptions of the clusters from the table."""
     place = {int(c): i for i, c in enumerate(found.shown)}
     used = sorted({int(j) for j in features[found.shown].ravel()}) if centers is None else []
     number = {j: k for k, j in enumerate(used)}
@@ -268,7 +268,7 @@ def _short_number(value: Any) -> str:
 
 
 def _sheet_for_script(found: Sheet, uri: str | None) -> dict[str, Any]:
-    """uri: None where the page has the picture already"""
+    """Return a sheet as a dictionary; uri: None if the page already contains the picture."""
     return {
         "uri": uri,
         "width": found.width,

@@ -1,4 +1,4 @@
-"""What repeats the fit: its code and seed; and what it was made with."""
+"""Information to repeat the fit: code and seed, and the versions and machine used."""
 
 import os
 import platform
@@ -18,7 +18,7 @@ from cprime.kernels import instruction_set
 
 @dataclass(frozen=True)
 class Provenance:
-    """code: Python that repeats the fit    seed: a sentence    versions, machine: (name, value) each"""
+    """Information to repeat the fit. code: Python code    seed: a sentence    versions, machine: pairs (name, value)"""
 
     code: str
     seed: str
@@ -50,7 +50,7 @@ def provenance(estimator: Any, data_name: str | None) -> Provenance:
 
 
 def changed_params(estimator: Any) -> dict[str, Any]:
-    """The arguments that are not the defaults."""
+    """Return the arguments that differ from their defaults."""
     defaults = signature(type(estimator)).parameters
     found = estimator.get_params(deep=False)
     return {name: value for name, value in found.items() if not _equal(value, defaults[name].default)}
@@ -61,7 +61,7 @@ def _equal(value: Any, default: Any) -> bool:
 
 
 def _code(estimator: Any, data_name: str | None) -> str:
-    """Python that makes the model again; what has no short literal is a name, and a line before says what it is."""
+    """Return Python code that repeats the fit; values without a short literal are variables, described in a comment."""
     kind = type(estimator).__name__
     home = "cprime.selection" if kind in ("XMeans", "GMeans") else "cprime"
     given, arguments = [], []

@@ -1,4 +1,4 @@
-"""Values as inline SVG and pictures. Knows no estimator: numbers and names come in, escaped markup goes out.
+"""Conversion of values into inline SVG and pictures: numbers and names in, escaped markup out; no estimators.
 
-Colours are the classes of the style sheet, so that they follow the reader's choice of light or dark.
+Colors are classes of the style sheet, so that they follow the reader's choice of light or dark mode.
 """

@@ -1,4 +1,4 @@
-"""The map of the clusters: circles, or the centers themselves where these are images."""
+"""Map of the clusters: circles, or the centers themselves if these are images."""
 
 import numpy as np
 from markupsafe import Markup
@@ -12,7 +12,7 @@ LEVELS = 7
 
 
 def levels(values: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """The level 0 … 6 of each value (m,), −1 where it is NaN, and the six bounds between levels: quantiles."""
+    """Return the level 0 … 6 of each value (m,), −1 for NaN, and the six bounds between levels, which are quantiles."""
     known = values[np.isfinite(values)]
     if not len(known):
         return np.full(len(values), -1), np.empty(0)
@@ -28,7 +28,9 @@ def bubbles(
     spread: NDArray[np.float64],
     sheet: Sheet | None,
 ) -> Markup:
-    """places (m, 3): x, y, radius, the largest first    ids, spread (m,)    sheet: tiles in the same order, or None"""
+    """Draw the map. places (m, 3): x, y, radius, the largest first    ids, spread (m,)    sheet: tiles in this order,
+    or None
+    """
     of, _ = levels(spread)
     marks, names = [], []
     for i, (x, y, r) in enumerate(places):
@@ -53,7 +55,7 @@ def bubbles(
 
 
 def _tile(sheet: Sheet, i: int, x: float, y: float, half: float, about: dict) -> Markup:
-    """The i-th picture in a frame, about (x, y), with the area that a circle would have."""
+    """Return the i-th picture of the sheet in a frame centered at (x, y), with the area (2 · half)²."""
     left, top = sheet.place(i)
     ratio = (sheet.tile_width / sheet.tile_height) ** 0.5
     wide, high = 2 * half * ratio, 2 * half / ratio
@@ -73,6 +75,6 @@ def _tile(sheet: Sheet, i: int, x: float, y: float, half: float, about: dict) ->
 
 
 def key(values: NDArray[np.float64]) -> list[str]:
-    """What the levels of the colours mean: "up to …", in words of numbers."""
+    """Return the upper bounds of the color levels as text."""
     _, bounds = levels(values)
     return [number(float(b)) if abs(b) >= 0.01 else f"{b:.2g}" for b in bounds]

@@ -14,7 +14,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 50, 12, 10, 38
 
 
 def ticks(low: float, high: float, about: int = 4) -> list[float]:
-    """Round numbers from low to high, some `about` of them."""
+    """Return about `about` round numbers between low and high."""
     if not high > low:
         return [low]
     step = (high - low) / about
@@ -25,7 +25,7 @@ def ticks(low: float, high: float, about: int = 4) -> list[float]:
 
 
 def written(value: float) -> str:
-    """A number for people: 1,234, 0.0012, 1.2M."""
+    """Format a number for reading: 1,234, 0.0012, 1.2M."""
     size = abs(value)
     if size == 0:
         return "0"
@@ -40,7 +40,7 @@ def written(value: float) -> str:
 
 
 def labelled(values: Sequence[float]) -> list[str]:
-    """Rising numbers at an axis as `written`; where that makes equals of some, the first and how far the others are."""
+    """Format increasing axis values with `written`; if some look equal, write the others as differences from the first."""
     names = [written(value) for value in values]
     if len(set(names)) == len(names):
         return names
@@ -49,7 +49,7 @@ def labelled(values: Sequence[float]) -> list[str]:
 
 @dataclass(frozen=True)
 class Frame:
-    """A panel whose axes go from x[0] to x[1] and from y[0] to y[1]; log_y: the logarithm of y is what counts."""
+    """Panel with axes from x[0] to x[1] and from y[0] to y[1]; log_y: whether the y axis is logarithmic."""
 
     x: tuple[float, float]
     y: tuple[float, float]
@@ -67,7 +67,7 @@ class Frame:
         return HEIGHT - _BOTTOM - share * (HEIGHT - _TOP - _BOTTOM)
 
     def axes(self, x_label: str, x_ticks: Sequence[float] | None = None) -> Markup:
-        """Faint lines at round numbers, and the name of what goes across."""
+        """Draw faint lines at round numbers of y, the tick labels, and the name of the x axis."""
         parts = []
         heights = self._y_ticks()
         for value, name in zip(heights, labelled(heights), strict=True):
@@ -87,7 +87,7 @@ class Frame:
 
 
 def line(label: str, x: NDArray, y: NDArray, x_label: str, names: Sequence[str]) -> Markup:
-    """A curve with its points, which say what they are; names: of the points."""
+    """Draw a curve with points; `names` are the tooltips of the points."""
     low, high = float(np.min(y)), float(np.max(y))
     margin = 0.06 * (high - low) or abs(low) * 0.01 or 1.0
     frame = Frame((0.0, float(x.max()) or 1.0), (low - margin, high + margin))
@@ -99,7 +99,7 @@ def line(label: str, x: NDArray, y: NDArray, x_label: str, names: Sequence[str])
 
 
 def bars(label: str, heights: NDArray, x_label: str, names: Sequence[str], span: tuple[float, float]) -> Markup:
-    """Bars side by side over `span`."""
+    """Draw adjacent bars of equal width over the interval `span`; `names` are the tooltips."""
     frame = Frame(span, (0.0, float(heights.max()) or 1.0))
     edges = np.asarray(frame.across(np.linspace(*span, len(heights) + 1)))
     floor, gap = float(frame.up(0.0)), 0.5 if len(heights) > 60 else 1.0
@@ -121,7 +121,7 @@ def bars(label: str, heights: NDArray, x_label: str, names: Sequence[str], span:
 
 
 def ranked(label: str, values: NDArray, mean: float, x_label: str) -> Markup:
-    """Values in falling order as an area, with a dotted line at their mean; by the logarithm where they differ much."""
+    """Draw decreasing values as an area with a dotted line at their mean; log y axis if the values differ much."""
     n, least = len(values), float(values[values > 0].min()) if (values > 0).any() else 1.0
     log = bool(values[0] > 50 * max(float(np.median(values)), least))
     low = least * 0.8 if log else 0.0

@@ -1,4 +1,4 @@
-"""Numbers with their intervals on a line, and a bar of parts."""
+"""Drawings of a number with its interval on an axis, and of labeled horizontal bars."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ _LEFT, _RIGHT = 14, 14
 
 
 def interval(label: str, value: float, low: float, high: float, span: tuple[float, float], unit: str) -> Markup:
-    """A point with its interval on an axis."""
+    """Draw a point with its interval on an axis."""
     scale = (WIDTH - _LEFT - _RIGHT) / ((span[1] - span[0]) or 1.0)
 
     def at(x: float) -> float:
@@ -38,7 +38,7 @@ def interval(label: str, value: float, low: float, high: float, span: tuple[floa
 
 
 def steps(label: str, parts: Sequence[tuple[str, float, str]]) -> Markup:
-    """Bars one under the other, each with its name and its value in words: (name, length, words)."""
+    """Draw bars below each other, each with a name and its value as text: parts are (name, length, text)."""
     longest = max((length for _, length, _ in parts), default=0.0) or 1.0
     rows = []
     for i, (name, length, words) in enumerate(parts):

@@ -1,4 +1,4 @@
-"""Pictures as data URIs: tiles of image rows on one sheet, and tables of z-scores, a pixel for each."""
+"""Pictures as data URIs: sheets of tiles for rows that are images, and tables of z-scores with one pixel per value."""
 
 from base64 import b64encode
 from dataclasses import dataclass
@@ -8,21 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-_MOST_BYTES = 260_000  # of the values of a sheet, before it is compressed
+_MOST_BYTES = 260_000  # limit of the values of a sheet, before compression
 _LEAST_SIDE = 3
 _LARGEST_SIDE = 64
-_LIMIT = 3.0  # z-scores beyond have the colour of this
-_STEPS = 7  # colours on each side of the middle one
+_LIMIT = 3.0  # z-scores beyond ±3 have the color of ±3
+_STEPS = 7  # colors on each side of the middle one
 _LIGHT = ((11, 83, 148), (246, 244, 239), (178, 74, 10))
 _DARK = ((110, 186, 247), (32, 35, 39), (247, 158, 92))
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """Tiles on one picture, row by row.
+    """Picture that consists of tiles, row by row.
 
-    uri: the picture    width, height: of it [pixels]    tile_width, tile_height: of a tile    columns: tiles in a row
-    reduced: whether tiles have fewer pixels than the rows have
+    uri: the picture    width, height: of the picture [pixels]    tile_width, tile_height: of a tile    columns: tiles
+    per row
+    reduced: whether the tiles have a lower resolution than the data rows
     """
 
     uri: str
@@ -34,14 +35,14 @@ class Sheet:
     reduced: bool
 
     def place(self, i: int) -> tuple[int, int]:
-        """The upper left corner of the i-th tile."""
+        """Return the upper left corner of the i-th tile."""
         return i % self.columns * self.tile_width, i // self.columns * self.tile_height
 
 
 def sheet(tiles: NDArray, limits: tuple[float, float], columns: int | None = None) -> Sheet:
-    """tiles (m, height, width) in grey, or (m, height, width, 3); limits: values that are black and white.
+    """Make a sheet of tiles (m, height, width) in gray, or (m, height, width, 3); limits: values drawn black and white.
 
-    columns: tiles of a row, None for as many as make the sheet about square
+    columns: tiles per row; None makes the sheet approximately square
     """
     low, high = limits
     pixels = np.clip((tiles - low) / ((high - low) or 1.0) * 255, 0, 255).round().astype(np.uint8)
@@ -63,7 +64,7 @@ def sheet(tiles: NDArray, limits: tuple[float, float], columns: int | None = Non
 
 
 def heat(z: NDArray[np.float64], dark: bool) -> str:
-    """z (m, d) as a picture of as many pixels: blue below the mean, orange above."""
+    """Return z (m, d) as a picture with one pixel per value: blue below the mean, orange above."""
     step = np.clip(np.rint(z / _LIMIT * _STEPS), -_STEPS, _STEPS).astype(np.int64) + _STEPS
     picture = Image.frombytes("P", z.shape[::-1], step.astype(np.uint8).tobytes())
     picture.putpalette(palette(dark).astype(np.uint8).tobytes())
@@ -71,7 +72,7 @@ def heat(z: NDArray[np.float64], dark: bool) -> str:
 
 
 def palette(dark: bool) -> NDArray[np.int64]:
-    """The colours of z-scores from −3 to 3: (15, 3), 0 … 255."""
+    """Return the colors of z-scores from −3 to 3: (15, 3), 0 … 255."""
     low, middle, high = (np.array(color) for color in (_DARK if dark else _LIGHT))
     share = np.linspace(0, 1, _STEPS + 1)[:, np.newaxis] ** 0.85
     below = middle + (low - middle) * share

@@ -1,4 +1,4 @@
-"""Flows between two columns of clusters."""
+"""Sankey diagram: flows between two columns of clusters."""
 
 import numpy as np
 from markupsafe import Markup
@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 from cprime.report.drawing.svg import drawing, joined, text, titled
 
 _WIDTH, _GAP, _BAR, _MARGIN = 720, 13.0, 12.0, 92.0
-_LEAST_SHARE = 1 / 2000  # of all, below which a flow is no wider than a hair
+_LEAST_SHARE = 1 / 2000  # fraction of the total below which a flow is not drawn
 
 
 def sankey(label: str, flows: NDArray[np.float64], left: list[str], right: list[str], rest: list[bool]) -> Markup:
-    """flows (a, b), with the names of both sides; rest (a,): which of the left are many taken together."""
+    """Draw flows (a, b) with the names of both sides; rest (a,): whether a left entry combines many clusters."""
     height = max(240.0, 34.0 * max(len(left), len(right)))
     total = flows.sum() or 1.0
     starts, heights_left = _places(flows.sum(axis=1) / total, height)
@@ -57,7 +57,7 @@ def sankey(label: str, flows: NDArray[np.float64], left: list[str], right: list[
 
 
 def _places(shares: NDArray[np.float64], height: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Where each begins, and how high it is: (n,) each."""
+    """Return the offset and the height of each bar, both of shape (n,)."""
     heights = shares * (height - _GAP * (len(shares) - 1))
     starts = np.concatenate([[0.0], np.cumsum(heights + _GAP)[:-1]])
     return starts, heights

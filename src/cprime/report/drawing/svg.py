@@ -1,4 +1,4 @@
-"""Elements of SVG, with every text and attribute escaped."""
+"""SVG elements with escaped text and attributes."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -7,12 +7,12 @@ from markupsafe import Markup, escape
 
 
 def number(value: float) -> str:
-    """A coordinate: two digits behind the point at most."""
+    """Format a coordinate with at most two decimals."""
     return f"{value:.2f}".rstrip("0").rstrip(".") if value == value else "0"
 
 
 def element(name: str, *children: Any, **attributes: Any) -> Markup:
-    """``<name …>children</name>``; underscores of an attribute become dashes, the last is dropped; None is none."""
+    """Return ``<name …>children</name>``; in attribute names _ becomes -, a trailing _ is dropped; None is omitted."""
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(number(value) if isinstance(value, float) else value)}"'
         for key, value in attributes.items()
@@ -23,12 +23,12 @@ def element(name: str, *children: Any, **attributes: Any) -> Markup:
 
 
 def joined(parts: Iterable[Markup]) -> Markup:
-    """Elements one after the other."""
+    """Concatenate elements."""
     return Markup("").join(parts)
 
 
 def drawing(width: float, height: float, label: str, *children: Any, **attributes: Any) -> Markup:
-    """An svg that is as wide as its place, with a description for those who hear it."""
+    """Return an svg element that fills its container, with `label` as description for screen readers."""
     return element(
         "svg",
         *children,
@@ -44,5 +44,5 @@ def text(x: float, y: float, content: str, class_: str = "tick", anchor: str = "
 
 
 def titled(name: str, title: str, **attributes: Any) -> Markup:
-    """A shape that says what it is when it is pointed at."""
+    """Return a shape with a tooltip."""
     return element(name, element("title", title), **attributes)

@@ -1,7 +1,7 @@
-"""Pictures of fits and of the theory behind them, as scikit-learn's displays: `Display.from_estimator(estimator, …)`.
+"""Figures of fits and of the theory, in the style of scikit-learn's displays: `Display.from_estimator(estimator, …)`.
 
-Needs matplotlib: ``pip install cprime[plots]``. Every display keeps what it draws as attributes, and `plot` draws it
-again, elsewhere if wanted. Without an Axes to draw on, pyplot makes a figure as wide as a printed column.
+Needs matplotlib: ``pip install cprime[plots]``. Every display stores the drawn data as attributes, and `plot` draws it
+again, optionally on other axes. Without an Axes, pyplot makes a figure as wide as a printed column.
 """
 
 try:

@@ -1,4 +1,4 @@
-"""Points, centers and covariances in the plane."""
+"""Display of points, centers and covariances in a plane."""
 
 from typing import Any, Self
 
@@ -25,12 +25,12 @@ _NUMBERED = 12
 
 
 class ClustersDisplay:
-    """Points in the colours of their clusters, the centers, and ellipses of the covariances.
+    """Points in the colors of their clusters, the centers, and ellipses of the covariances.
 
-    A line is drawn where the Mahalanobis distance from a center is 1 and where it is 2: in the plane, 39 % and 86 % of
-    a component lie within. Up to six clusters have a colour each; of more, those side by side differ. More dimensions
-    are projected, and so are the covariances, exactly: P Σ Pᵀ. Both axes have the same scale where the ranges of the
-    points differ by no more than 3 times.
+    Ellipses are drawn at Mahalanobis distances 1 and 2 from a center; in the plane they contain 39 % and 86 % of a
+    component. Up to six clusters have a color each; if there are more, neighboring clusters differ in color. Data of
+    more than two dimensions are projected, and so are the covariances, exactly: P Σ Pᵀ. Both axes have the same scale
+    if the ranges of the points differ by at most a factor of 3.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class ClustersDisplay:
     names : tuple of two str, default=("", "")
         Names of the axes.
     divided : bool, default=False
-        Whether to draw the lines between the centers, on which two are equally near: those of k-means in the plane.
+        Whether to draw the cluster boundaries, at which two centers are equally near; for k-means in two dimensions.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class ClustersDisplay:
 
     See Also
     --------
-    StepsDisplay : How they came about.
+    StepsDisplay : The iterations of the fit.
 
     References
     ----------
@@ -101,19 +101,20 @@ class ClustersDisplay:
         Parameters
         ----------
         estimator : fitted estimator
-            With `cluster_centers_` or `means_`, and predict. Covariances, if any, are of scikit-learn's shapes.
+            It must have `cluster_centers_` or `means_`, and predict. Covariances, if any, must have scikit-learn's
+            shapes.
         X : array-like of shape (n_samples, n_features)
-            Points to show, all of them. Missing values are drawn at their conditional means (`impute`).
+            Points to show; all are drawn. Missing values are drawn at their conditional means (`impute`).
         projection : {"auto", "principal"}, two ints or two str, default="auto"
-            "principal" is the plane in which X varies most, with the shares of the variance in the names of the axes;
+            "principal" is the plane in which X varies most; the axis labels contain the fractions of the variance;
             two ints are features, two str are names of features.
-            "auto" takes the features of two-dimensional data, else "principal".
+            "auto" uses the two features of two-dimensional data, else "principal".
         ellipses : bool or None, default=None
-            Whether to show covariances; None is for mixtures only. Those of k-means are σ² I with σ² = J/(DN).
+            Whether to show covariances; None shows them for mixtures only. Those of k-means are σ² I with σ² = J/(DN).
         ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
+            Axes to draw on; None makes a figure.
         **kw : dict
-            For `plot`.
+            Arguments of `plot`.
 
         Returns
         -------
@@ -122,7 +123,7 @@ class ClustersDisplay:
         Raises
         ------
         ValueError
-            If X has another number of features than the estimator, or only one.
+            If X does not have the estimator's number of features, or has only one.
         """
         centers = centers_of(estimator)
         X = check_data(X, estimator)
@@ -135,15 +136,15 @@ class ClustersDisplay:
         return cls(plane.points(shown), labels, plane.points(centers), covariances, plane.names, divided).plot(ax, **kw)
 
     def plot(self, ax: Any = None, *, deviations: Any = None, numbers: bool | None = None) -> Self:
-        """Draw.
+        """Draw the display.
 
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
         deviations : sequence of float or None, default=None
-            How many standard deviations from the center an ellipse is; None is 1 and 2, of more than 30 components 2.
+            Radii of the ellipses in standard deviations; None is 1 and 2, or only 2 for more than 30 components.
         numbers : bool or None, default=None
-            Whether to write the clusters' numbers at the centers; None is for up to 12.
+            Whether to write the cluster indices at the centers; None writes them for up to 12 clusters.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Centers as small images."""
+"""Display of centers as small images."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -10,25 +10,25 @@ from cprime.estimators.fitted import centers_of
 from cprime.estimators.validation import check_choice, check_integer
 from cprime.plots.style import COLUMN, bare, panels
 
-_LEAST_SIDE = 16  # pixels that a tile has at least, so that the gap beside it is a thin one
+_LEAST_SIDE = 16  # least side of a tile in pixels, so that the gaps between tiles look thin
 _GAP = 2
 
 
 class CodebookDisplay:
-    """The centers of image patches, or the colours of a palette, as tiles on one sheet.
+    """Centers of image patches, or the colors of a palette, as tiles on one sheet.
 
     Parameters
     ----------
     tiles : array-like of shape (n_tiles, height, width) or (n_tiles, height, width, 3)
-        Grey, or red, green and blue.
+        Gray values, or red, green and blue.
     limits : tuple of two float or None, default=None
-        Values that are black and white. None is the range of all tiles in grey; in colour it is (0, 1) or (0, 255),
-        whichever holds them, else their range.
+        Values drawn as black and white. None is the range of all tiles if they are gray; for colors it is (0, 1) or (0,
+        255), whichever contains all values, else their range.
 
     Attributes
     ----------
     image_ : ndarray of shape (height, width, 3)
-        The sheet, between 0 and 1.
+        The sheet, with values from 0 to 1.
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
 
@@ -67,16 +67,17 @@ class CodebookDisplay:
         Parameters
         ----------
         estimator : fitted estimator
-            With `cluster_centers_` or `means_`.
+            It must have `cluster_centers_` or `means_`.
         image_shape : sequence of int or None, default=None
-            (height, width), or (height, width, 3) for colours, (1, 1, 3) for a palette; None is a grey square, or a
-            palette of three features.
+            (height, width), or (height, width, 3) for colors, (1, 1, 3) for a palette; None is a gray square, or a
+            palette if there are three features.
         order : {"size", "index"}, default="size"
-            Whether the largest clusters of the training data come first, or tiles are in the order of the centers.
+            "size": the largest clusters of the training data come first. "index": tiles are in the order of the
+            centers.
         limits : tuple of two float or None, default=None
         ax : matplotlib Axes or None, default=None
         **kw : dict
-            For `plot`.
+            Arguments of `plot`.
 
         Returns
         -------
@@ -85,7 +86,7 @@ class CodebookDisplay:
         Raises
         ------
         ValueError
-            If the number of features is not that of image_shape.
+            If the number of features is not the number of values in image_shape.
         """
         check_choice(order, "order", ("size", "index"))
         centers = centers_of(estimator)
@@ -100,13 +101,13 @@ class CodebookDisplay:
         return cls(centers.reshape(C, *shape), limits).plot(ax, **kw)
 
     def plot(self, ax: Any = None, *, columns: int | None = None) -> Self:
-        """Draw.
+        """Draw the display.
 
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
         columns : int or None, default=None
-            Tiles in a row; None makes the sheet about square.
+            Tiles per row; None makes the sheet approximately square.
 
         Returns
         -------
@@ -125,7 +126,7 @@ class CodebookDisplay:
         return self
 
     def _sheet(self, columns: int) -> NDArray[np.float64]:
-        """All tiles on white, with gaps between them."""
+        """Return all tiles on a white sheet, with gaps between them."""
         low, high = self.limits
         tiles = np.clip((self.tiles - low) / max(high - low, np.finfo(np.float64).tiny), 0, 1)
         if tiles.ndim == 3:
@@ -141,7 +142,7 @@ class CodebookDisplay:
 
 
 def _columns(count: int, about: float) -> int:
-    """The number of columns near `about` that leaves the fewest places empty."""
+    """Return the number of columns near `about` that leaves the fewest cells empty."""
     choices = range(max(1, round(about)), max(1, round(1.5 * about)) + 1)
     return min(choices, key=lambda columns: (-count % columns, columns))
 

@@ -1,4 +1,4 @@
-"""F, L and J by iteration."""
+"""Display of F, L and J by iteration."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -16,23 +16,23 @@ PANELS = ("bounds", "error")
 
 
 class ConvergenceDisplay:
-    """The free energy F, the log-likelihood L that it bounds, with the gap L − F between them shaded, and J.
+    """Convergence curves: free energy F, log-likelihood L ≥ F with the gap L − F shaded, and J.
 
-    A value at t is of the parameters after t iterations, as the E-step that follows sees them: 0 is the start. Those of
-    an exchange step of k-means are of the parameters that it ends with.
+    A value at iteration t belongs to the parameters after t iterations and is computed in the following E-step; t = 0
+    is the start. Values of an exchange step of k-means belong to the parameters at its end.
 
     Parameters
     ----------
     iterations : ndarray of shape (n,)
-        Iterations done.
+        Number of completed iterations.
     free_energy : ndarray of shape (n,)
         F, in nats per point.
     error : ndarray of shape (n,)
-        J, in data unit²; not a number where it is not known.
+        J, in data unit²; NaN if unknown.
     log_likelihood : ndarray of shape (n,) or None, default=None
-        L, in nats per point; not a number where it is not known.
+        L, in nats per point; NaN if unknown.
     n_warmup : int, default=0
-        How many of the iterations were E-steps before the first M-step.
+        Number of iterations that were only E-steps, before the first M-step.
 
     Attributes
     ----------
@@ -82,24 +82,25 @@ class ConvergenceDisplay:
         ax: Any = None,
         **kw: Any,
     ) -> Self:
-        """Show how a fit went.
+        """Show the convergence of a fit.
 
         Parameters
         ----------
         estimator : KMeans, GaussianMixture or StudentTMixture
-            Fitted.
+            A fitted estimator.
         X : array-like of shape (n_samples, n_features) or None, default=None
-            The data it was fitted to. Without them there is no L; with them L is shown of the returned parameters.
+            The training data. If given, L is shown for the final parameters; if None, L is not shown.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            The weights it was fitted with.
+            The weights used in the fit.
         trace : bool, default=False
-            Whether to show L after every iteration. A clone is fitted again for that, which takes the same way where
-            random_state is an int, and then all three are computed exactly for each parameters on it, 3·N·C
-            evaluations. F is then that of the best kept sets, in a partial search a little above the one it found.
+            Whether to show L after every iteration. For this a clone is fitted again, with the same iterations if
+            random_state is an int. Then F, L and J are computed exactly for the parameters of every iteration, which
+            takes 3·N·C evaluations each. F then refers to the best active sets, so after a partial search it is
+            slightly above the F of the fit.
         ax : array-like of matplotlib Axes or None, default=None
-            Where to draw, an Axes for each panel; None makes a figure.
+            Axes to draw on, one for each panel; None makes a figure.
         **kw : dict
-            For `plot`.
+            Arguments of `plot`.
 
         Returns
         -------
@@ -108,7 +109,7 @@ class ConvergenceDisplay:
         Raises
         ------
         ValueError
-            If trace is asked for without X.
+            If trace=True and X is None.
         """
         check_fitted(estimator)
         if trace and X is None:
@@ -121,14 +122,14 @@ class ConvergenceDisplay:
         return cls(*found).plot(ax, **kw)
 
     def plot(self, ax: Any = None, *, panels_shown: Sequence[str] | None = None) -> Self:
-        """Draw.
+        """Draw the display.
 
         Parameters
         ----------
         ax : matplotlib Axes, array-like of them or None, default=None
         panels_shown : sequence of {"bounds", "error"} or None, default=None
-            F and L, and J. None is both, or the first alone where J is not known: fits of mixtures measure it only with
-            covariance_type="tied_spherical", `trace` does of all.
+            "bounds" shows F and L, "error" shows J. None is both, or only "bounds" if J is unknown: fits of mixtures
+            compute J only with covariance_type="tied_spherical", `trace` computes it for all.
 
         Returns
         -------
@@ -137,7 +138,7 @@ class ConvergenceDisplay:
         Raises
         ------
         ValueError
-            If a panel has nothing to show, or there is no such panel.
+            If a panel has no data to show, or its name is unknown.
         """
         draw, known = {"bounds": self._draw_bounds, "error": self._draw_error}, np.isfinite(self.error).any()
         if panels_shown is None:
@@ -209,7 +210,7 @@ def _traced(estimator: Any, X: NDArray, sample_weight: Any) -> tuple[Any, ...]:
     for model in models:
         view = standing(refit, model, X, sample_weight)
         bounds = view.bounds(X, sample_weight=sample_weight)
-        squares = np.nansum(np.square(X - centers_of(view)[view.predict(X)]), axis=1)  # over observed values
+        squares = np.nansum(np.square(X - centers_of(view)[view.predict(X)]), axis=1)  # only over observed values
         rows.append((bounds.free_energy, float(weights @ squares), bounds.log_likelihood))
     free_energy, error, log_likelihood = np.array(rows).T
     return np.arange(len(rows)) + (not has_start), free_energy, error, log_likelihood, 0

@@ -1,4 +1,4 @@
-"""What a partition loss is made of."""
+"""Display of the terms of a partition loss."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -13,7 +13,7 @@ from cprime.sources.checked import checked
 from cprime.theory import partition_loss
 from cprime.theory.mixtures import Mixture
 
-# Attribute of a loss → how its bar is called, and its sign in the sum.
+# Attribute of a loss → label of its bar, and its sign in the sum.
 _PARTS = {
     "modeling": ("Σ w KL(Q‖P)", 1),
     "entropy": ("H(Q)", 1),
@@ -24,17 +24,17 @@ _COLORS = (VERMILION, BLUE, GREEN, ORANGE)
 
 
 class DecompositionDisplay:
-    """The partition loss as a sum, bar after bar: each begins where the one before it ended.
+    """The partition loss as a waterfall chart: each bar begins where the previous one ended.
 
         E[−log P_F(x)(x)] = Σ_b w_b KL(Q_b‖P_b) + H(Q) − (H(w) − H(F(x)|x))
 
     Parameters
     ----------
     parts : mapping of str to float
-        Name and signed value of each part; their sum is the last bar.
+        Name and signed value of each term; their sum is the last bar.
     unit : str, default="bits"
     intervals : mapping of str to (float, float) or None, default=None
-        A 95 % interval of some parts, by name, with the part's sign; "loss" is that of the sum.
+        A 95 % interval of some terms, by name, with the sign of the term; "loss" is the interval of the sum.
 
     Attributes
     ----------
@@ -68,27 +68,27 @@ class DecompositionDisplay:
 
     @property
     def total(self) -> float:
-        """The sum of the parts."""
+        """Return the sum of the terms."""
         return sum(self.parts.values())
 
     @classmethod
     def from_estimator(
         cls, estimator: Any, Q: Any, *, max_rows: int | None = 10_000, ax: Any = None, **options: Any
     ) -> Self:
-        """The decomposition of a fitted model's loss.
+        """Compute and show the decomposition of a fitted model's loss.
 
         Parameters
         ----------
         estimator : KMeans, GaussianMixture or StudentTMixture
-            Fitted.
+            A fitted estimator.
         Q : array-like of shape (n_samples, n_features), Gaussians or Univariate
             Data, or the density that they come from.
         max_rows : int or None, default=10_000
-            Of more data so many rows are drawn and looked at; the intervals have what that leaves open, but for the
-            bias of the entropy of few points. None is all.
+            Maximum number of rows used; from larger data a random sample is drawn. The intervals include the sampling
+            error, but not the bias of an entropy estimate from few points. None uses all rows.
         ax : matplotlib Axes or None, default=None
         **options : dict
-            For `cprime.theory.partition_loss`; random_state is also that of the rows, 0 where there is none.
+            Arguments of `cprime.theory.partition_loss`; random_state, 0 if not given, also selects the rows.
 
         Returns
         -------
@@ -102,12 +102,12 @@ class DecompositionDisplay:
 
     @classmethod
     def from_loss(cls, loss: Any, *, ax: Any = None) -> Self:
-        """The decomposition of a loss that has been computed.
+        """Show the decomposition of a loss that has been computed.
 
         Parameters
         ----------
         loss : PartitionLoss, or mapping
-            With modeling, entropy, partition_entropy and assignment_entropy; unit and intervals if there are any.
+            It must have modeling, entropy, partition_entropy and assignment_entropy; unit and intervals are optional.
         ax : matplotlib Axes or None, default=None
 
         Returns
@@ -117,7 +117,7 @@ class DecompositionDisplay:
         Raises
         ------
         ValueError
-            If a part is missing.
+            If a term is missing.
         """
         names = (*_PARTS, "unit", "intervals")
         lookup = loss.get if isinstance(loss, Mapping) else lambda name: getattr(loss, name, None)
@@ -135,7 +135,7 @@ class DecompositionDisplay:
         return cls(parts, given["unit"] or "bits", intervals).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw.
+        """Draw the display.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What the displays ask of an estimator: its centers, its covariances, and how its parameters came about."""
+"""Access to estimators for the displays: centers, covariances, and the parameters at each iteration."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -19,22 +19,22 @@ from cprime.sources.foreign import plain
 
 @dataclass(frozen=True)
 class FromStart(Full):
-    """The full search with an E-step before the first M-step: its record has the parameters of the start."""
+    """Full search with one E-step before the first M-step, so that its history includes the parameters of the start."""
 
     warmup: ClassVar[int] = 1
 
 
 def check_fitted(estimator: Any) -> None:
-    """Whether it is a fitted `KMeans`, `GaussianMixture` or `StudentTMixture`."""
+    """Raise an error unless `estimator` is a fitted `KMeans`, `GaussianMixture` or `StudentTMixture`."""
     if not isinstance(estimator, KMeans | GaussianMixture | StudentTMixture):
         raise TypeError(f"estimator must be a KMeans, GaussianMixture or StudentTMixture, got {estimator!r}.")
     check_is_fitted(estimator)
 
 
 def check_data(X: Any, estimator: Any, name: str = "X") -> NDArray:
-    """Return X, of any kind that estimators take in memory, as an array with as many features as the estimator.
+    """Return X, of any in-memory type that estimators accept, as an array with as many features as the estimator.
 
-    NaN is allowed where the estimator treats it as a missing value (`missing="marginal"`).
+    NaN is allowed if the estimator treats it as a missing value (`missing="marginal"`).
     """
     X = plain(X, name)
     if hasattr(X, "columns"):
@@ -50,7 +50,7 @@ def check_data(X: Any, estimator: Any, name: str = "X") -> NDArray:
 
 
 def accepting(estimator: Any, X: Any) -> Any:
-    """Return the estimator, without its column names if X is an array or list, which has none."""
+    """Return the estimator, without its column names if X is an array or list, which has no column names."""
     return without_names(estimator) if isinstance(X, np.ndarray | list) else estimator
 
 
@@ -60,7 +60,7 @@ def impute_missing(X: NDArray, estimator: Any) -> NDArray:
 
 
 def check_point(x: Any, estimator: Any) -> NDArray:
-    """One point (D,) as a row (1, D)."""
+    """Return one point (D,) as a row (1, D)."""
     x = plain(x, "x")
     shape = np.shape(x)
     if len(shape) != 1 and not (len(shape) == 2 and shape[0] == 1):
@@ -69,9 +69,9 @@ def check_point(x: Any, estimator: Any) -> NDArray:
 
 
 def standing(estimator: Any, model: Model, X: NDArray, sample_weight: Any = None) -> Any:
-    """The estimator as it is with other parameters: what it says of data, not what it recorded.
+    """Return a copy of the estimator with the parameters of `model`: its predictions change, its fit history does not.
 
-    In k-means σ² follows J of the data by (14) of Lücke & Forster.
+    For k-means, σ² is computed from J of the data by (14) of Lücke & Forster.
     """
     view = without_names(estimator)
     if isinstance(estimator, KMeans):
@@ -87,9 +87,9 @@ def standing(estimator: Any, model: Model, X: NDArray, sample_weight: Any = None
 
 
 def path(estimator: Any, X: Any, sample_weight: Any = None) -> tuple[Any, list[Model], bool]:
-    """A clone fitted anew, the parameters after each of its iterations, and whether those of its start come first.
+    """Fit a clone; return it, the parameters after each iteration, and whether the first ones are those of the start.
 
-    Of several starts it is the path of the one that is kept.
+    If there are several initializations, the parameters are those of the selected one.
     """
     refit = clone(estimator)
     if getattr(estimator, "neighbors_", None) is None:

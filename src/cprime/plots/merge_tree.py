@@ -1,4 +1,4 @@
-"""How components become clusters: the top of the tree, and what each join changes."""
+"""Display of the top of a merge tree and of the change by each join."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -18,17 +18,17 @@ _COLORS = COLORS[:-1]
 
 
 class MergeTreeDisplay:
-    """The last joins of a `MergeTree` as a dendrogram, and by the number of clusters what each join changes.
+    """The last joins of a `MergeTree` as a dendrogram, and the change by each join over the number of clusters.
 
-    Clusters of the cut have colours, what joins them is grey, and a dotted line is the cut. Joins are drawn on
-    logarithmic scales, at the number of clusters before them: the entropy that they remove, or what they add to J. A
-    triangle at the foot is a join that removes none, or less than the rounding of the entropy.
+    Clusters of the cut have colors, joins above the cut are gray, and a dotted line shows the cut. The second panel
+    shows, on logarithmic scales, the entropy removed by each join, or its increase of J, at the number of clusters
+    before it. A triangle at the bottom is a join that removes less entropy than the rounding error.
 
     Parameters
     ----------
     tree : MergeTree
     n_clusters : int or None
-        Where the tree is cut; None is not at all.
+        Number of clusters at which the tree is cut; None for no cut.
 
     Attributes
     ----------
@@ -58,13 +58,13 @@ class MergeTreeDisplay:
         Parameters
         ----------
         tree : MergeTree
-            Of two components at least.
+            A tree of at least two components.
         n_clusters : int, "elbow" or None, default="elbow"
-            Where to cut it: "elbow" is what the tree suggests, if it does.
+            Number of clusters at which to cut; "elbow" is the number that the tree suggests, if any.
         ax : array-like of matplotlib Axes or None, default=None
-            Where to draw, an Axes for each panel; None makes a figure.
+            Axes to draw on, one for each panel; None makes a figure.
         **kw : dict
-            For `plot`.
+            Arguments of `plot`.
 
         Returns
         -------
@@ -73,7 +73,7 @@ class MergeTreeDisplay:
         Raises
         ------
         ValueError
-            If there are no joins, or there cannot be so many clusters.
+            If there are no joins, or n_clusters is out of range.
         """
         if tree.n_components == 1:
             raise ValueError("tree must have two components at least, got one.")
@@ -95,7 +95,7 @@ class MergeTreeDisplay:
         panels_shown: Sequence[str] = PANELS,
         **options: Any,
     ) -> Self:
-        """Join the components of a fit, with the arguments of `merge`, and show the tree; as `from_tree`."""
+        """Join the components of a fit, with the arguments of `merge`, and show the tree as in `from_tree`."""
         tree = merge(estimator, X, **options)
         shown: dict[str, Any] = {"n_leaves": n_leaves, "colors": colors, "panels_shown": panels_shown}
         return cls.from_tree(tree, n_clusters=n_clusters, ax=ax, **shown)
@@ -108,15 +108,15 @@ class MergeTreeDisplay:
         colors: Sequence[Any] | None = None,
         panels_shown: Sequence[str] = PANELS,
     ) -> Self:
-        """Draw.
+        """Draw the display.
 
         Parameters
         ----------
         ax : matplotlib Axes, array-like of them or None, default=None
         n_leaves : int, default=40
-            Clusters at the foot of the dendrogram, at most; at least as many as the cut has.
+            Maximum number of leaves of the dendrogram; it is raised to the number of clusters of the cut.
         colors : sequence of colors of matplotlib or None, default=None
-            Of the clusters, by their numbers, in turn; None is those of the displays.
+            Colors of the clusters, used cyclically in the order of their indices; None is the default palette.
         panels_shown : sequence of {"dendrogram", "joins"}, default=("dendrogram", "joins")
 
         Returns
@@ -140,10 +140,10 @@ class MergeTreeDisplay:
         n = self.n_clusters
         clusters = np.zeros(C, dtype=np.intp) if n is None else tree.cut(n)
         n_leaves = min(max(n_leaves, n or 2), C)
-        one = np.arange(2 * C - 1)  # of each node a component
+        one = np.arange(2 * C - 1)  # a component of each node
         for i, (a, _) in enumerate(tree.children):
             one[C + i] = one[a]
-        lowest = C if n is None else 2 * C - n  # the first node that joins clusters
+        lowest = C if n is None else 2 * C - n  # first node that joins clusters of the cut
 
         def color(node: int) -> str:
             return GREY if node >= lowest or n is None else palette[clusters[one[node]] % len(palette)]
@@ -152,7 +152,7 @@ class MergeTreeDisplay:
         lines = [np.column_stack(line) for line in zip(drawn["icoord"], drawn["dcoord"], strict=True)]
         axes.add_collection(LineCollection(lines, colors=drawn["color_list"], linewidths=1.2))
         feet = tree.heights[C - n_leaves - 1] if n_leaves < C else 0.0
-        for x, node in enumerate(drawn["leaves"]):  # a mark where a cluster of several components stands
+        for x, node in enumerate(drawn["leaves"]):  # a marker for each leaf, larger if it contains several components
             axes.plot(5 + 10 * x, 0, "o", color=color(node), markersize=2.5 if node >= C else 1, clip_on=False)
         frame(axes, "", f"{n_leaves} of {C:,} components" if n_leaves == C else f"the last {n_leaves} clusters", "")
         axes.set_ylabel("√(2 ΔJ) (data unit)" if tree.entropy is None else "log(H / ΔH)", fontsize=9)

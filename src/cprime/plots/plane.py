@@ -1,4 +1,4 @@
-"""Data in the plane: which two directions are shown, and how points, centers and covariances are drawn there."""
+"""Drawing of data in a plane: choice of two directions, and points, centers and covariances in these."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,25 +14,25 @@ from cprime.estimators.fitted import centers_of, feature_names
 from cprime.model import FAMILIES
 from cprime.plots.style import GREY, MANY
 
-_SAME_SCALE = 3  # times that the ranges of two axes of one scale may differ
-_FAR = 1000.0  # times the span of the centers
-_CORNERS = 73  # of an ellipse as a line
+_SAME_SCALE = 3  # largest ratio of the ranges of two axes with the same scale
+_FAR = 1000.0  # relative to the span of the centers
+_CORNERS = 73  # vertices of an ellipse
 
 
 @dataclass(frozen=True)
 class Projection:
-    """origin (D,) [data units], orthonormal directions (2, D), and the name of each."""
+    """Projection on a plane: origin (D,) [data units], orthonormal directions (2, D), and the label of each."""
 
     origin: NDArray[np.float64]
     directions: NDArray[np.float64]
     names: tuple[str, str]
 
     def points(self, X: NDArray) -> NDArray[np.float64]:
-        """(n, D) → (n, 2) [data units]."""
+        """Project X: (n, D) → (n, 2) [data units]."""
         return (X - self.origin) @ self.directions.T
 
     def covariances(self, estimator: Any) -> NDArray[np.float64] | None:
-        """Those of the components as seen in the plane (C, 2, 2) [data unit²]; None where it has none."""
+        """Return the covariances of the components in the plane (C, 2, 2) [data unit²]; None if there are none."""
         C = len(centers_of(estimator))
         P = self.directions
         if hasattr(estimator, "covariance_type_"):
@@ -46,10 +46,10 @@ class Projection:
 
 
 def project(projection: Any, X: NDArray, estimator: Any) -> Projection:
-    """The projection that the argument asks for.
+    """Return the projection for the argument `projection`.
 
-    projection: "auto" is the plane itself in two dimensions, else "principal", the two directions in which X varies
-    most; or the indices or names of two features
+    projection: "auto" is the plane of the two features in two dimensions, else "principal", the two directions in which
+    X varies most; or the indices or names of two features
     """
     D = X.shape[1]
     if D < 2:
@@ -82,28 +82,28 @@ def _principal(X: NDArray) -> Projection:
 
 
 def proportion(places: NDArray) -> float | None:
-    """Height by width of places (n, 2) if both axes are to have one scale; None where their ranges differ too much."""
+    """Return height / width of places (n, 2) for axes of one scale; None if the two ranges differ too much."""
     width, height = np.ptp(places, axis=0)
     return float(height / width) if 0 < max(width, height) <= _SAME_SCALE * min(width, height) else None
 
 
 def scale_axes(axes: Axes, places: NDArray, adjustable: Literal["box", "datalim"]) -> None:
-    """The same scale on both axes if the ranges of places (n, 2) allow it: circles are circles then."""
+    """Set the same scale on both axes, so that circles look round, if the ranges of places (n, 2) allow it."""
     if proportion(places) is not None:
         axes.set_aspect("equal", adjustable=adjustable)
 
 
 def draw_points(axes: Axes, points: NDArray, colors: Any, size: float | None = None) -> None:
-    """points (n, 2); smaller where there are many, and as pixels within drawings by lines."""
+    """Draw points (n, 2), smaller if there are many, and rasterized within vector graphics."""
     if size is None:
         size = float(np.clip(900 / max(len(points), 1), 0.6, 9))
     axes.scatter(points[:, 0], points[:, 1], s=size, c=colors, linewidths=0, alpha=0.6, rasterized=True)
 
 
 def draw_centers(axes: Axes, centers: NDArray, colors: NDArray, share: float = 1.0) -> None:
-    """centers (C, 2) as crosses with a white edge, over all else; as dots where there are many.
+    """Draw centers (C, 2) above all else: as crosses with a white edge, or as dots if there are many.
 
-    share: of the usual area, for small panels
+    share: marker area relative to the usual one, for small panels
     """
     few = len(centers) <= MANY
     size = share * (45 if few else float(np.clip(900 / len(centers), 2, 14)))
@@ -114,9 +114,9 @@ def draw_centers(axes: Axes, centers: NDArray, colors: NDArray, share: float = 1
 
 
 def draw_boundaries(axes: Axes, centers: NDArray) -> None:
-    """Faint lines where two of centers (C, 2) are equally near and no other is nearer; the axes keep their limits."""
+    """Draw faint lines at which two of centers (C, 2) are equally near and no other is nearer; keep axis limits."""
     middle, span = centers.mean(axis=0), max(float(np.ptp(centers, axis=0).max()), np.finfo(np.float64).tiny)
-    far = middle + _FAR * span * np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]])  # these bound the outer cells
+    far = middle + _FAR * span * np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]])  # to bound the outer cells
     diagram = Voronoi(np.vstack([centers, far]))
     ridges = [
         diagram.vertices[ends]
@@ -130,9 +130,9 @@ def draw_boundaries(axes: Axes, centers: NDArray) -> None:
 def draw_ellipses(
     axes: Axes, centers: NDArray, covariances: NDArray, colors: NDArray, deviations: Any, **options: Any
 ) -> None:
-    """Outlines so many standard deviations from centers (C, 2), for covariances (C, 2, 2): a collection of lines.
+    """Draw ellipses at the given standard deviations from centers (C, 2), for covariances (C, 2, 2), as one collection.
 
-    None is 1 and 2 of them; for many components it is 2, in thin lines. Options are those of LineCollection.
+    deviations: None is 1 and 2, or 2 with thin lines if there are many components. Options are those of LineCollection.
     """
     many = len(centers) > MANY
     if deviations is None:

@@ -1,4 +1,4 @@
-"""Responsibilities of a point, exact and truncated."""
+"""Display of the exact and the truncated responsibilities of a point."""
 
 from typing import Any, Self
 
@@ -12,32 +12,32 @@ from cprime.plots.fitted import check_fitted, check_point
 from cprime.plots.style import COLUMN, GREY, TEXT, panels
 
 _SHOWN = 20
-_CROWDED = 40  # characters below the bars
+_CROWDED = 40  # characters below the bars from which labels are rotated
 
 
 class ResponsibilitiesDisplay:
-    """The responsibilities r_c = p(c | x) of a point, and below them the truncated ones.
+    """Responsibilities r_c = p(c | x) of a point, and below them the truncated responsibilities q_c.
 
-    Truncated, q_c = r_c / Σ_{c'∈K} r_c' for the C′ components of K, those of greatest r, and exactly 0 for all others.
-    The gap that this leaves between log p(x) and what of it counts in F is −log Σ_{c∈K} r_c.
+    q_c = r_c / Σ_{c'∈K} r_c' for the C′ components in K, those with the greatest r, and exactly 0 for all others. The
+    resulting gap between log p(x) and the point's term of F is −log Σ_{c∈K} r_c.
 
     Parameters
     ----------
     exact : array-like of shape (n_components,)
-        r_c, of sum 1.
+        r_c, with sum 1.
     n_active : int
-        C′, how many are kept.
+        C′, the size of the active set K.
 
     Attributes
     ----------
     truncated : ndarray of shape (n_components,)
         q_c.
     kept : ndarray of shape (n_active,)
-        K, the greatest first; of equal ones the lower index.
+        K, in decreasing order of r; of equal ones, the lower index first.
     shown : ndarray of int
-        Components that are drawn: all up to 20, else the 20 of greatest r, in the order of r.
+        Components that are drawn: all if there are at most 20, else the 20 of greatest r, in decreasing order.
     axes_ : ndarray of matplotlib Axes
-        The exact ones, and the truncated ones.
+        Axes of the exact and of the truncated responsibilities.
     figure_ : matplotlib Figure
 
     References
@@ -72,14 +72,14 @@ class ResponsibilitiesDisplay:
         Parameters
         ----------
         estimator : KMeans, GaussianMixture or StudentTMixture
-            Fitted. Those of k-means are of its mixture: equal weights and one variance σ² = J/(DN).
+            A fitted estimator. k-means uses its mixture with equal weights and one variance σ² = J/(DN).
         x : array-like of shape (n_features,)
             The point.
         n_active : int or None, default=None
-            C′; None is the estimator's.
+            C′; None is the value of the estimator.
         ax : array-like of two matplotlib Axes or None, default=None
         **kw : dict
-            For `plot`.
+            Arguments of `plot`.
 
         Returns
         -------
@@ -92,7 +92,7 @@ class ResponsibilitiesDisplay:
         return cls(exact, estimator.n_active_ if n_active is None else n_active).plot(ax, **kw)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw.
+        """Draw the display.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Which components a point looks at in a partial E-step."""
+"""Display of the candidate components of a point in partial E-steps."""
 
 from typing import Any, NamedTuple, Self
 
@@ -17,26 +17,26 @@ _COLUMNS = 2
 
 
 class Look(NamedTuple):
-    """A partial E-step: K before it, and G = ∪_{c∈K} G_c, which it looks at."""
+    """A partial E-step: the active set K before it, and the search space G = ∪_{c∈K} G_c."""
 
     kept: NDArray[np.intp]
     space: NDArray[np.intp]
 
 
 class SearchSpaceDisplay:
-    """The search space of a point: the components K that it keeps, their neighbor lists, and all the others.
+    """Search space of a point: its active set K, the neighbor lists of K, and all other components.
 
-    From G, the union of the lists of K, the C′ best become the next K. Panels follow these partial E-steps at fixed
-    parameters until K stays: only what is in G is ever looked at.
+    The C′ best components of G, the union of the lists of K, become the next K. The panels show these partial E-steps
+    at fixed parameters until K no longer changes. Only the components in G are evaluated.
 
     Parameters
     ----------
     point : array-like of shape (2,)
     centers : array-like of shape (n_components, 2)
     neighbors : ndarray of shape (n_components, G)
-        Lists; −1 is no component.
+        Neighbor lists, padded with −1.
     looks : list of Look
-        What each panel shows.
+        The E-step shown in each panel.
     names : tuple of two str, default=("", "")
         Names of the axes.
 
@@ -89,26 +89,26 @@ class SearchSpaceDisplay:
         ax: Any = None,
         **kw: Any,
     ) -> Self:
-        """Show where a point looks.
+        """Show the search space of a point.
 
         Parameters
         ----------
         estimator : KMeans, GaussianMixture or StudentTMixture
-            Fitted with a partial search.
+            An estimator that was fitted with a partial search.
         x : array-like of shape (n_features,)
             The point.
         kept : array-like of int or None, default=None
-            K to begin with; None is the `n_active_` best of all components, at which a search has arrived.
+            Initial K; None is the `n_active_` best of all components, as after a converged search.
         neighbors : array-like of shape (n_components, G) or None, default=None
-            Lists G_c; None are the estimator's.
+            Neighbor lists G_c; None uses those of the estimator.
         max_steps : int, default=4
-            Most E-steps to show.
+            Maximum number of E-steps to show.
         projection : {"auto", "principal"} or two ints, default="auto"
             As in `ClustersDisplay`, for the centers.
         ax : array-like of matplotlib Axes or None, default=None
-            Where to draw, one for each E-step; None makes a figure.
+            Axes to draw on, one for each E-step; None makes a figure.
         **kw : dict
-            For `plot`.
+            Arguments of `plot`.
 
         Returns
         -------
@@ -117,7 +117,7 @@ class SearchSpaceDisplay:
         Raises
         ------
         ValueError
-            If there are no lists, or `kept` or `neighbors` name what is no component.
+            If there are no lists, or `kept` or `neighbors` contain invalid component indices.
         """
         check_fitted(estimator)
         check_integer(max_steps, "max_steps", 1)
@@ -134,7 +134,7 @@ class SearchSpaceDisplay:
         return cls(plane.points(row)[0], plane.points(centers), lists, looks, plane.names).plot(ax, **kw)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw.
+        """Draw the display.
 
         Parameters
         ----------
@@ -161,7 +161,7 @@ class SearchSpaceDisplay:
         return self
 
     def _key(self, axes: Any) -> None:
-        """What the colours mean, in a line below the panel."""
+        """Write the legend of the colors in one line below the panel."""
         place, beside = (0.0, 0.0), "axes fraction"
         for text, color in (("point", BLACK), ("kept", GREEN), ("looked at", BLUE), ("others", GREY)):
             options = {"xytext": (6, 0) if beside != "axes fraction" else (0, -2), "textcoords": "offset points"}
@@ -209,7 +209,7 @@ def _components(kept: ArrayLike, C: int, name: str) -> NDArray[np.intp]:
 
 
 def _follow(kept: NDArray[np.intp], lists: NDArray[np.intp], costs: NDArray, max_steps: int) -> list[Look]:
-    """Partial E-steps from K, until one changes nothing."""
+    """Run partial E-steps from K until one does not change K."""
     looks: list[Look] = []
     while len(looks) < max_steps:
         space = np.union1d(kept, lists[kept])

@@ -1,4 +1,4 @@
-"""How many points each cluster has."""
+"""Display of the number of points in each cluster."""
 
 from typing import Any, Self
 
@@ -15,14 +15,14 @@ _NAMED = 25
 
 
 class SizesDisplay:
-    """The sizes of the clusters, the largest first, beside N/C, which they have on average.
+    """Sizes of the clusters in decreasing order, with a line at their mean N/C.
 
-    Up to 25 clusters are bars with their numbers; of more, the curve over the rank tells how uneven they are.
+    Up to 25 clusters are drawn as bars with their indices, more as a curve over the rank.
 
     Parameters
     ----------
     sizes : array-like of shape (n_clusters,)
-        Points, or weight, of each cluster.
+        Number of points, or weight, of each cluster.
 
     Attributes
     ----------
@@ -51,14 +51,14 @@ class SizesDisplay:
         Parameters
         ----------
         estimator : fitted estimator
-            With `cluster_centers_` or `means_`, and `labels_` or predict.
-        X : array-like of shape (n_samples, n_features), or anything that predict takes, default=None
+            It must have `cluster_centers_` or `means_`, and `labels_` or predict.
+        X : array-like of shape (n_samples, n_features), or any data that predict accepts, default=None
             Points to count by `predict`; None counts the labels of the training data.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights of the points.
         ax : matplotlib Axes or None, default=None
         **kw : dict
-            For `plot`.
+            Arguments of `plot`.
 
         Returns
         -------
@@ -72,13 +72,13 @@ class SizesDisplay:
         return cls(np.bincount(labels, weights, minlength=C)).plot(ax, **kw)
 
     def plot(self, ax: Any = None, *, log: bool = False) -> Self:
-        """Draw.
+        """Draw the display.
 
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
         log : bool, default=False
-            Whether sizes are on a logarithmic axis.
+            Whether the axis of the sizes is logarithmic.
 
         Returns
         -------

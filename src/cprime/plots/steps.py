@@ -1,4 +1,4 @@
-"""E-steps and M-steps as panels."""
+"""Display of E-steps and M-steps as panels."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
@@ -20,17 +20,17 @@ _CYCLES = 4
 
 
 class Placed(NamedTuple):
-    """centers (C, 2) and covariances (C, 2, 2), or None, in the plane."""
+    """Parameters projected on the plane: centers (C, 2) and covariances (C, 2, 2), or None."""
 
     centers: NDArray[np.float64]
     covariances: NDArray[np.float64] | None
 
 
 class Cycle(NamedTuple):
-    """An E-step and the M-step after it.
+    """An E-step and the following M-step.
 
-    number: from 1    before, after: the parameters that the E-step saw, and those that the M-step made
-    responsibilities (n, C): what the E-step gave
+    number: iteration, from 1    before, after: the parameters before the E-step and after the M-step
+    responsibilities (n, C): result of the E-step
     """
 
     number: int
@@ -40,16 +40,17 @@ class Cycle(NamedTuple):
 
 
 class StepsDisplay:
-    """The start, and then E-step and M-step in turn, as panels.
+    """Panels that show the start and then, alternately, E-steps and M-steps.
 
-    After an E-step, points have the colours of the components, mixed by the responsibilities; after an M-step centers
-    (and covariances, in a mixture) have moved. Two k-means clusters in the plane are divided by a line in E-steps.
+    In the panel of an E-step, the color of a point is the mean of the component colors, weighted by its
+    responsibilities. The panel of an M-step shows the new centers and, for mixtures, covariances. For k-means with two
+    clusters in two dimensions, E-steps also show the line between the clusters.
 
     Parameters
     ----------
     points : ndarray of shape (n_samples, 2)
     cycles : list of Cycle
-        What to show after the start, which is the first one's `before`.
+        The iterations to show; the start is `before` of the first one.
     names : tuple of two str, default=("", "")
         Names of the axes.
     divide : bool, default=False
@@ -97,22 +98,23 @@ class StepsDisplay:
         ax: Any = None,
         **kw: Any,
     ) -> Self:
-        """Fit a clone that looks at all components, and show its steps.
+        """Fit a clone with full search and show its steps.
 
         Parameters
         ----------
         estimator : KMeans, GaussianMixture or StudentTMixture
-            Fitted; where random_state is an int or the start is given, the clone takes the same way.
+            A fitted estimator; the clone repeats its iterations if random_state is an int or the start is given.
         X : array-like of shape (n_samples, n_features)
         cycles : sequence of int or None, default=None
-            Which iterations to show, from 1. None is all of up to four, else the first, the last and two between.
+            Iterations to show, from 1. None shows all if there are at most four, else the first, the last and two
+            between.
         sample_weight : array-like of shape (n_samples,) or None, default=None
         projection : {"auto", "principal"} or two ints, default="auto"
             As in `ClustersDisplay`.
         ax : array-like of matplotlib Axes or None, default=None
-            Where to draw, an Axes for each panel; None makes a figure.
+            Axes to draw on, one for each panel; None makes a figure.
         **kw : dict
-            For `plot`.
+            Arguments of `plot`.
 
         Returns
         -------
@@ -121,7 +123,7 @@ class StepsDisplay:
         Raises
         ------
         ValueError
-            If the fit has fewer iterations than are to be shown.
+            If `cycles` contains iterations that the fit does not have.
         """
         check_fitted(estimator)
         X = check_data(X, estimator)
@@ -142,14 +144,14 @@ class StepsDisplay:
         return cls(plane.points(points), made, plane.names, divide).plot(ax, **kw)
 
     def plot(self, ax: Any = None, *, deviations: Any = None) -> Self:
-        """Draw.
+        """Draw the display.
 
         Parameters
         ----------
         ax : array-like of matplotlib Axes or None, default=None
-            2 · cycles + 1 of them.
+            There must be 2 · cycles + 1 Axes.
         deviations : sequence of float or None, default=None
-            How many standard deviations from the center an ellipse is; None is 1 and 2, of more than 30 components 2.
+            Radii of the ellipses in standard deviations; None is 1 and 2, or only 2 for more than 30 components.
 
         Returns
         -------
@@ -195,7 +197,7 @@ class StepsDisplay:
         scale_axes(axes, places, "box")
 
     def _places(self) -> NDArray:
-        """All that must be seen in every panel."""
+        """Return all positions that must be visible in every panel."""
         centers = [at.centers for cycle in self.cycles for at in (cycle.before, cycle.after)]
         return np.vstack([self.points, *centers])
 
@@ -212,7 +214,7 @@ def _responsibilities(view: Any, X: NDArray) -> NDArray[np.float64]:
 
 
 def _shown(n_iter: int) -> list[int]:
-    """Up to four of the iterations, closer together at the beginning."""
+    """Return up to four iterations, more closely spaced at the beginning."""
     if n_iter <= _CYCLES:
         return list(range(1, n_iter + 1))
     return sorted({round(place) for place in np.geomspace(1, n_iter, _CYCLES)})

@@ -1,6 +1,6 @@
-"""What the displays share in looks: the width of a column, where panels come from, colours that differ where they meet.
+"""Common appearance of the displays: the width of a column, the creation of panels, and cluster colors.
 
-Colours and the frames of panels are `cprime._style`, which the figures of `reproduction/` use too.
+Colors and the frames of panels are in `cprime._style`, because the figures of `reproduction/` use them too.
 """
 
 from typing import Any
@@ -17,15 +17,15 @@ from cprime._style import COLORS
 COLUMN = 89 / 25.4  # inches: one column of a journal
 GREY = "#808080"
 TEXT = 8  # points
-MANY = 30  # clusters, from which on lines are thin and colours soft
-_CLUSTER_COLORS = COLORS[:-1]  # black is for what is not a cluster
-_SOFT_COLORS = ("#2F6690", "#81C3D7", "#3A9188", "#9D8EC7", "#C9B458")  # what many clusters take turns in
+MANY = 30  # number of clusters above which lines are thin and colors soft
+_CLUSTER_COLORS = COLORS[:-1]  # without black, which is for other marks than clusters
+_SOFT_COLORS = ("#2F6690", "#81C3D7", "#3A9188", "#9D8EC7", "#C9B458")  # used in turn for many clusters
 
 
 def panels(ax: Any, n_rows: int, n_columns: int, height: float, **options: Any) -> tuple[Figure, NDArray]:
-    """A figure and its Axes, row by row: those given, or new ones by pyplot, one column wide and `height` inches high.
+    """Return a figure and its Axes, row by row: the given ones, or new ones, one column wide and `height` inches high.
 
-    ax: None, one Axes where one is wanted, or an array-like of as many as are wanted
+    ax: None, one Axes if one is needed, or an array-like with as many as are needed
     """
     count = n_rows * n_columns
     if ax is None:
@@ -44,10 +44,11 @@ def panels(ax: Any, n_rows: int, n_columns: int, height: float, **options: Any) 
 
 
 def cluster_colors(centers: NDArray) -> NDArray[np.float64]:
-    """A colour for each of centers (C, D), (C, 3) red, green, blue: those of the same colour lie far apart.
+    """Return a color for each of centers (C, D), as (C, 3) red, green, blue; clusters of the same color lie far apart.
 
-    Each takes the colour whose nearest bearer so far is farthest, so that neighbors differ; up to six all do. Of more
-    than 30 clusters a colour no longer tells which it is, only where one ends: these are fewer and soft.
+    Each center gets the color whose nearest earlier center is farthest away, so neighbors differ; up to six clusters
+    all differ. For more than 30 clusters the palette is smaller and softer, because colors then only separate
+    neighboring clusters.
     """
     palette = np.array([to_rgb(color) for color in (_CLUSTER_COLORS if len(centers) <= MANY else _SOFT_COLORS)])
     chosen = np.arange(len(centers)) % len(palette)
@@ -60,7 +61,7 @@ def cluster_colors(centers: NDArray) -> NDArray[np.float64]:
 
 
 def bare(axes: Axes) -> None:
-    """No ticks: where positions are of interest, not coordinates."""
+    """Remove ticks and grid, for panels in which coordinates do not matter."""
     axes.set_xticks([])
     axes.set_yticks([])
     axes.grid(False)

@@ -82,7 +82,7 @@ class Evidence:
 
     @property
     def scale_free(self) -> bool:
-        """Return whether the units of columns have no effect on the model, because each column has its own variances."""
+        """Return whether units of columns have no effect on the model, because each column has its own variances."""
         return self.model is not None and self.model.scale_free
 
     @cached_property

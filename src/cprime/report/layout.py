@@ -49,7 +49,7 @@ def layout(
 
 
 def _principal(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Project points on their principal plane (C, 2), the longer axis first; signs make the skew of each axis positive."""
+    """Project points on their principal plane (C, 2), the longer axis first, each axis with nonnegative skew."""
     centred = points - points.mean(axis=0)
     _, values, axes = np.linalg.svd(centred, full_matrices=False)
     plane = centred @ axes[:2].T

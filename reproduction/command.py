@@ -1,4 +1,4 @@
-"""Compute tables and figures of the sources anew, print them beside what was published, and write a page."""
+"""Recompute tables and figures of the sources, print them beside the published values, and write a page."""
 
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -20,7 +20,7 @@ _PAGE = "README.md"
 
 
 def list_entries() -> None:
-    """Print what there is."""
+    """Print a table of all entries."""
     table = Table(box=SIMPLE_HEAD)
     for heading in ("name", "source", "what it shows"):
         table.add_column(heading, overflow="fold", no_wrap=heading == "name")
@@ -32,7 +32,7 @@ def list_entries() -> None:
 
 
 def reproduce(names: Sequence[str], output: Path, *, runs: int | None, random_state: int, threads: int | None) -> None:
-    """Compute each in turn, print its table, and write what came of it; then the page of all that the folder holds."""
+    """Compute each entry, print its table and write its files; then write the page of all results in the folder."""
     _need_matplotlib()
     output.mkdir(parents=True, exist_ok=True)
     writable_target(output / _PAGE)
@@ -55,7 +55,7 @@ def reproduce(names: Sequence[str], output: Path, *, runs: int | None, random_st
 def _run(
     item: Entry, output: Path, command: Sequence[str], runs: int, random_state: int, threads: int | None
 ) -> Report:
-    """One entry: its JSON and its picture."""
+    """Compute one entry and write its JSON file and its picture."""
     begin = perf_counter()
     with Console(stderr=True).status(item.name) as status:
         context = Context(runs, random_state, threads, lambda text: status.update(f"{item.name}: {text}"))
@@ -69,7 +69,7 @@ def _run(
 
 
 def _draw(item: Entry, report: Report, output: Path) -> None:
-    """The picture of what the JSON says."""
+    """Draw the picture of a report that was read from JSON."""
     from matplotlib.figure import Figure
 
     figure = Figure(layout="constrained")
@@ -79,7 +79,7 @@ def _draw(item: Entry, report: Report, output: Path) -> None:
 
 
 def _print(report: Report) -> None:
-    """The table of a report, with its notes beneath."""
+    """Print the table of a report, followed by its notes."""
     result = report.result
     rows, notes = shown(result.rows)
     table = Table(title=f"{result.name}: {result.title} ({result.source})", box=SIMPLE_HEAD)
@@ -99,7 +99,7 @@ def _print(report: Report) -> None:
 
 
 def redraw(output: Path) -> None:
-    """Pictures and page anew from the JSON files that a folder holds; nothing is computed."""
+    """Draw the pictures and write the page again from the JSON files in a folder, without computing results."""
     _need_matplotlib()
     reports = _read(output)
     if not reports:
@@ -110,13 +110,13 @@ def redraw(output: Path) -> None:
 
 
 def _read(output: Path) -> list[Report]:
-    """The results in a folder, in the order of the list."""
+    """Return the results in a folder, in the order of `ENTRIES`."""
     files = (output / f"{name}.json" for name in ENTRIES)
     return [from_json(file.read_text(encoding="utf-8")) for file in files if file.is_file()]
 
 
 def _write_page(output: Path, missing: dict[str, str], least: int = 2) -> None:
-    """The page of all results in the folder, where there are so many."""
+    """Write the page of all results in the folder, if there are at least `least`."""
     reports = _read(output)
     if len(reports) < least:
         return

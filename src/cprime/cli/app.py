@@ -1,4 +1,4 @@
-"""The commands and their arguments. The work of each lies in a module that is imported when it is called."""
+"""Definition of all commands and their arguments. Each command imports its implementation only when it is called."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""`cprime demo`: k-means beside scikit-learn's on patches of photographs, and what a mixture of C′ = 3 gains."""
+"""`cprime demo`: k-means compared with scikit-learn's on patches of photographs, and mixtures with C′ = 1 and 3."""
 
 import warnings
 from collections.abc import Mapping
@@ -28,16 +28,16 @@ from cprime.theory import posterior_mean
 _SIZE = 8
 _SEED = 0
 _PEAK = 255.0
-_NOISE = 20.0  # standard deviation, grey levels
+_NOISE = 20.0  # standard deviation in gray levels
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How large a demonstration is.
+    """Size of a demonstration.
 
-    n_clusters: of the k-means fits               n_iter: iterations where they are counted
-    n_components: of the mixtures                 n_train: patches of the first photograph that they learn from
-    n_held_out: patches of the other one that F and L are of
+    n_clusters: of the k-means fits               n_iter: iterations of the fits with a fixed number of them
+    n_components: of the mixtures                 n_train: training patches from the first photograph
+    n_held_out: patches of the second photograph, on which F and L are computed
     """
 
     n_clusters: int
@@ -53,7 +53,7 @@ SMALL = Scale(64, 20, 16, 20_000, 5_000)
 
 @dataclass(frozen=True)
 class Lloyd:
-    """A k-means fit: J by second of its iterations where they are known, else at its end."""
+    """A k-means fit. course: seconds and J of each iteration if known, else of the end only."""
 
     name: str
     estimator: Any
@@ -73,7 +73,7 @@ class Lloyd:
 
 @dataclass(frozen=True)
 class Learned:
-    """A model of patches: F and L by iteration on patches of the other photograph, and that one restored by it."""
+    """A model of patches: F and L by iteration on patches of the second photograph, and that photograph restored."""
 
     name: str
     estimator: Any
@@ -86,7 +86,7 @@ class Learned:
 
     @property
     def kl_gaps(self) -> list[float]:
-        """L − F after each iteration."""
+        """Return L − F after each iteration."""
         return [L - F for F, L in zip(self.free_energy, self.log_likelihood, strict=True)]
 
     @property
@@ -149,13 +149,13 @@ def _require_extras() -> None:
 
 
 def _half(image: np.ndarray) -> np.ndarray:
-    """A photograph at half its size: the means of 2 × 2 pixels."""
+    """Return a photograph at half its size: the means of 2 × 2 pixels."""
     height, width = (length // 2 for length in image.shape)
     return image[: 2 * height, : 2 * width].reshape(height, 2, width, 2).mean(axis=(1, 3))
 
 
 def _k_means(X: np.ndarray, scale: Scale, threads: int | None) -> list[Lloyd]:
-    """scikit-learn's k-means and the same iterations here, from one start; and `KMeans` by default, from its own."""
+    """Fit scikit-learn's k-means and the same iterations here, from one start; and `KMeans` with default arguments."""
     C, n_iter = scale.n_clusters, scale.n_iter
     first = seed(X, C, "afk-mc2", random_state=_SEED, n_threads=threads)
     peer = SklearnKMeans(C, init=first, n_init=1, max_iter=n_iter, tol=0)
@@ -174,7 +174,7 @@ def _k_means(X: np.ndarray, scale: Scale, threads: int | None) -> list[Lloyd]:
 
 
 def _timed(name: str, estimator: Any, X: np.ndarray, threads: int | None) -> float:
-    """Fit, with a bar where the estimator has one, and give the seconds that it took."""
+    """Fit, with a progress bar if the estimator supports callbacks, and return the elapsed seconds."""
     if not isinstance(estimator, SklearnKMeans):
         bar = ProgressBar(name, transient=True)
         estimator.set_params(callbacks=[bar, *(estimator.callbacks or [])])
@@ -186,14 +186,14 @@ def _timed(name: str, estimator: Any, X: np.ndarray, threads: int | None) -> flo
 
 
 def _models(photographs: list[np.ndarray], noisy: np.ndarray, scale: Scale, threads: int | None) -> list[Learned]:
-    """What is learned from the first photograph, judged by the other: k-means, and mixtures of C′ = 1 and C′ = 3."""
+    """Fit models to the first photograph, evaluate them on the second: k-means, mixtures with C′ = 1 and C′ = 3."""
     rng = np.random.default_rng(_SEED)
     seen, unseen = (patches(image, size=_SIZE).data for image in photographs)
     train = seen[np.sort(rng.choice(len(seen), scale.n_train, replace=False))]
     held_out = unseen[np.sort(rng.choice(len(unseen), scale.n_held_out, replace=False))]
     Y = patches(noisy, size=_SIZE).data
     common: dict[str, Any] = {"random_state": _SEED, "n_threads": threads}
-    # Grey levels are rounded: what is added to variances is less than the least that there can be.
+    # Gray levels are rounded, so reg_covar is below the least possible variance.
     mixtures = [
         GaussianMixture(scale.n_components, n_active=n_active, max_iter=scale.n_iter, reg_covar=0.1, **common)
         for n_active in (1, 3)
@@ -203,7 +203,7 @@ def _models(photographs: list[np.ndarray], noisy: np.ndarray, scale: Scale, thre
         bounds: list[tuple[int, float, float]] = []
 
         def watch(row: Mapping[str, Any], standing: Any, bounds: list[tuple[int, float, float]] = bounds) -> None:
-            now = standing.bounds(held_out)  # F and L of the same parameters
+            now = standing.bounds(held_out)  # F and L for the same parameters
             bounds.append((row["iteration"], now.free_energy, now.log_likelihood))
 
         estimator.set_params(callbacks=[watch])
@@ -222,7 +222,7 @@ def _models(photographs: list[np.ndarray], noisy: np.ndarray, scale: Scale, thre
 
 
 def _psnr(image: np.ndarray, clean: np.ndarray) -> float:
-    """Peak signal-to-noise ratio in decibels."""
+    """Return the peak signal-to-noise ratio in decibels."""
     return float(10 * np.log10(_PEAK**2 / np.square(image - clean, dtype=np.float64).mean()))
 
 
@@ -234,7 +234,7 @@ def _write(
     photographs: tuple[np.ndarray, np.ndarray],
     X: np.ndarray,
 ) -> None:
-    """Models, pictures and the report of the k-means by default."""
+    """Write the models, the pictures and the report of the k-means fit with default arguments."""
     from cprime.cli.demo_pictures import Descent, Gap, draw_codebook, draw_curves, draw_photographs
 
     k_means, mixture = fits[-1].estimator, models[-1].estimator
@@ -264,7 +264,7 @@ def _write(
 
 
 def _print(figures: Mapping[str, Any], files: list[str]) -> None:
-    """The tables, and what was written where."""
+    """Print the tables and the paths of the written files."""
     console = Console()
     console.print(_table_of_k_means(figures))
     certificate = figures["k_means"][-1]["certificate"]

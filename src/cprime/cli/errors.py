@@ -1,4 +1,4 @@
-"""What a command does when it cannot go on: one line on stderr and exit code 1; warnings a line each; Ctrl-C."""
+"""Error handling of commands: one line on stderr and exit code 1; one line per warning; Ctrl-C."""
 
 import functools
 import logging
@@ -15,12 +15,14 @@ F = TypeVar("F", bound=Callable[..., None])
 
 
 def one_line_errors(command: F) -> F:
-    """Let a command end with ``error: …`` on stderr and exit code 1 for whatever its user can put right.
+    """Make a command end with ``error: …`` on stderr and exit code 1 for errors that the user can correct.
 
-    A missing or unreadable file, wrong data, a missing optional package, too little memory, a full disk: no traceback.
-    Ctrl-C ends it with one line too, ``interrupted``, and what the KeyboardInterrupt says, and exit code 130. Where
-    nobody reads what is printed any more, it ends in silence with exit code 1.
-    Anything else is a defect of the program and keeps its traceback.
+    These are a missing or unreadable file, wrong data, a missing optional package, too little memory, or a full disk:
+    no traceback is printed. Ctrl-C also ends the command with one line, ``interrupted`` and the message of the
+    KeyboardInterrupt, and exit code 130. If the pipe that reads the output is closed, the command ends silently with
+    exit code 1.
+
+    Any other exception is a defect of the program and keeps its traceback.
     """
 
     @functools.wraps(command)
@@ -58,7 +60,7 @@ def one_line_errors(command: F) -> F:
 
 
 def _forget_output() -> None:
-    """What could not be printed is not tried again when the process ends."""
+    """Discard buffered output that cannot be written, so that it is not written again when the process ends."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -68,15 +70,15 @@ def _forget_output() -> None:
 
 
 def say(kind: str, message: str) -> None:
-    """One line on stderr: ``kind: message``; of what terminals obey only the codes."""
+    """Write one line to stderr: ``kind: message``; control characters are escaped."""
     shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in " ".join(message.split()))
-    with suppress(OSError):  # nobody reads it
+    with suppress(OSError):  # stderr may be closed
         sys.stderr.write(f"{kind}: {shown}\n")
         sys.stderr.flush()
 
 
 def describe(error: BaseException) -> str:
-    """An exception in words, without its error number."""
+    """Return the message of an exception, without its error number."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror
     if isinstance(error, MemoryError):
@@ -85,7 +87,7 @@ def describe(error: BaseException) -> str:
 
 
 class _Lines(logging.Handler):
-    """Log records as one line each, on whatever stderr is at that moment."""
+    """Log handler that writes each record as one line to the current stderr."""
 
     def emit(self, record: logging.LogRecord) -> None:
         say("note" if record.levelno < logging.WARNING else record.levelname.lower(), record.getMessage())

@@ -1,4 +1,4 @@
-"""DATA as a source, as the options say: its columns and weights, what is missing, and how it is scaled."""
+"""DATA as a source, according to the options: columns, weights, missing values, and scaling."""
 
 import re
 import sys
@@ -22,14 +22,14 @@ from cprime.sources.prepared import Preparation, PreparedSource, complete, compl
 from cprime.sources.spool import received
 
 STDIN = "-"
-_BUFFERS = 4  # chunks that a look at DATA may have at a time
-_LOOKED_AT = 1000  # rows, for an index
+_BUFFERS = 4  # chunks in memory at a time while DATA are read
+_LOOKED_AT = 1000  # rows that are read to detect an index column
 _ROWS_OF_INDEX = 3
 
 
 @dataclass(frozen=True)
 class Request:
-    """What to take of DATA: the options of the same names; columns of a table by name, those of an array by number."""
+    """Options that select data from DATA, by their names; columns of a table by name, those of an array by number."""
 
     key: str | None = None
     columns: tuple[str, ...] | None = None
@@ -46,7 +46,7 @@ class Request:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
-        """From the options of a command; --column and --columns add up, and so do those that come several times."""
+        """Return the request for the options of a command; --column, --columns and repeated options are combined."""
         known = {field.name: given[field.name] for field in fields(cls) if field.name in given}
         columns = (*chain(*given["columns"]), *given["column"])
         separator = {"\\t": "\t", "tab": "\t"}.get(given["separator"], given["separator"])
@@ -57,9 +57,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Opened:
-    """DATA: what is fitted or predicted, and what it is of.
+    """DATA after opening.
 
-    stored: with all its columns and rows    rows: those that are left of them, None for all
+    source: the selected data    stored: the source with all its columns and rows
+    rows: indices of the rows in `source`, None for all
     """
 
     source: Source
@@ -68,11 +69,11 @@ class Opened:
 
 
 def opened(path: str | Path, request: Request, expected: tuple[str, ...] | None = None) -> Opened:
-    """DATA as `request` says, before it is filled or scaled.
+    """Open DATA and select rows and columns by `request`; missing values are not filled and nothing is scaled.
 
-    expected: the columns to take of a table where the request names none
+    expected: the columns to take from a table if the request names none
 
-    Raises ValueError or OSError with a message that names the file and what is wrong with it.
+    Raises ValueError or OSError with a message that names the file and the problem.
     """
     try:
         stored = _stored(str(path), request)
@@ -104,7 +105,7 @@ def opened(path: str | Path, request: Request, expected: tuple[str, ...] | None 
 
 @contextmanager
 def hinted(*, fills: bool = True) -> Iterator[None]:
-    """Name the options for missing values in errors about them; fills: whether means may be put in their place."""
+    """Add the options for missing values to errors about them; fills: whether filling with means is possible."""
     try:
         yield
     except ValueError as error:
@@ -116,9 +117,9 @@ def hinted(*, fills: bool = True) -> Iterator[None]:
 
 
 def for_fit(path: str | Path, request: Request, max_memory: str | None = None) -> Source:
-    """DATA as a fit takes it: filled and scaled where that is asked for, and read once if it is one chunk.
+    """Open DATA for a fit: filled and scaled if requested, and held in memory if it is one chunk.
 
-    max_memory: where it is limited, chunks are small from the first look on, and DATA are not held
+    max_memory: if given, chunks are small from the first pass on, and DATA are not held in memory
     """
     source = opened(path, request).source
     if max_memory is not None and request.chunk_rows is None:
@@ -135,29 +136,29 @@ def for_fit(path: str | Path, request: Request, max_memory: str | None = None) -
 
 
 def held(source: Source) -> Source:
-    """The same rows in memory if they are one chunk: a file is then read once, and not in every iteration."""
+    """Return the same rows in memory if they are one chunk, so that a file is read once, not in every iteration."""
     return HeldSource(source) if len(source.sizes) == 1 else source
 
 
 def as_of(estimator: Any, source: Source) -> Source:
-    """Data after what those of the model's fit went through; the estimator is then given plain arrays."""
+    """Apply the filling and scaling of the model to the data, and remove it from the estimator."""
     stored = estimator.__dict__.pop("preparation_", None)
     return source if stored is None else PreparedSource(source, Preparation.of(stored))
 
 
 def _stored(path: str, request: Request) -> Source:
-    """DATA with all that it has."""
+    """Open DATA with all rows and columns."""
     options: dict[str, Any] = {"header": request.header, "separator": request.separator}
     if path != STDIN:
         return open_path(path, request.key, **options)
     file, spool = received(sys.stdin.buffer, "stdin", "standard input")
     source = spooled(file, spool, "standard input", lambda file: open_path(file, request.key, **options))
-    source._opened_with = None  # nobody can read it again
+    source._opened_with = None  # standard input cannot be read again
     return source
 
 
 def _as_options(message: str) -> str:
-    """A message of the library in the command line's words."""
+    """Replace argument names in a message of the library by command line options."""
     message = message.replace(NUMERIC_COLUMNS, "--numeric takes the columns that are, --drop leaves some out")
     message = re.sub(r"\b(header|separator|key) (is for|names)", r"--\1 \2", message)
     message = message.replace("header=True", "--header").replace("header=False", "--no-header")
@@ -165,7 +166,7 @@ def _as_options(message: str) -> str:
 
 
 def _columns(stored: Source, request: Request, expected: tuple[str, ...] | None) -> list[str] | list[int] | None:
-    """The columns that are data, in the order asked for; None for all."""
+    """Return the columns that are data, in the requested order; None for all."""
     names = stored.columns
     columns = request.columns
     if columns is None and names is not None:
@@ -190,7 +191,7 @@ def _columns(stored: Source, request: Request, expected: tuple[str, ...] | None)
 
 
 def _notice_index(source: Source) -> None:
-    """A note where the first column seems to count the rows."""
+    """Print a note if the first column seems to number the rows."""
     if source.columns is None or source.n_features < 2:
         return
     name = source.columns[0]
@@ -213,7 +214,7 @@ def _note_constant(source: Source, preparation: Preparation, columns: Any) -> No
 
 
 def _weighted(source: Source, stored: Source, path: str, name: str) -> Source:
-    """The rows with the weights that --sample-weight names: a column, another array of the file, or another file."""
+    """Add the weights named by --sample-weight: a column, another array of the file, or another file."""
     if name in (stored.columns or ()):
         return source.with_weights(name)
     if Path(name).exists():
@@ -234,7 +235,7 @@ def _weighted(source: Source, stored: Source, path: str, name: str) -> Source:
 
 
 def centers_in(path: str) -> np.ndarray:
-    """The matrix of a file, as starting centers."""
+    """Read the matrix in a file as initial centers."""
     source = opened(path, replace(Request(), columns=None)).source
     X = source.read(0, source.n_rows)
     source.check_finite(X, 0)

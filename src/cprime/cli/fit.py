@@ -1,4 +1,4 @@
-"""`cprime fit`: open DATA, fit a model with a progress bar, write it, and say what came of it."""
+"""`cprime fit`: open DATA, fit a model with a progress bar, write it, and print a summary."""
 
 import shlex
 import signal
@@ -27,7 +27,7 @@ _ESTIMATORS = {"kmeans": KMeans, "gmm": GaussianMixture, "student-t": StudentTMi
 
 @dataclass(frozen=True)
 class FitOptions:
-    """What to fit and how; None leaves an argument at the estimator's default."""
+    """Model and settings of a fit; None leaves an argument at the estimator's default."""
 
     k: int
     model: str = "kmeans"
@@ -54,7 +54,7 @@ class FitOptions:
 
     @classmethod
     def of(cls, given: Mapping[str, Any], **others: Any) -> Self:
-        """From the options of a command."""
+        """Return the options of a command as `FitOptions`."""
         return cls(**{field.name: given[field.name] for field in fields(cls) if field.name in given}, **others)
 
 
@@ -69,7 +69,7 @@ def fit(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Run the command. Whether options fit together and the output can be written is asked before anything is read."""
+    """Run the command. Options and output are checked before any data are read."""
     check_output(output, MODEL_SUFFIXES, (Path(path),), options.checkpoint)
     estimator = estimator_of(options)
     if options.checkpoint is not None:
@@ -101,10 +101,10 @@ def fitted(
     quiet: bool,
     keep_partial: bool = False,
 ) -> dict[str, Any]:
-    """Fits, with a progress bar, and returns the figures; Ctrl-C says how to go on, where there is a checkpoint.
+    """Fit with a progress bar and return the figures; Ctrl-C shows the command to resume if there is a checkpoint.
 
-    In how many chunks a source is read is said before, and is among the figures.
-    X: a source or an array in memory    keep_partial: whether Ctrl-C ends the fit with what it has found
+    The number of chunks of a source is printed before the fit and included in the figures.
+    X: a source or an array in memory    keep_partial: whether Ctrl-C ends the fit and keeps the current model
     """
     is_source = is_source_like(X)
     if is_source and not quiet:
@@ -125,7 +125,7 @@ def fitted(
 
 
 class _Stop:
-    """A callback that ends a fit once it is asked to."""
+    """Callback that ends a fit once `asked` is set."""
 
     asked = False
 
@@ -135,7 +135,7 @@ class _Stop:
 
 @contextmanager
 def _stopping(wanted: bool) -> Iterator[_Stop]:
-    """While it lasts, the first Ctrl-C asks the fit to end, if that is wanted; the second one interrupts it."""
+    """Make the first Ctrl-C request the end of the fit, if `wanted`, and the second one interrupt it."""
     stop = _Stop()
     if not wanted:
         yield stop
@@ -154,7 +154,7 @@ def _stopping(wanted: bool) -> Iterator[_Stop]:
 
 
 def report(figures: dict[str, Any], *, as_json: bool, quiet: bool) -> None:
-    """The figures of a model that is written."""
+    """Print the figures of a model that has been written."""
     if as_json:
         print_json(figures)
     elif not quiet:
@@ -162,14 +162,14 @@ def report(figures: dict[str, Any], *, as_json: bool, quiet: bool) -> None:
 
 
 def _how_to_go_on(checkpoint: Path | None, output: Path) -> str:
-    """The command that goes on with an interrupted fit; empty if there is nothing to go on from."""
+    """Return the command that resumes an interrupted fit; empty if there is no checkpoint to resume from."""
     if checkpoint is None or not (checkpoint / checkpoints.FIT).exists():
         return ""
     return f"{shlex.join(['cprime', 'resume', str(checkpoint), '-o', str(output)])} goes on with it"
 
 
 def estimator_of(options: FitOptions) -> Any:
-    """The estimator that the options describe, but for a start from a file; click.UsageError where they do not fit."""
+    """Return the estimator for the options, without centers from a file; click.UsageError if options conflict."""
     k_means = options.model == "kmeans"
     given: dict[str, Any] = {
         "search": options.search,
@@ -211,7 +211,7 @@ def estimator_of(options: FitOptions) -> Any:
 
 
 def _as_options(message: str) -> str:
-    """A message about arguments in the command line's words."""
+    """Replace argument names in a message by command line options."""
     for name in ("n_neighbors", "n_active", "search", "assignment", "spill"):
         message = message.replace(f"{name}=", f"--{name.replace('_', '-')} ")
     return message.replace("n_components", "-k")
@@ -222,7 +222,7 @@ def _is_file(init: str | None) -> bool:
 
 
 def _set_start(estimator: Any, init: str | None, n_features: int) -> None:
-    """The matrix in a file as the starting centers."""
+    """Set the matrix in a file as the initial centers."""
     if not _is_file(init):
         return
     assert init is not None

@@ -1,4 +1,4 @@
-"""`cprime info`: what is in a model file, in data, or in the folder of a checkpoint."""
+"""`cprime info`: description of a model file, of data, or of the folder of a checkpoint."""
 
 import math
 from pathlib import Path
@@ -14,7 +14,7 @@ from cprime.storage import read_header
 
 
 def info(name: str, request: Request, *, as_json: bool) -> None:
-    """Run the command. A folder is a checkpoint or data, a file whose ending is one of data too; else it is a model."""
+    """Run the command. A folder is a checkpoint or data; a file is data if its suffix is one of data, else a model."""
     path = Path(name)
     if name == STDIN:
         figures = _of_data(name, request)
@@ -58,7 +58,7 @@ def _of_model(path: Path) -> dict[str, object]:
 
 
 def _of_checkpoint(path: Path) -> dict[str, object]:
-    """What the folder keeps: of a fit that has ended its model, else how far it has come."""
+    """Describe a checkpoint: the model if the fit has ended, else the progress of the fit."""
     description = checkpoints.read(path)
     about = {
         "n_samples": sum(description["chunks"]),

@@ -1,4 +1,4 @@
-"""`cprime merge`: the clusters that the components of a stored model are joined to, and so the rows of DATA."""
+"""`cprime merge`: join the components of a stored model to clusters, and assign the rows of DATA to these."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from cprime.sources.naming import naming
 
 @dataclass(frozen=True)
 class Asked:
-    """The options of the same names; n_clusters: None for what the joins suggest."""
+    """Options of the command, under their names; n_clusters: None takes the number that the joins suggest."""
 
     n_clusters: int | None
     criterion: str
@@ -29,7 +29,7 @@ class Asked:
     components: bool
 
     def check(self, estimator: Any, path: str | None, request: Request) -> None:
-        """Raise ValueError where a model cannot be joined so, or an option would say nothing."""
+        """Raise ValueError if the model cannot be merged this way, or an option would have no effect."""
         C = len(centers(estimator))
         if self.n_clusters is not None and self.n_clusters > C:
             raise ValueError(f"-n {self.n_clusters} is more than the {C} components of the model")
@@ -54,7 +54,7 @@ def merge_model(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Run the command. Without DATA, or where it is asked for, the clusters of components are written."""
+    """Run the command. Without DATA, or with --components, the clusters of the components are written."""
     if output != STDOUT:
         check_output(Path(output), ROWS_SUFFIXES, (model, *([] if path is None else [Path(path)])))
     estimator = load(model)
@@ -102,7 +102,7 @@ def merge_model(
 
 
 def _rows(tree: MergeTree, n_clusters: int, found: Opened, request: Request) -> Iterator[Columns]:
-    """The cluster of each row, chunk by chunk, after what names it."""
+    """Yield the cluster of each row, chunk by chunk, preceded by the row's identifier if there is one."""
     clusters = tree.cut(n_clusters).astype(np.int32)
     assert tree.components is not None
     names = None if request.identifier is None else naming(found.stored, request.identifier)

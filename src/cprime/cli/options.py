@@ -1,4 +1,4 @@
-"""The options that several commands share, and the values that each takes."""
+"""Options shared by several commands, and their values."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,9 +8,9 @@ import click
 
 from cprime.cli.panels import Amount, Argument, Bytes, CountOr, Names, Option, Start, Whole
 
-# As the estimators have them; they are not imported for a page of help.
+# Copies of the estimators' values, so that a help page does not import the estimators.
 MODELS = ("kmeans", "gmm", "student-t")
-MODELS_OF = {  # of options that not all models have
+MODELS_OF = {  # models that have an option, for options that not all models have
     **dict.fromkeys(("n_active", "covariance_type", "weights", "assignment"), ("gmm", "student-t")),
     "metric": ("kmeans",),
     "n_factors": ("gmm",),
@@ -33,7 +33,7 @@ Decorator = Callable[[Any], Any]
 
 
 def option(*names: str, panel: str, **kwargs: Any) -> Decorator:
-    """An option of a panel; without a metavar that of its type."""
+    """Return a decorator for an option in a panel of the help; the default metavar follows from its type."""
     kind = kwargs.get("type")
     if kwargs.get("default") is not None:
         kwargs.setdefault("otherwise", str(kwargs["default"]))
@@ -51,7 +51,7 @@ def choice(*values: str) -> click.Choice:
 
 
 def together(*decorators: Decorator) -> Decorator:
-    """Several options as one decorator, in the order in which help shows them."""
+    """Combine several options into one decorator, in the order in which the help shows them."""
 
     def decorate(command: Any) -> Any:
         for decorator in reversed(decorators):
@@ -346,7 +346,7 @@ quiet = option("-q", "--quiet", panel="Output", is_flag=True, help="No progress 
 
 
 def check_model(given: dict[str, Any]) -> None:
-    """Options that the kind of model does not have."""
+    """Raise click.BadParameter for options that the chosen model does not have."""
     for name, models in MODELS_OF.items():
         if given[name] is not None and given["model"] not in models:
             raise click.BadParameter(f"needs -m {' or '.join(models)}.", param_hint=f"'--{name.replace('_', '-')}'")

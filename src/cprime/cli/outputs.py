@@ -1,4 +1,4 @@
-"""Writing results: rows to files, whole or not at all, and one JSON object for machines."""
+"""Output of results: atomically written files of rows, and one JSON object on stdout."""
 
 import csv
 import json
@@ -19,15 +19,15 @@ STDOUT = "-"
 ROWS_SUFFIXES = (".npy", ".csv", ".tsv", ".parquet", ".feather")
 MODEL_SUFFIXES = (".safetensors",)
 
-Columns = dict[str, Any]  # by name: arrays of NumPy or Arrow of one length
+Columns = dict[str, Any]  # by name: NumPy or Arrow arrays of equal length
 
 
 def check_output(
     path: Path, suffixes: tuple[str, ...], inputs: tuple[Path, ...], checkpoint: Path | None = None
 ) -> None:
-    """Raise ValueError or OSError if `path` cannot take a result: to be asked before the work begins.
+    """Raise ValueError or OSError if `path` cannot be written; to be called before the work begins.
 
-    checkpoint: a folder that takes nothing else
+    checkpoint: a folder in which no result may be written
     """
     if path.suffix.lower() not in suffixes:
         raise ValueError(f"the output {path} must end with {' or '.join(suffixes)}")
@@ -43,9 +43,10 @@ def check_output(
 
 @contextmanager
 def rows_writer(output: str, n_rows: int) -> Iterator[Callable[[Columns], None]]:
-    """What appends rows, as columns by name, to a file that comes to be once all n_rows are written; "-" is stdout.
+    """Return a function that appends rows, given as columns by name; "-" is stdout.
 
-    A .npy file has the array (n_rows,) of a single column, else a structured array; a table has the columns.
+    The file appears once all n_rows are written. A .npy file contains the array (n_rows,) of a single column, else a
+    structured array; a table contains the columns.
     """
     if output == STDOUT:
         yield _CsvRows(sys.stdout, ",").write
@@ -57,7 +58,7 @@ def rows_writer(output: str, n_rows: int) -> Iterator[Callable[[Columns], None]]
 
 
 class _CsvRows:
-    """Lines of separated values, after one of names."""
+    """Writer of lines of separated values, with a header line of names."""
 
     def __init__(self, file: Any, separator: str) -> None:
         self._writer = csv.writer(file, delimiter=separator, lineterminator="\n")
@@ -76,7 +77,7 @@ class _CsvRows:
 
 
 class _NpyRows:
-    """An array: of the only column, or of records."""
+    """Writer of an array: of a single column, or of records."""
 
     def __init__(self, file: Any, n_rows: int) -> None:
         self._rows = NpyWriter(file, n_rows)
@@ -102,7 +103,7 @@ class _NpyRows:
 
 
 class _TableRows:
-    """A file of Arrow or Parquet, whose schema is that of the first rows."""
+    """Writer of an Arrow or Parquet file with the schema of the first rows."""
 
     def __init__(self, path: Path, stack: ExitStack) -> None:
         self._path, self._stack = path, stack
@@ -135,14 +136,14 @@ _KINDS: dict[str, Any] = {".npy": _NpyRows, ".csv": _CsvRows, ".tsv": _CsvRows}
 
 
 def _texts(values: Any) -> list[Any]:
-    """Of a column, as lines have them: numbers with the digits that their type holds."""
+    """Return the values of a column for text output; float32 numbers with all significant digits."""
     if isinstance(values, np.ndarray) and values.dtype == np.float32:
         return [f"{value:.9g}" for value in values.tolist()]
     return values.tolist() if isinstance(values, np.ndarray) else values.to_pylist()
 
 
 def print_json(result: dict[str, Any]) -> None:
-    """One JSON object on stdout; numbers that JSON does not have become null."""
+    """Print one JSON object to stdout; NaN and infinities become null."""
     sys.stdout.write(json.dumps(_plain(result), allow_nan=False) + "\n")
 
 

@@ -1,4 +1,4 @@
-"""Commands whose help is in panels, and the kinds of values of options; errors name what came and the choices."""
+"""Commands with help in panels, and types of option values; their errors name the value and the choices."""
 
 import math
 import re
@@ -16,9 +16,9 @@ PANELS = ("Data", "Model", "Search", "Output")
 
 
 class Option(click.Option):
-    """An option that belongs to a panel of the help.
+    """Option that belongs to a panel of the help.
 
-    otherwise: in words, what counts where it is not given
+    otherwise: description of the default
     """
 
     def __init__(self, *args: Any, panel: str, otherwise: str | None = None, **kwargs: Any) -> None:
@@ -32,7 +32,7 @@ class Option(click.Option):
 
 
 class Argument(click.Argument):
-    """An argument with a line of help."""
+    """Argument with a line of help."""
 
     def __init__(self, *args: Any, explained: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -43,7 +43,7 @@ class Argument(click.Argument):
 
 
 class Command(click.Command):
-    """A command whose arguments are explained, and whose options are listed by panel."""
+    """Command whose help explains its arguments and lists its options by panel."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows: dict[str, list[tuple[str, str]]] = {"Arguments": [], **{panel: [] for panel in PANELS}, "Other": []}
@@ -60,7 +60,7 @@ class Command(click.Command):
 
 
 class Group(click.Group):
-    """The commands; a name that is almost one of them is answered with that."""
+    """Group of all commands; an unknown name produces an error that suggests a similar one."""
 
     command_class = Command
 
@@ -85,7 +85,7 @@ class Group(click.Group):
 
 
 class Whole(click.ParamType):
-    """A whole number of a range."""
+    """Type of an integer in a range."""
 
     name = "number"
 
@@ -102,7 +102,7 @@ class Whole(click.ParamType):
 
 
 class Amount(click.ParamType):
-    """A finite number that is not negative, or one of some words."""
+    """Type of a finite, nonnegative number, or one of some words."""
 
     name = "number"
 
@@ -123,7 +123,7 @@ class Amount(click.ParamType):
 
 
 class Start(click.ParamType):
-    """The name of a start, or the path of a file of centers, which has an ending."""
+    """Type of an initialization: its name, or the path of a file of centers, which must have a suffix."""
 
     name = "start"
 
@@ -143,7 +143,7 @@ class Start(click.ParamType):
 
 
 class CountOr(click.ParamType):
-    """A whole number that is not below the least, or one of some words."""
+    """Type of an integer that is not below `least`, or one of some words."""
 
     name = "count"
 
@@ -159,7 +159,7 @@ class CountOr(click.ParamType):
 
 
 class Counts(click.ParamType):
-    """Numbers of clusters: "10,20,50", or "2:50" or "2:50:4" for those from 2 to 50 (by 4)."""
+    """Type of a list of numbers of clusters: "10,20,50", or "2:50" or "2:50:4" for 2 to 50 (in steps of 4)."""
 
     name = "counts"
 
@@ -179,7 +179,7 @@ class Counts(click.ParamType):
 
 
 class Shape(click.ParamType):
-    """A height and a width, and 3 for colours: "28,28"."""
+    """Type of an image shape: height, width, and 3 for color images, such as "28,28"."""
 
     name = "shape"
 
@@ -193,7 +193,7 @@ class Shape(click.ParamType):
 
 
 class Size(click.ParamType):
-    """Numbers of rows and columns of an array that an address space can hold, such as "1000000x768"."""
+    """Type of an array size, rows x columns, that fits into the address space, such as "1000000x768"."""
 
     name = "size"
 
@@ -210,7 +210,7 @@ class Size(click.ParamType):
 
 
 class Bytes(click.ParamType):
-    """An amount of memory: "8GB", or a number of bytes."""
+    """Type of an amount of memory: "8GB", or a number of bytes."""
 
     name = "bytes"
 
@@ -223,7 +223,7 @@ class Bytes(click.ParamType):
 
 
 class Names(click.ParamType):
-    """Names of columns, with commas between them."""
+    """Type of a list of column names, separated by commas."""
 
     name = "names"
 

@@ -1,8 +1,9 @@
-"""Rows to a folder of Parquet files, one for each cluster that has any: cluster=17/part-0.parquet.
+"""Output of rows to a folder with one Parquet file for each nonempty cluster: cluster=17/part-0.parquet.
 
-Clusters take rows from all of the data. So each block of rows is sorted by cluster and goes to one temporary file of
-Arrow; then that is mapped, and one cluster after the other is gathered from it. One file is open for writing at any
-time, and memory is that of a block, however many rows and clusters there are.
+The rows of a cluster come from all parts of the data. Therefore each block of rows is sorted by cluster and appended to
+one temporary Arrow file. This file is then memory-mapped, and the rows of one cluster after the other are gathered from
+it. Only one file is open for writing at any time, and memory use is that of one block, for any number of rows and
+clusters.
 """
 
 from collections.abc import Iterator
@@ -17,11 +18,11 @@ from cprime._files import filling
 from cprime.cli.outputs import Columns
 from cprime.sources import Source
 
-_GROUP_BYTES = 2**26  # of rows that are written together
+_GROUP_BYTES = 2**26  # bytes of rows that are written together
 
 
 def row_columns(source: Source, X: NDArray) -> Columns:
-    """Rows of data (n, D) as columns: those of a table by name, a matrix as one column of lists."""
+    """Return rows (n, D) as columns: those of a table by name, a matrix as one column of lists."""
     import pyarrow as pa
 
     if source.columns is not None:
@@ -31,15 +32,15 @@ def row_columns(source: Source, X: NDArray) -> Columns:
 
 
 class Partition:
-    """Takes rows with their clusters, and gathers them by these."""
+    """Temporary file of rows with their clusters, from which one file per cluster is written."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._writer: Any = None
-        self._parts: list[NDArray[np.int64]] = []  # of each batch (m, 4): cluster, batch, first row, and one after
+        self._parts: list[NDArray[np.int64]] = []  # for each batch (m, 4): cluster, batch, first row, last row + 1
 
     def write(self, labels: NDArray[np.int32], columns: Columns) -> None:
-        """Append rows: the cluster of each (n,), and what is to be kept of it by name, n values each."""
+        """Append rows: the cluster of each (n,), and the columns to write by name, n values each."""
         import pyarrow as pa
 
         order = np.argsort(labels, kind="stable")
@@ -52,7 +53,7 @@ class Partition:
         self._writer.write_batch(batch)
 
     def gather(self, folder: Path) -> None:
-        """Write the rows of each cluster to a folder of its own, in the order in which they came."""
+        """Write the rows of each cluster to its own folder, in their original order."""
         import pyarrow as pa
         from pyarrow.parquet import ParquetWriter
 
@@ -67,7 +68,7 @@ class Partition:
                 path = folder / f"cluster={parts[first, 0]}" / "part-0.parquet"
                 path.parent.mkdir()
                 pieces = (batches[i][a:b] for _, i, a, b in parts[first:end].tolist())
-                with ParquetWriter(path, reader.schema, use_dictionary=False) as file:  # values hardly repeat
+                with ParquetWriter(path, reader.schema, use_dictionary=False) as file:  # values rarely repeat
                     for group in _groups(pieces):
                         file.write_table(pa.Table.from_batches(group))
             del batches, pieces, group
@@ -79,7 +80,7 @@ class Partition:
 
 @contextmanager
 def partition(folder: Path) -> Iterator[Partition]:
-    """What takes rows; the folder, new or empty, has them by cluster after the context, or nothing where it fails."""
+    """Yield a `Partition`; after the context, the new or empty folder has its files, or none after an error."""
     with filling(folder) as temporary:
         path = temporary / ".rows.arrow"
         rows = Partition(path)
@@ -88,11 +89,11 @@ def partition(folder: Path) -> Iterator[Partition]:
             rows.gather(temporary)
         finally:
             rows.close()
-        path.unlink()  # before what is left is flushed
+        path.unlink()  # before the folder is flushed to disk
 
 
 def _in_order(values: Any, order: NDArray[np.intp]) -> Any:
-    """Values of a column in another order, as plain values of Arrow."""
+    """Return the values of a column in another order, as a plain Arrow array."""
     import pyarrow as pa
 
     if isinstance(values, np.ndarray):
@@ -102,7 +103,7 @@ def _in_order(values: Any, order: NDArray[np.intp]) -> Any:
 
 
 def _groups(pieces: Iterator[Any]) -> Iterator[list[Any]]:
-    """Batches as lists of bounded size."""
+    """Yield lists of batches of bounded size."""
     group: list[Any] = []
     n_bytes = 0
     for piece in pieces:

@@ -1,4 +1,4 @@
-"""`cprime plan`: what a fit of DATA, or of an array of a shape, will take of memory and time."""
+"""`cprime plan`: estimate of the memory and time for a fit of DATA, or of an array of a given shape."""
 
 from typing import Any
 

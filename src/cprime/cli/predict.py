@@ -30,7 +30,7 @@ _NAMES = {"proba": "predict_proba", "score": "score_samples"}
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is written beside the label: the options of the same names; folder: where rows go by cluster, if they do."""
+    """Columns to write beside the label, under their options' names; folder: of the output by cluster, or None."""
 
     proba: bool = False
     distance: bool = False
@@ -44,7 +44,7 @@ class Wanted:
         return cls(given["proba"], distance, given["score"], folder, given["with_data"])
 
     def check(self, estimator: Any) -> None:
-        """Raise ValueError if a model does not have it."""
+        """Raise ValueError if the model cannot compute the requested columns."""
         kind = type(estimator).__name__
         for option, method in _NAMES.items():
             if getattr(self, option) and not hasattr(estimator, method):
@@ -54,11 +54,11 @@ class Wanted:
             raise ValueError(f"--{option} needs a k-means or a mixture, the model is a {kind}")
 
     def n_bytes(self, estimator: Any) -> int:
-        """About those of a row that is written."""
+        """Return the approximate number of bytes written per row."""
         return 8 * (3 + self.proba * len(centers(estimator)))
 
     def columns(self, estimator: Any, X: NDArray) -> Columns:
-        """Of some rows, by name."""
+        """Return the requested columns of some rows, by name."""
         found: Columns = {}
         if self.distance:
             found["label"], found["distance"] = estimator.nearest(X)
@@ -72,7 +72,7 @@ class Wanted:
 
 
 def _probabilities(estimator: Any, X: NDArray) -> Columns:
-    """Of all components, or of those that a row keeps, the greatest first."""
+    """Return the probabilities of all components, or ids and probabilities of the active set in decreasing order."""
     C, H = len(centers(estimator)), getattr(estimator, "n_active_", None)
     if H in (None, C):
         return {f"proba_{c}": column for c, column in enumerate(np.asarray(estimator.predict_proba(X)).T)}
@@ -97,7 +97,7 @@ def predict(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Run the command. A table is read in the columns of the model, and all data in its precision."""
+    """Run the command. A table is read with the columns of the model, and all data in its precision."""
     if output is not None and output != STDOUT:
         check_output(Path(output), ROWS_SUFFIXES, (model, Path(path)))
     if wanted.folder is not None:
@@ -105,7 +105,7 @@ def predict(
         vacant_folder(wanted.folder)
     estimator = load(model)
     wanted.check(estimator)
-    # The columns are matched here; the estimator is then given plain arrays, as it would be of a .npy file.
+    # The columns are selected here, so the estimator gets plain arrays without column names.
     columns = estimator.__dict__.pop("feature_names_in_", None)
     if threads is not None:
         estimator.set_params(n_threads=threads)
@@ -153,7 +153,7 @@ def predict(
 
 
 def _pieces(source: Source, estimator: Any, wanted: Wanted) -> Iterator[tuple[int, NDArray]]:
-    """The rows of each chunk, by as many as memory has room for what is written of them, and where they begin."""
+    """Yield (first row, rows) in pieces of chunks that are small enough for the memory of their results."""
     ranges = list(pairwise(accumulate(source.sizes, initial=0)))
     gaps = getattr(estimator, "missing", "error") == "marginal"
     for (begin, end), X in zip(ranges, ahead(source, ranges), strict=True):
@@ -163,7 +163,7 @@ def _pieces(source: Source, estimator: Any, wanted: Wanted) -> Iterator[tuple[in
 
 
 class _Rows:
-    """What is written of rows beside results: what names them, their numbers, and their data."""
+    """Columns of rows that are not results: identifiers, row numbers, and data."""
 
     def __init__(self, found: Opened, source: Source, request: Request, with_data: bool) -> None:
         self._found, self._identifier = found, request.identifier
@@ -181,14 +181,14 @@ class _Rows:
         return {"row": np.arange(begin, end) if rows is None else rows[begin:end]}
 
     def data(self, begin: int, X: NDArray) -> Columns:
-        """As they are stored, before they were filled or scaled, in the precision of the model."""
+        """Return the data as stored, before filling and scaling, in the precision of the model."""
         if self._source is None:
             return {}
         return row_columns(self._source, X if self._as_read else self._source.read(begin, begin + len(X)))
 
 
 def joined(*parts: Columns) -> Columns:
-    """All columns; ValueError where two have one name."""
+    """Return all columns as one dictionary; raise ValueError if two have the same name."""
     names = list(chain(*parts))
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -199,7 +199,7 @@ def joined(*parts: Columns) -> Columns:
 
 
 def named(names: Naming, found: Opened, begin: int, end: int) -> Any:
-    """What names the rows begin to end of those that are left."""
+    """Return the identifiers of the rows begin to end, counted without the left-out rows."""
     if found.rows is None:
         return names(begin, end)
     rows = found.rows[begin:end]

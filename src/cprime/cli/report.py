@@ -1,4 +1,4 @@
-"""`cprime report`: a fitted model on data as one page."""
+"""`cprime report`: write the report of a fitted model on data as one HTML page."""
 
 from pathlib import Path
 from time import perf_counter
@@ -28,14 +28,14 @@ def report(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Run the command. page: the arguments of `report` that say what the page looks like."""
+    """Run the command. page: arguments of `report_of` for the appearance of the page."""
     check_output(output, (".html", ".htm"), (model, Path(path), *([] if compare is None else [compare])))
     begin = perf_counter()
     estimator, other = load(model), None if compare is None else load(compare)
     if threads is not None:
         estimator.set_params(n_threads=threads)
     names = getattr(estimator, "feature_names_in_", None)
-    source = opened(path, request, None if names is None else tuple(names)).source  # each model fills and scales
+    source = opened(path, request, None if names is None else tuple(names)).source  # models do their own scaling
     called = Names(Path(path).name, model.name, None if compare is None else compare.name)
     with hinted(fills=False):
         made = report_of(estimator, source, compare=other, names=called, **page)
@@ -56,7 +56,7 @@ def report(
 
 
 def _print(made: Report, output: Path) -> None:
-    """The lights as a table, and where the page is."""
+    """Print the results of the checks as a table, and the path of the page."""
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column()
     table.add_column(style="bold")

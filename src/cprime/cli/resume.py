@@ -1,4 +1,4 @@
-"""`cprime resume`: go on with a fit that has died or was interrupted, from its checkpoint, and write the model."""
+"""`cprime resume`: continue a failed or interrupted fit from its checkpoint, and write the model."""
 
 from pathlib import Path
 from time import perf_counter
@@ -13,9 +13,9 @@ from cprime.loading import data_of, unfitted
 def resume(
     folder: Path, output: Path | None, threads: int | None, spill: Path | None, *, as_json: bool, quiet: bool
 ) -> None:
-    """Run the command; without an output the model goes where the checkpoint says.
+    """Run the command; without an output, the model is written to the path stored in the checkpoint.
 
-    A fit that had ended has left its model in the folder.
+    If the fit had ended, its model is read from the folder.
     """
     description = checkpoints.read(folder)
     if output is None:

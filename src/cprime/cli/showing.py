@@ -1,4 +1,4 @@
-"""`cprime demo`, which shows what the package can do, and where `cprime reproduce` has gone."""
+"""The command `demo`, which demonstrates the package, and a message about the former command `reproduce`."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a model is and what its fit came to, as one dictionary for machines and as a table for people."""
+"""Summary of a model and its fit, as a dictionary for JSON and as a table for reading."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -53,9 +53,9 @@ _ROWS = {
 
 
 def summary(estimator: Any) -> dict[str, Any]:
-    """The figures of a fitted estimator: sizes, how the fit ended, J, σ² and F, those that it has.
+    """Return the figures of a fitted estimator, as far as it has them: sizes, convergence, J, σ² and F.
 
-    J of a mixture, which has no `inertia_`, is that of its last iteration, if that is known.
+    A mixture has no `inertia_`; its J is that of the last iteration, if known.
     """
 
     def found(name: str) -> Any:
@@ -84,13 +84,13 @@ def summary(estimator: Any) -> dict[str, Any]:
 
 
 def _last_error(history: Any) -> Any:
-    """J of the last iteration; None of a mixture that was derived from another, or whose fit has not measured it."""
+    """Return J of the last iteration; None if there is no history or the fit did not compute J."""
     error = None if history is None else history["quantization_error"][-1]
     return None if error is None or np.isnan(error) else error
 
 
 def centers(estimator: Any) -> np.ndarray:
-    """The centers (C, D) of a fitted estimator of either kind; ValueError where it has none."""
+    """Return the centers (C, D) of a fitted k-means or mixture; raise ValueError if it has none."""
     found = getattr(estimator, "cluster_centers_", None)
     found = getattr(estimator, "means_", None) if found is None else found
     if found is None:
@@ -99,7 +99,7 @@ def centers(estimator: Any) -> np.ndarray:
 
 
 def sizes(counts: Any) -> dict[str, Any] | None:
-    """How large clusters are: the least, the median, the greatest, and how many are empty."""
+    """Return the least, median and greatest cluster size, and the number of empty clusters."""
     if counts is None:
         return None
     least, median, greatest = (float(value) for value in np.quantile(counts, (0, 0.5, 1)))
@@ -107,7 +107,7 @@ def sizes(counts: Any) -> dict[str, Any] | None:
 
 
 def _prepared(preparation: Mapping[str, Any] | None) -> str | None:
-    """What is done to data before the model sees them."""
+    """Describe what is done to data before they are passed to the model."""
     if preparation is None:
         return None
     done = {"fill": "missing values filled with means", "scale": "scaled to variance 1"}
@@ -115,7 +115,7 @@ def _prepared(preparation: Mapping[str, Any] | None) -> str | None:
 
 
 def print_summary(figures: Mapping[str, Any], *, stderr: bool = False) -> None:
-    """The figures as a table on stdout, in a fixed order, those that are None left out."""
+    """Print the figures as a table, in a fixed order, without those that are None."""
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")

@@ -1,4 +1,4 @@
-"""`cprime sweep`: a fit for each of several numbers of clusters, and which of them is best."""
+"""`cprime sweep`: fits for several numbers of clusters, and the best of them by a criterion."""
 
 from pathlib import Path
 from time import perf_counter
@@ -36,7 +36,7 @@ def sweep(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Run the command: every number in turn, from fresh starts and from where the one before has ended."""
+    """Run the command: fit each number in turn, from new initializations and from the previous fit."""
     if output is not None:
         check_output(output, MODEL_SUFFIXES, (Path(path),))
     estimator = estimator_of(options)

@@ -1,11 +1,11 @@
-"""scikit-learn's names, arguments and behaviour, with this library underneath.
+"""Drop-in replacements with scikit-learn's names, arguments and behavior, computed by this library.
 
-Each class is a subclass of scikit-learn's of the same name: arguments, their checks, tags, pickles and what it is shown
-as are inherited; `fit`, `predict` and their like call cprime's estimators and kernels. What cprime cannot serve runs
-scikit-learn's own code, which one line of the logger "cprime" says.
+Each class is a subclass of scikit-learn's class of the same name. Arguments, their checks, tags, pickling and
+representations are inherited; `fit`, `predict` and similar methods call cprime's estimators and kernels. Cases that
+cprime does not support run scikit-learn's own code and log one line to the logger "cprime".
 
-`patch` puts the names in the place of scikit-learn's, for programs that are not to be edited; so does
-``python -m cprime.sklearn program.py``.
+`patch` replaces the names in scikit-learn, for programs that are not to be edited; so does ``python -m cprime.sklearn
+program.py``.
 """
 
 from cprime.sklearn.bisecting import BisectingKMeans

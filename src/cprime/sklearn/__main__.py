@@ -1,6 +1,6 @@
-"""``python -m cprime.sklearn program.py arguments``: an unchanged program with this library's estimators.
+"""Run an unchanged program with this library's estimators: ``python -m cprime.sklearn program.py arguments``.
 
-``-m module arguments`` runs a module, as Python's own does.
+``-m module arguments`` runs a module, like Python's own option.
 """
 
 import runpy

@@ -1,4 +1,4 @@
-"""`BisectingKMeans` with scikit-learn's signature: its tree, each cut by a k-means of ours."""
+"""`BisectingKMeans` with scikit-learn's signature: scikit-learn's tree, with each split by k-means of this library."""
 
 from functools import partial
 from typing import Any, Self
@@ -31,13 +31,13 @@ from cprime.sources import as_matrix
 class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
     """Bisecting k-means with the arguments, attributes and errors of scikit-learn's `BisectingKMeans`.
 
-    Which cluster is cut next and the draws of its starts are scikit-learn's; the k-means of each cut and the way down
-    the tree are cprime's. `copy_x` has no effect: data are neither moved nor copied.
+    The choice of the next cluster to split and the random draws of the initializations are scikit-learn's; the k-means
+    of each split and the prediction along the tree are cprime's. `copy_x` has no effect, because data are not changed.
 
     Attributes
     ----------
     cluster_centers_, labels_, inertia_, n_features_in_, feature_names_in_
-        As scikit-learn's.
+        As in scikit-learn.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
     @with_generator
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Cut clusters until there are as many as wanted.
+        """Split clusters until there are `n_clusters`.
 
         Parameters
         ----------
@@ -66,8 +66,8 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
         """
         with computing(None), self._drawing() as random_state:
             X, sample_weight = self._training_data(X, sample_weight)
-            self._check_params_vs_input(X[:, :1])  # of which their number is all that is asked for
-            self.__dict__.pop("_X_mean", None)  # of dense data that were fitted before
+            self._check_params_vs_input(X[:, :1])  # which uses only the number of rows
+            self.__dict__.pop("_X_mean", None)  # left from a previous fit to dense data
             rows = X
             if not sp.issparse(X):
                 self._X_mean, rows = Centered.of(X)
@@ -80,7 +80,7 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
         return self
 
     def _set_leaves(self, tree: Any, X: Any, sample_weight: NDArray | None) -> None:
-        """The fitted attributes of a tree that is complete; its leaves are the clusters."""
+        """Set the fitted attributes from a complete tree, whose leaves are the clusters."""
         leaves = list(tree.iter_leaves())
         labels, centers = np.empty(X.shape[0], dtype=np.int32), np.empty((len(leaves), X.shape[1]), dtype=X.dtype)
         for label, leaf in enumerate(leaves):
@@ -95,14 +95,14 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
         self.inertia_ = Block(points, check_weights(sample_weight, X)).weighted_sum(squares)
 
     def predict(self, X: Any) -> NDArray[np.int32]:
-        """The cluster of each row, (n_samples,): down the tree, always to the nearer center."""
+        """Return the cluster of each row, (n_samples,), following the nearer center at each node of the tree."""
         return super().predict(as_matrix(X))
 
     def _cut(self, leaf: Any, X: Any, norms: NDArray, weights: NDArray, random_state: np.random.RandomState) -> None:
-        """Cut a leaf of the tree into the best two of `n_init` starts."""
+        """Split a leaf of the tree in two by the best of `n_init` initializations."""
         rows = leaf.indices
         X, norms, weights = X[rows], norms[rows], weights[rows]
-        data = weighted(X, None if (weights == 1).all() else weights)  # what fit has made of none
+        data = weighted(X, None if (weights == 1).all() else weights)  # `fit` replaces None by ones
         settings = em.Settings(self.max_iter, self.tol, least_shift=self.tol)
         plan = em.Plan(1, Full(), lambda model, data: em.Lloyd(settings))
         best: tuple[float, NDArray, NDArray] | None = None
@@ -132,7 +132,7 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
         leaf.split(labels, centers, scores)
 
     def _predict_recursive(self, X: Any, sample_weight: NDArray, cluster_node: Any) -> NDArray[np.int32]:
-        """The label of every row that has come to a node of the tree."""
+        """Return the label of each row that has reached a node of the tree."""
         if cluster_node.left is None:
             return np.full(X.shape[0], cluster_node.label, dtype=np.int32)
         centers = np.vstack([cluster_node.left.center, cluster_node.right.center])
@@ -146,5 +146,5 @@ class BisectingKMeans(Distances, Draws, sklearn.cluster.BisectingKMeans):
 
 
 def _next_leaf(tree: Any) -> Any:
-    """Return the leaf of the highest score that has rows; a cut of equal rows leaves one that has none."""
+    """Return the leaf with the highest score that has rows; a split of equal rows leaves one leaf without rows."""
     return max((leaf for leaf in tree.iter_leaves() if len(leaf.indices)), key=lambda leaf: leaf.score)

@@ -1,7 +1,7 @@
-"""The start of scikit-learn's k-means by its own draws, to the bit: greedy k-means++ (Arthur & Vassilvitskii 2007).
+"""Initialization with random draws bit-identical to scikit-learn's: greedy k-means++ (Arthur & Vassilvitskii 2007).
 
-A start of few rows is many calls of few numbers, most of whose time are checks and choices among kinds of arrays. Of
-arrays of float64, which all versions of scikit-learn treat alike, the same products and draws are made here at once.
+For few rows, scikit-learn spends most of the time on argument checks and dispatch in many small calls. For float64
+arrays, which all versions of scikit-learn treat alike, this file computes the same products and draws without these.
 """
 
 import math
@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from cprime._random import check_random_state, seeded
 
-# Versions of scikit-learn, up to which its draws are known to be these.
+# Latest version of scikit-learn for which the draws are known to be equal.
 _KNOWN = (1, 9)
 _AS_HERE = tuple(int(part) for part in sklearn.__version__.split(".")[:2]) <= _KNOWN
-_MOST_EVEN = 2**20  # equal shares, so many that rounding moves the sum of none by half of one
+_MOST_EVEN = 2**20  # up to this number of equal shares, rounding shifts no cumulative sum by half a share
 
 
 class Draws:
-    """Mixin before a k-means of scikit-learn's: what it starts from."""
+    """Mixin for a k-means class of scikit-learn that provides the initial centers."""
 
     n_clusters: int
     init: Any
@@ -38,7 +38,7 @@ class Draws:
         init_size: int | None = None,
         n_centroids: int | None = None,
     ) -> NDArray:
-        """As scikit-learn's, the same centers from the same generator."""
+        """Return the same centers from the same generator as scikit-learn's method."""
         if not draws_here(X, init, sample_weight):
             more = {"init_size": init_size, "n_centroids": n_centroids}
             return super()._init_centroids(X, x_squared_norms, init, random_state, sample_weight, **more)  # type: ignore[misc]
@@ -49,7 +49,7 @@ class Draws:
         return Greedy(X, x_squared_norms, sample_weight).centers(C, random_state)
 
     def _drawing(self) -> AbstractContextManager[np.random.RandomState]:
-        """The generator that `random_state` means, while it is drawn from; a function may keep it."""
+        """Return a context with the generator for `random_state`, which a function as `init` may store."""
         return (
             drawing(self.random_state)
             if isinstance(self.init, str)
@@ -58,23 +58,23 @@ class Draws:
 
 
 def draws_here(X: Any, init: Any, weights: NDArray) -> bool:
-    """Whether `Greedy` makes the draws of such a start."""
+    """Return whether `Greedy` can compute this initialization."""
     named = isinstance(init, str) and init == "k-means++"
     doubles = type(X) is np.ndarray and X.dtype == weights.dtype == np.float64
     return named and _AS_HERE and doubles and bool(weights.min() >= 0) and bool(weights.any())
 
 
 def drawing(random_state: Any) -> AbstractContextManager[np.random.RandomState]:
-    """The generator that is meant, for who gives it to nobody."""
+    """Return the generator for `random_state`, as a context, for code that does not pass it on."""
     if isinstance(random_state, Integral):
         return seeded(int(random_state))
     return nullcontext(check_random_state(random_state))
 
 
 class Choice:
-    """What `RandomState.choice` makes of probabilities, prepared once for many draws: numbers in [0, 1) become rows.
+    """Equivalent of `RandomState.choice` with probabilities, prepared for many draws: maps numbers in [0, 1) to rows.
 
-    weights (n,): in proportion to which rows are drawn
+    weights (n,): rows are drawn in proportion to these
     """
 
     def __init__(self, weights: NDArray):
@@ -86,7 +86,7 @@ class Choice:
         shares = self._shares
         if not self._even:
             return shares.searchsorted(uniform, side="right")
-        rows = (uniform * len(shares)).astype(np.intp)  # or one beside it, by rounding
+        rows = (uniform * len(shares)).astype(np.intp)  # exact, or off by one row because of rounding
         np.minimum(rows, len(shares) - 1, out=rows)
         rows += shares[rows] <= uniform
         rows -= (shares[rows - 1] > uniform) & (rows > 0)
@@ -94,20 +94,20 @@ class Choice:
 
 
 class Greedy:
-    """scikit-learn's greedy k-means++ of some rows, for any number of starts: each center the best of 2 + ⌊ln C⌋ draws
-    by w_n d²_n.
+    """scikit-learn's greedy k-means++ for given rows, for any number of initializations.
 
+    Each center is the best of 2 + ⌊ln C⌋ draws with probabilities in proportion to w_n d²_n.
     X (n, D)    squares (n,): ‖x_n‖²    weights (n,)
     """
 
     def __init__(self, X: NDArray[np.float64], squares: NDArray[np.float64], weights: NDArray[np.float64]):
         self.X, self.squares, self.weights = X, squares, weights
         self._columns, self._column = X.T, weights[:, np.newaxis]
-        self._shares = (weights / weights.sum()).cumsum()  # what RandomState.choice makes of probabilities
+        self._shares = (weights / weights.sum()).cumsum()  # cumulative probabilities, as in RandomState.choice
         self._shares /= self._shares[-1]
 
     def centers(self, n_clusters: int, random_state: np.random.RandomState) -> NDArray[np.float64]:
-        """Rows, drawn once more: (C, D)."""
+        """Draw new centers from the rows: (C, D)."""
         weights, last, n_trials = self.weights, len(self.X) - 1, 2 + int(math.log(n_clusters))
         chosen = [int(self._shares.searchsorted(random_state.random_sample(), side="right"))]
         nearest = self._distances(chosen)
@@ -125,7 +125,7 @@ class Greedy:
         return self.X[chosen]
 
     def _distances(self, rows: Any) -> NDArray[np.float64]:
-        """Squared, from some of the rows to all: (m, n)."""
+        """Return squared distances from the given rows to all rows: (m, n)."""
         places = self.X[rows]
         found: NDArray[np.float64] = places @ self._columns
         found *= -2

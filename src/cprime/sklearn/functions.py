@@ -14,12 +14,12 @@ from cprime.sklearn.kmeans import KMeans, is_small
 from cprime.sklearn.nearest import logger
 from cprime.sources import as_matrix
 
-_theirs = cluster.kmeans_plusplus  # whatever `patch` puts in its place
+_theirs = cluster.kmeans_plusplus  # scikit-learn's own function, also after `patch`
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def signed_as(other: Callable[..., Any]) -> Callable[[F], F]:
-    """Gives a function the signature of another."""
+    """Return a decorator that gives a function the signature of another."""
 
     def signed(function: F) -> F:
         function.__signature__ = inspect.signature(other)  # type: ignore[attr-defined]
@@ -30,7 +30,7 @@ def signed_as(other: Callable[..., Any]) -> Callable[[F], F]:
 
 @signed_as(cluster.k_means)
 def k_means(X: Any, n_clusters: int, *, sample_weight: Any = None, return_n_iter: bool = False, **params: Any) -> tuple:
-    """Fit `KMeans`, whose arguments these are.
+    """Fit `KMeans` with the given arguments.
 
     Returns
     -------
@@ -54,13 +54,13 @@ def k_means(X: Any, n_clusters: int, *, sample_weight: Any = None, return_n_iter
 
 @signed_as(cluster.kmeans_plusplus)
 def kmeans_plusplus(X: Any, n_clusters: int, **params: Any) -> tuple[NDArray, NDArray]:
-    """Choose starting centers by greedy k-means++: scikit-learn's own draws of small data, else `cprime.seeding`'s.
+    """Choose initial centers by greedy k-means++: scikit-learn's own draws for small data, else `cprime.seeding`'s.
 
     Returns
     -------
     centers : ndarray of shape (n_clusters, n_features)
     indices : ndarray of shape (n_clusters,)
-        The rows that they are.
+        Row indices of the centers.
 
     Examples
     --------

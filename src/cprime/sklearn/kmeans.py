@@ -24,29 +24,29 @@ from cprime.sklearn.draws import Draws, Greedy, draws_here
 from cprime.sklearn.nearest import Nearest, variances, weighted
 from cprime.sklearn.parameters import with_generator
 
-# Greedy k-means++ of scikit-learn's own draws, and all centers, up to so many products: some hundredths of a second.
+# Most products for scikit-learn's own k-means++ draws and a full search: some hundredths of a second.
 SAME_DRAWS = 2**27
 
 
 def is_small(X: Any, n_clusters: int) -> bool:
-    """Whether scikit-learn's k-means++ of these rows takes no time that matters, so that its clusters can be kept."""
+    """Return whether scikit-learn's k-means++ is fast for these rows, so that its clusters can be reproduced."""
     return math.prod(X.shape) * n_clusters * (2 + math.log(n_clusters)) <= SAME_DRAWS
 
 
 def are_centers(init: Any) -> bool:
-    """Whether a start is an array rather than a name or a function."""
+    """Return whether `init` is an array rather than a name or a function."""
     return not isinstance(init, str) and not callable(init)
 
 
 def given_centers(estimator: Any, X: Any) -> NDArray:
-    """The array `init`, checked, in the type of the rows."""
+    """Return the array `init`, validated, in the data type of the rows."""
     centers = check_array(estimator.init, dtype=X.dtype, copy=True, order="C")
     estimator._validate_center_shape(X, centers)
     return centers
 
 
 class Centered(NamedTuple):
-    """Rows less their mean (D,): what scikit-learn starts from."""
+    """Rows minus their mean (D,), as in scikit-learn's initialization."""
 
     mean: NDArray
     rows: NDArray
@@ -58,13 +58,13 @@ class Centered(NamedTuple):
 
     @property
     def variances(self) -> NDArray:
-        """Of the columns, to the bit what `numpy.var` makes of them in two more passes: (D,)."""
+        """Return the variances of the columns, bit-identical to `numpy.var` without its two additional passes: (D,)."""
         return np.add.reduce(self.rows * self.rows, axis=0) / len(self.rows)
 
 
 def check_with_tolerance(estimator: Any, X: Any, of_columns: NDArray) -> None:
-    """Have parameters checked against rows, of whose columns these are the variances."""
-    estimator._check_params_vs_input(np.broadcast_to(X.dtype.type(0), (len(X), 1)))  # their number is asked for
+    """Run scikit-learn's check of the parameters against the data and set `_tol` from the variances `of_columns`."""
+    estimator._check_params_vs_input(np.broadcast_to(X.dtype.type(0), (len(X), 1)))  # only the number of rows is used
     estimator._tol = np.mean(of_columns) * estimator.tol
 
 
@@ -75,9 +75,10 @@ def start_of(
     random_state: np.random.RandomState,
     centered: Centered | None,
 ) -> Any:
-    """`init` for cprime's estimator: centers, scikit-learn's own draws, or the name of a method of ours.
+    """Return `init` for cprime's estimator: centers, scikit-learn's own draws, or the name of one of our methods.
 
-    A function of scikit-learn's `init`, and its draws by distances, see data of mean 0, or sparse data as they are.
+    A function as `init`, and draws by distances, get dense data with mean 0, or sparse data unchanged, as in
+    scikit-learn.
     """
     init = estimator.init
     if are_centers(init):
@@ -85,7 +86,7 @@ def start_of(
     if isinstance(init, str) and init == "k-means++" and not is_small(X, estimator.n_clusters):
         return "auto"
     weights = np.ones(X.shape[0], dtype=X.dtype) if sample_weight is None else sample_weight
-    if isinstance(init, str) and init == "random":  # which is a draw of row numbers
+    if isinstance(init, str) and init == "random":  # which only draws row indices
         numbers = np.arange(X.shape[0])[:, np.newaxis]
 
         def drawn(*_: Any, **__: Any) -> NDArray:
@@ -109,14 +110,14 @@ def start_of(
 
 
 class Printer:
-    """What scikit-learn's `verbose=1` writes to standard output, of every start."""
+    """Callback that writes scikit-learn's `verbose=1` output for every initialization to standard output."""
 
     def __init__(self, least_shift: float):
         self.least_shift = least_shift
         self._before: NDArray | None = None
 
     def starting(self, init: Any) -> Callable[..., NDArray] | Any:
-        """The start, which says when it is there."""
+        """Return the initialization, wrapped to print a message once it is complete."""
 
         def centers_of(*args: Any, **kwargs: Any) -> NDArray:
             centers = init(*args, **kwargs)
@@ -144,19 +145,19 @@ class Printer:
 class KMeans(Nearest, Draws, sklearn.cluster.KMeans):
     """k-means with the arguments, attributes and errors of scikit-learn's `KMeans`, fitted by `cprime.KMeans`.
 
-    Parameters are scikit-learn's. `tol` is, as there, the squared shift of all centers, relative to the mean variance
-    of the features, at which a start has converged. What cprime adds:
+    Parameters are scikit-learn's. As there, a run has converged once the squared shift of all centers, relative to the
+    mean variance of the features, is at most `tol`. Differences:
 
-    - Up to some 2²⁷ products (rows · features · clusters · their logarithm) a fit starts from scikit-learn's own draws
-      and looks at all centers: the same `random_state` gives the same clusters. Beyond, start and search are those of
-      `cprime.KMeans`: "graph" and "two-level" from 128 clusters and 2²⁰ evaluations an iteration.
-      ``algorithm="elkan"`` asks for the exact search by bounds at any size.
-    - `copy_x` has no effect: data are neither moved nor copied.
+    - Up to about 2²⁷ products (rows · features · clusters · log clusters), a fit starts from scikit-learn's own draws
+      and evaluates all centers, so the same `random_state` gives the same clusters. For larger data, initialization and
+      search are those of `cprime.KMeans`: "two-level" and "graph" from 128 clusters and 2²⁰ evaluations per iteration.
+      ``algorithm="elkan"`` selects the exact search by bounds at any size. - `copy_x` has no effect, because data are
+      not changed.
 
     Attributes
     ----------
     cluster_centers_, labels_, inertia_, n_iter_, n_features_in_, feature_names_in_
-        As scikit-learn's.
+        As in scikit-learn.
     cprime_ : cprime.KMeans
         The estimator underneath, with its `certificate_`, `history_`, `bounds` and `save`.
 
@@ -197,7 +198,7 @@ class KMeans(Nearest, Draws, sklearn.cluster.KMeans):
             return self._fit(X, sample_weight, random_state)
 
     def _fit(self, X: Any, sample_weight: NDArray | None, random_state: np.random.RandomState) -> Self:
-        """Fit rows that have been checked."""
+        """Fit rows that have been validated."""
         centered = None
         if self.tol == 0 or sp.issparse(X):
             self._check_params_vs_input(X)
@@ -220,7 +221,7 @@ class KMeans(Nearest, Draws, sklearn.cluster.KMeans):
         core._least_shift = self._tol
         core.n_features_in_ = X.shape[1]
         core._fit_to(weighted(X, sample_weight), (as_rows(X).given(), None, sample_weight))
-        core.init, core.callbacks, core.random_state = self.init, None, self.random_state  # what can be stored
+        core.init, core.callbacks, core.random_state = self.init, None, self.random_state  # values to pickle
         self.cluster_centers_, self.labels_ = core.cluster_centers_, core.labels_
         self.inertia_, self.n_iter_ = core.inertia_, core.n_iter_
         self._n_features_out, self._n_threads = self.n_clusters, resolve_threads(None)
@@ -228,9 +229,9 @@ class KMeans(Nearest, Draws, sklearn.cluster.KMeans):
         return self
 
     def _own_random_state(self, X: Any, init: Any, random_state: np.random.RandomState) -> Any:
-        """What cprime's estimator draws from: a copy where the start draws itself, as there, from the generator.
+        """Return the `random_state` of cprime's estimator.
 
-        Where all centers are looked at nothing is drawn.
+        It is 0 for a full search, which draws nothing, and a copy of the generator if the initialization draws from it.
         """
         if is_small(X, self.n_clusters):
             return 0

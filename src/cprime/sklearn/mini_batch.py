@@ -1,4 +1,4 @@
-"""`MiniBatchKMeans` with scikit-learn's signature: its batches and its end, with the steps of `em.online`."""
+"""`MiniBatchKMeans` with scikit-learn's signature, batches and stopping rule, and with the steps of `em.online`."""
 
 import math
 import sys
@@ -29,13 +29,13 @@ from cprime.sklearn.parameters import with_generator
 class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
     """k-means by batches with the arguments, attributes and errors of scikit-learn's `MiniBatchKMeans`.
 
-    Batches, starts and reassigned centers are drawn as scikit-learn 1.9 draws them: the same `random_state` gives the
-    same fit, but for rounding. Assignments and means are cprime's.
+    Batches, initializations and reassigned centers are drawn as in scikit-learn 1.9, so the same `random_state` gives
+    the same fit up to rounding. Assignments and means are computed by cprime.
 
     Attributes
     ----------
     cluster_centers_, labels_, inertia_, n_iter_, n_steps_, n_features_in_, feature_names_in_
-        As scikit-learn's.
+        As in scikit-learn.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : Ignored
         sample_weight : array-like of shape (n_samples,), default=None
-            None is 1 for each; a batch draws a point as often as it weighs.
+            Points are drawn into batches with probabilities in proportion to their weights; None is 1 for each.
 
         Returns
         -------
@@ -98,7 +98,7 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
     @with_generator
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Move the centers by one batch.
+        """Update the centers with one batch.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
         return self
 
     def _best_start(self, X: Any, weights: NDArray, random_state: np.random.RandomState) -> NDArray:
-        """The best of `n_init` starts, by J of some rows."""
+        """Return the best of `n_init` initializations, by J on a random sample."""
         rows = random_state.randint(0, X.shape[0], self._init_size)
         judge = weighted(X[rows], weights[rows])
         best: tuple[float, NDArray] | None = None
@@ -146,7 +146,10 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
         return best[1]
 
     def _start(self, X: Any, weights: NDArray, random_state: np.random.RandomState) -> NDArray:
-        """Starting centers by scikit-learn's own draws from `init_size` rows, which are drawn first as there."""
+        """Return initial centers by scikit-learn's own draws from `init_size` rows.
+
+        These rows are drawn first, as in scikit-learn.
+        """
         if self._init_size < X.shape[0]:
             some = random_state.randint(0, X.shape[0], self._init_size)
             X, weights = X[some], weights[some]
@@ -161,7 +164,7 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
         return np.array(centers, dtype=X.dtype, order="C")
 
     def _first_model(self, centers: NDArray) -> TiedSpherical:
-        """Of starting centers that have won nothing yet."""
+        """Return the model of initial centers and reset the counts."""
         self._counts = np.zeros(self.n_clusters)
         self._n_since_last_reassign = 0
         self._n_threads = resolve_threads(None)
@@ -170,7 +173,10 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
     def _step(
         self, model: TiedSpherical, X: Any, weights: NDArray | None, random_state: np.random.RandomState
     ) -> tuple[TiedSpherical, float]:
-        """One batch: means that run on, then centers of little weight begin anew; and J of the batch as it was met."""
+        """Update the running means with one batch, then reassign centers of low weight; return the model and J.
+
+        J is that of the batch before the update.
+        """
         data = weighted(X, weights)
         data.begin(keep=False)
         model, counts, won = em.k_means_step(model, self._counts.astype(np.float64, copy=False), data, 1.0)
@@ -180,9 +186,10 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
         return model, won.error
 
     def _reassigned(self, model: TiedSpherical, X: Any, random_state: np.random.RandomState) -> TiedSpherical:
-        """Centers that have won less than `reassignment_ratio` of the most go to rows of the batch, half of it at most.
+        """Move centers with less than `reassignment_ratio` of the greatest count to random rows of the batch.
 
-        They are said to have won as much as the least of the others, so that they do not go again at once.
+        At most half as many centers as rows are moved. They get the least count of the others, so that they are not
+        moved again at once.
         """
         (n, _), counts = X.shape, self._counts
         light = counts < self.reassignment_ratio * counts.max()
@@ -208,5 +215,5 @@ class MiniBatchKMeans(Nearest, Draws, sklearn.cluster.MiniBatchKMeans):
 
 
 def _model(centers: NDArray) -> TiedSpherical:
-    """Centers for a step, which has no use for a variance."""
+    """Return a model of the centers for a step; its variance has no effect."""
     return TiedSpherical(centers, 1.0, variance_floor(centers))

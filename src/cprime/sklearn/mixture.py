@@ -31,7 +31,7 @@ from cprime.sklearn.nearest import hand_over, squared
 from cprime.sklearn.parameters import CheckedOnce, with_generator
 from cprime.sources import as_matrix, unmasked
 
-# What a fit finds, under scikit-learn's names.
+# Fitted attributes, under scikit-learn's names.
 _FOUND = (
     *("weights_", "means_", "covariances_", "precisions_", "precisions_cholesky_"),
     *("converged_", "n_iter_", "lower_bound_", "lower_bounds_"),
@@ -39,17 +39,17 @@ _FOUND = (
 
 
 def _of_another_library(X: Any) -> bool:
-    """Whether scikit-learn would compute with the array library that X is of."""
+    """Return whether scikit-learn would compute with the array library of X."""
     return get_config()["array_api_dispatch"] and hasattr(X, "__array_namespace__") and not isinstance(X, np.ndarray)
 
 
 def _with_namespace(method: Callable[..., None], *args: Any) -> None:
-    """Call a method of scikit-learn that from version 1.8 on asks for the array namespace too."""
+    """Call a method of scikit-learn with its array namespace argument, which exists from version 1.8 on."""
     method(*args, **({"xp": get_namespace(args[0])[0]} if "xp" in inspect.signature(method).parameters else {}))
 
 
 class _OneStart(cprime.GaussianMixture):
-    """One run of several: whether the best of them has converged is said by who asked for them."""
+    """One of several runs; it does not warn about convergence, because the caller does so for the best run."""
 
     _before: float = np.inf
     _from: Model | None = None
@@ -66,7 +66,7 @@ class _OneStart(cprime.GaussianMixture):
         pass
 
     def by_its_name(self, random_state: Any) -> cprime.GaussianMixture:
-        """The fitted mixture, without what it has started and drawn from; random_state: what that was made of."""
+        """Return the fitted mixture without its initialization and generator; random_state: the parameter's value."""
         mixture = cprime.GaussianMixture.__new__(cprime.GaussianMixture)
         mixture.__dict__.update({name: value for name, value in vars(self).items() if name not in ("_from", "_before")})
         mixture.random_state = random_state
@@ -76,21 +76,22 @@ class _OneStart(cprime.GaussianMixture):
 class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
     """A mixture with the arguments, attributes and errors of scikit-learn's, fitted by `cprime.GaussianMixture`.
 
-    Parameters are scikit-learn's. Up to 16 components every iteration is that of exact EM; above, a point keeps its 5
-    best components and momentum halves the iterations, `lower_bound_` is then the free energy, a lower bound of the
-    log-likelihood, and `score` the likelihood itself. Small data start from scikit-learn's own draws: the same
-    `random_state` gives the same mixture; others from those of `cprime.GaussianMixture`.
+    Parameters are scikit-learn's. Up to 16 components, every iteration is exact EM. For more components, the active set
+    of a point has the 5 best components and momentum halves the number of iterations; `lower_bound_` is then the free
+    energy, a lower bound of the log-likelihood, and `score` is the exact log-likelihood. Small data start from
+    scikit-learn's own draws, so the same `random_state` gives the same mixture; larger data start from those of
+    `cprime.GaussianMixture`.
 
     Attributes
     ----------
     weights_, means_, covariances_, precisions_, precisions_cholesky_, converged_, n_iter_, lower_bound_, lower_bounds_
-        As scikit-learn's, in the dtype of the data. `lower_bound_` is that of the parameters that are returned, the
-        last of `lower_bounds_` that of those before.
+        As in scikit-learn, in the dtype of the data. `lower_bound_` belongs to the returned parameters, the last value
+        of `lower_bounds_` to those before the last M-step.
     n_features_in_, feature_names_in_
-        As scikit-learn's.
+        As in scikit-learn.
     cprime_ : cprime.GaussianMixture or None
-        The estimator underneath, with its `certificate_`, `history_`, `bounds` and `save`; None where scikit-learn's
-        own code ran: with max_iter=0, which fits nothing, and for arrays of other libraries.
+        The estimator underneath, with its `certificate_`, `history_`, `bounds` and `save`; None if scikit-learn's own
+        code ran: with max_iter=0, which fits nothing, and for arrays of other libraries.
 
     Examples
     --------
@@ -123,13 +124,13 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
 
     @with_generator
     def fit_predict(self, X: Any, y: Any = None) -> Any:
-        """As ``fit(X).predict(X)``."""
+        """Return the same labels as ``fit(X).predict(X)``."""
         labels = self._fit(X, y)
         return self.predict(X) if labels is None else labels
 
     @_fit_context(prefer_skip_nested_validation=True)
     def _fit(self, X: Any, y: Any) -> Any:
-        """Fit; gives labels where scikit-learn's own code has found them."""
+        """Fit; return labels if scikit-learn's own code computed them, else None."""
         X = as_matrix(X)
         for name in ("means_init", "weights_init", "precisions_init"):
             unmasked(getattr(self, name), name)
@@ -160,7 +161,7 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
         return None
 
     def _best(self, X: NDArray, random_state: np.random.RandomState) -> _OneStart:
-        """The best of `n_init` runs, which it says as scikit-learn does."""
+        """Return the best of `n_init` runs, with scikit-learn's messages."""
         goes_on, best = self.warm_start and hasattr(self, "converged_"), None
         for run in range(1 if goes_on else self.n_init):
             self._print_verbose_msg_init_beg(run)
@@ -182,7 +183,7 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
         return best
 
     def _started(self, X: NDArray, goes_on: bool, random_state: np.random.RandomState) -> _OneStart:
-        """An estimator of ours that starts where scikit-learn's would."""
+        """Return an estimator of this library with scikit-learn's initialization."""
         core = _OneStart(
             self.n_components,
             covariance_type=self.covariance_type,
@@ -205,7 +206,7 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
         return core
 
     def _start_as_there(self, X: NDArray, random_state: np.random.RandomState) -> None:
-        """Starting parameters by scikit-learn's own draws; its k-means is ours."""
+        """Set initial parameters by scikit-learn's own draws; its k-means is replaced by ours."""
         given = self.weights_init, self.means_init, self.precisions_init
         if self.init_params != "kmeans" or all(value is not None for value in given):
             _with_namespace(self._initialize_parameters, X, random_state)
@@ -217,7 +218,7 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
         self._initialize(X, responsibilities)
 
     def _model(self, reg_covar: float = 0.0) -> Model:
-        """The parameters as they stand in the attributes."""
+        """Return the model with the parameters in the attributes."""
         weights, factors = (
             np.asarray(self.weights_, dtype=np.float64),
             {"precisions_cholesky_": self.precisions_cholesky_},
@@ -225,7 +226,7 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
         return FAMILIES[self.covariance_type].of(factors, np.ascontiguousarray(self.means_), weights, reg_covar)
 
     def _rows(self, X: Any) -> tuple[Data, Model] | None:
-        """Rows to predict, and the parameters; None for what scikit-learn serves."""
+        """Return rows to predict and the model; None for cases handled by scikit-learn."""
         check_is_fitted(self)
         if _of_another_library(X) or not isinstance(self.means_, np.ndarray):
             hand_over(self, "X is an array of another library")
@@ -237,14 +238,14 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
 
     @with_generator
     def sample(self, n_samples: int = 1) -> Any:
-        """Draw points, as scikit-learn draws them, and their components: (n_samples, n_features) and (n_samples,)."""
+        """Draw points and their components as scikit-learn does: (n_samples, n_features) and (n_samples,)."""
         other = copy(self)
-        if isinstance(getattr(self, "weights_", None), np.ndarray):  # of single ones the sum may be above 1
+        if isinstance(getattr(self, "weights_", None), np.ndarray):  # the sum of float32 weights may exceed 1
             other.weights_ = self.weights_.astype(np.float64) / self.weights_.sum(dtype=np.float64)
         return super(GaussianMixture, other).sample(n_samples)
 
     def predict(self, X: Any) -> Any:
-        """The most probable component of each row, (n_samples,); ties go to the lower index."""
+        """Return the most probable component of each row, (n_samples,); ties go to the lower index."""
         found = self._rows(X)
         if found is None:
             return super().predict(X)
@@ -253,7 +254,10 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
             return data.map(partial(best_of, model), None, np.int64)
 
     def predict_proba(self, X: Any) -> Any:
-        """The posterior of every component for each row: (n_samples, n_components), rows sum to 1."""
+        """Return the posterior probability of every component for each row: (n_samples, n_components).
+
+        Rows sum to 1.
+        """
         found = self._rows(X)
         if found is None:
             return super().predict_proba(X)
@@ -262,7 +266,7 @@ class GaussianMixture(Documented, CheckedOnce, sklearn.mixture.GaussianMixture):
             return data.map(model.responsibilities, len(model.centers), data.dtype)
 
     def score_samples(self, X: Any) -> Any:
-        """The log-likelihood of each row, (n_samples,), in nats."""
+        """Return the log-likelihood of each row, (n_samples,), in nats."""
         found = self._rows(X)
         if found is None:
             return super().score_samples(X)

@@ -1,4 +1,4 @@
-"""What the drop-in classes of k-means share: how data come in, distances to centers, what is handed over."""
+"""Common code of the drop-in k-means classes: data validation, distances to centers, fallback to scikit-learn."""
 
 import logging
 from collections.abc import Callable
@@ -23,36 +23,36 @@ from cprime.sources import as_matrix, unmasked
 
 logger = logging.getLogger("cprime")
 
-_PIECE = 2**20  # numbers of rows that are widened at a time
+_PIECE = 2**20  # numbers of narrow types that are converted at a time
 
 
 def hand_over(estimator: Any, why: str) -> None:
-    """Say that scikit-learn's own code runs."""
+    """Log that scikit-learn's own code runs."""
     logger.info("%s: %s; scikit-learn's own code runs", type(estimator).__name__, why)
 
 
 def squared(X: Any) -> Rows:
-    """Rows whose squares their type holds, or an error that says what came."""
+    """Return rows after a check that squares do not overflow their data type."""
     X = as_rows(X)
     check_largest(X.extent()[0], X.dtype, X.shape[1], "X")
     return X
 
 
 def weighted(X: Any, sample_weight: Any) -> Data:
-    """Checked rows of any kind with weights that are not negative, or None."""
+    """Return validated rows of any kind with nonnegative weights, or without weights."""
     rows = as_rows(X)
     return local(rows, check_weights(sample_weight, rows.given()))
 
 
 def as_given(X: Any) -> Any:
-    """Rows as scikit-learn takes them: an array, or CSR."""
+    """Return rows in a form that scikit-learn accepts: an array, or CSR."""
     return X if isinstance(X, np.ndarray) or sp.issparse(X) else X.dense()
 
 
 def variances(X: Any) -> NDArray:
-    """Of the columns, to the bit what `numpy.var` makes of all rows at once, of some rows at a time: (D,).
+    """Return the variances of the columns (D,), bit-identical to `numpy.var` of all rows, computed in pieces.
 
-    It adds one row after the other, but where a column is all there is.
+    `numpy.var` adds one row after the other, except for a single column, which is therefore computed at once.
     """
     rows = as_rows(X)
     n, D = rows.shape
@@ -71,7 +71,7 @@ def variances(X: Any) -> NDArray:
 
 
 class Distances(Documented, CheckedOnce, TransformerMixin):
-    """Mixin before a class of scikit-learn: `transform` and `score` by `cluster_centers_`."""
+    """Mixin for a class of scikit-learn: `transform` and `score` by `cluster_centers_`."""
 
     cluster_centers_: NDArray
     _check_test_data: Any
@@ -80,9 +80,9 @@ class Distances(Documented, CheckedOnce, TransformerMixin):
     def _training_data(
         self, X: Any, sample_weight: Any, reset: bool = True, keeps: Callable[[Any], bool] = lambda X: False
     ) -> tuple[Any, NDArray | None]:
-        """What `fit` is given, checked as scikit-learn checks it: an array, or CSR.
+        """Return the arguments of `fit` after scikit-learn's checks: an array, CSR, or rows of a narrow type.
 
-        keeps: of rows of a narrow type, whether they stay so, as rows that are computed with as scikit-learn would
+        keeps: whether rows of a narrow type stay in this type in memory; results are those of scikit-learn
         """
         dtypes = [np.float64, np.float32]
         X, sample_weight = as_matrix(X), unmasked(sample_weight, "sample_weight")
@@ -101,7 +101,7 @@ class Distances(Documented, CheckedOnce, TransformerMixin):
         return X, sample_weight
 
     def _rows(self, X: Any) -> tuple[Rows, NDArray]:
-        """Rows to predict, and the centers in their type."""
+        """Return rows to predict, and the centers in their data type."""
         check_is_fitted(self)
         X = as_matrix(X)
         kind = narrow_type(X)
@@ -114,27 +114,27 @@ class Distances(Documented, CheckedOnce, TransformerMixin):
         return rows, np.ascontiguousarray(self.cluster_centers_, dtype=rows.dtype)
 
     def transform(self, X: Any) -> Any:
-        """The Euclidean distance of each row to each center: (n_samples, n_clusters), in data units."""
+        """Return the Euclidean distance of each row to each center: (n_samples, n_clusters), in data units."""
         X, centers = self._rows(X)
         with computing(None):
             return weighted(X, None).map(partial(euclidean_distances, centers), len(centers), X.dtype)
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
-        """As ``fit(X).transform(X)``."""
+        """Return the same as ``fit(X).transform(X)``."""
         return self.fit(X, sample_weight=sample_weight).transform(X)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """−J: minus the weighted sum of squared distances to the nearest center, in data unit²."""
+        """Return −J, minus the weighted sum of squared distances to the nearest center, in data unit²."""
         X, centers = self._rows(X)
         with computing(None):
             return -weighted(X, unmasked(sample_weight, "sample_weight")).each(Inertia(centers))
 
 
 class Nearest(Distances):
-    """The same, and `predict` by the nearest of all centers."""
+    """Mixin as `Distances`, with `predict` by the nearest of all centers."""
 
     def predict(self, X: Any) -> NDArray[np.int32]:
-        """The nearest center of each row, (n_samples,); ties go to the lower index."""
+        """Return the nearest center of each row, (n_samples,); ties go to the lower index."""
         X, centers = self._rows(X)
         with computing(None):
             return weighted(X, None).map(partial(nearest_labels, centers), None, np.int32)

@@ -1,4 +1,4 @@
-"""This library in the place of scikit-learn's classes, for programs that are not to be edited."""
+"""Replacement of scikit-learn's classes by those of this library, for programs that are not to be edited."""
 
 import sys
 from importlib import import_module
@@ -12,11 +12,12 @@ _replaced: list[tuple[ModuleType, str, object]] = []
 
 
 def patch() -> None:
-    """Put the names of `cprime.sklearn` in the place of scikit-learn's, until `unpatch`.
+    """Replace scikit-learn's names by those of `cprime.sklearn`, until `unpatch`.
 
-    ``from sklearn.cluster import KMeans`` then gives this library's, and scikit-learn's own modules use it. Modules
-    outside scikit-learn that have imported a name before keep it: patch first. Classes stay where they are defined, so
-    that pickles of both are read. A second call does nothing.
+    ``from sklearn.cluster import KMeans`` then imports this library's class, and scikit-learn's own modules use it.
+    Modules outside scikit-learn that imported a name before still use the original, so call `patch` first. The modules
+    that define scikit-learn's classes are not changed, so pickles of both kinds can be read. A second call has no
+    effect.
 
     Examples
     --------
@@ -39,7 +40,7 @@ def patch() -> None:
 
 
 def unpatch() -> None:
-    """Put scikit-learn's own names back.
+    """Restore scikit-learn's own names.
 
     Examples
     --------
@@ -56,7 +57,7 @@ def unpatch() -> None:
 
 
 def _users(name: str, theirs: object) -> list[ModuleType]:
-    """The modules of scikit-learn that have the name, but for the one that defines it."""
+    """Return the modules of scikit-learn that contain the name, except the one that defines it."""
     home = getattr(theirs, "__module__", None)
     return [
         module

@@ -1,6 +1,6 @@
-"""Data that every installation has: photographs in patches, generated clusters, and Old Faithful.
+"""Data sets that are part of every installation: photographs in patches, generated clusters, and Old Faithful.
 
-Each function returns a `sklearn.utils.Bunch` with the points in ``data`` and what else is known beside them.
+Each function returns a `sklearn.utils.Bunch` with the points in ``data`` and further known quantities.
 """
 
 from cprime.datasets.clustered import clusters

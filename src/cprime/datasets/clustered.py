@@ -1,4 +1,4 @@
-"""Generated clusters of unlike sizes and spreads, in any number of dimensions and as many as a benchmark wants."""
+"""Generated clusters of different sizes and spreads, in any number of dimensions, for benchmarks."""
 
 import math
 
@@ -8,7 +8,7 @@ from sklearn.utils import Bunch
 from cprime._random import check_random_state
 
 _SPACING = 4 * math.sqrt(2)
-_SIZES, _SPREADS = 0.7, 0.3  # standard deviations of the logarithms
+_SIZES, _SPREADS = 0.7, 0.3  # standard deviations of the logarithms of sizes and of spreads
 _BLOCK = 1 << 20  # numbers drawn at a time
 
 
@@ -19,11 +19,11 @@ def clusters(
     side: float | None = None,
     random_state: int | np.random.RandomState | np.random.Generator | None = None,
 ) -> Bunch:
-    """Spherical Gaussians of unlike sizes and spreads around centers drawn uniformly from a cube.
+    """Generate spherical Gaussians of different sizes and spreads around centers drawn uniformly from a cube.
 
-    The number of points in a cluster (one at least) and its standard deviation are log-normal: they vary by the factors
-    exp(±0.7) and exp(±0.3) about their medians. Points come in random order. Beside the arrays that are returned, a few
-    megabytes are used, and a few numbers a cluster.
+    The number of points in a cluster (at least one) and its standard deviation are log-normal: they vary by the factors
+    exp(±0.7) and exp(±0.3) about their medians. Points are in random order. Besides the returned arrays, a few
+    megabytes and a few numbers per cluster are allocated.
 
     Parameters
     ----------
@@ -34,16 +34,16 @@ def clusters(
     n_features : int, default=16
         Number of dimensions D.
     side : float or None, default=None
-        Side of the cube, in median standard deviations of a cluster. None takes ``4 * sqrt(2) * n_clusters ** (1 /
-        n_features)``, which gives a cluster as much room as it has in `birch`, in each dimension.
+        Side of the cube, in median standard deviations of a cluster. None is ``4 * sqrt(2) * n_clusters ** (1 /
+        n_features)``, which gives clusters the same density as in `birch`, in each dimension.
     random_state : int, RandomState, Generator or None, default=None
-        Fixes the draw.
+        Source of the random numbers.
 
     Returns
     -------
     data : Bunch
-        ``data`` (n_samples, n_features) float32, the points; ``target`` (n_samples,) int32, the cluster each was drawn
-        from; ``centers`` (n_clusters, n_features) float32; ``spreads`` (n_clusters,) float32, the standard deviations.
+        ``data`` (n_samples, n_features) float32, the points; ``target`` (n_samples,) int32, the cluster of each point;
+        ``centers`` (n_clusters, n_features) float32; ``spreads`` (n_clusters,) float32, the standard deviations.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Generated clusters in the plane: unit Gaussians on a grid ("BIRCH") or at random places."""
+"""Generated clusters in the plane: unit Gaussians on a grid ("BIRCH") or at random positions."""
 
 import math
 
@@ -16,12 +16,12 @@ def birch(
     spacing: float = _SPACING,
     random_state: int | np.random.RandomState | np.random.Generator | None = None,
 ) -> Bunch:
-    """Unit Gaussians on a square grid in the plane, with equally many points each.
+    """Generate unit Gaussians on a square grid in the plane, with equal numbers of points.
 
     Parameters
     ----------
     n_side : int, default=5
-        Clusters along one side; there are ``n_side ** 2``.
+        Number of clusters along one side; there are ``n_side ** 2`` clusters.
     n_per_cluster : int, default=100
         Points drawn from each.
     spacing : float, default=4*sqrt(2)
@@ -66,7 +66,7 @@ def birch_random(
     side: float | None = None,
     random_state: int | np.random.RandomState | np.random.Generator | None = None,
 ) -> Bunch:
-    """Unit Gaussians in the plane around centers drawn uniformly from a square, so that many overlap.
+    """Generate unit Gaussians in the plane around centers drawn uniformly from a square, so that many overlap.
 
     Parameters
     ----------
@@ -75,8 +75,8 @@ def birch_random(
     n_per_cluster : int, default=100
         Points drawn from each.
     side : float or None, default=None
-        Side of the square, in standard deviations of a cluster. None takes ``4 * sqrt(2) *
-        sqrt(n_clusters)``, which gives a cluster as much room as it has in `birch`.
+        Side of the square, in standard deviations of a cluster. None is ``4 * sqrt(2) * sqrt(n_clusters)``, which gives
+        clusters the same density as in `birch`.
     random_state : int, RandomState, Generator or None, default=None
         Fixes the draw.
 
@@ -117,7 +117,7 @@ def _check_count(name: str, count: int) -> None:
 
 
 def _unit_gaussians(centers: np.ndarray, n_per_cluster: int, rng: np.random.RandomState) -> Bunch:
-    """The same number of points around each center, in the order of the centers."""
+    """Return the same number of points around each center, in the order of the centers."""
     _check_count("n_per_cluster", n_per_cluster)
     target = np.repeat(np.arange(len(centers)), n_per_cluster)
     data = centers[target] + rng.standard_normal((len(target), centers.shape[1]))

@@ -1,4 +1,4 @@
-"""Old Faithful, the textbook's example, from a table that comes with the package."""
+"""Old Faithful data, a textbook example, read from a table in the package."""
 
 from importlib import resources
 
@@ -7,12 +7,12 @@ from sklearn.utils import Bunch
 
 
 def old_faithful() -> Bunch:
-    """Eruptions of the geyser Old Faithful: how long each took and how long the next was waited for.
+    """Return eruptions of the geyser Old Faithful: the duration of each and the waiting time to the next.
 
     Returns
     -------
     data : Bunch
-        ``data`` (272, 2) float64, both columns in minutes and not standardised;
+        ``data`` (272, 2) float64, both columns in minutes and not standardized;
         ``feature_names``, the list ``["eruptions", "waiting"]``.
 
     References

@@ -1,4 +1,4 @@
-"""Small square patches of scikit-learn's two photographs: half a million real points on every machine."""
+"""Small square patches of scikit-learn's two photographs: half a million real points in every installation."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -12,25 +12,24 @@ _LUMA = np.array([0.299, 0.587, 0.114])
 
 
 def patches(image: ArrayLike | Sequence[ArrayLike] | None = None, size: int = 8) -> Bunch:
-    """All overlapping square patches of grey photographs, one row per patch.
+    """Return all overlapping square patches of gray photographs, one row per patch.
 
     Parameters
     ----------
     image : array-like, sequence of array-like, or None, default=None
-        A photograph, or several: (height, width) in grey, or (height, width, 3) in red, green and blue, of
-        which the luma of ITU-R BT.601 is taken. None stands for the two photographs that scikit-learn
-        brings, "china" and "flower" of 427 × 640 pixels, which have 531,720 patches of 8 × 8.
+        A photograph, or several: (height, width) in gray, or (height, width, 3) in red, green and blue, which are
+        converted to luma by ITU-R BT.601. None is the two photographs in scikit-learn, "china" and "flower" of 427 ×
+        640 pixels, which have 531,720 patches of 8 × 8.
     size : int, default=8
         Side of a patch in pixels.
 
     Returns
     -------
     data : Bunch
-        ``data`` (n_patches, size**2) float32, in the units of the photographs, which are grey levels from 0
-        to 255 for the two above: photograph after photograph, from left to right in rows from top to
-        bottom, the pixels of a patch in the same order; ``images``, a list of the (height, width) float32
-        grey photographs; ``offsets`` (n_images + 1,) int64, where the patches of each begin and the last
-        ends.
+        ``data`` (n_patches, size**2) float32, in the units of the photographs, which are gray levels from 0 to 255 for
+        the two above. Patches are ordered by photograph, then by row from top to bottom, then from left to right; so
+        are the pixels of a patch. ``images``: list of the (height, width) float32 gray photographs. ``offsets``
+        (n_images + 1,) int64: index of the first patch of each photograph, and the number of patches.
 
     Raises
     ------
@@ -58,12 +57,12 @@ def patches(image: ArrayLike | Sequence[ArrayLike] | None = None, size: int = 8)
 
 
 def assembled(patches: ArrayLike, shape: tuple[int, int]) -> np.ndarray:
-    """The photograph whose overlapping patches these are: each pixel is the mean of what the patches say of it.
+    """Assemble a photograph from its overlapping patches: each pixel is the mean of its values in all patches.
 
     Parameters
     ----------
     patches : array-like of shape (n_patches, size**2)
-        Of one photograph, in the order of `patches`.
+        All patches of one photograph, in the order of the function `patches`.
     shape : tuple of two int
         Height and width of the photograph.
 
@@ -74,7 +73,7 @@ def assembled(patches: ArrayLike, shape: tuple[int, int]) -> np.ndarray:
     Raises
     ------
     ValueError
-        If a photograph of this shape has another number of such patches.
+        If the number of patches does not match a photograph of this shape.
 
     Examples
     --------
@@ -114,7 +113,7 @@ def _photographs(image: ArrayLike | Sequence[ArrayLike] | None) -> list[np.ndarr
 
 
 def _grey(image: np.ndarray, size: int) -> np.ndarray:
-    """One photograph as (height, width) float32."""
+    """Return one photograph as gray levels, (height, width) float32."""
     if not (image.ndim == 2 or (image.ndim == 3 and image.shape[2] == 3)):
         raise ValueError(f"image must have the shape (height, width) or (height, width, 3), got {image.shape}")
     if min(image.shape[:2]) < size:

@@ -1,6 +1,6 @@
-"""FAISS's k-means, inverted files and product quantizers, trained by this library.
+"""FAISS's k-means, and training of its inverted files and product quantizers, by this library.
 
-`from cprime import faiss` in place of `import faiss` is all that a program needs: what is not here is FAISS's own.
+Replace `import faiss` by `from cprime import faiss`; all other names are passed on to FAISS.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""`Kmeans`, with the arguments, methods and attributes of `faiss.Kmeans`."""
+"""Class `Kmeans`, with the arguments, methods and attributes of `faiss.Kmeans`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,17 +16,17 @@ from cprime.faiss.vectors import checked
 class Kmeans:
     """k-means as `faiss.Kmeans`: the same arguments, methods and attributes, by `cprime.KMeans`.
 
-    What differs: all points are used unless `max_points_per_centroid` is given; training ends before `niter` where
-    nothing moves any more; `weights` count in `obj`; `early_stop_threshold` is the relative change of `obj` as there. A
-    start that is not named is `cprime`'s own. `gpu`, `decode_block_size`, `use_faster_subsampling`, `use_super_kmeans`,
-    `update_index`, `afkmc2_chain_length` and `check_input_data_for_NaNs` have no effect: everything is computed on the
-    processor, by one method, and NaN is always refused.
+    Differences: all points are used unless `max_points_per_centroid` is given; training ends before `niter` once no
+    point is reassigned; `obj` includes `weights`. `early_stop_threshold` is the relative change of `obj`, as in FAISS.
+    Without `init_method`, the initialization is that of `cprime`. `gpu`, `decode_block_size`, `use_faster_subsampling`,
+    `use_super_kmeans`, `update_index`, `afkmc2_chain_length` and `check_input_data_for_NaNs` have no effect, because
+    everything is computed on the CPU by one method and NaN always raises an error.
 
-    With progressive_dim_steps = s > 1 there are s fits, of at most niter iterations each. That of step i is in the
-    first int(d ** (i / s)) principal coordinates of x (apply_pca=False: columns of x) and starts from the centroids of
-    the step before, with 0 in the coordinates that come in; the first starts as a plain fit does, the last is of x
-    itself. `weights`, which count in the covariance matrix too, and sources are served, as FAISS does not; spherical,
-    `init_centroids`, an array as init, and checkpoint are refused. A callback that ends a fit ends its step. 1 or less
+    With progressive_dim_steps = s > 1 there are s fits, of at most niter iterations each. Step i uses the first int(d
+    ** (i / s)) principal coordinates of x (apply_pca=False: columns of x) and starts from the centroids of the previous
+    step, with 0 in the added coordinates. The first step starts like a plain fit, the last one uses x itself. Unlike in
+    FAISS, `weights`, which also enter the covariance matrix, and sources are supported; spherical, `init_centroids`, an
+    array as init, and checkpoint are not supported. A callback that ends a fit ends only its step. A value of 1 or less
     is a plain fit.
 
     Parameters
@@ -36,27 +36,27 @@ class Kmeans:
     k : int
         Number of centroids.
     **kwargs
-        niter=25, nredo=1, seed=1234, verbose=False, spherical=False, int_centroids=False (centroids are rounded in the
-        end), init_method, max_points_per_centroid, min_points_per_centroid, early_stop_threshold and the others of
-        `faiss.ClusteringParameters`; progressive_dim_steps, and where that is given, be it 1, niter=10 and
-        apply_pca=True, as `faiss.ProgressiveDimClusteringParameters` has them; and arguments of `cprime.KMeans` that
-        FAISS does not have, such as search, n_neighbors, n_threads, callbacks.
+        niter=25, nredo=1, seed=1234, verbose=False, spherical=False, int_centroids=False (True rounds the final
+        centroids), init_method, max_points_per_centroid, min_points_per_centroid, early_stop_threshold and the other
+        fields of `faiss.ClusteringParameters`; progressive_dim_steps: if it is given, even as 1, the defaults are those
+        of `faiss.ProgressiveDimClusteringParameters`, niter=10 and apply_pca=True; and arguments of `cprime.KMeans`
+        that FAISS does not have, such as search, n_neighbors, n_threads, callbacks.
 
     Attributes
     ----------
     centroids : ndarray of shape (k, d), float32
     obj : ndarray of shape (n_iterations,), float64
-        The objective of each iteration, Σ w ‖x − μ‖² or with spherical=True Σ w x·μ; the last is that of `centroids`.
-        Of several starts (nredo) those of the one that was kept. Of several steps (progressive_dim_steps) those of
-        each, one after the other, in the dimensions of the step.
+        The objective of each iteration, Σ w ‖x − μ‖² or, with spherical=True, Σ w x·μ; the last value is that of
+        `centroids`. With several starts (nredo), the values of the selected start. With several steps
+        (progressive_dim_steps), the values of all steps in sequence, in the dimensions of each step.
     iteration_stats : list of dict
-        obj, time [s, from the start, or from that of the step], time_search (the same: sums are made in the same pass),
-        imbalance_factor, nsplit.
+        obj, time [s, since the beginning of the fit or of the step], time_search (equal to time, because sums are
+        computed in the same pass), imbalance_factor, nsplit.
     index : faiss.IndexFlatL2 or faiss.IndexFlatIP
-        Of the centroids.
+        Index of the centroids.
     cp : faiss.ClusteringParameters or faiss.ProgressiveDimClusteringParameters
     estimator : cprime.KMeans
-        What was fitted, in the last step: its `certificate_` says how good the search was.
+        The fitted estimator, of the last step; its `certificate_` reports the quality of the search.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class Kmeans:
         self.reset(k)
 
     def reset(self, k: int | None = None) -> None:
-        """Forget what was trained; k: another number of centroids from here on."""
+        """Discard the training results; k: new number of centroids."""
         if k is not None:
             self.k = int(k)
         self.centroids: NDArray[np.float32] | None = None
@@ -99,7 +99,7 @@ class Kmeans:
         self.set_index()
 
     def set_index(self) -> None:
-        """An empty index of the metric."""
+        """Set an empty index of the metric."""
         self.index = (faiss.IndexFlatIP if self.cp.spherical else faiss.IndexFlatL2)(self.d)
 
     def train(self, x: Any, weights: Any = None, init_centroids: Any = None) -> float:
@@ -108,10 +108,11 @@ class Kmeans:
         Parameters
         ----------
         x : array-like of shape (n, d), path or source
-            Vectors; arrays become float32, what `cprime.open_data` opens is read chunk by chunk.
+            Vectors; arrays are converted to float32, paths and sources that `cprime.open_data` accepts are read in
+            chunks.
         weights : array-like of shape (n,), default=None
         init_centroids : array-like of shape (k, d), default=None
-            Where to start.
+            Initial centroids.
 
         Returns
         -------
@@ -121,8 +122,8 @@ class Kmeans:
         Raises
         ------
         ValueError
-            If x is not of d columns, has fewer rows than k, or holds NaN; if an argument is not served, or not with
-            progressive_dim_steps.
+            If x does not have d columns, has fewer rows than k, or contains NaN; if an argument is not supported, or
+            not together with progressive_dim_steps.
         """
         X = checked(x, self.d)
         if len(X) < self.k:
@@ -137,7 +138,7 @@ class Kmeans:
         rows: list[dict[str, Any]] = []
         if steps_of(self.cp) > 1:
             check_steps(self.cp, arguments)
-            arguments.setdefault("exchange", True)  # also from centroids of fewer dimensions
+            arguments.setdefault("exchange", True)  # also if the fit starts from centroids of the previous step
 
             def step(part: Any, start: Any) -> KMeans:
                 estimator, stats = self._fitted(part, w, arguments if start is None else arguments | {"init": start})
@@ -158,13 +159,13 @@ class Kmeans:
         return self.obj[-1]
 
     def _fitted(self, X: Any, w: Any, arguments: dict[str, Any]) -> tuple[KMeans, "_Stats"]:
-        """A fit, and what was told of its iterations."""
+        """Fit the estimator; return it with the recorded iterations."""
         given, stats = arguments.get("callbacks"), _Stats()
         estimator = fitted(self.cp, self.k, X, w, arguments | {"callbacks": [*_as_list(given), stats]})
         return estimator.set_params(callbacks=given), stats
 
     def assign(self, x: Any) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """The nearest centroid of each vector, as FAISS finds it: of `centroids` as they are now.
+        """Return the nearest of the current `centroids` for each vector, found by FAISS's index.
 
         Returns
         -------
@@ -181,7 +182,7 @@ class Kmeans:
 
 
 class _Stats:
-    """A callback that writes down what FAISS tells of an iteration."""
+    """Callback that records the figures of each iteration that FAISS reports."""
 
     def __init__(self) -> None:
         self._rows: list[dict[str, Any]] = []
@@ -193,7 +194,7 @@ class _Stats:
         self._rows.append({**row, "imbalance_factor": imbalance, "n_relocated": splits})
 
     def of(self, estimator: KMeans, spherical: bool) -> list[dict[str, Any]]:
-        """Of the start that was kept, with the objective of what it gave as the last."""
+        """Return the rows of the selected start; the last objective is that of the returned centers."""
         seconds = estimator.history_["seconds"].tolist()
         starts = [
             [row for row in self._rows if row["start"] == start] for start in {row["start"] for row in self._rows}

@@ -1,4 +1,4 @@
-"""FAISS itself, or what to install."""
+"""The FAISS module; importing this file raises an error with the package to install if FAISS is missing."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Training of inverted files: their coarse centers by this library, then what encodes the vectors in the lists."""
+"""Training of inverted files: coarse centers by this library, then the encoder of the vectors in the lists."""
 
 import logging
 from typing import Any
@@ -15,45 +15,45 @@ from cprime.sources import Source
 
 logger = logging.getLogger("cprime")
 
-_ENCODER_POINTS = 2**18  # that an encoder is trained on which does not say how many it wants
-_TRANSFORM_POINTS = 2**16  # and a transform
-_QUANTIZER_ALONE = 1  # quantizer_trains_alone: what FAISS writes for a quantizer that is no clustering
+_ENCODER_POINTS = 2**18  # training points of an encoder that does not specify their number
+_TRANSFORM_POINTS = 2**16  # training points of a transform
+_QUANTIZER_ALONE = 1  # value of quantizer_trains_alone for a quantizer that is not a clustering
 
 
 def train_ivf(index: Any, X: Any, weights: Any = None, **kmeans: Any) -> KMeans:
-    """Train an inverted file: in place of `index.train(X)`, which then has nothing to do.
+    """Train an inverted file; this replaces `index.train(X)`.
 
-    The coarse centers are those of `cprime.KMeans` on all vectors. They start, as FAISS's do, from vectors drawn at
-    random, so that lists are about equally long: starts that spread centers out leave long lists where vectors are
-    dense, which costs a query more than a lower J gains. The encoder of the lists is trained on as many vectors as
-    the index asks for, drawn at random, less their centers where the index encodes residuals: codebooks of
-    `IndexIVFPQ` and `IndexIVFPQFastScan` by `cprime.KMeans`, any other by FAISS. Where the index has
-    `do_polysemous_training` FAISS numbers the codes afterwards, which may take longer than all else.
+    The coarse centers are fitted by `cprime.KMeans` to all vectors. As in FAISS, they start from random vectors, so
+    that lists have similar lengths. Initializations that spread the centers leave long lists in dense regions, and
+    these cost a query more than a lower J gains. The encoder of the lists is trained on random vectors, as many as the
+    index requires; their centers are subtracted if the index encodes residuals. Codebooks of `IndexIVFPQ` and
+    `IndexIVFPQFastScan` are trained by `cprime.KMeans`, other encoders by FAISS. If the index has
+    `do_polysemous_training`, FAISS renumbers the codes afterwards, which may take longer than everything else.
 
     Parameters
     ----------
     index : faiss.IndexIVF
-        Any of them, also in a `faiss.IndexIDMap` or `faiss.IndexPreTransform`, whose transforms FAISS trains first.
-        Centers are compared by inner products where the index is. Its `cp` says how they are trained: niter, nredo,
-        seed, early_stop_threshold, init_method, verbose; there is no max_points_per_centroid.
+        Any inverted file, also inside a `faiss.IndexIDMap` or `faiss.IndexPreTransform`, whose transforms FAISS trains
+        first. Centers are compared by inner products if the index uses these. The training parameters in `cp` are used:
+        niter, nredo, seed, early_stop_threshold, init_method, verbose; max_points_per_centroid has no effect.
     X : array-like of shape (n, d), path or source
-        Vectors; what `cprime.open_data` opens is read chunk by chunk, if there are no transforms.
+        Vectors; paths and sources that `cprime.open_data` accepts are read in chunks, if there are no transforms.
     weights : array-like of shape (n,), default=None
-        How much each vector counts for the centers.
+        Weight of each vector in the fit of the centers.
     **kmeans
-        Arguments of `cprime.KMeans` that take the place of those of `index.cp`: max_iter, tol, search, n_threads …
+        Arguments of `cprime.KMeans` that override those of `index.cp`: max_iter, tol, search, n_threads …
 
     Returns
     -------
     estimator : cprime.KMeans
-        Fitted: `certificate_` says how good its search was.
+        The fitted estimator; `certificate_` reports the quality of its search.
 
     Raises
     ------
     TypeError
-        If it is no inverted file.
+        If the index is not an inverted file.
     ValueError
-        If its quantizer is no clustering (a multi-index), it holds vectors already, or X does not fit.
+        If its quantizer is not a clustering (a multi-index), it already contains vectors, or X has a wrong shape.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def train_ivf(index: Any, X: Any, weights: Any = None, **kmeans: Any) -> KMeans:
 
 
 def _set_centers(quantizer: Any, centers: NDArray[np.float32]) -> None:
-    """The coarse quantizer holds these, and nothing else."""
+    """Make the coarse quantizer contain exactly these centers."""
     quantizer = faiss.downcast_index(quantizer)
     quantizer.reset()
     if not quantizer.is_trained:
@@ -103,7 +103,7 @@ def _set_centers(quantizer: Any, centers: NDArray[np.float32]) -> None:
 
 
 def _train_encoder(index: Any, X: Vectors, estimator: KMeans, kmeans: dict[str, Any]) -> None:
-    """What encodes the vectors of a list."""
+    """Train the encoder of the vectors in the lists."""
     if type(index) is faiss.IndexIVFFlat:
         return
     m = index.train_encoder_num_vectors()
@@ -123,7 +123,7 @@ def _train_encoder(index: Any, X: Vectors, estimator: KMeans, kmeans: dict[str, 
 
 
 def _train_transformed(index: Any, X: Any, weights: Any, kmeans: dict[str, Any]) -> KMeans:
-    """The transforms, then the inverted file of what they give."""
+    """Train the transforms, then the inverted file on the transformed vectors."""
     X = checked(X, index.d)
     if isinstance(X, Source):
         raise ValueError("an index with transforms needs vectors in memory: give an array, or train the index inside.")

@@ -1,4 +1,4 @@
-"""FAISS's clustering parameters as arguments of `KMeans`."""
+"""Conversion of FAISS's clustering parameters to arguments of `KMeans`."""
 
 import inspect
 import logging
@@ -14,17 +14,17 @@ from cprime.faiss.vectors import Vectors, directions, drawn, subset
 
 logger = logging.getLogger("cprime")
 
-ALL_POINTS = 2**31 - 1  # of max_points_per_centroid: there is no sampling then
+ALL_POINTS = 2**31 - 1  # value of max_points_per_centroid that disables sampling
 OURS = frozenset(inspect.signature(KMeans).parameters) - {"n_clusters", "metric", "verbose"}
-_STARTS = {1: "k-means++", 2: "afk-mc2"}  # ClusteringInitMethod, but for 0: points drawn at random
+_STARTS = {1: "k-means++", 2: "afk-mc2"}  # ClusteringInitMethod without 0, which is random points
 
 
 def fitted(
     cp: Any, C: int, X: Vectors, weights: NDArray | None, arguments: dict[str, Any], start: str = "auto"
 ) -> KMeans:
-    """A `KMeans` of C centers, by the parameters of FAISS and the arguments of this library that are given beside them.
+    """Fit a `KMeans` of C centers with FAISS's parameters `cp`, overridden by `arguments` of this library.
 
-    With cp.spherical vectors are compared by inner products, and centers have length 1. start: for FAISS's default
+    With cp.spherical, vectors are compared by inner products and centers have length 1. start: used for FAISS's default
     """
     estimator = KMeans(C, **_arguments(cp, start) | arguments)
     if cp.spherical:
@@ -34,7 +34,7 @@ def fitted(
 
 
 def sampled(cp: Any, C: int, X: Vectors, weights: NDArray | None) -> tuple[Vectors, NDArray | None]:
-    """What cp.max_points_per_centroid leaves of the points; said in the log, as is what it finds too few."""
+    """Sample the points as cp.max_points_per_centroid requires; log the sampling, and warn if there are too few."""
     n, most, least = len(X), C * cp.max_points_per_centroid, C * cp.min_points_per_centroid
     if n < least:
         logger.warning("x has %d points for %d centroids, min_points_per_centroid expects %d points", n, C, least)
@@ -46,7 +46,7 @@ def sampled(cp: Any, C: int, X: Vectors, weights: NDArray | None) -> tuple[Vecto
 
 
 def check_served(cp: Any) -> None:
-    """Raise ValueError for what only FAISS does."""
+    """Raise ValueError for parameters that only FAISS supports."""
     if cp.frozen_centroids:
         raise ValueError("frozen_centroids=True is not served by cprime.faiss, faiss.Kmeans has it.")
     if cp.int_centroids and cp.spherical:
@@ -61,7 +61,7 @@ def check_served(cp: Any) -> None:
 
 
 def check_empty(index: Any) -> None:
-    """Raise ValueError for an index that holds vectors, which its training would leave in the wrong places."""
+    """Raise ValueError if the index contains vectors, because training would leave them in wrong lists."""
     if index.ntotal:
         raise ValueError(f"index must be empty to be trained, it holds {index.ntotal} vectors: reset() comes first.")
 
@@ -81,7 +81,7 @@ def _arguments(cp: Any, start: str) -> dict[str, Any]:
 
 
 def checked_weights(weights: Any, n: int) -> NDArray[np.float64] | None:
-    """Weights (n,) as they are, or None."""
+    """Return weights (n,) as float64, or None."""
     if weights is None:
         return None
     weights = np.asarray(weights, dtype=np.float64)

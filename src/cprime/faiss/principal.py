@@ -1,4 +1,4 @@
-"""Vectors in coordinates of which the first few say most: along the directions of greatest variance."""
+"""Vectors in coordinates along the directions of greatest variance."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -16,9 +16,9 @@ from cprime.sources import Source
 
 @dataclass(frozen=True)
 class Coordinates:
-    """x = mean + Σ_j y_j a_j of orthonormal directions a_j.
+    """Coordinate system with x = mean + Σ_j y_j a_j for orthonormal directions a_j.
 
-    mean (d,)    directions (d, d), one a row, the most telling first
+    mean (d,)    directions (d, d): one per row, in decreasing order of variance
     """
 
     mean: NDArray[np.float64]
@@ -26,12 +26,12 @@ class Coordinates:
 
     @classmethod
     def stored(cls, d: int) -> Self:
-        """Those that vectors have anyway."""
+        """Return the original coordinates of the vectors."""
         return cls(np.zeros(d), np.eye(d))
 
     @classmethod
     def principal(cls, X: Vectors, weights: NDArray | None, n_threads: int | None) -> Self:
-        """Eigenvectors of the covariance matrix, by falling variance: a pass over the vectors, which are checked."""
+        """Return the eigenvectors of the covariance matrix, by decreasing variance; one pass, which validates X."""
         with computing(n_threads):
             scatter = opened(KMeans(), X, weights).each(ScatterOf(full=True))
         squares = np.asarray(scatter.squares)
@@ -39,13 +39,13 @@ class Coordinates:
         return cls(scatter.mean, np.ascontiguousarray(vectors.T[::-1]))
 
     def first(self, X: Vectors, m: int) -> Vectors:
-        """The first m coordinates (n, m) of vectors: an array of an array, a source of a source."""
+        """Return the first m coordinates (n, m) of vectors: an array for an array, a source for a source."""
         if isinstance(X, Source):
             return _CoordinatesSource(X, self, m)
         return self._of(X, m)
 
     def vectors(self, y: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The vectors (k, d) with these first coordinates y (k, m), and 0 for the others."""
+        """Return the vectors (k, d) that have the first coordinates y (k, m), and 0 for the others."""
         return (self.mean + y.astype(np.float64) @ self.directions[: y.shape[1]]).astype(np.float32)
 
     def _of(self, X: NDArray[np.float32], m: int) -> NDArray[np.float32]:
@@ -54,14 +54,14 @@ class Coordinates:
 
 
 class _CoordinatesSource(Source):
-    """The first coordinates of another source's rows, in the same chunks."""
+    """Source of the first coordinates of another source's rows, in the same chunks."""
 
     def __init__(self, base: Source, coordinates: Coordinates, m: int) -> None:
         super().__init__(base.name, base.n_rows, (np.dtype(np.float32),) * m, None, base._files)
         self._base, self._coordinates = base, coordinates
         self.in_memory = base.in_memory
         self._weights = base._weights
-        self._chunk_rows = base.chunk_rows  # a chunk is read with all columns
+        self._chunk_rows = base.chunk_rows  # a chunk of `base` is read with all its columns
 
     def close(self) -> None:
         self._base.close()

@@ -1,4 +1,4 @@
-"""Codebooks of product quantizers: a k-means for each part of the vectors."""
+"""Training of the codebooks of product quantizers: one k-means for each part of the vectors."""
 
 import logging
 from collections.abc import Iterator
@@ -22,21 +22,23 @@ def train_pq(index: Any, X: Any, **kmeans: Any) -> list[KMeans]:
     Parameters
     ----------
     index : faiss.ProductQuantizer, faiss.IndexPQ or faiss.IndexPQFastScan
-        What is trained; its `cp` (that of its `pq`) says how: niter, nredo, seed, early_stop_threshold, verbose.
+        The quantizer to train, with the parameters in its `cp` (or that of its `pq`): niter, nredo, seed,
+        early_stop_threshold, verbose.
     X : array-like of shape (n, d), path or source
-        Vectors, all of which are used; what `cprime.open_data` opens is read chunk by chunk, once for each part.
+        Vectors, all of which are used; paths and sources that `cprime.open_data` accepts are read in chunks, once for
+        each part.
     **kmeans
-        Arguments of `cprime.KMeans` that take the place of those.
+        Arguments of `cprime.KMeans` that override those of `cp`.
 
     Returns
     -------
     estimators : list of cprime.KMeans
-        Fitted, one for each part.
+        The fitted estimators, one for each part.
 
     Raises
     ------
     TypeError
-        If it is no product quantizer. Those of inverted files are trained with them, by `train_ivf`.
+        If the index is not a product quantizer. Those of inverted files are trained by `train_ivf`.
     ValueError
         If there are not d columns, or fewer vectors than centers.
 
@@ -68,7 +70,7 @@ def train_pq(index: Any, X: Any, **kmeans: Any) -> list[KMeans]:
 
 
 def trained(pq: Any, X: Vectors, kmeans: dict[str, Any]) -> list[KMeans]:
-    """The codebooks of such vectors, put into the quantizer."""
+    """Train the codebooks on the vectors and store them in the quantizer."""
     if len(X) < pq.ksub:
         raise ValueError(f"X must have at least 2^nbits={pq.ksub} rows, got {len(X)}.")
     found = [fitted(pq.cp, pq.ksub, part, None, kmeans) for part in _parts(pq, X)]
@@ -80,7 +82,7 @@ def trained(pq: Any, X: Vectors, kmeans: dict[str, Any]) -> list[KMeans]:
 
 
 def polysemous(index: Any, X: np.ndarray) -> None:
-    """Number the centers of each part so that near ones have near codes, as the index asks for; by FAISS."""
+    """Let FAISS renumber the centers of each part so that near centers have near codes, if the index requires it."""
     training, begin = index.polysemous_training or faiss.PolysemousTraining(), perf_counter()
     training.optimize_pq_for_hamming(index.pq, len(X), faiss.swig_ptr(X))
     logger.info(
@@ -90,7 +92,7 @@ def polysemous(index: Any, X: np.ndarray) -> None:
 
 
 def _parts(pq: Any, X: Vectors) -> Iterator[Vectors]:
-    """The columns of each part."""
+    """Yield the columns of each part."""
     for begin in range(0, pq.d, pq.dsub):
         columns = range(begin, begin + pq.dsub)
         if not isinstance(X, Source):

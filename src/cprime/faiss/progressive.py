@@ -1,7 +1,7 @@
-"""k-means in a rising number of dimensions, which gives the last one, in all of them, its start.
+"""k-means in an increasing number of dimensions, which initializes the fit in all dimensions.
 
-The first coordinates of vectors are those of greatest variance (`principal`). A step's centroids, with 0 for the
-coordinates that come in, are where the next step starts, as in FAISS's `ProgressiveDimClustering`.
+The first coordinates are those of greatest variance (`principal`). The centroids of a step, with 0 in the added
+coordinates, initialize the next step, as in FAISS's `ProgressiveDimClustering`.
 """
 
 import logging
@@ -24,12 +24,12 @@ Floats = NDArray[np.float32]
 
 
 def steps_of(cp: Any) -> int:
-    """How many steps the parameters ask for, the one in all dimensions among them; 1 is a plain k-means."""
+    """Return the number of steps, including the one in all dimensions; 1 is a plain k-means."""
     return max(1, int(getattr(cp, "progressive_dim_steps", 1)))
 
 
 def check_steps(cp: Any, arguments: dict[str, Any]) -> None:
-    """Raise ValueError for arguments of one fit, which several steps cannot have."""
+    """Raise ValueError for arguments that are not supported with several steps."""
     for name, given in (("init", is_given(arguments.get("init"))), ("checkpoint", "checkpoint" in arguments)):
         if given and arguments[name] is not None:
             what = "init_centroids, or an array as init," if name == "init" else name
@@ -39,9 +39,9 @@ def check_steps(cp: Any, arguments: dict[str, Any]) -> None:
 
 
 def dimensions(d: int, steps: int) -> list[int]:
-    """Those of each step, powers of d rounded down as FAISS does it, in double precision: 32^(3/5) gives 7.
+    """Return the number of dimensions of each step: powers of d rounded down in double precision, as in FAISS.
 
-    The last is d, and a number may come several times.
+    For example, 32^(3/5) gives 7. The last number is d, and numbers may repeat.
     """
     return [int(d ** (step / steps)) for step in range(1, steps + 1)]
 
@@ -53,9 +53,9 @@ def start_of_all(
     n_threads: int | None,
     fit: Callable[[Vectors, Floats | None], KMeans],
 ) -> Floats:
-    """Where the step in all dimensions starts: the centroids (k, d) of the step before.
+    """Run all steps but the last; return initial centroids (k, d) of the step in all dimensions.
 
-    fit: makes a k-means of vectors from given centroids, of the first step from None
+    fit: function that fits k-means to vectors from given centroids, or from None in the first step
     """
     d, steps = int(X.shape[1]), steps_of(cp)
     coordinates = Coordinates.principal(X, weights, n_threads) if cp.apply_pca else Coordinates.stored(d)

@@ -1,4 +1,4 @@
-"""Vectors as FAISS takes them, float32 in rows, and those of sources, which are read chunk by chunk."""
+"""Vectors in FAISS's format, float32 rows, as arrays or as sources, which are read chunk by chunk."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ Vectors = NDArray[np.float32] | Source
 
 
 def checked(X: Any, d: int) -> Vectors:
-    """An array (n, d) as float32 in C order, or a source of as many columns.
+    """Return X as a float32 array (n, d) in C order, or as a source with d columns.
 
     Raises
     ------
@@ -31,17 +31,17 @@ def checked(X: Any, d: int) -> Vectors:
 
 
 def rows(X: Vectors, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-    """A copy of some rows, (m, d)."""
+    """Return a copy of the given rows, (m, d)."""
     return X.take(ids) if isinstance(X, Source) else X[ids]
 
 
 def subset(X: Vectors, ids: NDArray[np.int64]) -> Vectors:
-    """Some rows, by rising numbers."""
+    """Return the rows with the given increasing indices."""
     return X.subset(ids) if isinstance(X, Source) else X[ids]
 
 
 def drawn(n: int, m: int, seed: int) -> NDArray[np.int64]:
-    """Numbers of m of n rows, rising; all if there are no more."""
+    """Return the increasing indices of m random rows of n; all if m ≥ n."""
     if m >= n:
         return np.arange(n)
     generator = np.random.default_rng(seed if seed >= 0 else None)
@@ -49,10 +49,10 @@ def drawn(n: int, m: int, seed: int) -> NDArray[np.int64]:
 
 
 def directions(X: Vectors, weights: NDArray | None) -> tuple[Vectors, NDArray[np.float64]]:
-    """Return vectors for spherical k-means, which compares them by inner product, and their weights (n,) with lengths.
+    """Return vectors for spherical k-means, which compares them by inner product, and their weights (n,) times lengths.
 
-    Σ w x·μ is Σ w ‖x‖ cos(x, μ). Vectors of length 0 are accepted, as faiss accepts them: they have the weight 0, and
-    those of an array get a direction.
+    This is correct because Σ w x·μ is Σ w ‖x‖ cos(x, μ). Vectors of length 0 are accepted, as in FAISS: they get weight
+    0, and those of an array get an arbitrary direction.
     """
     lengths = np.empty(len(X))
     step = X.chunk_rows if isinstance(X, Source) else max(1, 2**24 // X.shape[1])

@@ -22,12 +22,12 @@ class Kmeans:
     `use_super_kmeans`, `update_index`, `afkmc2_chain_length` and `check_input_data_for_NaNs` have no effect, because
     everything is computed on the CPU by one method and NaN always raises an error.
 
-    With progressive_dim_steps = s > 1 there are s fits, of at most niter iterations each. Step i uses the first int(d
-    ** (i / s)) principal coordinates of x (apply_pca=False: columns of x) and starts from the centroids of the previous
-    step, with 0 in the added coordinates. The first step starts like a plain fit, the last one uses x itself. Unlike in
-    FAISS, `weights`, which also enter the covariance matrix, and sources are supported; spherical, `init_centroids`, an
-    array as init, and checkpoint are not supported. A callback that ends a fit ends only its step. A value of 1 or less
-    is a plain fit.
+    With progressive_dim_steps = s > 1 there are s fits, of at most niter iterations each. Step i uses the first
+    int(d**(i/s)) principal coordinates of x (apply_pca=False: columns of x) and starts from the centroids of the
+    previous step, with 0 in the added coordinates. The first step starts like a plain fit, the last one uses x itself.
+    Unlike in FAISS, `weights`, which also enter the covariance matrix, and sources are supported; spherical,
+    `init_centroids`, an array as init, and checkpoint are not supported. A callback that ends a fit ends only its step.
+    A value of 1 or less is a plain fit.
 
     Parameters
     ----------

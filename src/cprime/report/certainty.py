@@ -30,8 +30,8 @@ class Certainty:
     """Distribution of the greatest responsibility of each row.
 
     counts (20,): weight of the rows in bins of the greatest responsibility from 0 to 1
-    mean: mean of the greatest responsibility    sure: fraction of the weight with more than 0.95    doubts: the least
-    certain rows among those examined
+    mean: mean of the greatest responsibility    sure: fraction of the weight with more than 0.95
+    doubts: the least certain rows among those examined
     """
 
     counts: NDArray[np.float64]

@@ -22,8 +22,8 @@ class Clusters:
 
     shown (m,): indices of the clusters in the report, the largest first, at most `MOST_SHOWN`
     sizes (C,): weights
-    spread (C,): root of the mean squared deviation from the center, per feature and in units, NaN if no row was
-    examined
+    spread (C,): root of the squared deviation from the center, averaged over rows and features, in the
+        unit of distances; NaN if no row was examined
     typical (C, 3): positions among the examined rows of those nearest to the center, padded with −1
     neighbors (C, G): neighboring clusters, the nearest first, padded with −1
     z (C, D): (center − mean) / standard deviation of all rows, 0 if the deviation is 0

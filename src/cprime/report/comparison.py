@@ -19,8 +19,7 @@ class Comparison:
 
     flows (a, b): weight of the rows in each pair of clusters
     left, right: indices of the clusters of the rows and columns of `flows`; −1, the last, stands for all other clusters
-    rand: adjusted Rand index of the examined rows    same: number of clusters of the first model that the second also
-    has
+    rand: adjusted Rand index of the examined rows    same: number of first-model clusters found by the second
     error: J per row of both models    free_energy: F of both [nats per point], None if one has no densities
     """
 

@@ -21,7 +21,7 @@ class Images:
     centers (m, …): of the shown clusters
     typical (m, …): the row nearest to each center, black if no row of the cluster was examined
     factors (k, H + 1, …): center and factors of the first k clusters, from 0 to 1; a factor value of 0 is drawn as 0.5.
-    None if components have no factors
+        None if components have no factors
     """
 
     centers: NDArray

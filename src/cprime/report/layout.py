@@ -88,9 +88,9 @@ def _by_neighbors(centers: NDArray[np.float64], plane: NDArray[np.float64]) -> N
 
 
 def _attraction(centers: NDArray[np.float64]) -> coo_array:
-    """Return weights p of pairs of neighbors (C, C), symmetric, with sum 1: Gaussian in the distance.
+    """Return weights p of pairs of neighbors (C, C), symmetric, with sum 1.
 
-    The variance of each Gaussian is the mean squared distance in the neighbor list.
+    Each is proportional to exp(−d²/mean d²) in the neighbor list of one center, averaged over both directions.
     """
     lists = exact_lists(np.ascontiguousarray(centers), min(_NEIGHBORS, len(centers) - 1) + 1)
     C, k = lists.shape

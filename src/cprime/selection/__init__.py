@@ -2,8 +2,8 @@
 
 `sweep` fits a mixture or k-means for every C of a range and returns a `Sweep`, which `SelectionDisplay` draws. `XMeans`
 and `GMeans` split and merge clusters until their criterion or test requires no further change. `merge` joins the
-components of a fit and returns a `MergeTree`, which can be cut at any number of clusters. This package uses only the
-public interface of the estimators.
+components of a fit and returns a `MergeTree`, which can be cut at any number of clusters. This package calls the
+estimators as a user would.
 """
 
 from cprime.selection.display import SelectionDisplay

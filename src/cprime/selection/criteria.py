@@ -23,8 +23,7 @@ def aic(mean_log_likelihood: float, weight: float, n_parameters: int) -> float:
 def share_gain(counts: NDArray[np.float64]) -> float:
     """Return the increase of F per point if mixing weights 1/C are replaced by N_c/N: log C − H(N_c/N) ≥ 0.
 
-    counts (C,): N_c = Σ w_n q_nc. For fixed q_nc, Σ_c (N_c/N) log π_c is the only term of F that depends on the weights
-    π.
+    counts (C,): N_c = Σ w_n q_nc. For fixed q_nc, Σ_c (N_c/N) log π_c is the only term of F that depends on π.
     """
     shares = counts[counts > 0] / counts.sum()
     return math.log(len(counts)) + float((shares * np.log(shares)).sum())

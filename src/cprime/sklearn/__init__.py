@@ -4,8 +4,8 @@ Each class is a subclass of scikit-learn's class of the same name. Arguments, th
 representations are inherited; `fit`, `predict` and similar methods call cprime's estimators and kernels. Cases that
 cprime does not support run scikit-learn's own code and log one line to the logger "cprime".
 
-`patch` replaces the names in scikit-learn, for programs that are not to be edited; so does ``python -m cprime.sklearn
-program.py``.
+`patch` replaces the names in scikit-learn, for programs that are not to be edited; so does
+``python -m cprime.sklearn program.py``.
 """
 
 from cprime.sklearn.bisecting import BisectingKMeans

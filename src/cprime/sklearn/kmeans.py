@@ -151,8 +151,8 @@ class KMeans(Nearest, Draws, sklearn.cluster.KMeans):
     - Up to about 2²⁷ products (rows · features · clusters · log clusters), a fit starts from scikit-learn's own draws
       and evaluates all centers, so the same `random_state` gives the same clusters. For larger data, initialization and
       search are those of `cprime.KMeans`: "two-level" and "graph" from 128 clusters and 2²⁰ evaluations per iteration.
-      ``algorithm="elkan"`` selects the exact search by bounds at any size. - `copy_x` has no effect, because data are
-      not changed.
+      ``algorithm="elkan"`` selects the exact search by bounds at any size.
+    - `copy_x` has no effect, because data are not changed.
 
     Attributes
     ----------

@@ -96,7 +96,7 @@ class Sample:
     def of_data(cls, X: Floats, n_neighbors: int) -> "Sample":
         """Use data as points, with log Q estimated from the distance to the k-th neighbor.
 
-        The mean of this estimate is −H(Q) of Kozachenko & Leonenko.
+        The mean of this log Q is the estimate of −H(Q) by Kozachenko & Leonenko.
         """
         return cls(X, log_density_by_neighbors(X, n_neighbors))
 

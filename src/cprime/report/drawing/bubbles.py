@@ -28,8 +28,9 @@ def bubbles(
     spread: NDArray[np.float64],
     sheet: Sheet | None,
 ) -> Markup:
-    """Draw the map. places (m, 3): x, y, radius, the largest first    ids, spread (m,)    sheet: tiles in this order,
-    or None
+    """Draw the map.
+
+    places (m, 3): x, y, radius, the largest first    ids, spread (m,)    sheet: tiles in this order, or None
     """
     of, _ = levels(spread)
     marks, names = [], []

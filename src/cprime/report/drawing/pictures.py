@@ -21,9 +21,8 @@ _DARK = ((110, 186, 247), (32, 35, 39), (247, 158, 92))
 class Sheet:
     """Picture that consists of tiles, row by row.
 
-    uri: the picture    width, height: of the picture [pixels]    tile_width, tile_height: of a tile    columns: tiles
-    per row
-    reduced: whether the tiles have a lower resolution than the data rows
+    uri: the picture    width, height: of the picture [pixels]    tile_width, tile_height: of a tile
+    columns: tiles per row        reduced: whether the tiles have a lower resolution than the data rows
     """
 
     uri: str

@@ -78,8 +78,7 @@ class _Clusters:
     low, high, gains (P,): G of each pair of components that share a point. Among pairs that have become pairs of the
     same clusters, one represents all; the others are no longer `alive`.
     pairs: for each cluster, the indices of its pairs, including those no longer alive
-    best, partner (C,): the greatest gain of each cluster (−1 if it was joined to another) and the cluster that attains
-    it
+    best, partner (C,): the greatest gain of each cluster (−1 if joined to another) and the cluster that attains it
     """
 
     def __init__(self, points: Shares, n_components: int) -> None:

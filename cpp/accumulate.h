@@ -1,4 +1,4 @@
-// Sums over the points of a component, in the order of its entries and in double precision.
+// Weighted count and sum of one component's points, in the order of its entries and in double precision.
 #pragma once
 #include "kernels.h"
 #include "points.h"

@@ -1,4 +1,4 @@
-// How far points lie along a direction of their component.
+// Projections of points onto a direction of their component.
 #pragma once
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 
 namespace cprime::CPRIME_ISA {
 
-// out[n] = (x_n - m_c) v_c of the rows [begin, end), c being their labels.
+// Compute out[n] = (x_n - m_c) v_c for rows [begin, end); c is the label of row n.
 template <class T>
 inline void along(const Points<T> &X, const Rows<T> &centers, const Rows<T> &directions, const std::int32_t *labels,
                   double *out, std::size_t begin, std::size_t end) {

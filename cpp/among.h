@@ -1,4 +1,5 @@
-// The point-major partial search: each row has candidates of its own, the union of the lists of what it keeps.
+// Point-major partial search: each row has its own candidates, the union of the neighbor lists of the components in its
+// active set.
 #pragma once
 #include <algorithm>
 
@@ -8,7 +9,7 @@
 
 namespace cprime::CPRIME_ISA {
 
-// What row n keeps of the components that were measured for it.
+// Write the active set of row n: the nearest task.H of the `count` evaluated components in `found`.
 template <class T> inline void keep_found(const AmongTask<T> &task, std::size_t n, Candidate<T> *found, int count) {
     const int H = std::min(task.H, count);
     task.counts[n] = count;
@@ -19,27 +20,28 @@ template <class T> inline void keep_found(const AmongTask<T> &task, std::size_t 
     }
 }
 
-// Asks for what component c is measured by.
+// Prefetch the parameters from which the cost of component c is computed.
 template <class T> inline void fetch(const AmongTask<T> &task, std::int32_t c) {
     prefetch(task.centers[c], task.X.D);
     if (task.gaussians && !task.gaussians->full)
         prefetch(task.gaussians->factor(c), task.X.D);
 }
 
-// A component and its list in the lanes of vectors, and what they cost points that lie anywhere: from differences.
+// A component and the components of its neighbor list, one per vector lane. Computes their costs for several points at
+// any addresses, from differences.
 template <class T> class LaneList {
   public:
-    static constexpr int POINTS = 4; // that are measured at a time
+    static constexpr int POINTS = 4; // points whose costs are computed at a time
 
     explicit LaneList(const AmongTask<T> &task)
         : task_(task), D_(task.X.D), width_(width(task)), means_(static_cast<std::size_t>(D_) * width_ + PACK_SLACK<T>),
           factors_(task.gaussians ? static_cast<std::size_t>(D_) * width_ + PACK_SLACK<T> : 0), offsets_(width_),
           inverses_(width_), powers_(width_) {}
 
-    // Numbers that the costs of a point take: whole vectors of G + 1.
+    // Return how many numbers the costs of one point take: G + 1, rounded up to whole vectors.
     static int width(const AmongTask<T> &task) { return (task.G + W) / W * W; }
 
-    // component(i), 0 <= i <= G
+    // Pack the components component(i), 0 <= i <= G.
     template <class Component> void read(Component component) {
         constexpr const T *none = nullptr;
         for (int v = 0; v < width_; v += W) {
@@ -57,7 +59,7 @@ template <class T> class LaneList {
         }
     }
 
-    // Of each point G + 1 costs, and what means nothing up to the end of a vector.
+    // Write G + 1 costs for each point. The numbers after these, up to the end of a vector, have no meaning.
     void cost(const T *const (&x)[POINTS], T *const (&out)[POINTS]) const {
         if (task_.gaussians)
             costs<true>(x, out);
@@ -103,8 +105,8 @@ template <class T> class LaneList {
     Scratch<T> means_, factors_, offsets_, inverses_, powers_;
 };
 
-// Costs that are measured before they are asked for: for entries [begin, end), where several keep the same component,
-// that and its list for all of these together.
+// Costs that are computed before entries [begin, end) are searched. If several entries have the same component in their
+// active sets, the costs of this component and of its neighbor list are computed for all these entries together.
 template <class T> class SharedCosts {
   public:
     SharedCosts(const AmongTask<T> &task, std::size_t begin, std::size_t end)
@@ -112,7 +114,7 @@ template <class T> class SharedCosts {
           costs_((end - begin) * n_previous_ * n_costs_) {
         const std::size_t C = task.centers.n, n_pairs = (end - begin) * n_previous_;
         Scratch<std::int32_t> component(n_pairs);
-        Scratch<std::uint32_t> last(C + 1), pairs(n_pairs); // the pairs (entry, place) of each component
+        Scratch<std::uint32_t> last(C + 1), pairs(n_pairs); // pairs (entry, position) of each component
         std::fill_n(last.get(), C + 1, 0);
         for (std::size_t e = begin; e < end; ++e)
             for (int h = 0; h < n_previous_; ++h) {
@@ -120,7 +122,7 @@ template <class T> class SharedCosts {
                 component[(e - begin) * n_previous_ + h] = c;
                 ++last[c + 1];
             }
-        last[0] = 0; // those without a component
+        last[0] = 0; // ids of -1 are not counted
         for (std::size_t c = 1; c <= C; ++c)
             last[c] += last[c - 1];
         std::fill_n(known_.get(), n_pairs, false);
@@ -128,7 +130,7 @@ template <class T> class SharedCosts {
             if (component[pair] >= 0)
                 pairs[last[component[pair]]++] = static_cast<std::uint32_t>(pair);
         const auto row = [&](std::uint32_t pair) { return task.row(begin + pair / n_previous_); };
-        const auto each = [&](auto measure_them) { // of a component: its pairs, and whom they are measured against
+        const auto each = [&](auto measure_them) { // calls measure_them(pairs, their number, candidates)
             for (std::size_t c = 0, first = 0; c < C; first = last[c++]) {
                 if (last[c] - first < FEWEST)
                     continue;
@@ -156,18 +158,19 @@ template <class T> class SharedCosts {
         }
     }
 
-    // For the i-th entry: the cost of what it keeps in place h, and of the list of that; null if not measured.
+    // Return the cost of component h in the i-th entry's active set, followed by the costs of that component's neighbor
+    // list; null if these costs were not computed.
     const T *operator()(std::size_t i, int h) const {
         const std::size_t pair = i * n_previous_ + h;
         return known_[pair] ? costs_ + pair * n_costs_ : nullptr;
     }
 
   private:
-    static constexpr std::size_t FEWEST = 8; // fewer do not pay for what is packed
+    static constexpr std::size_t FEWEST = 8; // for fewer entries packing does not pay
 
     T *costs(std::uint32_t pair) { return costs_ + static_cast<std::size_t>(pair) * n_costs_; }
 
-    // row(pair): the number of its row
+    // Compute the costs of n pairs; row(pair) returns a pair's row number.
     template <class Row, class Component>
     void measure(const AmongTask<T> &task, const std::uint32_t *pairs, int n, Row row, Component component,
                  const Gathered<T> &gathered, LaneList<T> &components) {
@@ -211,9 +214,10 @@ template <class T> class SharedCosts {
 
 template <class T> constexpr auto nothing_shared = [](std::size_t, int) -> const T * { return nullptr; };
 
-// Entries [begin, end): the H nearest among what a row keeps, the lists of those, and `extra` components of its own.
-// from(n) is a function that gives the square of row n from a component, before which fetch(c) asks for what it reads;
-// shared(i, h) may know costs of the i-th entry, see SharedCosts.
+// Search entries [begin, end): find the H nearest components among a row's active set, the neighbor lists of these
+// components, and the row's `extra` components. from(n) returns a function that computes the squared distance of row n
+// to a component. fetch(c) prefetches component c before. shared(i, h) returns costs of the i-th entry that are known
+// already, or null; see SharedCosts.
 template <class T, class Fetch, class From, class Shared>
 inline void search_among(const AmongTask<T> &task, std::size_t begin, std::size_t end, Fetch fetch, From from,
                          const Shared &shared) {
@@ -224,17 +228,17 @@ inline void search_among(const AmongTask<T> &task, std::size_t begin, std::size_
     std::fill_n(seen.get(), C, -1);
     const std::size_t capacity = task.capacity();
     Scratch<Candidate<T>> found(capacity + 1);
-    Scratch<std::int32_t> open(capacity + 1); // places of those that are still to be measured
+    Scratch<std::int32_t> open(capacity + 1); // positions in `found` without a cost yet
     for (std::size_t e = begin; e < end; ++e) {
         const std::size_t i = e - begin, n = task.row(e);
         const auto stamp = static_cast<std::int32_t>(i);
-        if (e + AHEAD < end) { // rows lie anywhere in memory too
+        if (e + AHEAD < end) { // prefetch, because rows are scattered in memory
             const std::size_t next = task.row(e + AHEAD);
             __builtin_prefetch(task.previous + next * task.n_previous);
             __builtin_prefetch(task.extra + next * task.n_extra);
         }
         int count = 0, n_open = 0;
-        const auto offer = [&](const std::int32_t *ids, int n_ids, const T *known) { // without branches: half is seen
+        const auto offer = [&](const std::int32_t *ids, int n_ids, const T *known) { // branch-free: half are repeated
             int next = count;
             for (int g = 0; g < n_ids; ++g) {
                 if (ids[g] < 0)
@@ -259,7 +263,7 @@ inline void search_among(const AmongTask<T> &task, std::size_t begin, std::size_
             offer(task.extra + n * task.n_extra + x, 1, nullptr);
         if (n_open) {
             const auto square = from(n);
-            for (int o = 0; o < n_open; ++o) { // centres lie anywhere in memory: ask for them early
+            for (int o = 0; o < n_open; ++o) { // prefetch, because centers are scattered in memory
                 if (o + AHEAD < n_open)
                     fetch(found[open[o + AHEAD]].id);
                 found[open[o]].square = square(found[open[o]].id);
@@ -284,7 +288,7 @@ inline void search_among(const AmongTask<T> &task, std::size_t begin, std::size_
     }
 }
 
-// Rows [begin, end), in an order of their own: those that are kept by the same components lie together.
+// Search entries [begin, end), whose order makes rows with common components adjacent.
 template <class T> inline void search_lists(const AmongTask<T> &task, std::size_t begin, std::size_t end) {
     const auto ask = [&](std::int32_t c) { fetch(task, c); };
     const auto from = [&](std::size_t n) {

@@ -1,4 +1,4 @@
-// The floating-point mode of a thread: how it rounds, what becomes of subnormal numbers, and whether it traps.
+// Floating-point mode of a thread: rounding, treatment of subnormal numbers, and traps.
 #pragma once
 
 #if defined(__SSE2_MATH__) || defined(_M_X64)
@@ -9,12 +9,12 @@
 
 namespace cprime {
 
-// With the flags of what has occurred.
+// A floating-point mode includes the flags of exceptions that have occurred.
 #if defined(__SSE2_MATH__) || defined(_M_X64)
 using Arithmetic = unsigned;
 inline Arithmetic arithmetic() { return _mm_getcsr(); }
 inline void set_arithmetic(const Arithmetic &mode) { _mm_setcsr(mode); }
-inline void set_standard_arithmetic() { _mm_setcsr(0x1f80); } // nothing traps, and all the rest is zero
+inline void set_standard_arithmetic() { _mm_setcsr(0x1f80); } // all exceptions are masked, all other bits are zero
 #else
 using Arithmetic = std::fenv_t;
 inline Arithmetic arithmetic() {
@@ -26,8 +26,9 @@ inline void set_arithmetic(const Arithmetic &mode) { std::fesetenv(&mode); }
 inline void set_standard_arithmetic() { std::fesetenv(FE_DFL_ENV); }
 #endif
 
-// While it lives, its thread rounds to nearest, keeps subnormal numbers and does not trap. Others may have left it
-// otherwise: a library that is built with -ffast-math flushes subnormals to zero in the thread that loads it.
+// Guard: while an instance lives, its thread rounds to nearest, does not flush subnormal numbers and does not trap.
+// Another library may have set another mode: if it was built with -ffast-math, it flushes subnormals to zero in the
+// thread that loads it.
 class StandardArithmetic {
   public:
     StandardArithmetic() : before_(arithmetic()) { set_standard_arithmetic(); }

@@ -1,5 +1,5 @@
-// From NumPy arrays to the kernels' views. Shapes are checked in Python (kernels/arguments.py); here only what would
-// read or write out of bounds is refused.
+// Conversion of NumPy arrays to the kernels' views. Shapes are checked in Python (kernels/arguments.py); the checks
+// here only prevent reads and writes out of bounds.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -28,7 +28,7 @@ inline void require(bool holds, const char *what) {
         throw std::invalid_argument(std::string("array has the wrong shape: ") + what);
 }
 
-// Sizes that the kernels count in int, with room for what is packed behind them.
+// Largest sizes: kernels count in int, and need room for padding after packed arrays.
 constexpr std::size_t MOST_COLUMNS = std::size_t(1) << 24, MOST_COMPONENTS = std::size_t(1) << 29;
 
 template <class T> Rows<T> rows(const Matrix<T> &m) {
@@ -37,8 +37,8 @@ template <class T> Rows<T> rows(const Matrix<T> &m) {
     return {m.data(), static_cast<std::ptrdiff_t>(m.stride(0)), m.shape(0), static_cast<int>(m.shape(1))};
 }
 
-// Rows stored in fewer bits than T has, which kernels convert where they read them; by their numbers in `order` where
-// they lie in another one, and divided by numbers of their own where `lengths` has some.
+// Rows stored in a type narrower than T, which kernels convert when they read them. If `order` is given, row i is
+// stored row order[i]. If `lengths` is given, each stored row is divided by its length.
 template <class T> class StoredRows {
   public:
     using Array = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
@@ -69,13 +69,13 @@ template <class T> class StoredRows {
     const Points<T> &points() const { return points_; }
 
   private:
-    Array array_; // which it keeps alive, as the others
+    Array array_; // this and the following members hold the memory alive
     std::optional<Vector<std::int64_t>> order_;
     std::optional<Vector<T>> lengths_;
     Points<T> points_;
 };
 
-// Rows of T, or stored ones.
+// Rows of type T, or rows stored in a narrower type.
 template <class T> struct AnyRows {
     Matrix<T> array;
     const StoredRows<T> *stored = nullptr;
@@ -83,26 +83,26 @@ template <class T> struct AnyRows {
 
 template <class T> Points<T> points(const AnyRows<T> &X) { return X.stored ? X.stored->points() : rows(X.array); }
 
-// The centres of components.
+// Return the centers of components as rows, after a check of their number.
 template <class T> Rows<T> components(const Matrix<T> &m) {
     require(m.shape(0) <= MOST_COMPONENTS, "more than 2^29 components");
     return rows(m);
 }
 
-// The columns of ids or lists as the kernels count them.
+// Return the number of columns of an array of ids or lists as an int, after a check of its size.
 template <class Array> int columns(const Array &table) {
     require(table.shape(1) <= MOST_COMPONENTS, "more than 2^29 columns of ids");
     return static_cast<int>(table.shape(1));
 }
 
-// Refuses what is no component, of the argument of this name.
+// Throw std::invalid_argument if an id is outside [least, n_components); `name` is the argument's name.
 template <class Ids>
 void require_components(const Ids &ids, std::size_t n_components, std::int64_t least, const char *name) {
     const std::int32_t *id = ids.data();
     const auto first = static_cast<std::int32_t>(least);
     const auto behind = static_cast<std::int32_t>(std::min<std::size_t>(n_components, INT32_MAX));
     const std::size_t size = ids.size();
-    std::int32_t outside = 0; // of the type of the ids, so that vectors have many
+    std::int32_t outside = 0; // in the type of the ids, so that vectors hold many
     for (std::size_t i = 0; i < size; ++i)
         outside |= (id[i] < first) | (id[i] >= behind);
     if (outside)
@@ -121,7 +121,7 @@ template <class T> auto argument() {
         return nb::arg().noconvert();
 }
 
-// Registers a function whose arrays come as they are: a copy in another dtype or layout would be filled and lost.
+// Register a function whose array arguments are not converted: results written to a converted copy would be lost.
 template <class... T, class Result> void define(nb::module_ &m, const char *name, Result (*function)(T...)) {
     m.def(name, function, argument<T>()...);
 }
@@ -130,7 +130,7 @@ template <class A> auto data_or_null(const std::optional<A> &array) -> decltype(
     return array ? array->data() : nullptr;
 }
 
-// The cost of a component: factors (C, D) or (C, D, D), offsets (C,).
+// Factors A in the costs of Gaussian components: diagonals (C, D) or lower triangles (C, D, D).
 template <class T> using Factors = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
 
 template <class T> Gaussians<T> gaussians_of(const Matrix<T> &means, const Factors<T> &factors,

@@ -1,9 +1,9 @@
-// The nearest of C centres where the two least scores of a row settle it: rows are the lanes, so that what is done for
-// each row beside its products is done for a whole vector of rows.
+// Search for the nearest of C centers by the two least scores of each row. Each vector lane is a row, so the work that
+// is done per row, besides its products, is done for a whole vector of rows at a time.
 //
-// Scores and their bounds are those of `nearest.h`. A row is settled where the second least lower bound exceeds the
-// upper bound of the least: no other centre can be nearer, nor can what is measured say so. All other rows are left to
-// the screen.
+// Scores and their bounds are those of `nearest.h`. A row is decided if the second least lower bound exceeds the upper
+// bound of the least score: then no other center is nearer, nor has a smaller computed distance. All other rows are
+// left to the screen.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@
 
 namespace cprime::CPRIME_ISA {
 
-// The least and the second least lower bound of each of TILE_LANES rows, and whose the least is.
+// The least and the second least lower bound of each of TILE_LANES rows, and the id of the center with the least.
 template <class T> struct BestTwo {
     typename simd<T>::vec least[TILE_VECTORS], second[TILE_VECTORS];
     typename simd<T>::ints id[TILE_VECTORS];
@@ -27,7 +27,8 @@ template <class T> struct BestTwo {
         }
     }
 
-    // Of `count` centres from c on; where bounds are equal, neither of both is below the second.
+    // Update with the lower bounds of `count` centers from c on. If two bounds are equal, the second is equal to the
+    // least.
     void follow(const T (*low)[TILE_LANES<T>], int c, int count) {
         using V = simd<T>;
         for (int v = 0; v < TILE_VECTORS; ++v) {
@@ -45,7 +46,8 @@ template <class T> struct BestTwo {
     }
 };
 
-// The rows `which` (n of them). Those that are not settled are left: their number, and `which` names them.
+// Search for the nearest centers of the n rows `which`. Returns the number of rows that are not decided; `which` then
+// begins with these.
 template <class T> inline int nearest_by_two(const NearestTask<T> &task, std::size_t *which, int n) {
     constexpr int L = TILE_LANES<T>;
     const int D = task.X.D, C = static_cast<int>(task.centers.n), depth = D + 2;
@@ -57,7 +59,7 @@ template <class T> inline int nearest_by_two(const NearestTask<T> &task, std::si
     Scratch<T> group(static_cast<std::size_t>(depth) * TILE_ROWS + PACK_SLACK<T>);
     Scratch<BestTwo<T>> found(n_tiles);
 
-    // Of a row: 1, the shift less its coordinates, the factor of its error; of a centre: |m|^2/2, m, -|m|.
+    // A packed row has 1, shift - x and the factor of its error; a packed center has |m|^2/2, m - shift and -|m|.
     for (int t = 0; t < n_tiles; ++t) {
         T *b = rows + tile_size * t;
         pack<L>([&](int i) { return task.X[which[t * L + i]]; }, std::min(L, n - t * L), D, task.panels.shift, b + L);
@@ -108,7 +110,7 @@ template <class T> inline int nearest_by_two(const NearestTask<T> &task, std::si
         const T high = two.least[v][lane] +
                        2 * error * (norm * task.panels.norm[c] + std::max(task.panels.half_norm[c], T(0))) + 6 * lost;
         const T above = told_apart(high, norm * norm, measuring);
-        // Where products might overflow, bounds would be none.
+        // If products might overflow, the bounds are not valid.
         const bool sound = norm * most_norm + most_norm * most_norm < std::numeric_limits<T>::max() / 8;
         if (!(sound && two.second[v][lane] > above)) {
             which[n_left++] = which[i];

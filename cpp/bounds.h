@@ -1,14 +1,16 @@
-// The nearest centre by bounds that outlive an iteration: what has moved little cannot have come first.
+// Search for nearest centers by bounds that are carried over iterations: a center that has moved little cannot have
+// become the nearest.
 //
-// Of each row, beside its nearest centre, a few others have a lower bound each, and all the rest share one (Drake &
-// Hamerly 2012). A centre's move lowers its bound by as much. What lowers the bound of the rest is chosen for each row:
-// of the centres that are nearer than r to its own one only the greatest move counts, and those beyond are at least r
-// less the row's distance away (the annulus of Hamerly 2010 and Newling & Fleuret 2016); the best r is taken. The
-// distance to the own centre is measured always, those to others where their bounds do not exclude them, and where that
-// of the rest does not exclude it the row is searched anew by the screen of `nearest.h`.
+// Each row has its nearest center, a few other centers with one lower bound each, and one lower bound that all
+// remaining centers share (Drake & Hamerly 2012). A center's move lowers its bound by the distance moved. The decrease
+// of the shared bound is chosen for each row. For any radius r, only the greatest move counts among the centers nearer
+// than r to the row's own center, and all other centers are at least r minus the row's distance away (the annulus of
+// Hamerly 2010 and Newling & Fleuret 2016); the best r is taken. The distance to the own center is always computed,
+// those to other centers if their bounds do not exclude them. If the shared bound does not exclude the remaining
+// centers, the row is searched anew by the screen of `nearest.h`.
 //
-// Bounds are rounded down by more than the arithmetic takes, so what they exclude has a greater squared distance *as
-// measured*, and the result is that of `nearest`, ties included.
+// Bounds are rounded down by more than the rounding errors, so an excluded center has a greater *computed* squared
+// distance, and the result is that of `nearest`, ties included.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -17,7 +19,7 @@
 
 namespace cprime::CPRIME_ISA {
 
-// The bound of the rest after the moves: the greatest over r = reach of min(rest - spread, reach - limit).
+// Return the shared bound after the centers' moves: the maximum over r = reach of min(rest - spread, reach - limit).
 template <class T> inline T rest_after(const BoundedTask<T> &task, std::int32_t own, T rest, T limit) {
     using V = simd<T>;
     const T *reach = task.reach + static_cast<std::size_t>(own) * task.width;
@@ -27,13 +29,14 @@ template <class T> inline T rest_after(const BoundedTask<T> &task, std::int32_t 
     for (int g = 0; g < task.width; g += V::width) {
         best = V::max(best, V::min(whole - V::load(spread + g), V::load(reach + g) - away));
         const int last = g + V::width - 1;
-        if (reach[last] - limit >= rest - spread[last]) // one rises, the other falls
+        if (reach[last] - limit >= rest - spread[last]) // rest - spread falls, reach - limit rises
             break;
     }
     return Rounding<T>::down(-V::lowest(-best));
 }
 
-// The nearest centre of row n, which is x, by its bounds, which follow the moves; false where they do not settle it.
+// Find the nearest center of row n (coordinates x) by its bounds, after these are lowered by the centers' moves.
+// Returns false if the bounds do not decide.
 template <class T>
 inline bool settle_by_bounds(const BoundedTask<T> &task, const Rounding<T> &rounding, std::size_t n, const T *x,
                              std::int64_t &evaluations) {
@@ -48,7 +51,7 @@ inline bool settle_by_bounds(const BoundedTask<T> &task, const Rounding<T> &roun
         lows[h] = Rounding<T>::down(lows[h] - task.drift[others[h]]);
         least = std::min(least, lows[h]);
     }
-    if (rest < least) // than whatever may be found to be the nearest
+    if (rest < least) // the shared bound can exclude no remaining center
         return false;
     for (int h = 0; h < n_others; ++h) {
         if (lows[h] > limit)
@@ -65,7 +68,7 @@ inline bool settle_by_bounds(const BoundedTask<T> &task, const Rounding<T> &roun
     return rest > limit;
 }
 
-// Searches the rows `open` (n of them), which lie in x, among all centres, and bounds anew.
+// Search the n rows `open`, whose coordinates are in x, among all centers, and set their bounds anew.
 template <class T>
 inline void search_open(const BoundedTask<T> &task, const std::size_t *open, const T *x, int n) {
     const int D = task.nearest.X.D;

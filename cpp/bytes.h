@@ -1,5 +1,5 @@
-// Coarse numbers of a processor that adds products of bytes (AVX512-VNNI): whole numbers from -127 to 127 times a scale
-// of the row, at four times the rate of the register tile.
+// Coarse numbers for a processor that sums products of bytes (AVX512-VNNI): integers from -127 to 127 times a scale per
+// row. They are multiplied at four times the rate of the register tile.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -8,12 +8,12 @@
 
 namespace cprime::CPRIME_ISA {
 
-constexpr int MOST_COARSE = 1 << 16;  // numbers of a row, of which sums of products do not overflow
-constexpr int LEAST_D_OF_PANELS = 16; // below, the register tile is as fast: in a search of all,
-constexpr int LEAST_D_OF_LISTS = 64;  // where a list is rounded for some points alone, of which one is wanted,
-constexpr int LEAST_D_OF_KEPT = 128;  // or several are
+constexpr int MOST_COARSE = 1 << 16;  // longest row whose sums of products do not overflow
+constexpr int LEAST_D_OF_PANELS = 16; // least D for coarse numbers in a search among all centers
+constexpr int LEAST_D_OF_LISTS = 64;  // least D in a search of candidate lists for one center (C' = 1)
+constexpr int LEAST_D_OF_KEPT = 128;  // least D in a search of candidate lists for several centers
 
-// Whether centres are screened by coarse numbers: few are sooner multiplied than rounded.
+// Return whether screening C centers in coarse numbers pays: few centers are multiplied in less time than rounded.
 inline bool worth_rounding(std::size_t C, int H, int D) { return C * D > 16384 && (H != 1 || C > FEW_CENTERS); }
 
 struct CoarseUnit {
@@ -22,7 +22,7 @@ struct CoarseUnit {
 
 typedef std::int32_t int_words __attribute__((vector_size(VECTOR_BYTES)));
 
-// sum + the products of the four bytes of each word, which have no sign, and of four that have one.
+// Return sum + the products of the four unsigned bytes of each word and four signed bytes.
 inline int_words add_products(int_words sum, int_words bytes, std::int32_t signed_bytes) {
 #if defined(CPRIME_EMULATE_VNNI)
     for (int shift = 0; shift < 32; shift += 8)
@@ -33,7 +33,7 @@ inline int_words add_products(int_words sum, int_words bytes, std::int32_t signe
 #endif
 }
 
-// The last byte of each word.
+// Write the lowest byte of each word.
 inline void store_last_bytes(coarse *out, int_words words) {
 #if defined(CPRIME_EMULATE_VNNI)
     for (int i = 0; i < VECTOR_BYTES / 4; ++i)
@@ -43,8 +43,8 @@ inline void store_last_bytes(coarse *out, int_words words) {
 #endif
 }
 
-// sign * (16 rows - shift), rounded, as tiles one behind the other; zeros for missing rows and columns, up to a
-// multiple of four. `next(i)`: a row to fetch, or null.
+// Round sign * (16 rows - shift) to coarse numbers and write them as consecutive tiles, with zeros for missing rows and
+// columns up to a multiple of four. next(i) returns the memory of a row to prefetch, or none.
 template <class Row, class Next>
 inline void round_rows(Row row, int n_rows, Next next, int D, const float *shift, float sign, coarse *tiles,
                        CoarseRows &rows) {
@@ -52,11 +52,11 @@ inline void round_rows(Row row, int n_rows, Next next, int D, const float *shift
     using vec = V::vec;
     static_assert(V::width == COARSE_ROWS);
     constexpr float LARGEST = 127,
-                    WHOLE = 12582912; // 1.5 * 2^23: the last byte of its sum with a number is that number
+                    WHOLE = 12582912; // 1.5 * 2^23: the lowest byte of its sum with a number is that number, rounded
     constexpr float LEAST = 1e-30f, MOST = std::numeric_limits<float>::max();
     const float *address[COARSE_ROWS];
-    vec part[COARSE_ROWS], most[COARSE_ROWS]; // of each row
-    // see(j, v) of the vectors of a row less the shift
+    vec part[COARSE_ROWS], most[COARSE_ROWS]; // one vector per row
+    // Call see(j, v) for each vector v of x - shift.
     const auto each = [&](const float *x, auto see) {
         const int n_whole = D / V::width, rest = D % V::width;
         for (int j = 0; j < n_whole; ++j)
@@ -81,7 +81,7 @@ inline void round_rows(Row row, int n_rows, Next next, int D, const float *shift
     const auto fits = (largest > LEAST) & (largest < MOST);
     alignas(64) float steps[COARSE_ROWS];
     V::store(rows.scale, fits ? largest / LARGEST : none);
-    V::store(steps, fits ? sign * LARGEST / largest : none); // to a unit
+    V::store(steps, fits ? sign * LARGEST / largest : none); // factors from data to coarse numbers
     vec sums[COARSE_ROWS];
     for (int i = 0; i < COARSE_ROWS; ++i) {
         const Ahead ahead = next(i);
@@ -111,17 +111,18 @@ inline void round_rows(Row row, int n_rows, Next next, int D, const float *shift
         rows.start[i] = -128 * static_cast<int>(total[i]);
 }
 
-// Tiles of rows become tiles of columns, the right factor of a product: bytes without a sign, which are 128 greater.
+// Transpose tiles of rows to tiles of columns, the right factor of a product. Their bytes are unsigned, because 128 is
+// added.
 inline void make_columns(coarse *tiles, int D) {
     for (int k = 0; k < D; k += COARSE_COLUMNS)
         transpose_words<0x80808080>(tiles + k / COARSE_COLUMNS * COARSE_TILE);
 }
 
-// out (16 * n_left, stride): the products of D coarse numbers of n_left <= 2 tiles of rows, which begin with `start`,
-// and of n_right <= 2 tiles of columns.
+// Write out (16 * n_left, stride): the products, over D coarse numbers, of n_left <= 2 tiles of rows and n_right <= 2
+// tiles of columns. The sums begin with `start` of the rows, which compensates for the 128 added to the columns.
 template <int n_left, int n_right>
 inline void multiply(const coarse *left, const CoarseRows *rows, const coarse *right, int D, float *out, int stride) {
-    constexpr int R = n_right > 1 ? 8 : 16; // rows at a time: 16 sums, as many more registers for what is multiplied
+    constexpr int R = n_right > 1 ? 8 : 16; // rows at a time: their 16 sums leave as many registers for the factors
     const int size = coarse_depth(D) * COARSE_ROWS, n_words = (D + 3) / 4;
     for (int first = 0; first < n_left * COARSE_ROWS; first += R) {
         const int t = first / COARSE_ROWS, i0 = first % COARSE_ROWS;

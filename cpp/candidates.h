@@ -1,6 +1,6 @@
-// What the cluster-major searches share: the points of a component, and its neighbours as their candidates, packed once
-// relative to the component's own centre and scored in dense tiles. Where the processor has coarse numbers the tiles
-// only screen: bounds of their error say which candidates have to be measured.
+// Common code of the cluster-major searches. The points of a component, and its neighbors as their candidates, are
+// packed once relative to the component's own center and scored in dense tiles. If the processor has coarse numbers,
+// the tiles only screen: error bounds decide to which candidates distances have to be computed.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@ namespace cprime::CPRIME_ISA {
 
 template <class T> inline void column_squares(const T *packed, int D, T *square) {
     using V = simd<T>;
-    constexpr int blocks = (TILE_ROWS + V::width - 1) / V::width; // the last one reads and writes a little behind
+    constexpr int blocks = (TILE_ROWS + V::width - 1) / V::width; // the last one accesses a little beyond the end
     typename V::vec sum[blocks][4] = {};
     for (int k = 0; k < D; ++k)
         for (int b = 0; b < blocks; ++b) {
@@ -26,12 +26,13 @@ template <class T> inline void column_squares(const T *packed, int D, T *square)
         V::store(square + b * V::width, (sum[b][0] + sum[b][1]) + (sum[b][2] + sum[b][3]));
 }
 
-// Some points of a component for the register tile; |x|^2 is one more dimension.
+// Some points of a component, packed for the register tile; |x|^2 is an additional dimension.
 template <class T> struct ProductPoints {
     explicit ProductPoints(const Points<T> &X)
         : packed(static_cast<std::size_t>(X.D + 1) * TILE_ROWS + PACK_SLACK<T>), gathered_(X, TILE_ROWS) {}
 
-    // Entries [first, end), or as many as fit; those behind them, perhaps of another component, are fetched.
+    // Read entries [first, end), or as many as fit. The entries after these, perhaps of another component, are
+    // prefetched.
     template <class Task> void read(const Task &task, const T *origin, std::size_t first, std::size_t end) {
         const int D = task.X.D;
         n = static_cast<int>(std::min<std::size_t>(TILE_ROWS, end - first));
@@ -44,7 +45,7 @@ template <class T> struct ProductPoints {
     }
 
     int n = 0;
-    const T *rows[TILE_ROWS]; // as they were before they were packed
+    const T *rows[TILE_ROWS]; // before packing
     Scratch<T> packed;
     alignas(64) T square[TILE_ROWS + simd<T>::width];
 
@@ -52,7 +53,7 @@ template <class T> struct ProductPoints {
     Gathered<T> gathered_;
 };
 
-// score = outside (|m|^2 - 2 x m + |x|^2).
+// Candidates packed for the register tile: score = outside (|m|^2 - 2 x m + |x|^2).
 template <class T> class ProductCandidates {
   public:
     ProductCandidates(const Rows<T> &centers, const std::int32_t *list, int n_candidates, const T *origin,
@@ -92,9 +93,9 @@ template <class T> class ProductCandidates {
     int n_panels;
     T longest = 0; // the greatest |m|^2
 
-    // Whether all scores of a point this far from the origin are numbers.
+    // Return whether all scores of a point with this |x|^2 are finite.
     bool fit(T square) const {
-        constexpr T most = std::numeric_limits<T>::max() / 64; // leaves room for factors, and for sums
+        constexpr T most = std::numeric_limits<T>::max() / 64; // leaves room for factors and sums
         return square < most && longest < most;
     }
 
@@ -111,12 +112,13 @@ template <class T> class ProductCandidates {
 
 constexpr int COARSE_POINTS = 2 * COARSE_ROWS; // points that are screened at a time
 
-// Some points of a component, as the right factor of a product of coarse numbers.
+// Some points of a component, packed as the right factor of a product of coarse numbers.
 struct CoarsePoints {
     explicit CoarsePoints(const Points<float> &X)
         : columns(static_cast<std::size_t>(COARSE_POINTS) * coarse_depth(X.D)), gathered_(X, COARSE_POINTS) {}
 
-    // Entries [first, end), or as many as fit; those behind them, perhaps of another component, are fetched.
+    // Read entries [first, end), or as many as fit. The entries after these, perhaps of another component, are
+    // prefetched.
     template <class Task> void read(const Task &task, const float *origin, std::size_t first, std::size_t end) {
         const int depth = coarse_depth(task.X.D);
         n = static_cast<int>(std::min<std::size_t>(COARSE_POINTS, end - first));
@@ -139,7 +141,7 @@ struct CoarsePoints {
     float square(int i) const { return rows[i / COARSE_ROWS].square[i % COARSE_ROWS]; }
 
     int n = 0;
-    const float *row[COARSE_POINTS]; // as they were before they were rounded
+    const float *row[COARSE_POINTS]; // before rounding
     Scratch<coarse> columns;
     CoarseRows rows[COARSE_POINTS / COARSE_ROWS];
 
@@ -147,8 +149,8 @@ struct CoarsePoints {
     Gathered<float> gathered_;
 };
 
-// The same scores from coarse numbers, with |error| <= outside (e |m| + g (|x|^2 + |m|^2)): e for what rounding takes,
-// g for the arithmetic.
+// Candidates in coarse numbers. The scores are those of ProductCandidates, with |error| <= outside (e |m| + g (|x|^2 +
+// |m|^2)): e is from the rounding to coarse numbers, g from the arithmetic.
 class CoarseCandidates {
   public:
     CoarseCandidates(const Rows<float> &centers, const std::int32_t *list, int n_candidates, const float *origin,
@@ -179,7 +181,8 @@ class CoarseCandidates {
         worst_ = std::sqrt(worst_);
     }
 
-    // Lower bounds of all scores. With `narrow`, bar[i] becomes the least of itself and the point's upper bounds.
+    // Compute lower bounds of all scores. With `narrow`, bar[i] is lowered to the least upper bound of point i's
+    // scores.
     void bound(const CoarsePoints &points, float *bar, bool narrow) {
         for (std::size_t p = 0; p < static_cast<std::size_t>(n_padded_); p += 2 * COARSE_ROWS)
             if (points.n > COARSE_ROWS)
@@ -213,7 +216,7 @@ class CoarseCandidates {
         }
     }
 
-    // Calls near(point, candidate, lower bound) unless that is above bar[point].
+    // Call near(point, candidate, lower bound) unless the lower bound is above bar[point].
     template <class Near> void for_each_below(const CoarsePoints &points, const float *bar, Near near) const {
         for (int j = 0; j < points.n; j += V::width) {
             const auto limit = V::load(bar + j);
@@ -234,7 +237,7 @@ class CoarseCandidates {
         float factor, slope, start, width;
     };
     int n_, D_, n_padded_, depth_;
-    float g_, lost_below_, worst_ = 0, longest_ = 0; // of the candidates: the share that rounding takes, and |m|
+    float g_, lost_below_, worst_ = 0, longest_ = 0; // worst_: greatest relative rounding error, longest_: greatest |m|
     Scratch<coarse> left_;
     Scratch<CoarseRows> rows_;
     Scratch<Terms> terms_;

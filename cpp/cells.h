@@ -1,5 +1,5 @@
-// Near centres of rows: those of the cells that may hold a nearer one. Each row is brought into the numbers of the
-// screens once, and is then one of many in every cell that it is searched in.
+// Search for near centers of rows, in the cells that may contain a nearer one. Each row is converted for the screens
+// once, and then searched in each of its cells together with many other rows.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 
 namespace cprime::CPRIME_ISA {
 
-// The rows from `begin` on, n of them, of which some at a time are tiled, from their own numbers.
+// The n rows from `begin` on, at full precision. Subsets of them are packed into tiles when needed.
 template <class T> class RowsOfCall {
   public:
     static constexpr bool coarse = false;
@@ -19,7 +19,7 @@ template <class T> class RowsOfCall {
 
     class Some {
       public:
-        // Those in some places of the call.
+        // Pack the rows begin + places[i].
         Some(const RowsOfCall &call, const std::int32_t *places, int n)
             : panels_(call.task_.panels), D_(call.task_.X.D), rows_(n, D_) {
             const Scratch<std::size_t> which(n);
@@ -45,7 +45,7 @@ template <class T> class RowsOfCall {
 };
 
 #if CPRIME_COARSE
-// The same of coarse numbers, all of them rounded at first.
+// The same in coarse numbers; all rows are rounded at construction.
 class RoundedRowsOfCall {
   public:
     static constexpr bool coarse = true;
@@ -78,9 +78,8 @@ class RoundedRowsOfCall {
 };
 #endif
 
-// The cells near a row, the nearest one first, and for each how far from the row the last centre that it keeps has to
-// be for the cell to be looked at: by scores of all cells, which have room for whole vectors. Returns how many they
-// are.
+// Choose the cells near a row, the nearest first. Cell i has to be searched only if the row's H-th center is at least
+// least[i] away. `scores` has the scores of all cells and room for whole vectors. Returns the number of chosen cells.
 template <class T>
 inline int choose_cells(const CellsTask<T> &task, T *scores, double square, std::int32_t *cells, T *least) {
     using V = simd<T>;
@@ -98,7 +97,7 @@ inline int choose_cells(const CellsTask<T> &task, T *scores, double square, std:
         for (; lanes; lanes &= lanes - 1) {
             const int c = begin + __builtin_ctzll(lanes);
             const T of_cell = 2 * scores[c] + static_cast<T>(square);
-            near[n++] = {of_cell > 0 ? of_cell : T(0), c}; // what is no number is near
+            near[n++] = {of_cell > 0 ? of_cell : T(0), c}; // NaN counts as near
         }
     }
     if (n > task.most) {
@@ -114,7 +113,7 @@ inline int choose_cells(const CellsTask<T> &task, T *scores, double square, std:
     return n;
 }
 
-// Rows in places of a call, which begins with row `begin`, all of them searched in cell c.
+// Search rows begin + places[i] in cell c, and improve their nearest centers.
 template <class T, class Call>
 inline void improve_in_cell(const CellsTask<T> &task, const Call &call, std::size_t begin, int c,
                             const std::int32_t *places, int n) {
@@ -140,7 +139,7 @@ inline void improve_in_cell(const CellsTask<T> &task, const Call &call, std::siz
         nearest_by_differences(nearest, rows, left, first, end);
 }
 
-// Rows [begin, end). Returns how many distances it took.
+// Search rows [begin, end). Returns the number of evaluated distances.
 template <class T, class Call> inline std::int64_t find_in_cells_by(const CellsTask<T> &task, std::size_t begin,
                                                                     std::size_t end) {
     const NearestTask<T> &nearest = task.nearest;
@@ -170,8 +169,8 @@ template <class T, class Call> inline std::int64_t find_in_cells_by(const CellsT
             }
         }
     }
-    // Cell by cell the rows that may find something nearer there, of the cells from the `from`-th to before the `to`-th
-    // of each.
+    // Search each row in its cells number `from` to `to` - 1, one cell after the other, unless a cell cannot contain a
+    // nearer center.
     struct Visit {
         std::int32_t row, cell;
     };

@@ -1,4 +1,4 @@
-// The coarse numbers of this instruction set, if it has any.
+// Coarse (low-precision) numbers of this instruction set, if it has any.
 #pragma once
 #include "coarse_tiles.h"
 #if defined(CPRIME_HALVES)

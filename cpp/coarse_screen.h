@@ -1,4 +1,4 @@
-// The nearest of C centres by a screen of coarse numbers.
+// Search for the nearest of C centers with a screen in coarse (low-precision) numbers.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -10,14 +10,14 @@
 namespace cprime::CPRIME_ISA {
 
 #if defined(CPRIME_HALVES)
-// Behind the coordinates, so that a product is a bound: |m|^2/2 in three halves, |m|, and what rounding has taken from
-// m.
+// Columns after the coordinates that make a product a bound: |m|^2/2 as a sum of three bfloat16, |m|, and the rounding
+// error of m.
 constexpr int BOUND_COLUMNS = 5;
 #else
 constexpr int BOUND_COLUMNS = 0;
 #endif
 
-// Bytes of a panel, 0 where coarse numbers are not used.
+// Return the number of bytes of a panel, 0 if coarse numbers are not used.
 template <class T> inline std::size_t panel_bytes([[maybe_unused]] int D) {
 #if CPRIME_COARSE
     if (sizeof(T) == sizeof(float) && D >= LEAST_D_OF_PANELS && D <= MOST_COARSE)
@@ -26,7 +26,7 @@ template <class T> inline std::size_t panel_bytes([[maybe_unused]] int D) {
     return 0;
 }
 
-// The same, and 0 where they would not help to find the H nearest of C centres.
+// Return the same, or 0 if coarse numbers would not help to find the H nearest of C centers.
 template <class T>
 inline std::size_t coarse_panel_size([[maybe_unused]] std::size_t C, [[maybe_unused]] int H, int D) {
 #if CPRIME_COARSE
@@ -38,12 +38,12 @@ inline std::size_t coarse_panel_size([[maybe_unused]] std::size_t C, [[maybe_unu
 
 #if CPRIME_COARSE
 
-constexpr int COARSE_BLOCK = 2 * COARSE_ROWS; // rows that a panel is multiplied with at a time
+constexpr int COARSE_BLOCK = 2 * COARSE_ROWS; // rows multiplied with a panel at a time
 static_assert(TILE_LANES<float> == COARSE_BLOCK);
 
 #if defined(CPRIME_HALVES)
 
-// Columns from D on of a row that `round_rows` has written; zeros behind them.
+// Set the columns from D on of a row that `round_rows` has written, and zeros after them.
 inline void set_columns(coarse *tiles, int i, int D, const coarse (&values)[BOUND_COLUMNS]) {
     for (int k = coarse_depth(D); k < coarse_depth(D + BOUND_COLUMNS); k += COARSE_COLUMNS)
         std::memset(tiles + k / COARSE_COLUMNS * COARSE_TILE + i * COARSE_COLUMNS, 0, COARSE_COLUMNS * sizeof(coarse));
@@ -65,7 +65,7 @@ inline void bound_row(coarse *tiles, int i, int D, RowBound<float> bound) {
     set_columns(tiles, i, D, {one, one, one, round_half(-bound.error), round_half(-bound.norm)});
 }
 
-// The bounds are the products.
+// Do nothing, because the products already are the bounds.
 inline void bound_scores(float (*)[COARSE_BLOCK], int, const CoarseRows *, const RowBound<float> *,
                          const Panel<float> &) {}
 
@@ -74,7 +74,7 @@ inline void bound_scores(float (*)[COARSE_BLOCK], int, const CoarseRows *, const
 inline void bound_center(coarse *, int, int, float, float, float) {}
 inline void bound_row(coarse *, int, int, RowBound<float>) {}
 
-// From products to lower bounds of the scores of n rows.
+// Convert products to lower bounds of the scores of n rows.
 inline void bound_scores(float (*low)[COARSE_BLOCK], int n, const CoarseRows *rows, const RowBound<float> *bounds,
                          const Panel<float> &panel) {
     using V = simd<float>;
@@ -91,7 +91,7 @@ inline void bound_scores(float (*low)[COARSE_BLOCK], int n, const CoarseRows *ro
 
 #endif
 
-// The centres of panel p.
+// Pack the centers of panel p in coarse numbers.
 inline void pack_coarse(const Rows<float> &centers, const Panels<float> &panels, int p, const Panel<float> &panel) {
     const int D = centers.D, n = lanes_used<float>(centers.n, p), depth = coarse_depth(D + BOUND_COLUMNS);
     const auto center = [&](int i) { return centers[static_cast<std::size_t>(p) * COARSE_BLOCK + i]; };
@@ -109,16 +109,16 @@ inline void pack_coarse(const Rows<float> &centers, const Panels<float> &panels,
     }
 }
 
-// Rows in coarse numbers, rounded once, and what bounds the error of their scores.
+// Rows in coarse numbers, rounded once, and bounds of the errors of their scores.
 class RoundedRows {
   public:
-    // Room for n rows; `precise`: whether their squares will be asked for.
+    // Allocate room for n rows. `precise`: whether square() will be called.
     RoundedRows(int n, int D, bool precise)
         : n_(n), D_(D), depth_(coarse_depth(D + BOUND_COLUMNS)), packed_(static_cast<std::size_t>(padded(n)) * depth_),
           rounded_(padded(n) / COARSE_ROWS), bounds_(padded(n)), numbers_(precise ? n : 0),
           squares_(precise ? numbers_.get() : nullptr) {}
 
-    // The rows `which` of X, less a shift; as soon as one is there, open(i).
+    // Read the rows `which` of X, minus a shift; call open(i) as soon as row i is ready.
     template <class Open> void read(const Points<float> &X, const std::size_t *which, const float *shift, Open open) {
         const int n = n_;
         const float error = score_error<float>(D_);
@@ -132,7 +132,7 @@ class RoundedRows {
             };
             round_rows([&](int i) { return X[row[i]]; }, n_rows, next, D_, shift, 1, tiles, rows);
             for (int i = 0; i < n_rows; ++i) {
-                const float norm = std::sqrt(rows.square[i]) * UP, lost = std::sqrt(rows.lost[i]); // of what underflows
+                const float norm = std::sqrt(rows.square[i]) * UP, lost = std::sqrt(rows.lost[i]); // with underflow
                 const RowBound<float> bound{(lost + error * norm) * UP, norm + lost, rows.square[i] * UP};
                 bound_row(tiles, i, D_, bound);
                 bounds_[first + i] = bound;
@@ -143,7 +143,7 @@ class RoundedRows {
         }
     }
 
-    // Those of others that have these places.
+    // Copy the rows at `places` of `others`.
     RoundedRows(const RoundedRows &others, const std::int32_t *places, int n)
         : RoundedRows(n, others.D_, others.squares_ != nullptr) {
         const std::size_t tiles = static_cast<std::size_t>(COARSE_ROWS) * depth_;
@@ -171,8 +171,8 @@ class RoundedRows {
         return {of.error * UP * UP, of.norm * UP * UP, of.square};
     }
 
-    // see(first, n_rows, low, panel, p, lanes): lower bounds of the scores of some rows with the lanes of panel p, for
-    // all panels of centres [first, end).
+    // Call see(first, n_rows, low, panel, p, lanes) with lower bounds of the scores of n_rows rows and the lanes of
+    // panel p, for all panels of centers [first_center, end_center).
     template <class See> void scan(const Panels<float> &panels, int first_center, int end_center, See see) const {
         const CoarseUnit unit;
         alignas(64) float low[COARSE_BLOCK][COARSE_BLOCK];
@@ -201,16 +201,16 @@ class RoundedRows {
     int n_, D_, depth_;
     Scratch<coarse> packed_;
     Scratch<CoarseRows> rounded_;
-    Scratch<RowBound<float>> bounds_; // |what rounding takes from a product|, and what it takes from a centre's share
+    Scratch<RowBound<float>> bounds_; // bounds of the errors of each row's scores
     Scratch<double> numbers_;
-    double *squares_; // of each row, or null
+    double *squares_; // row - shift|^2 of each row, or null
 };
 
-// The rows `which` (n of them) and centres [first, end). Those that would have to measure too many are left: their
-// number, and `which` names them.
+// Search the n rows `which` among centers [first_center, end_center). Returns the number of rows left, for which too
+// many distances would have to be computed; `which` then begins with these.
 inline int nearest_coarsely(const NearestTask<float> &task, std::size_t *which, int n, int first_center,
                             int end_center) {
-    const bool precise = task.hint || task.lows || task.improve; // what a row's square is needed for
+    const bool precise = task.hint || task.lows || task.improve; // cases that need the rows' squares
     Screen<float> screen(task, n);
     RoundedRows rows(n, task.X.D, precise);
     rows.read(task.X, which, task.panels.shift,

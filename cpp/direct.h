@@ -1,8 +1,9 @@
-// The nearest of few centres in few dimensions: measured from differences at once, with rows as lanes.
+// Search for the nearest of few centers in few dimensions: all distances are computed from differences, with one row
+// per vector lane.
 //
-// What is measured is bit for bit `squared_distance`: where that adds the lanes of a vector in some order, this adds,
-// in the same one, vectors of as many rows. The number of dimensions is known to the compiler, so nothing is left of
-// the loops over them.
+// Computed distances are bit-identical to `squared_distance`. That function adds the lanes of a vector in some order;
+// this code adds vectors, with one row per lane, in the same order. The number of dimensions is a template parameter,
+// so the compiler unrolls all loops over dimensions.
 #pragma once
 #include <algorithm>
 #include <limits>
@@ -13,7 +14,7 @@
 
 namespace cprime::CPRIME_ISA {
 
-// Lane `lane` of `square_parts` of a centre, for rows that lie in the lanes of D columns.
+// Return lane `lane` of `square_parts` for a center and rows, whose coordinates are in D columns with one row per lane.
 template <class T, int D, int lane>
 [[gnu::always_inline]] inline typename simd<T>::vec part_of_rows(const typename simd<T>::vec *columns,
                                                                  const T *center) {
@@ -38,7 +39,7 @@ template <class T, int D, int lane>
     return a + b;
 }
 
-// What `simd::sum` has in a lane once it has added those that are `step` apart and farther.
+// Return the content of lane `lane` within `simd::sum`, after lanes `step` apart and farther have been added.
 template <class T, int D, int lane = 0, int step = 1>
 [[gnu::always_inline]] inline typename simd<T>::vec sum_of_rows(const typename simd<T>::vec *columns, const T *center) {
     if constexpr (step == simd<T>::width) {
@@ -48,7 +49,7 @@ template <class T, int D, int lane = 0, int step = 1>
         if constexpr (lane + step < D)
             return sum + sum_of_rows<T, D, lane + step, 2 * step>(columns, center);
         else
-            return sum; // squares are no negative zeros
+            return sum; // adding +0 changes nothing: squares are not -0
     }
 }
 
@@ -69,7 +70,7 @@ template <class T, int D> inline void nearest_directly(const NearestTask<T> &tas
         typename V::ints id{};
         for (int c = 0; c < C; ++c) {
             const auto square = sum_of_rows<T, D>(columns, task.centers[c]);
-            const auto below = square < least; // of equal ones the first, and nothing that is no number
+            const auto below = square < least; // the first of equal ones, never NaN
             least = below ? square : least;
             id = below ? typename V::ints{} + static_cast<typename integer_of<T>::type>(c) : id;
         }
@@ -80,7 +81,7 @@ template <class T, int D> inline void nearest_directly(const NearestTask<T> &tas
     }
 }
 
-// The same, of as many dimensions as the task has: 1 to DIRECT_FEATURES.
+// Call nearest_directly for the task's number of dimensions, 1 to DIRECT_FEATURES.
 template <class T, int D = 1>
 inline void nearest_directly_in(const NearestTask<T> &task, std::size_t begin, std::size_t end) {
     if (task.X.D == D)

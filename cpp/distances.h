@@ -1,4 +1,5 @@
-// Squared distances of every row to a few candidates, from differences; candidates are broadcast, rows are the lanes.
+// Squared distances of every row to a few candidates, from differences. Candidates are broadcast; each vector lane is a
+// row.
 #pragma once
 #include <algorithm>
 #include <utility>
@@ -16,7 +17,7 @@ template <class T> inline void pack_tiles(const Rows<T> &rows, T *out) {
                         static_cast<const T *>(nullptr), out);
 }
 
-// Of x to n of the centres; anything up to a vector is written behind them.
+// Compute the squared distances of x to n of the centers. Up to one vector is written beyond the end of `out`.
 template <class T>
 inline void distances_to(const T *x, const Rows<T> &centers, const std::int32_t *ids, int n, T *out) {
     using V = simd<T>;
@@ -25,7 +26,7 @@ inline void distances_to(const T *x, const Rows<T> &centers, const std::int32_t 
                                                std::min(V::width, n - i), centers.D));
 }
 
-// Of every row to the centre of its label.
+// Compute the squared distance of every row to the center of its label.
 template <class T>
 inline void own_distances(const Points<T> &X, const Rows<T> &centers, const std::int32_t *labels, T *out,
                           std::size_t begin, std::size_t end) {
@@ -36,7 +37,7 @@ inline void own_distances(const Points<T> &X, const Rows<T> &centers, const std:
         const Rows<T> x = rows_of(X, first, first + n, wide);
         const auto pair = [&](int i) {
             const std::size_t row = first + i;
-            if (row + AHEAD < end) // centres lie anywhere
+            if (row + AHEAD < end) // prefetch, because centers are scattered in memory
                 __builtin_prefetch(centers[labels[row + AHEAD]]);
             return std::pair(x[i], centers[labels[row]]);
         };
@@ -71,7 +72,7 @@ inline void distances(const Points<T> &X, const Rows<T> &candidates, const T *pa
     }
 }
 
-// sum of w min(squares, closest) over [begin, end), in double precision; weights may be null, for ones.
+// Return the sum of w min(squares, closest) over [begin, end) in double precision; weights may be null, for ones.
 template <class T>
 inline double potential(const T *squares, const T *closest, const double *weights, std::size_t begin, std::size_t end) {
     using V = simd<double>;

@@ -1,6 +1,6 @@
-// The matrix unit in software: what halves.h uses of AVX512-BF16 and AMX, for processors of AVX2 that lack them, and
-// for sanitizers, which do not see what the instructions read and write. To the letter of Intel's manual, volume 2;
-// what raises an exception there ends the process here, and says why.
+// Software emulation of the matrix unit: the AVX512-BF16 and AMX instructions that halves.h uses. It serves AVX2
+// processors that lack them, and sanitizers, which do not check the memory that these instructions access. It follows
+// Intel's manual, volume 2, exactly. If an instruction would raise an exception, the process is aborted with a message.
 #pragma once
 #include <cstdio>
 #include <cstdlib>
@@ -19,7 +19,7 @@ namespace cprime::CPRIME_ISA {
 
 constexpr int TILES = 8, MOST_ROWS = 16, MOST_BYTES = 64;
 
-// What a thread has of the unit.
+// State of the matrix unit in one thread.
 struct TileRegisters {
     bool configured = false;
     std::uint16_t bytes[TILES];
@@ -88,13 +88,14 @@ inline void _tile_stored(int tile, void *to, std::ptrdiff_t stride) {
         std::memcpy(static_cast<std::uint8_t *>(to) + i * stride, unit.data[tile][i], unit.bytes[tile]);
 }
 
-// Subnormal numbers become zeros of their sign.
+// Return x with subnormal numbers replaced by zeros of their sign.
 inline __m256 flush(__m256 x) {
     const __m256 sign = _mm256_set1_ps(-0.0f), least = _mm256_set1_ps(std::numeric_limits<float>::min());
     return _mm256_and_ps(x, _mm256_or_ps(_mm256_cmp_ps(_mm256_andnot_ps(sign, x), least, _CMP_NLT_UQ), sign));
 }
 
-// to[m][n] += sum_k left[m][2k] right[k][2n], and of 2k+1 and 2n+1 by itself, added at the end; halves, sums in float.
+// Add sum_k left[m][2k] right[k][2n] to to[m][n]; the sum over 2k+1 and 2n+1 is separate and added last. The factors
+// are bfloat16, the sums float.
 inline void _tile_dpbf16ps(int to, int left, int right) {
     registers_with(left);
     registers_with(right);
@@ -103,7 +104,7 @@ inline void _tile_dpbf16ps(int to, int left, int right) {
     tile_require(unit.bytes[to] % 4 == 0 && unit.bytes[left] % 4 == 0 && unit.bytes[to] == unit.bytes[right] &&
                      unit.rows[to] == unit.rows[left] && unit.rows[right] == unit.bytes[left] / 4,
                  "a product of tiles that do not fit");
-    const auto widened = [](__m256i pairs, int odd) { // every other half as a float
+    const auto widened = [](__m256i pairs, int odd) { // every second bfloat16 as a float
         const __m256i upper = _mm256_set1_epi32(static_cast<int>(0xffff0000));
         return flush(_mm256_castsi256_ps(odd ? _mm256_and_si256(pairs, upper) : _mm256_slli_epi32(pairs, 16)));
     };
@@ -127,7 +128,7 @@ inline void _tile_dpbf16ps(int to, int left, int right) {
     }
 }
 
-// Sixteen floats rounded to halves: ties to even, subnormal numbers to zero, and what is no number stays none.
+// Return sixteen floats rounded to bfloat16: ties to even, subnormal numbers become zero, NaN stays NaN.
 inline __m256i _mm512_cvtneps_pbh(__m512 numbers) {
     std::uint16_t out[16];
     for (int i = 0; i < 16; ++i) {

@@ -1,5 +1,6 @@
-// Sums of what points have looked at, by the component that a point goes to and by the one it has looked at: what (8)
-// of Forster & Luecke (2018) averages, as rows of a sparse matrix (C, C).
+// Sums of evaluated distances by pairs of components: the best component of a point, and the component to which the
+// distance was evaluated. Equation (8) of Forster & Luecke (2018) averages these sums. They are rows of a sparse matrix
+// (C, C).
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -14,14 +15,14 @@
 
 namespace cprime {
 
-// Sums by component.
+// Sums of one best component (`winner`), by evaluated component.
 struct EvidenceRow {
     std::int32_t winner;
     std::vector<std::int32_t> ids;
     std::vector<double> sums, weights;
 };
 
-// One row while it is summed: dense, C numbers, so that the next one begins where this has been.
+// Dense accumulator of C numbers for one EvidenceRow; it is cleared and reused for the next row.
 class OpenEvidence {
   public:
     explicit OpenEvidence(std::size_t C) : sums_(C), weights_(C), seen_(C) {}
@@ -62,13 +63,13 @@ class OpenEvidence {
     std::vector<std::int32_t> ids_;
 };
 
-// Of entries [begin, end), which `task` has searched; of squared distances their roots are summed. Points of weight 0,
-// and those that have found nothing, count for nothing.
+// Return the sums over entries [begin, end), which `task` has searched. Of squared distances, the square roots are
+// summed. Points of weight 0 and points without a component are ignored.
 template <class T>
 std::vector<EvidenceRow> evidence_of(const AmongTask<T> &task, const double *sample_weight, std::size_t begin,
                                      std::size_t end) {
     const std::size_t capacity = task.capacity();
-    std::vector<std::pair<std::int32_t, std::int32_t>> order; // winners and places of the entries
+    std::vector<std::pair<std::int32_t, std::int32_t>> order; // best component and index of each entry
     order.reserve(end - begin);
     for (std::size_t e = begin; e < end; ++e) {
         const std::size_t n = task.row(e);
@@ -93,7 +94,7 @@ std::vector<EvidenceRow> evidence_of(const AmongTask<T> &task, const double *sam
     return out;
 }
 
-// The rows of some pieces together, those of one component summed in the order of the pieces.
+// The merged rows of several pieces; rows of one component are summed in the order of the pieces.
 struct Evidence {
     Evidence(const std::vector<std::vector<EvidenceRow>> &pieces, std::size_t C, int n_threads) : begins(C + 1) {
         std::vector<std::vector<const EvidenceRow *>> parts(C);
@@ -101,7 +102,7 @@ struct Evidence {
             for (const EvidenceRow &row : piece)
                 parts[row.winner].push_back(&row);
         std::vector<EvidenceRow> rows(C);
-        const std::size_t step = std::max<std::size_t>(1, C / 64); // each task has dense sums
+        const std::size_t step = std::max<std::size_t>(1, C / 64); // each task allocates dense sums
         parallel_for((C + step - 1) / step, n_threads, [&](std::size_t task) {
             OpenEvidence open(C);
             for (std::size_t c = task * step; c < std::min(C, (task + 1) * step); ++c) {

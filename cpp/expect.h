@@ -1,4 +1,4 @@
-// One exact E-step of the isotropic mixture over a block of rows, and the sums of its M-step, both as dense tiles.
+// Exact E-step of the isotropic mixture over a block of rows, and the sums of its M-step, both as dense tiles.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -17,15 +17,15 @@ template <class T> inline void pack_columns(const Rows<T> &centers, T *columns) 
                 static_cast<const T *>(nullptr), columns);
 }
 
-// -1 / 2 variance, finite and below 0, so that infinitely far ones count for nothing whatever the variance is.
+// Return -1 / (2 variance), finite and negative, so that infinitely distant centers add nothing for any variance.
 template <class T> inline T exponent(double variance) {
     using limits = std::numeric_limits<T>;
     return static_cast<T>(
         std::clamp(-0.5 / variance, static_cast<double>(limits::lowest()), -static_cast<double>(limits::min())));
 }
 
-// Rows [begin, end) of the block, `begin` a multiple of TILE_ROWS: exponentials relative to each row's nearest centre,
-// then what the M-step and the bound need of them.
+// Compute the E-step of rows [begin, end) of the block, where `begin` is a multiple of TILE_ROWS: exponentials relative
+// to each row's nearest center, and the values that the M-step and the bound need.
 template <class T> inline void expect(const ExpectTask<T> &task, std::size_t begin, std::size_t end) {
     using V = simd<T>;
     using vec = typename V::vec;
@@ -64,7 +64,7 @@ template <class T> inline void expect(const ExpectTask<T> &task, std::size_t beg
                     const vec over = V::load(place) - nearest;
                     const vec e = V::exp(over * factor);
                     const vec finite =
-                        V::min(over, V::fill(std::numeric_limits<T>::max())); // 0 times infinity is 0 here
+                        V::min(over, V::fill(std::numeric_limits<T>::max())); // avoids NaN from 0 times infinity
                     total += e;
                     excess += e * finite;
                     V::store(place, e);
@@ -84,7 +84,8 @@ template <class T> inline void expect(const ExpectTask<T> &task, std::size_t beg
     }
 }
 
-// Rows [begin, end): least and log_sum alone, some panels at a time, so that nothing grows with the components.
+// Compute least and log_sum alone for rows [begin, end), some panels at a time, so that memory does not grow with the
+// number of components.
 template <class T> inline void log_sum_exp(const ExpectTask<T> &task, std::size_t begin, std::size_t end) {
     using V = simd<T>;
     using vec = typename V::vec;
@@ -117,7 +118,7 @@ template <class T> inline void log_sum_exp(const ExpectTask<T> &task, std::size_
                     for (int v = 0; v < L; v += V::width)
                         lowest = V::min(lowest, V::load(place(p) + v));
                 const T nearest = V::lowest(lowest);
-                if (nearest < least[i]) { // what is summed so far is relative to the nearest so far
+                if (nearest < least[i]) { // rescale the sum, which is relative to the previous nearest
                     if (least[i] < INFINITE)
                         total[i] *= V::exp(V::fill((least[i] - nearest) * factor));
                     least[i] = nearest;
@@ -134,8 +135,8 @@ template <class T> inline void log_sum_exp(const ExpectTask<T> &task, std::size_
     }
 }
 
-// The sums of one panel's components over the block: one tile per TILE_ROWS dimensions, in single precision for at most
-// STEP rows at a time and in double between them.
+// Add the sums of one panel's components over the block: one tile per TILE_ROWS dimensions, in the precision of the
+// rows for at most STEP rows at a time, and in double precision between these steps.
 template <class T> inline void maximise(const ExpectTask<T> &task, int panel, double *counts, double *sums) {
     constexpr int L = TILE_LANES<T>;
     constexpr std::size_t STEP = 64;

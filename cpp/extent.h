@@ -1,4 +1,4 @@
-// How large numbers are, and how far rows are from one of them, coordinate by coordinate.
+// Largest absolute value of rows, and their largest distance from an origin in any coordinate.
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -9,12 +9,12 @@
 
 namespace cprime::CPRIME_ISA {
 
-// The greatest |x| of rows [begin, end), which is infinite or NaN where one of them is, and the greatest |x - origin|.
+// Compute the greatest |x| of rows [begin, end), infinite or NaN if one of them is, and the greatest |x - origin|.
 template <class T>
 inline void extent(const Points<T> &X, const T *origin, std::size_t begin, std::size_t end, T *largest, T *spread) {
     using V = simd<T>;
     using ints = typename V::ints;
-    const ints magnitude = (ints)V::fill(T(-0.0)) ^ ~ints{}; // all but the sign: as integers, NaN is above infinity
+    const ints magnitude = (ints)V::fill(T(-0.0)) ^ ~ints{}; // clears the sign; as integers, NaN exceeds infinity
     ints most{};
     typename V::vec farthest{};
     for_each_row(X, begin, end, [&](std::size_t, const T *row) {

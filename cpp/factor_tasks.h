@@ -1,4 +1,4 @@
-// What kernels of factor analysers are given.
+// Arguments of the kernels of factor analyzers.
 #pragma once
 #include "inlined.h"
 #include "rows.h"
@@ -8,14 +8,14 @@
 
 namespace cprime {
 
-// Factor analysers, whose costs are offset + sum_d y_d^2 / psi_d - |U y|^2 of y = x - m, and E[z | x] = R U y.
+// Factor analyzers with costs offset + sum_d y_d^2 / psi_d - |U y|^2 and E[z | x] = R U y, where y = x - m.
 template <class T> struct FactorAnalysers {
     Rows<T> means;
     const double *precisions; // (C, D): 1 / psi
-    const double *directions; // (C, H, D): U, or (H, D) that all have
-    std::size_t step;         // from one component's directions to the next: H D, or 0
+    const double *directions; // (C, H, D): U, or (H, D) for all components
+    std::size_t step;         // between the directions of two components: H D, or 0
     const double *loadings;   // (C, D, H)
-    const double *roots;      // (C, H, H): R, or null for ones
+    const double *roots;      // (C, H, H): R, or null for identity matrices
     const double *offsets;    // (C,)
     int H;
     CPRIME_INLINED const double *direction(std::size_t c) const { return directions + c * step; }
@@ -29,7 +29,7 @@ template <class T> struct FactorCostsTask {
     T *costs; // (N, width)
 };
 
-// As KeepTask.
+// Like KeepTask, for factor analyzers.
 template <class T> struct KeepFactorsTask {
     Points<T> X;
     FactorAnalysers<T> factors;
@@ -43,7 +43,7 @@ template <class T> struct KeepFactorsTask {
     T *costs;
 };
 
-// As MomentsTask; of the factors, means, directions and roots count.
+// Like MomentsTask, for factor analyzers, of which only means, directions and roots are used.
 template <class T> struct FactorMomentsTask {
     Points<T> X;
     FactorAnalysers<T> factors;

@@ -1,6 +1,7 @@
-// Factor analysers, matrices of low rank: costs offset + sum_d y_d^2 / psi_d - |U y|^2 of y = x - m, and the moments of
-// M-steps. All in double precision, since the noise may be far less than what the factors explain; a few rows at a time
-// share what is read of a component.
+// Factor analyzers (low-rank covariance matrices): costs offset + sum_d y_d^2 / psi_d - |U y|^2 with y = x - m, and the
+// moments of M-steps. All computations are in double precision, because the noise can be far smaller than the variance
+// that the factors explain. A few rows are processed together, so that a component's parameters are read once for all
+// of them.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -12,17 +13,18 @@
 
 namespace cprime::CPRIME_ISA {
 
-constexpr int MOST_DIRECTIONS = 5; // of which products are made together
+constexpr int MOST_DIRECTIONS = 5; // whose products are computed together
 constexpr int FACTOR_ROWS = VECTOR_BYTES == 64 ? 4 : 2;
 
-// A vector of the numbers from p on, of which `left` are there; zeros behind them.
+// Load the first `left` numbers at p as a vector of doubles, with zeros after them.
 template <class T> inline simd<double>::vec load_wide_first(const T *p, int left) {
     alignas(64) T part[simd<T>::width];
     simd<T>::store(part, simd<T>::load_first(p, left));
     return load_wide(part);
 }
 
-// use(k, wide, plain) for every vector of D numbers, from k on: wide(row of T) and plain(row of doubles) load it.
+// Call use(k, wide, plain) for every vector of D numbers, which begins at number k: wide(row of T) and plain(row of
+// doubles) load it.
 template <class Use> [[gnu::always_inline]] inline void for_each_vector(int D, Use use) {
     constexpr int W = simd<double>::width;
     int k = 0;
@@ -36,7 +38,8 @@ template <class Use> [[gnu::always_inline]] inline void for_each_vector(int D, U
             [k, D](const double *p) { return simd<double>::load_first(p + k, D - k); });
 }
 
-// Of some rows y = x - m: B products U y into along, `width` apart, and, if wanted, sum_d y_d^2 p_d.
+// For some rows y = x - m, write B products U y to `along`, `width` apart, and, if `squares`, sum_d y_d^2 p_d to
+// `square`.
 template <int B, bool squares, class T>
 inline void add_products(const T *const (&x)[FACTOR_ROWS], const T *m, const double *p, const double *U, int D,
                          double *square, double *along, int width) {
@@ -80,7 +83,7 @@ inline void add_products(int n, const T *const (&x)[FACTOR_ROWS], const T *m, co
     add_products<B, squares>(x, m, p, U, D, square, along, width);
 }
 
-// Of n rows and component c: along (n, H) = U y and, if not null, square (n,) = sum_d y_d^2 / psi_d.
+// Compute along (n, H) = U y and, if not null, square (n,) = sum_d y_d^2 / psi_d for n rows and component c.
 template <class T>
 inline void products_of(const FactorAnalysers<T> &factors, std::size_t c, const T *const *rows, int n, double *square,
                         double *along) {
@@ -110,7 +113,7 @@ inline void products_of(const FactorAnalysers<T> &factors, std::size_t c, const 
     }
 }
 
-// z = E[z | x] of one row, by U y.
+// Compute z = E[z | x] of one row from along = U y.
 template <class T>
 inline void latent(const FactorAnalysers<T> &factors, std::size_t c, const double *along, double *z) {
     const int H = factors.H;
@@ -122,7 +125,7 @@ inline void latent(const FactorAnalysers<T> &factors, std::size_t c, const doubl
     }
 }
 
-// |psi^(-1/2) (y - L z)|^2 + |z|^2 of one row: the same squared distance, in which nothing cancels.
+// Return |psi^(-1/2) (y - L z)|^2 + |z|^2 of one row: the same squared distance, without cancellation.
 template <class T>
 inline double square_of_residual(const FactorAnalysers<T> &factors, std::size_t c, const T *x, const double *along) {
     const int D = factors.means.D, H = factors.H;
@@ -142,10 +145,10 @@ inline double square_of_residual(const FactorAnalysers<T> &factors, std::size_t 
     return sum;
 }
 
-// What component c costs n rows.
+// Compute the costs of component c for n rows.
 template <class T>
 inline void costs_of(const FactorAnalysers<T> &factors, std::size_t c, const T *const *rows, int n, T *out) {
-    constexpr double TAKEN = 0x1p-27; // rounding of a cost that is
+    constexpr double TAKEN = 0x1p-27; // accepted rounding error, relative to 1 + cost
     const int H = factors.H;
     Scratch<double> square(n), along(static_cast<std::size_t>(n) * std::max(H, 1));
     products_of(factors, c, rows, n, square.get(), along.get());
@@ -161,7 +164,7 @@ inline void costs_of(const FactorAnalysers<T> &factors, std::size_t c, const T *
     }
 }
 
-// Entries [begin, end), all of component c: what it costs their rows.
+// Compute the costs of component c for the rows of entries [begin, end).
 template <class T>
 inline void factor_costs(const FactorCostsTask<T> &task, int c, std::size_t begin, std::size_t end) {
     const Gathered<T> gathered(task.X, RUN);
@@ -178,8 +181,8 @@ inline void factor_costs(const FactorCostsTask<T> &task, int c, std::size_t begi
     }
 }
 
-// Points [begin, end) of `entries`, all of them with component c best before: the H best of what they keep and of the
-// neighbours of c.
+// Find the H best components of points [begin, end) of `entries`, whose previous best component is c, among their
+// active sets and the neighbors of c.
 template <class T>
 inline void keep_factors(const KeepFactorsTask<T> &task, int c, std::size_t begin, std::size_t end) {
     const std::int32_t *list = task.lists + static_cast<std::size_t>(c) * task.G;
@@ -218,7 +221,7 @@ inline void keep_factors(const KeepFactorsTask<T> &task, int c, std::size_t begi
     }
 }
 
-// Of n rows with weights w, about m, of two vectors of coordinates: plain sums of w y and w y^2, and B of w z_b y.
+// For n rows with weights w and y = x - m, add the sums of w y and w y^2, if `plain`, and B sums of w z_b y.
 template <int B, bool plain, class T>
 inline void add_cross(const T *const *rows, const double *weights, const double *wz, int width, int n, const T *m,
                       int D, double *sums, double *squares, double *cross) {
@@ -260,8 +263,8 @@ inline void add_cross(int some, const T *const *rows, const double *weights, con
     add_cross<B, plain>(rows, weights, wz, width, n, m, D, sums, squares, cross);
 }
 
-// Entries [begin, end) of the kept components, all of component c: count, first = w y and w y^2 (2, D), and second = w
-// z y^T (H, D), w z (H,) and w z z^T (H, H) are added to.
+// Add the moments of entries [begin, end), all of component c: count, first = w y and w y^2 (2, D), and second = w z
+// y^T (H, D), w z (H,) and w z z^T (H, H).
 template <class T>
 inline void factor_moments(const FactorMomentsTask<T> &task, int c, std::size_t begin, std::size_t end, double *count,
                            double *first, double *second) {

@@ -1,4 +1,4 @@
-// What one Gaussian component costs one point, and the start of components for points relative to an origin.
+// Cost of one Gaussian component for one point, and the starts of components for points relative to an origin.
 #pragma once
 #include <limits>
 
@@ -20,9 +20,10 @@ template <class T> inline T dot(const T *a, const T *b, int n) {
     return V::sum(sum);
 }
 
-// Writes A_c (origin - m_c) of component c, (D,): A_c (x - m_c) is this plus A_c (x - origin). Returns whether rounding
-// of these two terms may move a squared distance too far, so that it has to be computed from x - m_c: each term is
-// rounded to eps of its size, which counts where the origin is some 2^-12 / eps standard deviations from the mean.
+// Compute the start of component c, A_c (origin - m_c), (D,): A_c (x - m_c) is the start plus A_c (x - origin). Returns
+// whether rounding of these two terms may change a squared distance too much, so that it has to be computed from x -
+// m_c. Each term is rounded to eps of its size, which matters if the origin is some 2^-12 / eps standard deviations
+// from the mean.
 template <class T> inline bool gaussian_start(const Gaussians<T> &gaussians, std::size_t c, const T *origin, T *out) {
     constexpr T LEAST = T(1) / 4096 / std::numeric_limits<T>::epsilon();
     const int D = gaussians.means.D;
@@ -40,7 +41,7 @@ template <class T> inline bool gaussian_start(const Gaussians<T> &gaussians, std
     return dot(out, out, D) > LEAST * LEAST;
 }
 
-// Parts of |A (x - m)|^2, A a diagonal.
+// Return parts of |A (x - m)|^2, one per lane, for a diagonal A.
 template <class T> inline typename simd<T>::vec scaled_square_parts(const T *x, const T *m, const T *A, int D) {
     using V = simd<T>;
     constexpr int W = V::width;
@@ -58,7 +59,7 @@ template <class T> inline typename simd<T>::vec scaled_square_parts(const T *x, 
     return sum;
 }
 
-// |A (x - m)|^2 of component c for one point.
+// Return |A (x - m)|^2 of component c for one point.
 template <class T> inline T gaussian_square(const Gaussians<T> &gaussians, std::size_t c, const T *x) {
     using V = simd<T>;
     const int D = gaussians.means.D;
@@ -80,7 +81,7 @@ template <class T> inline T gaussian_square(const Gaussians<T> &gaussians, std::
     return total;
 }
 
-// The cost of component c for one point.
+// Return the cost of component c for one point.
 template <class T> inline T gaussian_cost(const Gaussians<T> &gaussians, std::size_t c, const T *x) {
     return cost_at(gaussians, c, simd<T>::fill(gaussian_square(gaussians, c, x)))[0];
 }

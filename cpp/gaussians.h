@@ -1,5 +1,5 @@
-// Costs of Gaussian components, (31) of Luecke & Forster: offset_c + |A_c (x - m_c)|^2, A_c a diagonal or a lower
-// triangle. Points lie in the lanes of vectors, so that a component is read once for many of them.
+// Costs of Gaussian components, (31) of Luecke & Forster: offset_c + |A_c (x - m_c)|^2, with a diagonal or lower
+// triangular A_c. Each vector lane is a point, so a component is read once for many points.
 #pragma once
 #include <algorithm>
 
@@ -11,8 +11,8 @@
 
 namespace cprime::CPRIME_ISA {
 
-// Rows [begin, end): the H best of all components. Where rows that lie together keep the same ones, those of the rows
-// before are tried first, and bars are low when the others come.
+// Find the H best of all components for rows [begin, end). If neighboring rows have similar active sets, the components
+// of the previous rows' active sets are evaluated first, so that the bars are low for all other components.
 template <class T> inline void best(const BestTask<T> &task, std::size_t begin, std::size_t end) {
     constexpr int L = TILE_LANES<T>;
     const int D = task.X.D, H = task.H, C = static_cast<int>(task.gaussians.means.n);
@@ -21,7 +21,7 @@ template <class T> inline void best(const BestTask<T> &task, std::size_t begin, 
     LaneBest<T> found(H);
     Preferred candidates(C);
     alignas(64) T cost[L];
-    const bool worth_bars = task.gaussians.full; // whatever they are
+    const bool worth_bars = task.gaussians.full; // bars pay even if active sets differ
     for (std::size_t first = begin; first < end; first += L) {
         const int n = static_cast<int>(std::min<std::size_t>(L, end - first));
         const Rows<T> x = rows_of(task.X, first, first + n, wide);
@@ -52,8 +52,9 @@ template <class T> inline void best(const BestTask<T> &task, std::size_t begin, 
     }
 }
 
-// Points [begin, end) of `entries`, all of them with component c best before: the H best of what they keep and of the
-// neighbours of c. What one of a few points keeps is tried first for all of these.
+// Find the H best components of points [begin, end) of `entries`, whose previous best component is c, among their
+// active sets and the neighbors of c. Components in the active set of any of a few points are evaluated first for all
+// of them.
 template <class T> inline void keep_best(const KeepBestTask<T> &task, int c, std::size_t begin, std::size_t end) {
     constexpr int L = TILE_LANES<T>;
     const int D = task.X.D, H = task.H;
@@ -89,7 +90,7 @@ template <class T> inline void keep_best(const KeepBestTask<T> &task, int c, std
                 }
         }
         const std::int32_t *order = candidates.order();
-        std::size_t ahead = first + L; // rows that come next are asked for one at a time
+        std::size_t ahead = first + L; // the next rows are prefetched one at a time
         for (int k = 0; k < candidates.size(); ++k) {
             if (ahead < std::min(end, first + 2 * L)) {
                 fetch<2>(task.X, task.entries[ahead]);

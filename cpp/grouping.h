@@ -1,4 +1,4 @@
-// Points by component, as a counting sort, and work on the points of each in segments.
+// Counting sort of points by component, and parallel work on segments of each component's points.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -15,16 +15,16 @@ namespace cprime {
 
 constexpr const char *OUTSIDE = "kept has a component outside [0, n_components)";
 
-// The entries n * H + h of `kept`, grouped by component and in rising order within each: a counting sort over a fixed
-// number of chunks, so that the order does not depend on the threads. Returns where each component begins.
+// Group the entries n * H + h of `kept` by component, in ascending order within each. The counting sort runs over a
+// fixed number of chunks, so the order does not depend on the number of threads. Returns where each component begins.
 std::vector<std::size_t> group(const std::int32_t *kept, std::size_t n_entries, std::size_t n_components, int n_threads,
                                std::vector<std::int64_t> &entries);
 
-// The rows of `kept` (n, width), grouped by their first component.
+// Group the rows of `kept` (n, width) by their first component.
 std::vector<std::size_t> group_by_first(const std::int32_t *kept, std::size_t n, std::size_t width,
                                         std::size_t n_components, int n_threads, std::vector<std::int64_t> &entries);
 
-constexpr std::size_t SHARED = 2048; // points of a component that share what is made of its candidates
+constexpr std::size_t SHARED = 2048; // points of a segment, which share the packed candidates of their component
 
 // Entries [begin, end) of one component.
 struct Segment {
@@ -32,11 +32,11 @@ struct Segment {
     std::size_t begin, end;
 };
 
-// The entries of every component (of the active ones only if some are not) in pieces of at most `length`.
+// Return the entries of every component in pieces of at most `length`; if `active` is given, of active components only.
 std::vector<Segment> segments(const std::vector<std::size_t> &begin, std::size_t length,
                               const std::uint8_t *active = nullptr);
 
-// work(s) for every s < n, `step` of them at a time: what neighbours write lies side by side.
+// Call work(s) for every s < n, in tasks of `step` consecutive s, because these write to adjacent memory.
 template <class Work> void for_each(std::size_t n, int n_threads, Work work, std::size_t step = 4) {
     parallel_for((n + step - 1) / step, n_threads, [&](std::size_t i) {
         for (std::size_t s = i * step; s < std::min(n, (i + 1) * step); ++s)
@@ -44,13 +44,13 @@ template <class Work> void for_each(std::size_t n, int n_threads, Work work, std
     });
 }
 
-// work(component, begin, end) for each segment.
+// Call work(component, begin, end) for each segment.
 template <class Work> void for_each(const std::vector<Segment> &segments, int n_threads, Work work) {
     for_each(segments.size(), n_threads,
              [&](std::size_t s) { work(segments[s].component, segments[s].begin, segments[s].end); });
 }
 
-// Where sums go: per component a count, n_first and n_second numbers.
+// Memory of sums: for each component a count, n_first and n_second numbers.
 struct Sums {
     double *count, *first, *second;
     std::size_t n_first, n_second;
@@ -60,9 +60,10 @@ struct Sums {
     void add(const Sums &other) const;
 };
 
-// work(segment, part, sums) adds to the sums of its component: for every one of n_parts, which share the numbers of the
-// sums among themselves. Segments go in batches; what a component has in a batch beyond its first segment is summed
-// apart, within a fixed budget, and merged in order: the same sums for any number of threads.
+// Call work(segment, part, sums), which adds to the sums of the segment's component, for each of n_parts parts; these
+// divide the numbers of the sums among themselves. Segments are processed in batches. In a batch, all but the first
+// segment of a component are summed separately, within a fixed memory budget, and merged in order, so sums do not
+// depend on the number of threads.
 template <class Work>
 void sum_segments(const std::vector<Segment> &segments, const Sums &out, std::size_t n_parts, int n_threads,
                   Work work) {
@@ -70,7 +71,7 @@ void sum_segments(const std::vector<Segment> &segments, const Sums &out, std::si
     const std::size_t width = 1 + out.n_first + out.n_second, room = BUDGET / (width * sizeof(double));
     std::vector<double> spare;
     for (std::size_t begin = 0, end = 0; begin < segments.size(); begin = end) {
-        std::vector<std::size_t> place; // of a segment among the spare sums, from 1; 0 is where the sums go
+        std::vector<std::size_t> place; // of a segment: number of its spare sums, from 1, or 0 for the result itself
         std::size_t n_spare = 0;
         for (end = begin; end < segments.size(); ++end) {
             const bool later = end > begin && segments[end].component == segments[end - 1].component;
@@ -97,13 +98,13 @@ void sum_segments(const std::vector<Segment> &segments, const Sums &out, std::si
     }
 }
 
-// Adds the sums of all components in tables, one for a piece of the rows, where these are worth it: they lie near the
-// processor, and each component has a few entries. The pieces do not depend on the threads, and are merged in order.
-// Says whether it has.
+// Add the sums of all components in tables, one per piece of the rows, if this pays: the tables fit into a cache, and
+// components have several entries each. The pieces do not depend on the number of threads and are merged in order.
+// Returns whether the sums have been added.
 template <class T> bool sum_in_tables(const TableSumsTask<T> &task, const Sums &out, int n_threads) {
-    constexpr std::size_t FEW = 8, PIECE = 64, MOST_PIECES = 16; // entries of a component
+    constexpr std::size_t FEW = 8, PIECE = 64, MOST_PIECES = 16; // FEW, PIECE: entries per component
     const std::size_t C = task.C;
-    const std::size_t near = std::size_t(1) << (task.H > 1 ? 20 : 17); // bytes; a single one is soon grouped sooner
+    const std::size_t near = std::size_t(1) << (task.H > 1 ? 20 : 17); // bytes; for H = 1 grouping is soon faster
     const std::size_t n = task.X.n, n_entries = n * task.H, width = 1 + out.n_first + out.n_second;
     if (C * width * sizeof(double) > near || n_entries < FEW * C)
         return false;
@@ -114,7 +115,7 @@ template <class T> bool sum_in_tables(const TableSumsTask<T> &task, const Sums &
         throw std::invalid_argument(OUTSIDE);
     const std::size_t n_pieces = std::clamp<std::size_t>(n_entries / (PIECE * C), 1, MOST_PIECES);
     const std::size_t step = (n + n_pieces - 1) / n_pieces;
-    const std::unique_ptr<double[]> tables(new double[n_pieces * C * width]); // each piece clears its own
+    const std::unique_ptr<double[]> tables(new double[n_pieces * C * width]); // each piece clears its table
     n_threads = worth(static_cast<double>(n_entries) * width, n_threads);
     const auto sums = [&](std::size_t i) -> Sums {
         double *own = tables.get() + i * C * width;

@@ -1,4 +1,5 @@
-// Coarse numbers of a processor with a matrix unit (AMX): bfloat16, at some twenty times the rate of the register tile.
+// Coarse numbers for a processor with a matrix unit (AMX): bfloat16, multiplied at some twenty times the rate of the
+// register tile.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -10,18 +11,19 @@
 
 namespace cprime::CPRIME_ISA {
 
-// The numbers at these addresses are read next, by instructions of which GCC 12 does not say so: they have to be there.
+// Force the compiler to complete all writes to these addresses. Tile instructions read them next, which GCC 12 does not
+// take into account.
 inline void complete(const void *left, const void *right) { asm volatile("" : : "r"(left), "r"(right) : "memory"); }
 
 constexpr int MOST_COARSE = std::numeric_limits<int>::max();
-constexpr int LEAST_D_OF_PANELS = 8; // below, the register tile is as fast
+constexpr int LEAST_D_OF_PANELS = 8; // for smaller D, the register tile is as fast
 constexpr int LEAST_D_OF_LISTS = 1;
 constexpr int LEAST_D_OF_KEPT = 1;
 
-// Whether centres are screened by coarse numbers: few are sooner multiplied than rounded.
+// Return whether screening C centers in coarse numbers pays: few centers are multiplied in less time than rounded.
 inline bool worth_rounding(std::size_t C, int H, int D) { return H != 1 || C * D > 4096; }
 
-// While one of these lives, this thread's eight tiles are 16 rows of 64 bytes each.
+// Guard: while an instance lives, its thread's eight tile registers have 16 rows of 64 bytes each.
 class CoarseUnit {
   public:
     CoarseUnit() {
@@ -51,8 +53,8 @@ inline float widen(coarse x) {
     return out;
 }
 
-// sign * (16 rows - shift), rounded, as tiles one behind the other; zeros for missing rows and columns. `next(i)`: a
-// row to fetch, or null.
+// Round sign * (16 rows - shift) to bfloat16 and write them as consecutive tiles, with zeros for missing rows and
+// columns. next(i) returns the memory of a row to prefetch, or none.
 template <class Row, class Next>
 inline void round_rows(Row row, int n_rows, Next next, int D, const float *shift, float sign, coarse *tiles,
                        CoarseRows &rows) {
@@ -86,18 +88,19 @@ inline void round_rows(Row row, int n_rows, Next next, int D, const float *shift
     }
 }
 
-// One more column of a row that `round_rows` has written.
+// Set column k of row i, which `round_rows` has written.
 inline void set_half(coarse *tiles, int i, int k, coarse value) {
     tiles[k / COARSE_COLUMNS * COARSE_TILE + i * COARSE_COLUMNS + k % COARSE_COLUMNS] = value;
 }
 
-// Tiles of rows become tiles of columns, the right factor of a product.
+// Transpose tiles of rows to tiles of columns, the right factor of a product.
 inline void make_columns(coarse *tiles, int D) {
     for (int k = 0; k < D; k += COARSE_COLUMNS)
         transpose_words(tiles + k / COARSE_COLUMNS * COARSE_TILE);
 }
 
-// out (16 * n_left, stride): the products of D coarse numbers of n_left <= 2 tiles of rows and n_right <= 2 of columns.
+// Write out (16 * n_left, stride): the products, over D coarse numbers, of n_left <= 2 tiles of rows and n_right <= 2
+// tiles of columns.
 template <int n_left, int n_right>
 inline void multiply(const coarse *left, const CoarseRows *, const coarse *right, int D, float *out, int stride) {
     const int depth = coarse_depth(D), group = depth * COARSE_ROWS;

@@ -1,4 +1,4 @@
-// Which components are among a few.
+// Set of a few component ids.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -7,7 +7,7 @@
 
 namespace cprime::CPRIME_ISA {
 
-// A few components, in a table of open addresses.
+// A few component ids in a hash table with open addressing.
 class IdSet {
   public:
     IdSet(const std::int32_t *ids, int n)
@@ -17,11 +17,11 @@ class IdSet {
             table_[place(ids[i])] = i;
     }
     bool has(std::int32_t id) const { return find(id) >= 0; }
-    // Where it is among the ids that were given; -1 if nowhere.
+    // Return the position of an id among the given ids; -1 if it is not among them.
     int find(std::int32_t id) const { return table_[place(id)]; }
 
   private:
-    // Where the id is in the table, or would be.
+    // Return the slot that has the id, or the free slot for it.
     std::uint32_t place(std::int32_t id) const {
         std::uint32_t at = (static_cast<std::uint32_t>(id) * 2654435769u >> 7) & last_;
         while (table_[at] >= 0 && ids_[table_[at]] != id)

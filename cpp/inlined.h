@@ -1,5 +1,6 @@
-// Functions that code of several instruction sets shares. Each set makes other code of an inline function, of which the
-// linker keeps one for all; so these are inlined wherever they are called, optimised or not, and there is none to keep.
+// Attribute for functions that the code of several instruction sets shares. Each instruction set compiles an inline
+// function differently, and the linker would keep one version for all. These functions are therefore always inlined,
+// even without optimization, so that there is no version to keep.
 #pragma once
 
 #define CPRIME_INLINED [[gnu::always_inline]] inline

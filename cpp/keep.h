@@ -1,17 +1,17 @@
-// The cluster-major partial search with C' >= 1 components kept: each point keeps the nearest of what it keeps already
-// and of the neighbours of its nearest.
+// Cluster-major partial search with active sets of C' >= 1 components: a point's new active set has the nearest
+// components among its previous active set and the neighbors of its nearest component.
 #pragma once
 #include "candidates.h"
 
 namespace cprime::CPRIME_ISA {
 
-// What each of a few points keeps, in order: the nearest so far.
+// The nearest components found so far for each of a few points, in order.
 template <class T> class Keeper {
   public:
     Keeper(const KeepTask<T> &task, int n_points)
         : task_(task), found_(static_cast<std::size_t>(n_points) * task.H), counts_(n_points) {}
 
-    // Measures what point n keeps already, whose row is x.
+    // Begin the list of point n, whose row is x, with the components of its previous active set.
     void open(int i, std::size_t n, const T *x) {
         counts_[i] = 0;
         const std::int32_t *previous = task_.previous + n * task_.n_previous;
@@ -20,7 +20,7 @@ template <class T> class Keeper {
                 offer(i, x, previous[h]);
     }
 
-    // The squared distance that another component has to be within.
+    // Return the squared distance that a further component must not exceed.
     T bar(int i) const { return counts_[i] < task_.H ? std::numeric_limits<T>::max() : of(i)[task_.H - 1].square; }
 
     void offer(int i, const T *x, std::int32_t c) {
@@ -73,7 +73,7 @@ inline void keep_by_products(const KeepTask<T> &task, int c, std::size_t begin, 
             const std::size_t n = task.entries[first + i];
             keeper.open(0, n, points.rows[i]);
             const bool fit = candidates.fit(points.square[i]);
-            const auto limit = [&] { // of a score that may be within the bar, which falls with each that is
+            const auto limit = [&] { // upper limit of scores to evaluate; falls with each component found
                 const T bar = keeper.bar(0);
                 return fit ? bar + error * (bar + points.square[i] + candidates.longest) + lost
                            : std::numeric_limits<T>::infinity();
@@ -102,7 +102,7 @@ inline void keep_by_products(const KeepTask<T> &task, int c, std::size_t begin, 
 inline void keep_coarsely(const KeepTask<float> &task, int c, std::size_t begin, std::size_t end,
                           const std::int32_t *list, int n_candidates) {
     const float *origin = task.centers[c];
-    CoarsePoints buffers[2] = {CoarsePoints(task.X), CoarsePoints(task.X)}; // a product waits for what was just stored
+    CoarsePoints buffers[2] = {CoarsePoints(task.X), CoarsePoints(task.X)}; // just-stored data would stall the product
     buffers[0].read(task, origin, begin, end);
     CoarseCandidates candidates(task.centers, list, n_candidates, origin, nullptr);
     Keeper<float> keeper(task, COARSE_POINTS);
@@ -118,7 +118,7 @@ inline void keep_coarsely(const KeepTask<float> &task, int c, std::size_t begin,
         }
         candidates.bound(points, bar, false);
         candidates.for_each_below(points, bar, [&](int i, int b, float low) {
-            if (!(low > keeper.bar(i))) // which falls
+            if (!(low > keeper.bar(i))) // the bar falls meanwhile
                 keeper.offer(i, points.row[i], list[b]);
         });
         for (int i = 0; i < points.n; ++i)
@@ -128,7 +128,7 @@ inline void keep_coarsely(const KeepTask<float> &task, int c, std::size_t begin,
 
 #endif
 
-// Points [begin, end) of `entries`, all of them with component c nearest.
+// Update the active sets of points [begin, end) of `entries`, whose nearest component is c.
 template <class T> inline void keep(const KeepTask<T> &task, int c, std::size_t begin, std::size_t end) {
     const std::int32_t *list = task.lists + static_cast<std::size_t>(c) * task.G;
     const int n_candidates = static_cast<int>(std::find(list, list + task.G, -1) - list);

@@ -1,4 +1,4 @@
-// What rows keep, measured again where they look at nothing else.
+// Costs of active sets, computed anew for rows that have no other candidates.
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -9,7 +9,7 @@
 
 namespace cprime::CPRIME_ISA {
 
-// Whether each of n rows keeps as many components as there is room for, all of them different.
+// Return whether each of n rows has `width` components, all of them distinct.
 inline bool distinct(const std::int32_t *ids, int n, int width) {
     bool missing = false;
     for (int i = 0; i < n; ++i, ids += width)
@@ -21,8 +21,8 @@ inline bool distinct(const std::int32_t *ids, int n, int width) {
     return !missing;
 }
 
-// Rows [begin, end), which look at nothing but what they keep, as search_among measures them bit for bit: the rows lie
-// in lanes once their squares are summed.
+// Active sets of rows that have no other candidates, updated by their costs. Results are bit-identical to those of
+// search_among; after their squares are summed, each vector lane is a row.
 template <class T> class KeptCosts {
   public:
     explicit KeptCosts(const AmongTask<T> &task) : task_(task), gathered_(task.X, W), found_(task.H) {}
@@ -54,7 +54,7 @@ template <class T> class KeptCosts {
     using Id = typename LaneBest<T>::Id;
     static constexpr int W = V::width;
 
-    // What every row keeps in place h.
+    // Offer component h of every row's active set.
     void offer_all(const std::int32_t *previous, int h) {
         const int H = task_.n_previous, D = task_.X.D;
         const Rows<T> means = task_.centers;
@@ -74,7 +74,7 @@ template <class T> class KeptCosts {
         offer(cost);
     }
 
-    // The same where some rows have nothing there, or what they have elsewhere.
+    // Do the same if some rows have no component h, or have the same component at an earlier position.
     void offer_some(const std::int32_t *previous, int h, int n, std::int32_t *counts) {
         const int H = task_.n_previous, D = task_.X.D;
         alignas(64) T cost[W];

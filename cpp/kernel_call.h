@@ -1,4 +1,4 @@
-// What holds while a call from Python computes.
+// Guard for the duration of a computation that is called from Python.
 #pragma once
 #include <nanobind/nanobind.h>
 
@@ -9,11 +9,12 @@
 
 namespace cprime {
 
-// While it lives other threads run Python, and this one computes in standard arithmetic.
+// While an instance lives, the interpreter's lock is released, so other threads can run Python, and this thread
+// computes in standard arithmetic.
 //
-// At the end it takes the interpreter's lock back. Where the interpreter has ended by then, for this is a daemon
-// thread, Python before 3.14 ends the thread there, by unwinding its stack where the system does so. No destructor may
-// be unwound: such a thread sleeps until the process is gone, as Python has it from 3.14 on.
+// The destructor takes the lock back. If the interpreter has ended by then, which happens in daemon threads, Python
+// before 3.14 ends the thread there, on some systems by unwinding its stack. Destructors must not be unwound, so such a
+// thread sleeps until the process ends, as Python does it from 3.14 on.
 class KernelCall {
   public:
     KernelCall() : state_(PyEval_SaveThread()) {}

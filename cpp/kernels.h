@@ -1,5 +1,5 @@
-// What the instruction-set builds offer to the rest: plain functions over a range of rows or components.
-// Each is called from several threads at once on disjoint ranges; none of them starts a thread.
+// Interface of the instruction-set builds: plain functions over a range of rows or components. Each is called from
+// several threads at once on disjoint ranges; none of them starts a thread.
 #pragma once
 #include "factor_tasks.h"
 #include "inlined.h"
@@ -10,23 +10,23 @@
 
 namespace cprime {
 
-// Components packed for scoring: panels of `lanes` columns, each (D + 1) rows deep, and what bounds their error.
+// Centers packed for scoring: panels of `lanes` columns, each (D + 1) rows deep, with bounds of the errors of scores.
 template <class T> struct Panels {
     T *columns;           // (n_panels, D + 1, lanes): -(m - shift), and -|m - shift| in the last row
     T *half_norm;         // (n_panels, lanes): |m - shift|^2 / 2, rounded down by its error; infinity where padded
     T *norm;              // (n_panels, lanes): |m - shift|
     std::uint8_t *coarse; // (n_panels, coarse_panel_size): the same in coarse numbers, or null
-    T *scale;             // (n_panels, lanes): of the coarse numbers
-    T *lost;              // (n_panels, lanes): |m - shift - its coarse numbers|, zeros without them
+    T *scale;             // (n_panels, lanes): scale of the coarse numbers
+    T *lost;              // (n_panels, lanes): |m - shift - its coarse numbers|, zeros if there are none
     const T *shift;       // (D,)
-    // (C,), or null: true for a centre that as many equal ones come before as are wanted, so that it is none of the
-    // nearest, ties going to the lower id.
+    // (C,), or null: true for a center that is preceded by as many equal centers as are wanted. It is never among the
+    // nearest, because ties go to the lower id.
     const std::uint8_t *surplus;
     int n_panels;
     int C;
 };
 
-// Where so few numbers describe all centres, it is faster to measure each than to screen them.
+// Limits below which computing all distances is faster than screening the centers.
 constexpr int DIRECT_FEATURES = 16, DIRECT_VALUES = 384;
 CPRIME_INLINED bool is_direct(std::size_t C, int H, int D) {
     return H == 1 && D >= 1 && D <= DIRECT_FEATURES && C * static_cast<std::size_t>(D) <= DIRECT_VALUES;
@@ -36,44 +36,45 @@ template <class T> struct NearestTask {
     Points<T> X;
     Rows<T> centers;
     Panels<T> panels;
-    const std::int32_t *hint; // (N, H) components believed near, distinct within a row, or null
+    const std::int32_t *hint; // (N, H) components that are probably near, distinct within a row, or null
     int H;
     std::int32_t *kept; // (N, H)
     T *distances;       // (N, H), or (N,) with lows
-    // Null, or (N, H): then the nearest alone is measured, H - 1 others are near ones, and these are lower bounds of
-    // the distances to them and, in the last place, to all that are not kept.
+    // Null, or (N, H). If given, only the distance to the nearest center is computed and the H - 1 other centers are
+    // near ones. These are lower bounds of the distances to the others and, in the last column, to all remaining
+    // centers.
     T *lows;
-    bool improve = false; // `kept` and `distances` hold what is known, and only what is nearer takes its place
+    bool improve = false; // replace only what is farther than a center found, in `kept` and `distances`
 };
 
-// Rows, each against the centres of a few cells: of the centres the first are those of the cells themselves, and those
-// in the cells follow, cell by cell.
+// Rows, each compared with the centers of a few cells. The first n_cells centers are those of the cells; the centers in
+// the cells follow, cell by cell.
 template <class T> struct CellsTask {
-    NearestTask<T> nearest;     // which improves nothing, at first
-    const std::int64_t *begins; // (n_cells + 1,) the first centre in each cell
-    const T *between;           // (n_cells, n_cells): a cell that is farther from a row than its own, in squares by so
-                                // many times this, has nothing that is nearer than as many
+    NearestTask<T> nearest;     // with improve set; lists are empty at first
+    const std::int64_t *begins; // (n_cells + 1,): the first center in each cell
+    const T *between;           // (n_cells, n_cells) divisors: cell b has no center nearer to a row than (d2_b - d2_a)
+                                // / between[a, b], if a is its nearest cell
     int n_cells;
-    int most; // cells that a row is searched in, n_cells at most
+    int most; // greatest number of cells in which a row is searched, at most n_cells
 };
 
-// Rows whose bounds from before mostly say that their nearest centre is what it was; H - 1 others are bounded one by
-// one.
+// Rows with bounds from an earlier iteration, which mostly prove that the nearest center is still the same; H - 1 other
+// centers have a bound each.
 template <class T> struct BoundedTask {
     NearestTask<T> nearest; // of all rows; kept (N, 1) in and out, distances (N, 1) out
-    const T *drift;         // (C,) how far each centre has moved since, at most
-    // Of each centre, in rising order of reach: all centres but itself that are nearer to it than reach are known to
-    // have moved by spread at most; (C, width), behind the last -infinity. The last reach is infinite.
+    const T *drift;         // (C,): upper bound of each center's move since then
+    // (C, width), for each center in ascending order of reach: all other centers nearer to it than reach have moved by
+    // at most spread. The last reach is infinite; unused entries after it are -infinity.
     const T *reach, *spread;
     int width;
     std::int32_t *others; // (N, H - 1) other centres
     T *lows;              // (N, H - 1) lower bounds of their distances
-    T *rest;              // (N,) lower bound of the distances to all that are neither kept nor among the others
+    T *rest;              // (N,): lower bound of the distances to all other centers
 };
 
 template <class T> struct AccumulateTask {
     Points<T> X;
-    const std::int64_t *rows;       // (n,) rows of X that the entries mean, or null for all in order
+    const std::int64_t *rows;       // (n,) rows of X to which the entries refer, or null for all in order
     const std::int64_t *entries;    // positions n * H + h, grouped by component
     const double *responsibilities; // (n, H), or null for ones
     const double *sample_weight;    // (N,) by rows of X, or null for ones
@@ -81,10 +82,10 @@ template <class T> struct AccumulateTask {
     std::size_t n_entries;
 };
 
-// Rows, and what each shares among the components that it keeps.
+// Rows and their responsibilities for the components of their active sets.
 template <class T> struct TableSumsTask {
     Points<T> X;
-    const Rows<T> *means; // what moments are about; or null for plain sums
+    const Rows<T> *means; // means about which moments are taken, or null for plain sums
     const std::int32_t *kept;
     const double *responsibilities; // (N, H), or null for ones
     const double *sample_weight;    // (N,), or null for ones
@@ -92,7 +93,7 @@ template <class T> struct TableSumsTask {
     std::size_t C;
 };
 
-// One block of rows of the exact E-step; exponentials are kept panel by panel: (n_panels, n_rows padded, lanes).
+// One block of rows of the exact E-step. Exponentials are stored panel by panel: (n_panels, n_rows padded, lanes).
 template <class T> struct ExpectTask {
     Points<T> X;
     const T *columns; // (n_panels, D, lanes): the centres' coordinates, zeros where padded
@@ -102,37 +103,39 @@ template <class T> struct ExpectTask {
     const double *sample_weight; // (N,), or null for ones
     T *exponentials;             // (n_panels, n_padded, lanes)
     T *scaled;                   // (D + 1 padded to tiles, n_padded): w_n x_n / Z_n, and w_n / Z_n last
-    // Of each row (n,), unweighted and relative to the nearest centre, so that nothing cancels where variance is small.
+    // For each row (n,), unweighted and relative to the nearest center, so that nothing cancels if the variance is
+    // small.
     double *least;   // min_c d2_nc
     double *excess;  // sum_c r_nc d2_nc - least
     double *log_sum; // log sum_c exp(-(d2_nc - least) / 2 variance)
     std::size_t n_padded;
 };
 
-// One of n parts in which the sums of one segment are shared; each has the same points and sums of its own.
+// One of n parts into which the sums of one segment are divided. All parts read the same points and have sums of their
+// own.
 struct Part {
     std::size_t i, n;
 };
 
-// Points grouped by component, each compared with the neighbours of its own.
+// Points grouped by component, each compared with the neighbors of its component.
 template <class T> struct ReassignTask {
     Points<T> X;
     Rows<T> centers;
-    const std::int32_t *lists; // (C' <= C, G) neighbours without the component itself, -1 behind the last
+    const std::int32_t *lists; // (at most C, G) neighbors without the component itself, -1 after the last
     int G;
     const T *inside;  // (C,) factor on the squared distance to the own component, or null for ones
     const T *outside; // (C,) factor on that to another one, or null for ones
-    double share;     // of a component's points, those that may go to a component that is not nearer
+    double share;     // greatest share of a component's points that may be reassigned to a component not nearer
     const std::int64_t *entries;
-    std::int32_t *labels; // (N,) where a point goes
-    T *distances;         // (N,) its squared distance there
+    std::int32_t *labels; // (N,) new component of each point
+    T *distances;         // (N,) squared distance to it
 };
 
-// Points grouped by the nearest of what they keep, each compared with the neighbours of that.
+// Points grouped by the nearest component of their active sets, each compared with the neighbors of that component.
 template <class T> struct KeepTask {
     Points<T> X;
     Rows<T> centers;
-    const std::int32_t *lists; // (C, G) neighbours without the component itself, -1 behind the last
+    const std::int32_t *lists; // (C, G) neighbors without the component itself, -1 after the last
     int G;
     const std::int32_t *previous; // (N, n_previous), nearest first, -1 where empty
     int n_previous;
@@ -142,20 +145,20 @@ template <class T> struct KeepTask {
     T *distances;       // (N, H)
 };
 
-// Gaussian components: the cost of one is offset + |A (x - m)|^2. With degrees of freedom nu they are t distributions,
-// whose cost is offset + (nu + D) log(1 + |A (x - m)|^2 / nu).
+// Gaussian components with costs offset + |A (x - m)|^2. With degrees of freedom nu they are t distributions with costs
+// offset + (nu + D) log(1 + |A (x - m)|^2 / nu).
 template <class T> struct Gaussians {
     Rows<T> means;
     const T *factors; // (C, D), the diagonals of A, or (C, D, D), lower triangles with zeros above
     const T *offsets; // (C,)
-    const T *dof;     // (C,), or null: of Gaussians
+    const T *dof;     // (C,): degrees of freedom, or null for Gaussians
     bool full;
     CPRIME_INLINED const T *factor(std::size_t c) const {
         return factors + c * means.D * (full ? static_cast<std::size_t>(means.D) : 1);
     }
 };
 
-// A Gaussian as points relative to an origin are compared with it.
+// The constant term of a Gaussian component for points relative to an origin.
 template <class T> struct Start {
     const T *values; // (D,): A (origin - m)
     bool far;        // whether squared distances have to be computed from x - m
@@ -166,22 +169,22 @@ template <class T> struct Starts {
     CPRIME_INLINED Start<T> of(std::size_t c, int D) const { return {values + c * D, far[c]}; }
 };
 
-// Rows against all Gaussians.
+// Rows compared with all Gaussian components.
 template <class T> struct BestTask {
     Points<T> X;
     Gaussians<T> gaussians;
-    const T *origin;  // (D,) the points are packed relative to it
+    const T *origin;  // (D,): points are packed relative to it
     Starts<T> starts; // gaussian_start for that origin
     int H;
     std::int32_t *kept; // (N, H)
     T *costs;           // (N, H)
 };
 
-// One block of rows of the exact E-step.
+// One block of rows of the exact E-step of Gaussian or t mixtures.
 template <class T> struct RespondTask {
     Points<T> X;
     Gaussians<T> gaussians;
-    const T *origin; // as above
+    const T *origin; // as in BestTask
     Starts<T> starts;
     const double *sample_weight; // (n,), or null for ones
     std::size_t n_padded;
@@ -189,7 +192,7 @@ template <class T> struct RespondTask {
     std::int32_t *labels; // (n,)
     double *log_sum;      // (n,)
     double *mean;         // (n,)
-    std::size_t step;     // rows of a call, of t distributions
+    std::size_t step;     // rows of one call, for t distributions
     double *tails;        // (calls, 2, C): sums of the shares of each component, and of these times log u; or null
 };
 

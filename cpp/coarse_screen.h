@@ -203,7 +203,7 @@ class RoundedRows {
     Scratch<CoarseRows> rounded_;
     Scratch<RowBound<float>> bounds_; // bounds of the errors of each row's scores
     Scratch<double> numbers_;
-    double *squares_; // row - shift|^2 of each row, or null
+    double *squares_; // |row - shift|^2 of each row, or null
 };
 
 // Search the n rows `which` among centers [first_center, end_center). Returns the number of rows left, for which too

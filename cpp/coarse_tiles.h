@@ -37,7 +37,7 @@ inline int coarse_depth(int D) { return (D + COARSE_COLUMNS - 1) / COARSE_COLUMN
 // Properties of the rows of a tile.
 struct CoarseRows {
     alignas(64) float square[COARSE_ROWS]; // |row - shift|^2
-    float lost[COARSE_ROWS];               // rounding error of the row|^2
+    float lost[COARSE_ROWS];               // |rounding error of the row|^2
     float scale[COARSE_ROWS];              // row - shift is about scale times its coarse numbers
     std::int32_t start[COARSE_ROWS];       // initial value of its products, as a left factor
 };

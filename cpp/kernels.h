@@ -40,11 +40,10 @@ template <class T> struct NearestTask {
     int H;
     std::int32_t *kept; // (N, H)
     T *distances;       // (N, H), or (N,) with lows
-    // Null, or (N, H). If given, only the distance to the nearest center is computed and the H - 1 other centers are
-    // near ones. These are lower bounds of the distances to the others and, in the last column, to all remaining
-    // centers.
+    // Null, or (N, H). If given, only the nearest center's distance is computed, and the H - 1 other ids are near
+    // centers. Lower bounds of the distances to these and, in the last column, to all remaining centers.
     T *lows;
-    bool improve = false; // replace only what is farther than a center found, in `kept` and `distances`
+    bool improve = false; // a center replaces one in `kept` and `distances` only if it is nearer
 };
 
 // Rows, each compared with the centers of a few cells. The first n_cells centers are those of the cells; the centers in
@@ -69,7 +68,7 @@ template <class T> struct BoundedTask {
     int width;
     std::int32_t *others; // (N, H - 1) other centres
     T *lows;              // (N, H - 1) lower bounds of their distances
-    T *rest;              // (N,): lower bound of the distances to all other centers
+    T *rest;              // (N,): lower bound of the distances to all centers but the nearest and `others`
 };
 
 template <class T> struct AccumulateTask {
@@ -96,7 +95,7 @@ template <class T> struct TableSumsTask {
 // One block of rows of the exact E-step. Exponentials are stored panel by panel: (n_panels, n_rows padded, lanes).
 template <class T> struct ExpectTask {
     Points<T> X;
-    const T *columns; // (n_panels, D, lanes): the centres' coordinates, zeros where padded
+    const T *columns; // (n_panels, D, lanes): coordinates of the centers, zeros where padded
     int n_panels;
     int C;
     double variance;
@@ -193,10 +192,10 @@ template <class T> struct RespondTask {
     double *log_sum;      // (n,)
     double *mean;         // (n,)
     std::size_t step;     // rows of one call, for t distributions
-    double *tails;        // (calls, 2, C): sums of the shares of each component, and of these times log u; or null
+    double *tails;        // (calls, 2, C): sums of each component's responsibilities, and of these times log u; or null
 };
 
-// What rows keep of t distributions.
+// Active sets of rows, and their costs for t distributions.
 template <class T> struct PullTask {
     const std::int32_t *kept;       // (N, H)
     const T *costs;                 // (N, H)
@@ -209,11 +208,11 @@ template <class T> struct PullTask {
     double *pulled; // (N, H)
 };
 
-// Points grouped by the best of what they keep, each compared with the neighbours of that.
+// Points grouped by the best component of their active sets, each compared with the neighbors of that component.
 template <class T> struct KeepBestTask {
     Points<T> X;
     Gaussians<T> gaussians;
-    const std::int32_t *lists; // (C, G) neighbours without the component itself, -1 behind the last
+    const std::int32_t *lists; // (C, G) neighbors without the component itself, -1 after the last
     int G;
     const std::int32_t *previous; // (N, n_previous), best first, -1 where empty
     int n_previous;
@@ -233,11 +232,11 @@ template <class T> struct MomentsTask {
     int H;
 };
 
-// Rows with candidates of their own: what they keep, the lists of that, and extra ones.
+// Rows with candidates of their own: their active sets, the neighbor lists of these, and extra components.
 template <class T> struct AmongTask {
     Points<T> X;
     Rows<T> centers;
-    const Gaussians<T> *gaussians; // whose costs are meant, or null for squared distances to the centres
+    const Gaussians<T> *gaussians; // evaluate costs of these components, or null: squared distances to the centers
     const std::int32_t *lists;     // (C, G), -1 where empty
     int G;
     const std::int32_t *previous; // (N, n_previous), -1 where empty
@@ -247,25 +246,26 @@ template <class T> struct AmongTask {
     int H;
     std::int32_t *kept;   // (N, H), -1 where fewer were found
     T *distances;         // (N, H)
-    std::int32_t *counts; // (N,) evaluations
+    std::int32_t *counts; // (N,) number of evaluated components
 
-    const std::int64_t *entries = nullptr; // (N,) the rows in the order of a search, or null: as they are
-    // For one call of the kernel: (entries of the call, capacity) what each has looked at, counts of them; or null.
+    const std::int64_t *entries = nullptr; // (N,): row order of the search, or null for the order of X
+    // Results of one call of the kernel, or null: evaluated components (entries of the call, capacity), and their
+    // costs.
     std::int32_t *evaluated = nullptr;
     T *evaluations = nullptr;
 
     CPRIME_INLINED std::size_t row(std::size_t e) const { return entries ? static_cast<std::size_t>(entries[e]) : e; }
-    // Most that a row looks at.
+    // Return the greatest number of components that a row may be compared with.
     CPRIME_INLINED std::size_t capacity() const { return static_cast<std::size_t>(n_previous) * (G + 1) + n_extra; }
 };
 
-// Some rows against a few centres.
+// Some rows compared with a few centers.
 template <class T> struct TwoNearestTask {
     Points<T> X;
     Rows<T> centers;
     const std::int64_t *which; // rows of X, or null for all
-    std::int32_t *labels;      // of each of these, as the following: its nearest centre
-    T *least, *second; // squared distances to that and to the next one, infinite if there is none; second or null
+    std::int32_t *labels;      // nearest center of each of these rows
+    T *least, *second; // squared distances to the nearest and the next one, infinite if none; second may be null
     CPRIME_INLINED std::size_t row(std::size_t e) const { return which ? static_cast<std::size_t>(which[e]) : e; }
 };
 
@@ -274,88 +274,89 @@ template <class T> struct SparseKernels; // sparse.h
 template <class T> struct Kernels {
     int lanes;
     int tile_rows;
-    // Bytes of a panel of coarse numbers when the H nearest of C centres are wanted; 0 where they would not help.
+    // Return the bytes of a panel of coarse numbers for a search of the H nearest of C centers; 0 if they would not
+    // help.
     std::size_t (*coarse_panel_size)(std::size_t C, int H, int D);
-    // Packs panels [begin, end) of `lanes` centres each.
+    // Pack panels [begin, end) of `lanes` centers each.
     void (*pack_panels)(const Rows<T> &centers, const Panels<T> &panels, int begin, int end);
-    // Rows that one call of `nearest` should be given, with panels of coarse numbers or without.
+    // Return how many rows one call of `nearest` should be given, with or without panels of coarse numbers.
     std::size_t (*nearest_rows)(int H, int D, bool coarse);
     void (*nearest)(const NearestTask<T> &task, std::size_t begin, std::size_t end);
-    // The same for one row each, by bounds; returns how many distances it took.
+    // Find the nearest center of each row by bounds; return the number of evaluated distances.
     std::int64_t (*nearest_bounded)(const BoundedTask<T> &task, std::size_t begin, std::size_t end);
-    // Returns how many distances it took, those to cells among them.
+    // Find near centers in cells; return the number of evaluated distances, including those to cells.
     std::int64_t (*find_in_cells)(const CellsTask<T> &task, std::size_t begin, std::size_t end);
-    // out[l * n + i] = min(current[i], |x_i - candidate_l|^2) for rows [begin, end).
+    // Compute out[l * n + i] = min(current[i], |x_i - candidate_l|^2) for rows [begin, end).
     void (*distances)(const Points<T> &X, const Rows<T> &candidates, const T *packed_candidates, const T *current,
                       T *out, std::size_t begin, std::size_t end);
-    // Sum of w min(squares, closest) over [begin, end).
+    // Return the sum of w min(squares, closest) over [begin, end).
     double (*potential)(const T *squares, const T *closest, const double *weights, std::size_t begin, std::size_t end);
-    // out[n] = |x_n - m_c|^2 of rows [begin, end), c being their labels.
+    // Compute out[n] = |x_n - m_c|^2 for rows [begin, end); c is the label of row n.
     void (*own_distances)(const Points<T> &X, const Rows<T> &centers, const std::int32_t *labels, T *out,
                           std::size_t begin, std::size_t end);
     void (*pack_tiles)(const Rows<T> &rows, T *out); // (ceil(n / tile_rows), D, tile_rows)
     void (*posterior)(const T *values, double scale, int H, double *responsibilities, double *log_sum, double *mean,
                       std::size_t begin, std::size_t end);
-    // count and sum (D,) are added to, over entries [begin, end).
+    // Add to count and sum (D,) the entries [begin, end).
     void (*accumulate)(const AccumulateTask<T> &task, std::size_t begin, std::size_t end, double *count, double *sum);
-    // count (C,), first (C, D) and, with means, second (C, D) are added to.
+    // Add to count (C,), first (C, D) and, if task.means is given, second (C, D).
     void (*sum_table)(const TableSumsTask<T> &task, std::size_t begin, std::size_t end, double *count, double *first,
                       double *second);
-    // out[n] = (x_n - m_c) v_c of rows [begin, end), c being their labels.
+    // Compute out[n] = (x_n - m_c) v_c for rows [begin, end); c is the label of row n.
     void (*along)(const Points<T> &X, const Rows<T> &centers, const Rows<T> &directions, const std::int32_t *labels,
                   double *out, std::size_t begin, std::size_t end);
     void (*pack_columns)(const Rows<T> &centers, T *columns);
     void (*expect)(const ExpectTask<T> &task, std::size_t begin, std::size_t end);
-    // Of these rows least and log_sum alone.
+    // Compute least and log_sum alone for these rows.
     void (*log_sum_exp)(const ExpectTask<T> &task, std::size_t begin, std::size_t end);
-    // counts (C,) and sums (C, D) of the components of one panel are added to.
+    // Add to counts (C,) and sums (C, D) of the components of one panel.
     void (*maximise)(const ExpectTask<T> &task, int panel, double *counts, double *sums);
-    // Points [begin, end) of the entries, all of them of one component.
+    // Search for points [begin, end) of the entries, all of them of one component.
     void (*reassign)(const ReassignTask<T> &task, int component, std::size_t begin, std::size_t end);
     void (*keep)(const KeepTask<T> &task, int component, std::size_t begin, std::size_t end);
     void (*nearest_among)(const AmongTask<T> &task, std::size_t begin, std::size_t end);
-    // n_chosen of the candidates, by uniform (n_chosen, n_trials).
+    // Choose n_chosen of the candidates by uniform random numbers (n_chosen, n_trials).
     void (*spread_out)(const Points<T> &candidates, const double *weights, const double *uniform, int n_trials,
                        std::size_t n_chosen, std::int64_t *chosen);
-    // out (n, m): products of rows [begin, end), less a shift (D,) or null, with the m columns of pack_columns.
+    // Write out (n, m): products of rows [begin, end), minus a shift (D,) or null, with the m columns of pack_columns.
     void (*products)(const Points<T> &X, const T *shift, const T *columns, std::size_t m, T *out, std::size_t begin,
                      std::size_t end);
     bool (*gaussian_start)(const Gaussians<T> &gaussians, std::size_t component, const T *origin, T *out);
     void (*best)(const BestTask<T> &task, std::size_t begin, std::size_t end);
     void (*keep_best)(const KeepBestTask<T> &task, int component, std::size_t begin, std::size_t end);
     void (*respond)(const RespondTask<T> &task, std::size_t begin, std::size_t end);
-    // count, first (D,) and second (D,) or (D, D) of one component are added to.
+    // Add to count, first (D,) and second (D,) or (D, D) of one component.
     void (*column_moments)(const RespondTask<T> &task, int component, std::size_t begin, std::size_t end, Part part,
                            double *count, double *first, double *second);
-    // q u of rows [begin, end); tails (2, C), sums of w q and of w q log u, are added to.
+    // Compute q u of rows [begin, end), and add the sums of w q and of w q log u to tails (2, C).
     void (*pull)(const PullTask<T> &task, std::size_t begin, std::size_t end, double *tails);
     void (*moments)(const MomentsTask<T> &task, int component, std::size_t begin, std::size_t end, Part part,
                     double *count, double *first, double *second);
-    // Entries [begin, end), all of one component, as the following.
+    // Process entries [begin, end), all of one component; the next two functions do the same.
     void (*factor_costs)(const FactorCostsTask<T> &task, int component, std::size_t begin, std::size_t end);
     void (*keep_factors)(const KeepFactorsTask<T> &task, int component, std::size_t begin, std::size_t end);
-    // count, first (2, D) and second (H D + H + H^2) are added to.
+    // Add to count, first (2, D) and second (H D + H + H^2).
     void (*factor_moments)(const FactorMomentsTask<T> &task, int component, std::size_t begin, std::size_t end,
                            double *count, double *first, double *second);
-    // Of rows [begin, end): the greatest |x|, infinite or NaN where one is, and the greatest |x - origin|.
+    // Compute the greatest |x| of rows [begin, end), infinite or NaN if one is, and the greatest |x - origin|.
     void (*extent)(const Points<T> &X, const T *origin, std::size_t begin, std::size_t end, T *largest, T *spread);
-    // Rows [begin, end) of an order, or as they come for null, divided by their lengths.
+    // Divide rows [begin, end) of an order (null: the order of X) by their lengths.
     void (*normalized)(const Rows<T> &X, const std::int64_t *order, T least, T *out, double *lengths, std::size_t begin,
                        std::size_t end);
-    // Entries [begin, end) of the task; centres as of pack_tiles.
+    // Process entries [begin, end) of the task; centers are packed by pack_tiles.
     void (*two_nearest)(const TwoNearestTask<T> &task, const T *packed, std::size_t begin, std::size_t end);
-    // counts (C,) and sums (C, D) are added to, by the labels of entries [begin, end).
+    // Add rows to counts (C,) and sums (C, D) by the labels of entries [begin, end).
     void (*add_rows)(const TwoNearestTask<T> &task, const double *sample_weight, std::size_t begin, std::size_t end,
                      double *counts, double *sums);
-    // The means (2, D) of the halves of a cluster; returns by how much J falls.
+    // Compute the means (2, D) of the halves of a cluster; return by how much J falls.
     double (*halve)(const Points<T> &X, const double *sample_weight, const std::int64_t *rows, std::size_t n,
                     std::int64_t far, const double *mean, double *means);
-    // out (n, D): rows [begin, end), which are stored otherwise.
+    // Write out (n, D): rows [begin, end), converted from a narrower stored type.
     void (*widen)(const Points<T> &X, std::size_t begin, std::size_t end, T *out);
     const SparseKernels<T> *sparse;
 };
 
-template <class T> const Kernels<T> &kernels(); // of the best instruction set this processor has
+template <class T> const Kernels<T> &kernels(); // for the best instruction set of this processor
 const char *instruction_set();
 
 } // namespace cprime

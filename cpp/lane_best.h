@@ -1,4 +1,4 @@
-// The components of least cost of points that lie in the lanes of vectors.
+// Components of least cost of points, of which each is a vector lane.
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -7,12 +7,12 @@
 
 namespace cprime::CPRIME_ISA {
 
-// The H components of least (cost, id) of each of some points, in that order; the points lie in the lanes of vectors.
+// The H components of least (cost, id) for each of some points, in this order; each vector lane is a point.
 template <class T> class LaneBest {
   public:
     using Id = typename integer_of<T>::type;
     static constexpr int L = TILE_LANES<T>;
-    static constexpr Id NONE = ~Id(0); // behind every component
+    static constexpr Id NONE = ~Id(0); // greater than every component id
 
     explicit LaneBest(int H) : H_(H), costs_(static_cast<std::size_t>(L) * H), ids_(static_cast<std::size_t>(L) * H) {}
 
@@ -21,23 +21,23 @@ template <class T> class LaneBest {
         std::fill_n(ids_.get(), L * H_, NONE);
     }
 
-    // What another one has to cost at most, of every lane.
+    // Return the greatest cost with which another component is accepted, for every lane.
     const T *bar() const { return at(costs_, H_ - 1); }
 
-    // Component c, once, at a cost for every lane.
+    // Offer component c, once, with a cost for every lane.
     [[gnu::always_inline]] void offer(std::int32_t c, const T *cost) {
         const ints id = static_cast<Id>(c) - ints{};
         for (int v = 0; v < L; v += W)
             offer(v, id, V::load(cost + v));
     }
 
-    // The same for a vector of lanes from v on, each with a component of its own.
+    // Offer a different component to each lane of the vector that begins at lane v.
     [[gnu::always_inline]] void offer(int v, typename simd<T>::ints id, typename simd<T>::vec x) {
         if (V::mask_not_above(x, V::load(at(costs_, H_ - 1) + v)))
             insert(v, id, x);
     }
 
-    // The same for one lane.
+    // Offer a component to one lane.
     void offer_to(int i, std::int32_t c, T cost) {
         cost = comparable(cost);
         const auto id = static_cast<Id>(c);
@@ -56,7 +56,7 @@ template <class T> class LaneBest {
         at(ids_, h)[i] = id;
     }
 
-    // Those of a lane: -1 at an infinite cost where there are fewer.
+    // Write the components of a lane; missing ones have id -1 and an infinite cost.
     void store(int i, std::int32_t *ids, T *costs) const {
         for (int h = 0; h < H_; ++h) {
             ids[h] = static_cast<std::int32_t>(at(ids_, h)[i]);
@@ -90,14 +90,14 @@ template <class T> class LaneBest {
         std::memcpy(at(ids_, h) + v, &entry.id, sizeof(ints));
     }
 
-    // What is before the last that one of the lanes keeps.
+    // Insert an entry that precedes the last entry of at least one lane.
     void insert(int v, ints id, vec x) {
         x = x == x ? x : std::numeric_limits<T>::infinity() - vec{};
         Entry entry{x, id}, kept = read(H_ - 1, v);
         const auto first = before(entry, kept);
         entry = {first ? x : kept.cost, first ? id : kept.id};
         int h = H_ - 1;
-        for (; h > 0; --h) { // up to where no lane's is before the one above it
+        for (; h > 0; --h) { // until no lane's entry precedes the one above it
             kept = read(h - 1, v);
             const auto rises = before(entry, kept);
             if (!V::any(rises))
@@ -113,24 +113,24 @@ template <class T> class LaneBest {
     Scratch<Id> ids_;
 };
 
-// Candidates in an order in which some come first.
+// Candidates in an order in which preferred ones come first.
 class Preferred {
   public:
     explicit Preferred(int n) : n_(n), marks_(n), order_(n + 1) { std::fill_n(marks_.get(), n, 0u); }
 
-    // From now on no candidate is among the first.
+    // Make all candidates not preferred.
     void clear() {
         ++turn_;
         n_first_ = 0;
     }
-    void add(int i) { // among the first
+    void add(int i) { // to the preferred candidates
         order_[n_first_] = i;
         n_first_ += marks_[i] != turn_;
         marks_[i] = turn_;
     }
     int size() const { return n_; }
     int n_first() const { return n_first_; }
-    // All of them.
+    // Return all candidates, the preferred ones first.
     const std::int32_t *order() {
         for (int i = 0, n = n_first_; i < n_; ++i) {
             order_[n] = i;

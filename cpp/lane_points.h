@@ -1,4 +1,4 @@
-// Points in the lanes of vectors, and what components cost all of them: each is read once for many points.
+// Points in vector lanes, and the costs of components for all of them: each component is read once for many points.
 #pragma once
 #include <algorithm>
 #include <type_traits>
@@ -12,12 +12,12 @@
 
 namespace cprime::CPRIME_ISA {
 
-// The starts of some components for one origin.
+// The starts (see gaussian_start) of some components for one origin.
 template <class T> class OwnStarts {
   public:
     OwnStarts(int most, int D) : D_(D), values_(static_cast<std::size_t>(most) * D), far_(most) {}
 
-    // Those of components id(0) to id(n - 1).
+    // Compute the starts of components id(0) to id(n - 1).
     template <class Id> void compute(const Gaussians<T> &gaussians, int n, Id id, const T *origin) {
         for (int i = 0; i < n; ++i)
             far_[i] = gaussian_start(gaussians, id(i), origin, values_ + static_cast<std::size_t>(i) * D_);
@@ -31,15 +31,16 @@ template <class T> class OwnStarts {
     Scratch<bool> far_;
 };
 
-// Some points relative to an origin, packed one coordinate after the other, and what a component costs each of them.
-// The rows that were read must outlive their use here: components whose start is far are compared with these.
+// Some points relative to an origin, packed coordinate by coordinate, and the costs of components for them. The rows
+// that were read must outlive the use of this object, because components whose start is far are compared with the rows
+// themselves.
 template <class T> class LanePoints {
   public:
     static constexpr int L = TILE_LANES<T>;
 
     explicit LanePoints(int D) : D_(D), packed_(static_cast<std::size_t>(D) * L + PACK_SLACK<T>) {}
 
-    // row(i): the address of the i-th of n <= L points.
+    // Read n <= L points; row(i) returns the address of the i-th.
     template <class Row> void read(Row row, int n, const T *origin) {
         pack<L>(row, n, D_, origin, packed_.get());
         n_ = n;
@@ -47,8 +48,8 @@ template <class T> class LanePoints {
             rows_[i] = row(i);
     }
 
-    // The cost of component c for every lane, `start` being its gaussian_start for the points' origin; in lanes
-    // without a point it means nothing.
+    // Compute the cost of component c for every lane; `start` is the component's gaussian_start for the points' origin.
+    // The value has no meaning in lanes without a point.
     [[gnu::always_inline]] void cost(const Gaussians<T> &gaussians, std::size_t c, Start<T> start, T *out) const {
         if (start.far)
             return measure(gaussians, c, out);
@@ -57,7 +58,8 @@ template <class T> class LanePoints {
         store(gaussians, c, sum, out);
     }
 
-    // The same unless that is above the bars of all lanes, by which a sum may end early: it only grows, rounded or not.
+    // Do the same, or return false if the cost is above the bars of all lanes. The sum may end early then, because
+    // partial sums only grow, rounded or not.
     bool cost_within(const Gaussians<T> &gaussians, std::size_t c, Start<T> start, const T *bar, T *out) const {
         if (start.far) {
             measure(gaussians, c, out);
@@ -74,14 +76,14 @@ template <class T> class LanePoints {
     struct Never {
         bool operator()(const vec (&)[TILE_VECTORS]) const { return false; }
     };
-    // The cost of component c for every lane, from x - m.
+    // Compute the cost of component c for every lane, from x - m.
     [[gnu::noinline]] void measure(const Gaussians<T> &gaussians, std::size_t c, T *out) const {
         for (int i = 0; i < n_; ++i)
             out[i] = gaussian_cost(gaussians, c, rows_[i]);
         std::fill(out + n_, out + L, gaussians.offsets[c]);
     }
 
-    static constexpr int STRETCH = 32; // coordinates between looks at the bars, which cost about as much as two
+    static constexpr int STRETCH = 32; // coordinates between comparisons with bars, which take as long as about two
 
     template <bool tails>
     bool cost_within(const Gaussians<T> &gaussians, std::size_t c, const T *start, const T *bar, T *out) const {
@@ -104,7 +106,7 @@ template <class T> class LanePoints {
             V::store(out + v * W, cost_at(gaussians, c, sum[v]));
     }
 
-    // Squared distances; false as soon as they are above.
+    // Compute squared distances; return false as soon as above(partial sums) is true.
     template <class Above>
     [[gnu::always_inline]] bool add(const Gaussians<T> &gaussians, std::size_t c, const T *start,
                                     vec (&out)[TILE_VECTORS], Above above) const {
@@ -162,7 +164,7 @@ template <class T> class LanePoints {
         return true;
     }
 
-    // A few rows of the factor, which have zeros behind their diagonals.
+    // Add the squares of n rows of the factor, which has zeros above its diagonal.
     template <int n>
     void rows_of_triangle(const T *A, const T *start, int n_columns, vec (&out)[TILE_VECTORS]) const {
         vec y[n][TILE_VECTORS];

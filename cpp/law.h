@@ -1,4 +1,4 @@
-// What squared distances cost: of Gaussians themselves and an offset, of t distributions a logarithm of them.
+// Costs from squared distances: for Gaussians the sum with an offset, for t distributions a logarithm.
 #pragma once
 #include <algorithm>
 #include <limits>
@@ -8,12 +8,12 @@
 
 namespace cprime::CPRIME_ISA {
 
-// Degrees of freedom nu as a cost takes them, one a lane: 1 / nu, and nu + D.
+// Degrees of freedom nu in the form that costs need, one per lane: 1 / nu and nu + D.
 template <class T> struct Tails {
     typename simd<T>::vec inverse, power;
 };
 
-// What t distributions cost at squared distances |A (x - m)|^2, which may be beyond what the type holds.
+// Return the costs of t distributions at squared distances |A (x - m)|^2, which may exceed the range of the type.
 template <class T>
 inline typename simd<T>::vec t_cost(typename simd<T>::vec square, typename simd<T>::vec offset, const Tails<T> &tails) {
     using V = simd<T>;
@@ -21,7 +21,7 @@ inline typename simd<T>::vec t_cost(typename simd<T>::vec square, typename simd<
     return tails.power * V::log1p(ratio < most ? ratio : most) + offset;
 }
 
-// Less than what a t distribution costs at squared distances that are no less than these.
+// Return a lower bound of a t distribution's costs at these and greater squared distances.
 template <class T>
 inline typename simd<T>::vec below_cost(const Gaussians<T> &gaussians, std::size_t c, typename simd<T>::vec square) {
     using V = simd<T>;
@@ -30,7 +30,7 @@ inline typename simd<T>::vec below_cost(const Gaussians<T> &gaussians, std::size
     return V::below_log1p(ratio < most ? ratio : most) * (dof + gaussians.means.D) + V::fill(gaussians.offsets[c]);
 }
 
-// What component c costs points at squared distances, one a lane.
+// Return the costs of component c for points at these squared distances, one per lane.
 template <class T>
 inline typename simd<T>::vec cost_at(const Gaussians<T> &gaussians, std::size_t c, typename simd<T>::vec square) {
     using V = simd<T>;
@@ -40,7 +40,7 @@ inline typename simd<T>::vec cost_at(const Gaussians<T> &gaussians, std::size_t 
     return t_cost<T>(square, V::fill(gaussians.offsets[c]), {V::fill(1 / dof), V::fill(dof + gaussians.means.D)});
 }
 
-// The same of a component for each of n lanes, at(i); of -1 it means nothing.
+// Do the same for component at(i) in lane i < n; for at(i) = -1 the value has no meaning.
 template <class T, class At>
 inline typename simd<T>::vec costs_at(const Gaussians<T> &gaussians, At at, int n, typename simd<T>::vec square) {
     using V = simd<T>;

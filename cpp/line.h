@@ -11,8 +11,8 @@
 
 namespace cprime {
 
-// Sorted distinct values as running sums, about their weighted median and in units of their range. Sums are twofold,
-// for a run of close values that lies far from the median is a small difference of large ones.
+// Running sums of sorted distinct values, about their weighted median and in units of their range. Sums are in twofold
+// precision, because the sum of a run of close values far from the median is a small difference of large numbers.
 class Line {
   public:
     Line(const double *values, const double *weights, std::size_t n) : linear_(n + 1), squares_(n + 1) {
@@ -32,7 +32,7 @@ class Line {
         }
     }
 
-    // Of another line the runs between some of its places only, which begin with 0 and end with its size.
+    // Restrict another line to runs between some of its places, of which the first is 0 and the last its size.
     Line(const Line &line, const std::vector<std::int32_t> &places) : linear_(places.size()), squares_(places.size()) {
         for (std::size_t i = 0; i < places.size(); ++i) {
             linear_[i] = line.linear_[places[i]];
@@ -44,13 +44,13 @@ class Line {
     Twofold weight(std::int32_t begin, std::int32_t end) const { return linear_[end].weight - linear_[begin].weight; }
     Twofold sum(std::int32_t begin, std::int32_t end) const { return linear_[end].sum - linear_[begin].sum; }
 
-    // Zero for a run whose weight is lost in that of all before it.
+    // Return the mean of a run; zero if its weight is lost by rounding in the weight of all values before it.
     Twofold mean(std::int32_t begin, std::int32_t end) const {
         const Twofold w = weight(begin, end);
         return w.high > 0 ? sum(begin, end) / w : Twofold{};
     }
 
-    // sum w (x - mean)^2 over [begin, end)
+    // Return the sum of w (x - mean)^2 over [begin, end).
     Twofold cost(std::int32_t begin, std::int32_t end) const {
         return squares_[end] - squares_[begin] - sum(begin, end) * mean(begin, end);
     }
@@ -63,8 +63,9 @@ class Line {
     std::vector<Twofold> squares_;
 };
 
-// At most n_groups + 1 places that cut the values into groups as the ends of very many runs of least cost would: their
-// density is that of the values to the power 1/3 (Panter & Dite 1951). Each value counts for the gap before it.
+// Return at most n_groups + 1 places that cut the values into groups as the cheapest cut into very many runs would: the
+// density of places is that of the values to the power 1/3 (Panter & Dite 1951). Each value stands for the interval
+// before it.
 inline std::vector<std::int32_t> places_of_groups(const double *values, const double *weights, std::int32_t n,
                                                   std::int32_t n_groups) {
     std::vector<double> running(n);
@@ -84,11 +85,11 @@ inline std::vector<std::int32_t> places_of_groups(const double *values, const do
     return places;
 }
 
-// Where the runs of a cut end, after a 0: run r is [ends[r], ends[r + 1]).
+// A cut into runs: ends has a 0 first, and run r is [ends[r], ends[r + 1]).
 struct Cut {
     std::vector<std::int32_t> ends;
     Twofold cost;
-    double price; // at which it is cheapest
+    double price; // price per run at which this cut is cheapest
     std::int32_t n_runs() const { return static_cast<std::int32_t>(ends.size()) - 1; }
 };
 
@@ -99,8 +100,9 @@ inline Twofold total_cost(const Line &line, const std::vector<std::int32_t> &end
     return total;
 }
 
-// From which end on a last run that begins at `later` is no dearer than one that begins at `earlier`. The cost of
-// [earlier, end) is that of [earlier, later), of [later, end), and w1 w2 / (w1 + w2) (m2 - m1)^2, which only grows.
+// Comparison of two beginnings of the last run: from some end on, a run that begins at `later` costs no more than one
+// that begins at `earlier`. The cost of [earlier, end) is the sum of the cost of [earlier, later), the cost of [later,
+// end), and w1 w2 / (w1 + w2) (m2 - m1)^2, which only grows with the end.
 class Contest {
   public:
     Contest(const Line &line, const std::vector<Twofold> &cheapest, std::int32_t earlier, std::int32_t later)
@@ -114,7 +116,7 @@ class Contest {
         return w1 * shift * shift >= lead_ * (w1 + w2) * w2;
     }
 
-    // The first such end behind `lost`, or n + 1.
+    // Return the first such end after `lost`, or n + 1.
     std::int32_t first_win(std::int32_t lost) const {
         const std::int32_t n = line_.size();
         std::int32_t step = 1;
@@ -137,11 +139,12 @@ class Contest {
     double lead_;
 };
 
-// The cut of least cost + price * runs. Beginnings that some end may still want form a queue: as a later beginning
-// never loses a lead, each is best for an interval of ends. O(n log n), and O(n) where intervals change little.
+// Return the cut of least cost + price * runs. Beginnings that are best for some further end form a queue: once a later
+// beginning is better it stays better, so each is best for an interval of ends. Takes O(n log n) time, and O(n) if the
+// intervals change little.
 inline Cut cheapest_cut(const Line &line, double price) {
     struct Beginning {
-        std::int32_t at, from; // best for ends `from` and up, until the next one's
+        std::int32_t at, from; // best for ends from `from` up to the next one's `from`
     };
     const std::int32_t n = line.size();
     std::vector<Twofold> cheapest(n + 1);

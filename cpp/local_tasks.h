@@ -1,4 +1,4 @@
-// The arguments of the partial searches, checked and put together: the same for rows of arrays and for sparse ones.
+// Checks and tasks of the partial searches, common to dense and sparse rows.
 #pragma once
 #include <memory>
 #include <optional>
@@ -14,8 +14,8 @@
 
 namespace cprime {
 
-// Without entries, which follow from the labels. Of x, which may be without data, the numbers of rows and columns
-// count.
+// Return the task without entries, which follow from the labels. Only the shape of x is used here, so x may have no
+// data.
 template <class T>
 ReassignTask<T> reassign_task(const std::type_identity_t<Points<T>> &x, const Rows<T> &m,
                               const Table<std::int32_t> &lists, const std::optional<Vector<T>> &inside,
@@ -23,7 +23,7 @@ ReassignTask<T> reassign_task(const std::type_identity_t<Points<T>> &x, const Ro
                               const std::optional<Vector<std::uint8_t>> &active, const Vector<std::int32_t> &labels,
                               const OutVector<std::int32_t> &new_labels, const OutVector<T> &distances) {
     require(x.D == m.D, "X and centers differ in their columns");
-    require(lists.shape(0) <= m.n, "lists"); // those that points may be in
+    require(lists.shape(0) <= m.n, "lists"); // for each component to which points may be assigned
     require(!active || active->shape(0) == m.n, "active");
     require((!inside || inside->shape(0) == m.n) && (!outside || outside->shape(0) == m.n), "inside, outside");
     require(labels.shape(0) == x.n && new_labels.shape(0) == x.n && distances.shape(0) == x.n, "labels, distances");
@@ -31,8 +31,8 @@ ReassignTask<T> reassign_task(const std::type_identity_t<Points<T>> &x, const Ro
             share, nullptr, new_labels.data(), distances.data()};
 }
 
-// The best of what points keep and of the list of the first of that: keep, keep_best and keep_factors. `means` are
-// those of the components.
+// Run keep, keep_best or keep_factors: find the best components among points' active sets and the neighbor lists of
+// their first components. `means` are those of the components.
 template <class Task, class T, class Components, class Kernel>
 void keep_of(const Points<T> &x, const Components &components, const Rows<T> &means, const Table<std::int32_t> &lists,
              const Table<std::int32_t> &previous, const OutTable<std::int32_t> &kept, const OutTable<T> &costs,
@@ -60,7 +60,7 @@ void keep_of(const Points<T> &x, const Components &components, const Rows<T> &me
     for_each(segments(begin, step), n_threads, [&](int c, std::size_t b, std::size_t e) { kernel(task, c, b, e); });
 }
 
-// What rows look at: what they keep, the lists of that, and extra components.
+// Return the task of a search among rows' active sets, the neighbor lists of these, and extra components.
 template <class T>
 AmongTask<T> among_task(const std::type_identity_t<Points<T>> &x, const Rows<T> &m, const Table<std::int32_t> &lists,
                         const Table<std::int32_t> &previous, const Table<std::int32_t> &extra,
@@ -88,19 +88,19 @@ AmongTask<T> among_task(const std::type_identity_t<Points<T>> &x, const Rows<T> 
     return task;
 }
 
-// Searches all rows; those that keep the same component first go side by side: they meet the same components.
-// search(task, begin, end)
+// Search all rows by search(task, begin, end). Rows with the same first component are searched together, because they
+// have candidates in common. Returns the sums of evaluated distances if `evidence` is set.
 template <class T, class Task, class Search>
 std::optional<Evidence> search_rows(Task task, bool evidence, const std::optional<Vector<double>> &sample_weight,
                                     int n_threads, Search search) {
-    constexpr std::size_t VALUES = std::size_t(1) << 17; // that lie near while they are summed
+    constexpr std::size_t VALUES = std::size_t(1) << 17; // evaluations that stay in the cache while they are summed
     const std::size_t n = task.X.n, C = task.centers.n, capacity = task.capacity();
     require(!sample_weight || sample_weight->shape(0) == n, "sample_weight");
     require(!evidence || task.H >= 1, "kept");
     std::size_t step = 256;
     std::vector<std::int64_t> entries;
     if (task.G && task.n_previous) {
-        step = std::clamp(VALUES / capacity, step, std::max(step, n / 16)); // some for each of many threads
+        step = std::clamp(VALUES / capacity, step, std::max(step, n / 16)); // several tasks for each of many threads
         std::vector<std::int32_t> first(n);
         for (std::size_t i = 0; i < n; ++i)
             first[i] = std::max(task.previous[i * task.n_previous], 0);

@@ -1,4 +1,4 @@
-// Exact E-steps of general Gaussian mixtures over a block of rows, and the sums of their M-steps about the means.
+// Exact E-steps of general Gaussian mixtures over a block of rows, and the sums of their M-steps, about the means.
 #pragma once
 #include <bit>
 #include <cmath>
@@ -8,16 +8,16 @@
 
 namespace cprime::CPRIME_ISA {
 
-// A responsibility that adds nothing to sums in double precision.
+// A responsibility this small adds nothing to sums in double precision.
 constexpr double NEGLIGIBLE = 1e-18;
 
-// One that adds nothing to those of t distributions, whose tails reach everywhere: what single precision leaves of a
-// responsibility is wrong by more.
+// The same for t distributions, whose tails are heavy: in single precision, the error of a responsibility is larger
+// than this.
 template <class T> constexpr T NEGLIGIBLE_TAIL = sizeof(T) == 4 ? T(1e-12) : T(NEGLIGIBLE);
 
-// Lanes of t distributions, by their costs `own` (C, lanes): e becomes e u times the scale of the lane, and tails (2,
-// C) grow by e and e log u times that; u = (nu + D) / (nu + d2) = (1 + D / nu) / (1 + d2 / nu). What is negligible is
-// 0.
+// Replace, for some lanes and t distributions, e in `columns` by e u times the lane's scale, and add e and e log u,
+// times this scale, to tails (2, C). u = (nu + D) / (nu + d2) = (1 + D / nu) / (1 + d2 / nu) follows from the costs
+// `own` (C, lanes). Negligible values become 0.
 template <class T>
 inline void pull_columns(const Gaussians<T> &gaussians, const T *own, const T *scale, T *columns, std::size_t stride,
                          double *tails) {
@@ -54,15 +54,16 @@ inline void pull_columns(const Gaussians<T> &gaussians, const T *own, const T *s
     }
 }
 
-// Rows [begin, end) of the block, `begin` a multiple of TILE_LANES: responsibilities times weights into the columns of
-// `table`, and of each row the component of least cost, log sum_c exp(-cost_c / 2), and the mean cost.
+// Compute the E-step of rows [begin, end) of the block, where `begin` is a multiple of TILE_LANES. Writes
+// responsibilities times weights to the columns of `table`, and for each row the component of least cost, log sum_c
+// exp(-cost_c / 2), and the mean cost.
 template <class T> inline void respond(const RespondTask<T> &task, std::size_t begin, std::size_t end) {
     using V = simd<T>;
     constexpr int L = TILE_LANES<T>;
     const int D = task.X.D;
     const std::size_t C = task.gaussians.means.n;
     LanePoints<T> points(D);
-    Scratch<T> own(task.tails ? C * L : 0); // costs, from which u follows
+    Scratch<T> own(task.tails ? C * L : 0); // costs, needed for u
     double *tails = task.tails ? task.tails + begin / task.step * 2 * C : nullptr;
     const Wide<T> wide(task.X, L);
     for (std::size_t first = begin; first < end; first += L) {
@@ -115,8 +116,8 @@ template <class T> inline void respond(const RespondTask<T> &task, std::size_t b
     }
 }
 
-// Of the products of the points of a component, about its mean, the rows of one part: tiles of differences against
-// differences with their weights, in double precision, because a covariance may be nearly singular.
+// Second moments of a component's points about its mean, restricted to the rows of one part. Tiles multiply differences
+// by weighted differences in double precision, because a covariance matrix may be nearly singular.
 template <class T> class Products {
   public:
     Products(const T *m, int D, Part part)
@@ -179,14 +180,15 @@ template <class T> class Products {
         }
     }
 
-    int D_, first_tile_, last_tile_, top_, bottom_, panels_; // its tiles, coordinates, and panels of columns
-    std::size_t step_; // from one difference to the next: an odd number of vectors, which use all of a cache
+    int D_, first_tile_, last_tile_, top_, bottom_, panels_; // the part's tiles, coordinates and column panels
+    std::size_t step_; // between differences: an odd number of vectors, to avoid cache conflicts
     Scratch<double> mean_, sum_, plain_, weighted_;
 };
 
-// Sums over points of a component: weight(e) w, row(e) x for e in [begin, end)
-//     count += w    first += w (x - m)    second += w (x - m)^2, (D,), or w (x - m)(x - m)^T, the lower triangle of (D,
-//     D). Of a matrix a part has some rows, and these coordinates of `first`; the count belongs to the first part.
+// Add sums over points of a component, with weights w = weight(e) and points x = row(e) for e in [begin, end):
+//     count += w    first += w (x - m)    second += w (x - m)^2, (D,), or w (x - m)(x - m)^T, (D, D), lower triangle
+// If second is a matrix, a part adds some of its rows and the same coordinates of `first`; the first part adds the
+// count.
 template <class T, class Weight, class Row>
 inline void add_moments(Weight weight, Row row, std::size_t begin, std::size_t end, const T *m, int D, bool full,
                         Part part, double *count, double *first, double *second) {
@@ -206,11 +208,11 @@ inline void add_moments(Weight weight, Row row, std::size_t begin, std::size_t e
             products.add(rows, weights, n, second);
         });
     products.add_sums(first);
-    if (part.i == 0) // the other parts run at the same time
+    if (part.i == 0) // once, because the other parts run at the same time
         *count += total;
 }
 
-// Entries [begin, end) of the kept components, all of component c.
+// Add the moments of entries [begin, end), all of component c.
 template <class T>
 inline void moments(const MomentsTask<T> &task, int c, std::size_t begin, std::size_t end, Part part, double *count,
                     double *first, double *second) {
@@ -224,16 +226,18 @@ inline void moments(const MomentsTask<T> &task, int c, std::size_t begin, std::s
         first, second);
 }
 
-// Those of rows [begin, end) of the block that have a share in component c which counts; returns how many.
+// List the rows of [begin, end) of the block whose responsibility for component c is not negligible; return their
+// number.
 template <class T>
 inline std::size_t sharing(const RespondTask<T> &task, int c, std::size_t begin, std::size_t end, std::uint32_t *rows) {
     using V = simd<double>;
     const T *column = task.table + static_cast<std::size_t>(c) * task.n_padded;
     const double *weight = task.sample_weight;
-    // A row may pull little because it is far: its square is as large.
+    // For t distributions no row is negligible: its weight may be small because it is far, but then its square is
+    // large.
     const double least = task.tails ? 0 : NEGLIGIBLE, some = std::numeric_limits<double>::denorm_min();
     std::size_t n = 0, i = begin;
-    for (; i + V::width <= end; i += V::width) { // branches for each were not foreseen
+    for (; i + V::width <= end; i += V::width) { // branches per row were mispredicted
         const auto low = V::max(weight ? V::load(weight + i) * least : V::fill(least), V::fill(some));
         std::uint32_t bits = V::mask_not_above(low, load_wide(column + i));
         if (bits == (1u << V::width) - 1) {
@@ -250,7 +254,7 @@ inline std::size_t sharing(const RespondTask<T> &task, int c, std::size_t begin,
     return n;
 }
 
-// Rows [begin, end) of the block, by the column of component c.
+// Add the moments of rows [begin, end) of the block, weighted by the column of component c.
 template <class T>
 inline void column_moments(const RespondTask<T> &task, int c, std::size_t begin, std::size_t end, Part part,
                            double *count, double *first, double *second) {

@@ -1,22 +1,21 @@
-// The H nearest of C centres, by a screen and a proof.
+// Search for the H nearest of C centers, by a screen and a proof.
 //
 // Screen: the products of a tile give score(n, c) = |m_c|^2/2 - x_n m_c, both relative to a common shift, so the score
-// is half the squared distance less a constant of the row. Its rounding error is at most gamma (|x_n||m_c| +
-// |m_c|^2/2); that bound is one more dimension of the product, so a tile yields *lower* bounds of the scores, and upper
-// ones where needed. Proof: a component whose lower bound exceeds the H-th smallest upper bound by more than rounding
-// takes from a difference cannot be measured to be among the H nearest. The few that remain are measured from
-// differences, which is accurate wherever the origin is. The result is therefore that of a search by differences over
-// all C, ties going to the lower id.
+// is half the squared distance minus a constant of the row. Its rounding error is at most gamma (|x_n||m_c| +
+// |m_c|^2/2). This bound is an additional dimension of the product, so a tile gives *lower* bounds of the scores; upper
+// bounds are computed where needed. Proof: if the lower bound of a component exceeds the H-th smallest upper bound by
+// more than the rounding error of a difference, its computed distance is not among the H smallest. The few remaining
+// distances are computed from differences, which is accurate for any origin. The result is therefore that of a search
+// by differences over all C, with ties going to the lower id.
 //
-// Where the nearest of few centres is wanted, rows are lanes first, and the two least scores of a row mostly settle it
-// (`best_two.h`); in few dimensions all are measured at once (`direct.h`). Where the processor has coarse numbers, a
-// first screen is of these, whose bounds are wider
-// (`coarse_screen.h`); rows for which it leaves too many go through the second. Where that leaves too many, the shift
-// is too far from a row for centres that lie close together: such rows are screened again relative to a centre near
-// them.
+// If the one nearest of few centers is wanted, each vector lane is a row at first, and the two least scores of a row
+// decide mostly (`best_two.h`); in few dimensions all distances are computed at once (`direct.h`). If the processor has
+// coarse numbers, a first screen uses them, with wider bounds (`coarse_screen.h`); rows for which it leaves too many
+// candidates go through the second screen. If that leaves too many, the shift is too far from the row to distinguish
+// centers that are close together: such rows are screened again relative to a center near them.
 //
-// Finite numbers may give scores that are none (infinity less infinity) or bounds that overflow: what is unordered is
-// measured.
+// Finite numbers may give NaN scores (infinity minus infinity) or bounds that overflow. If a comparison is unordered,
+// the distance is computed.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -32,7 +31,7 @@
 
 namespace cprime::CPRIME_ISA {
 
-// Centres of panel p relative to a shift.
+// Pack the centers of panel p relative to a shift.
 template <class T>
 inline void pack_panel(const Rows<T> &centers, const std::uint8_t *surplus, int p, const T *shift,
                        const Panel<T> &panel) {
@@ -74,20 +73,20 @@ template <class T> inline void pack_panels(const Rows<T> &centers, const Panels<
 template <class T> inline std::size_t nearest_rows(int H, int D, bool coarse) {
     const std::size_t bytes = candidate_capacity(H) * (2 * sizeof(T) + sizeof(std::int32_t)) + D * sizeof(T);
     const std::size_t fitting = (std::size_t(1) << 20) / bytes / TILE_ROWS * TILE_ROWS;
-    if (coarse) { // rows that stay in the first cache
+    if (coarse) { // rows that fit into the first-level cache
         const std::size_t rows = (std::size_t(60) << 10) / (panel_bytes<T>(D) / TILE_LANES<T>) / 32 * 32;
         return std::clamp<std::size_t>(std::min(fitting, rows), 32, 384);
     }
     return std::clamp<std::size_t>(fitting, TILE_ROWS, 192 / TILE_ROWS * TILE_ROWS);
 }
 
-// Rows in tiles of the arithmetic's numbers, and what bounds the error of their scores.
+// Rows packed in tiles at full precision, and bounds of the errors of their scores.
 template <class T> class TiledRows {
   public:
     TiledRows(int n, int D)
         : n_(n), D_(D), packed_(tile_size() * n_tiles() + PACK_SLACK<T>), squares_(n_tiles() * TILE_ROWS) {}
 
-    // The rows `which` of X, less a shift; as soon as one is there, open(i).
+    // Read the rows `which` of X, minus a shift; call open(i) as soon as row i is ready.
     template <class Open> void read(const Points<T> &X, const std::size_t *which, const T *shift, Open open) {
         const T error = score_error<T>(D_);
         for (int t = 0; t < n_tiles(); ++t) {
@@ -110,8 +109,8 @@ template <class T> class TiledRows {
     double square(int i) const { return squares_[i]; } // |row - shift|^2
     RowBound<T> bound(int i) const { return {error_of(i), 0, rounded_up<T>(squares_[i])}; }
 
-    // see(first, n_rows, low, panel, p, lanes): lower bounds of the scores of some rows with the lanes of panel p,
-    // which panel(p) gives, for all panels of centres [first, end).
+    // Call see(first, n_rows, low, panel, p, lanes) with lower bounds of the scores of n_rows rows and the lanes of
+    // panel p = panel_at(p), for all panels of centers [first_center, end_center).
     template <class PanelOf, class See> void scan(PanelOf panel_at, int first_center, int end_center, See see) const {
         alignas(64) T low[TILE_ROWS][TILE_LANES<T>];
         const int end_panel = (end_center + TILE_LANES<T> - 1) / TILE_LANES<T>;
@@ -139,8 +138,9 @@ template <class T> class TiledRows {
     Scratch<double> squares_;
 };
 
-// The rows `which` (n of them) and centres [first, end) by the register tile, relative to the panels' shift, or to
-// `origin` unless it is null. Those that would have to measure too many are left: their number, and `which` names them.
+// Search the n rows `which` among centers [first_center, end_center) by the register tile, relative to the panels'
+// shift, or to `origin` unless it is null. Returns the number of rows left, for which too many distances would have to
+// be computed; `which` then begins with these.
 template <class T>
 inline int nearest_by_products(const NearestTask<T> &task, const T *origin, std::size_t *which, int n, int first_center,
                                int end_center) {
@@ -164,7 +164,7 @@ inline int nearest_by_products(const NearestTask<T> &task, const T *origin, std:
     return close_rows(screen, task, which, n);
 }
 
-// The rows `which` and centres [first, end), one by one from differences.
+// Search the n rows `which` among centers [first_center, end_center), one by one from differences.
 template <class T>
 inline void nearest_by_differences(const NearestTask<T> &task, const std::size_t *which, int n, int first_center,
                                    int end_center) {
@@ -192,7 +192,8 @@ template <class T> inline void nearest(const NearestTask<T> &task, std::size_t b
         n = nearest_by_two(task, which, n);
     if (n)
         n = nearest_by_products(task, static_cast<const T *>(nullptr), which.get(), n, 0, C);
-    // Rows that are left, again relative to what is nearest to one of them, while that settles a good part.
+    // Screen the remaining rows relative to the nearest center of one of them, repeatedly, while this decides enough
+    // rows.
     for (bool pays = true; n && pays;) {
         nearest_by_differences(task, which + --n, 1, 0, C);
         const T *origin = task.centers[task.kept[which[n] * task.H]];
@@ -204,7 +205,7 @@ template <class T> inline void nearest(const NearestTask<T> &task, std::size_t b
         nearest_by_differences(task, which.get(), n, 0, C);
 }
 
-// The same of rows that may have to be converted: of a piece of them at once.
+// Do the same for rows that may have to be converted: the rows of the call are converted at once.
 template <class T> inline void nearest_of_piece(const NearestTask<T> &task, std::size_t begin, std::size_t end) {
     if (task.X.stored == Stored::own)
         return nearest(task, begin, end);

@@ -8,7 +8,7 @@
 
 namespace cprime::CPRIME_ISA {
 
-// |x|^2 in double, by as many sums as hide the time that an addition takes.
+// Return |x|^2 in double precision. Several sums hide the latency of additions.
 template <class T> inline double squared_length(const T *x, int D) {
     using W = simd<double>;
     constexpr int STEP = 4 * W::width;
@@ -34,13 +34,14 @@ template <class T> inline void divide(T *x, int D, T divisor) {
         x[k] /= divisor;
 }
 
-// Rows [begin, end) of an order, null for as they come; those shorter than `least`, a power of two, are divided by that
-// first, so that their squares have digits. A row of zeros stays, and its length is 0.
+// Divide rows [begin, end) of an order (null: the order of X) by their lengths. A row shorter than `least`, a power of
+// two, is divided by `least` first, so that its squares do not underflow. A row of zeros is unchanged, and its length
+// is 0.
 template <class T>
 inline void normalized(const Rows<T> &X, const std::int64_t *order, T least, T *out, double *lengths, std::size_t begin,
                        std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
-        T *row = out + i * static_cast<std::size_t>(X.D); // what it is read for twice more is near
+        T *row = out + i * static_cast<std::size_t>(X.D); // a copy in the cache, because it is read twice more
         std::copy_n(X[order ? static_cast<std::size_t>(order[i]) : i], X.D, row);
         double length = std::sqrt(squared_length(row, X.D)), scale = 1;
         if (length < least) {

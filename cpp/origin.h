@@ -1,4 +1,4 @@
-// What products are made relative to.
+// Origin relative to which products are computed.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace cprime {
 
-// The sampled rows' middle numbers: of n numbers of a column the one that n / 2 others come before, and what is no
-// number comes last.
+// Compute the median of each column of the sampled rows: of n numbers, the one that n / 2 others precede. NaN comes
+// last.
 inline void middle_of(const Rows<double> &sample, double *out) {
     const auto below = [](double a, double b) { return a < b || (a == a && b != b); };
     std::vector<double> column(sample.n);
@@ -23,8 +23,8 @@ inline void middle_of(const Rows<double> &sample, double *out) {
     }
 }
 
-// The same without branches: bit by bit, for some columns at a time, by counting the numbers below, as integers that
-// are in their order.
+// Do the same without branches: bit by bit, for some columns at a time, by counts of smaller numbers, which are
+// compared as integers of the same order.
 inline void middle_of(const Rows<float> &sample, float *out) {
     constexpr int COLUMNS = 8;
     constexpr std::int32_t LEAST = std::numeric_limits<std::int32_t>::min(), MOST = ~LEAST;
@@ -58,7 +58,7 @@ inline void middle_of(const Rows<float> &sample, float *out) {
     }
 }
 
-// An origin that keeps products small, a function of the centres alone: their median, far ones having no say.
+// Return an origin that makes products small: the median of the centers, which a few distant centers do not affect.
 template <class T> std::vector<T> median_of(const Rows<T> &centers) {
     const std::size_t step = (centers.n + 255) / 256, n = (centers.n + step - 1) / step;
     std::vector<T> median(centers.D);

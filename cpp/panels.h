@@ -14,11 +14,12 @@ namespace cprime {
 
 template <class T> class PackedCenters {
   public:
-    // n_kept: how many of the nearest are wanted, ties going to the lower id; 0 where all equal ones are.
+    // n_kept: how many of the nearest are wanted, with ties going to the lower id; 0 if all of several equal centers
+    // are.
     PackedCenters(const Rows<T> &centers, const T *shift, int n_kept, int n_threads) {
         const Kernels<T> &kernel = kernels<T>();
         const int lanes = kernel.lanes, n = static_cast<int>((centers.n + lanes - 1) / lanes);
-        columns_.reset(new T[static_cast<std::size_t>(n) * (centers.D + 1) * lanes]); // all of which is written
+        columns_.reset(new T[static_cast<std::size_t>(n) * (centers.D + 1) * lanes]); // all of it is written
         for (auto *numbers : {&half_norm_, &norm_, &scale_, &lost_})
             numbers->resize(static_cast<std::size_t>(n) * lanes);
         if (const std::size_t size = kernel.coarse_panel_size(centers.n, n_kept, centers.D))
@@ -53,7 +54,7 @@ template <class T> class PackedCenters {
         return p + (LINE - reinterpret_cast<std::uintptr_t>(p) % LINE) % LINE;
     }
 
-    // Centres that n_kept equal ones come before; equal rows are near each other in the order of their hashes.
+    // Mark the centers that n_kept equal ones precede. Equal rows are adjacent in the order of their hashes.
     void find_surplus(const Rows<T> &centers, int n_kept) {
         struct Hashed {
             std::uint64_t hash;

@@ -1,5 +1,5 @@
-// Rows that are stored in fewer bits than the arithmetic has, converted where they are read: a piece of those that lie
-// one behind the other at once, a few that lie anywhere at a time, or one by one into slots near the processor.
+// Conversion of rows from a narrower stored type when they are read: a piece of consecutive rows at once, a few rows at
+// any positions at a time, or one by one into slots that stay in the cache.
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -10,7 +10,8 @@
 
 namespace cprime::CPRIME_ISA {
 
-// Halves by integers: that of a subnormal one is so many times 2^-24, so no conversion meets a subnormal number.
+// Convert an IEEE half by integer operations. A subnormal half is an integer times 2^-24, so that no subnormal float
+// occurs.
 inline float from_half(std::uint16_t half) {
     const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000u) << 16, rest = half & 0x7fffu;
     const float small = static_cast<float>(static_cast<std::int32_t>(rest)) * 0x1p-24f;
@@ -31,7 +32,7 @@ inline float from_bhalf(std::uint16_t half) {
 }
 
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
-// Sixteen numbers, of which those that the mask leaves out are not touched, and are zeros.
+// Load sixteen numbers. Those that the mask excludes are not accessed, and become zeros.
 template <Stored stored> inline __m512 wide_vector(const void *from, __mmask16 mask) {
     if constexpr (stored == Stored::uint8)
         return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(mask, from)));
@@ -44,7 +45,7 @@ template <Stored stored> inline __m512 wide_vector(const void *from, __mmask16 m
 }
 #endif
 
-// `count` numbers that lie side by side.
+// Convert `count` contiguous numbers.
 template <Stored stored, class T> inline void widen_as(const char *from, T *__restrict out, std::size_t count) {
     using Number = std::conditional_t<stored == Stored::uint8, std::uint8_t,
                                       std::conditional_t<stored == Stored::int8, std::int8_t, std::uint16_t>>;
@@ -74,7 +75,7 @@ template <Stored stored, class T> inline void widen_as(const char *from, T *__re
             out[k] = static_cast<T>(in[k]);
 }
 
-// use(type) with a type that knows how numbers are stored.
+// Call use(type) with a type that encodes how numbers are stored.
 template <class Use> inline auto of_type(Stored stored, Use use) {
     switch (stored) {
     case Stored::uint8:
@@ -97,7 +98,7 @@ template <Stored stored, class T> inline void widen_row(const Points<T> &X, std:
         out[k] /= length;
 }
 
-// A row as it is stored.
+// Return the memory of a row as it is stored.
 template <class T> inline Ahead stored_row(const Points<T> &X, std::size_t i) {
     const std::size_t size = X.stored == Stored::own ? sizeof(T) : static_cast<std::size_t>(bytes_of(X.stored));
     return {X.address(i), static_cast<std::size_t>(X.D) * size};
@@ -107,13 +108,14 @@ template <int locality = 3, class T> [[gnu::always_inline]] inline void fetch(co
     fetch<locality>(stored_row(X, i));
 }
 
-// How many rows ahead one is asked for: narrow ones come as fast as many of them are on their way.
+// Return how many rows ahead to prefetch: narrow rows arrive fast if many of them are requested at once.
 template <class T> inline std::size_t rows_ahead(const Points<T> &X) {
     const std::size_t bytes = static_cast<std::size_t>(X.D) * static_cast<std::size_t>(bytes_of(X.stored));
     return std::clamp<std::size_t>(8192 / std::max<std::size_t>(bytes, 1), 8, 32);
 }
 
-// Rows [begin, end), one behind the other in `out`; those behind them are likely to be wanted next.
+// Convert rows [begin, end) to consecutive rows of `out`. The rows after them are prefetched, because they are likely
+// next.
 template <class T> inline void widen_rows(const Points<T> &X, std::size_t begin, std::size_t end, T *out) {
     const auto D = static_cast<std::size_t>(X.D);
     const std::size_t ahead = rows_ahead(X);
@@ -122,19 +124,19 @@ template <class T> inline void widen_rows(const Points<T> &X, std::size_t begin,
         if (dense)
             return widen_as<stored>(X.address(begin), out, (end - begin) * D);
         for (std::size_t i = begin; i < end; ++i) {
-            if (i + ahead < X.n) // in an order of their own they lie anywhere
+            if (i + ahead < X.n) // rows may be scattered in memory
                 fetch(X, i + ahead);
             widen_row<stored>(X, i, out + (i - begin) * D);
         }
     });
 }
 
-// Rows that are stored as the arithmetic has them.
+// Return rows that are stored in the type of the arithmetic, without conversion.
 template <class T> inline Rows<T> stored_as_read(const Points<T> &X) {
     return {reinterpret_cast<const T *>(X.data), X.stride / static_cast<std::ptrdiff_t>(sizeof(T)), X.n, X.D};
 }
 
-// Where some rows are that have been converted; nothing where they need not be.
+// Memory for some converted rows; empty if no conversion is needed.
 template <class T> class Wide {
   public:
     Wide(const Points<T> &X, std::size_t n)
@@ -145,7 +147,7 @@ template <class T> class Wide {
     Scratch<T> numbers_;
 };
 
-// Rows [begin, end), which lie in `wide` where they have to be converted.
+// Return rows [begin, end), converted into `wide` if necessary.
 template <class T>
 inline Rows<T> rows_of(const Points<T> &X, std::size_t begin, std::size_t end, const Wide<T> &wide) {
     if (X.stored == Stored::own)
@@ -155,12 +157,12 @@ inline Rows<T> rows_of(const Points<T> &X, std::size_t begin, std::size_t end, c
     return {out, X.D, end - begin, X.D};
 }
 
-// Of n rows so many that stay near the processor when they have been converted; all where they need not be.
+// Return how many of n rows stay in the cache after conversion; n if no conversion is needed.
 template <class T> inline std::size_t rows_near(const Points<T> &X, std::size_t n) {
     return X.stored == Stored::own ? n : std::clamp<std::size_t>(4096 / std::max(X.D, 1), 1, 64);
 }
 
-// use(i, x) for rows x of [begin, end), converted by pieces.
+// Call use(i, x) for rows x of [begin, end), which are converted in pieces.
 template <class T, class Use>
 [[gnu::always_inline]] inline void for_each_row(const Points<T> &X, std::size_t begin, std::size_t end, Use use) {
     const std::size_t step = rows_near(X, end - begin);
@@ -173,14 +175,14 @@ template <class T, class Use>
     }
 }
 
-// Where a few rows that are asked for by their numbers have been converted; nothing where they need not be.
+// Memory for a few converted rows at any positions; empty if no conversion is needed.
 template <class T> class Gathered {
   public:
     Gathered(const Points<T> &X, std::size_t most)
         : step_((static_cast<std::size_t>(X.D) + 15) / 16 * 16), numbers_(X.stored == Stored::own ? 0 : most * step_) {}
 
-    // The addresses of n rows, number(i) being the i-th, in `out`. Those that are converted take the places from
-    // `first` on.
+    // Write the addresses of n rows to `out`; number(i) is the number of the i-th row. Converted rows are stored at
+    // places from `first` on.
     template <class Number>
     void read(const Points<T> &X, Number number, int n, const T **out, std::size_t first = 0) const {
         if (X.stored == Stored::own) {
@@ -198,12 +200,12 @@ template <class T> class Gathered {
     }
 
   private:
-    std::size_t step_; // of whole vectors
+    std::size_t step_; // numbers per row, whole vectors
     Scratch<T> numbers_;
 };
 
-// use(e, n, x) for e in [begin, end) in their order, x being row n = number(e); what comes next, of all entries that
-// there are, is asked for early.
+// Call use(e, n, x) for e in [begin, end) in order, where x is row n = number(e). The rows of the next entries, of all
+// n_entries, are prefetched.
 template <class T, class Number, class Use>
 [[gnu::always_inline]] inline void for_each_of(const Points<T> &X, Number number, std::size_t begin, std::size_t end,
                                                std::size_t n_entries, Use use) {
@@ -241,7 +243,7 @@ inline const T *read_into_slot(Slots<T> &slots, const Points<T> &X, std::size_t 
     return slots.numbers + static_cast<std::size_t>(slots.turn) * slots.step;
 }
 
-// Most rows whose addresses a kernel holds at the same time, with some to spare.
+// Greatest number of rows whose addresses a kernel holds at the same time, with some to spare.
 constexpr int SLOTS = 48;
 
 template <class T> Points<T> &points_of(Points<T> &X) { return X; }
@@ -249,8 +251,8 @@ template <class T> const Points<T> &points_of(const Points<T> &X) { return X; }
 template <class Task> auto points_of(Task &task) -> decltype((task.X)) { return task.X; }
 template <class Task> auto points_of(Task &task) -> decltype((task.nearest.X)) { return task.nearest.X; }
 
-// A kernel, `n` of whose rows may be in use at the same time: what is not stored as the arithmetic has it is read
-// through as many slots.
+// A kernel that uses at most `n` rows at the same time. Rows of a narrower stored type are converted, when the kernel
+// reads them, into as many slots.
 template <auto kernel, int n = SLOTS> struct Slotted;
 template <class Result, class Task, class... More, Result (*kernel)(const Task &, More...), int n>
 struct Slotted<kernel, n> {
@@ -269,7 +271,7 @@ struct Slotted<kernel, n> {
         const std::size_t step = (static_cast<std::size_t>(X.D) + 15) / 16 * 16;
         Scratch<T> numbers(step * n);
         const auto read = of_type(X.stored, [](auto stored) { return read_into_slot<stored, T>; });
-        Slots<T> slots{read, numbers, step, X.n, n, 0}; // X.n is no row
+        Slots<T> slots{read, numbers, step, X.n, n, 0}; // X.n: no row has been read
         X.slots = &slots;
         return kernel(own, more...);
     }

@@ -1,4 +1,4 @@
-// Row-wise softmax of scaled values, log-sum-exp of these, and the mean of the values.
+// Row-wise softmax of scaled values, their log-sum-exp, and the mean of the values.
 #pragma once
 #include <cmath>
 
@@ -7,7 +7,7 @@
 
 namespace cprime::CPRIME_ISA {
 
-// In batches of rows, so that exponentials fill vectors however few values a row has.
+// Compute these for rows [begin, end) in batches, so that exponentials fill vectors even if a row has few values.
 template <class T>
 inline void posterior(const T *values, double scale, int H, double *responsibilities, double *log_sum, double *mean,
                       std::size_t begin, std::size_t end) {
@@ -19,7 +19,8 @@ inline void posterior(const T *values, double scale, int H, double *responsibili
     for (std::size_t first = begin; first < end; first += batch) {
         const std::size_t n = std::min(batch, end - first);
         const T *rows = values + first * H;
-        // Differences are scaled, not products compared: one that is rounded does not cancel with one that is fused.
+        // Differences are scaled, because a difference of products may not cancel: one is rounded, the other may be
+        // fused.
         for (std::size_t i = 0; i < n; ++i) {
             const T *row = rows + i * H;
             T best = row[0];

@@ -1,4 +1,5 @@
-// Products of rows, less a shift, with rows, as tiles: the same sums in the same order for any number of threads.
+// Products of rows, minus a shift, with other rows, as tiles. The order of summation does not depend on the number of
+// threads.
 #pragma once
 #include <algorithm>
 

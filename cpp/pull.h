@@ -1,4 +1,4 @@
-// How much rows pull at the t distributions that they keep: q u, and what the M-step of the degrees of freedom sums.
+// Weights q u of rows for the t distributions in their active sets, and sums for the M-step of the degrees of freedom.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -8,11 +8,12 @@
 
 namespace cprime::CPRIME_ISA {
 
-// Of rows [begin, end), from their costs: u = (nu + D) / (nu + d2) = (1 + D / nu) exp(-(cost - offset) / (nu + D)).
+// Compute q u of rows [begin, end) from costs, where u = (nu + D) / (nu + d2) = (1 + D / nu) exp(-(cost - offset) / (nu
+// + D)).
 template <class T> inline void pull(const PullTask<T> &task, std::size_t begin, std::size_t end, double *tails) {
     using V = simd<double>;
     constexpr std::size_t BATCH = 256;
-    constexpr double MOST = 1e4; // of log(1 + d2 / nu)
+    constexpr double MOST = 1e4; // greatest log(1 + d2 / nu)
     const std::size_t C = task.C, H = task.H;
     Scratch<double> most(C), log_most(C), powers(C);
     for (std::size_t c = 0; c < C; ++c) {

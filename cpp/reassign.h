@@ -1,4 +1,4 @@
-// The cluster-major partial search with C' = 1: where the points of a component go.
+// Cluster-major partial search with C' = 1: reassignment of a component's points.
 #pragma once
 #include <algorithm>
 
@@ -6,9 +6,10 @@
 
 namespace cprime::CPRIME_ISA {
 
-// Where the points of component c go. A point moves to the neighbour b of least outside[b] |x - m_b|^2 if that is less
-// than inside[c] |x - m_c|^2. The factors of an exchange hold for one point at a time: of the points that go although
-// the neighbour is not nearer, a share of the component at most may go, those of greatest gain.
+// Reassignments of the points of component c. A point is reassigned to the neighbor b of least outside[b] |x - m_b|^2
+// if that is less than inside[c] |x - m_c|^2. The factors of an exchange are valid for the reassignment of one point at
+// a time. So of the points that would be reassigned to a neighbor that is not nearer, at most a share of the component
+// is, those of greatest gain.
 template <class T> class Moves {
   public:
     Moves(const ReassignTask<T> &task, int c, std::size_t n_points)
@@ -17,7 +18,7 @@ template <class T> class Moves {
 
     T inside() const { return inside_; }
 
-    // `stay`: the squared distance of point n to its own centre; squared(b) measures that to a candidate.
+    // Decide on point n. `stay` is its squared distance to its own center; squared(b) computes that to a candidate.
     template <class Squared>
     [[gnu::always_inline]] void settle(std::size_t n, T stay, const std::int32_t *candidates, int n_candidates,
                                        Squared squared) {
@@ -63,13 +64,13 @@ template <class T> class Moves {
     std::size_t n_exchanges_ = 0, most_;
 };
 
-// What measures the squared distances of a dense row.
+// Return a function that computes the squared distances of a dense row to centers.
 template <class T> inline auto squared_from(const T *x, const Rows<T> &centers) {
     return [x, &centers](std::int32_t b) { return squared_distance(x, centers[b], centers.D); };
 }
 
-// score = outside (|m|^2 - 2 x m + |x|^2), all relative to the origin; |x|^2 is one more dimension of x. What rounding
-// makes look best is measured.
+// Reassign points by scores outside (|m|^2 - 2 x m + |x|^2), all relative to the origin; |x|^2 is an additional
+// dimension of x. The distance is computed only to the candidate whose rounded score is least.
 template <class T>
 inline void reassign_by_products(const ReassignTask<T> &task, int c, std::size_t begin, std::size_t end,
                                  const std::int32_t *list, int n_candidates) {
@@ -116,7 +117,7 @@ inline void reassign_by_products(const ReassignTask<T> &task, int c, std::size_t
     moves.limit();
 }
 
-// The same for so few points that packing the candidates would not pay.
+// Do the same for so few points that packing the candidates would not pay.
 template <class T>
 inline void reassign_by_differences(const ReassignTask<T> &task, int c, std::size_t begin, std::size_t end,
                                     const std::int32_t *list, int n_candidates) {
@@ -132,12 +133,12 @@ inline void reassign_by_differences(const ReassignTask<T> &task, int c, std::siz
 
 #if CPRIME_COARSE
 
-// The same by coarse numbers. Candidates whose lower bound is below every upper one, and below the own score, are
-// measured.
+// Do the same in coarse numbers. Distances are computed to candidates whose lower bound is not above the least upper
+// bound, nor above the point's score for its own component.
 inline void reassign_coarsely(const ReassignTask<float> &task, int c, std::size_t begin, std::size_t end,
                               const std::int32_t *list, int n_candidates) {
     const float *origin = task.centers[c];
-    CoarsePoints buffers[2] = {CoarsePoints(task.X), CoarsePoints(task.X)}; // a product waits for what was just stored
+    CoarsePoints buffers[2] = {CoarsePoints(task.X), CoarsePoints(task.X)}; // just-stored data would stall the product
     buffers[0].read(task, origin, begin, end);
     CoarseCandidates candidates(task.centers, list, n_candidates, origin, task.outside);
     Moves<float> moves(task, c, end - begin);
@@ -164,7 +165,7 @@ inline void reassign_coarsely(const ReassignTask<float> &task, int c, std::size_
 
 #endif
 
-// Points [begin, end) of `entries`, all of them of component c.
+// Reassign points [begin, end) of `entries`, all of component c.
 template <class T> inline void reassign(const ReassignTask<T> &task, int c, std::size_t begin, std::size_t end) {
     const std::int32_t *list = task.lists + static_cast<std::size_t>(c) * task.G;
     const int n_candidates = static_cast<int>(std::find(list, list + task.G, -1) - list);

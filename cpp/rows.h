@@ -1,4 +1,5 @@
-// Rows as kernels see them: centres and their like in the type of the arithmetic, points in that or a narrower one.
+// Rows as arguments of kernels: centers and similar rows in the type of the arithmetic, points in that or a narrower
+// type.
 #pragma once
 #include "inlined.h"
 
@@ -7,7 +8,7 @@
 
 namespace cprime {
 
-// N rows of D numbers, `stride` apart.
+// n rows of D numbers, `stride` numbers apart.
 template <class T> struct Rows {
     const T *data;
     std::ptrdiff_t stride;
@@ -16,15 +17,15 @@ template <class T> struct Rows {
     CPRIME_INLINED const T *operator[](std::size_t i) const { return data + static_cast<std::ptrdiff_t>(i) * stride; }
 };
 
-// How the numbers of rows are stored: as the arithmetic has them, as bytes, or as floats of 16 bits (of IEEE 754, and
-// the upper halves of float32).
+// How the numbers of rows are stored: in the type of the arithmetic, as bytes, or as 16-bit floats (IEEE half, and
+// bfloat16, the upper half of a float32).
 enum class Stored : std::uint8_t { own, uint8, int8, half, bhalf };
 
 CPRIME_INLINED int bytes_of(Stored stored) { return stored == Stored::uint8 || stored == Stored::int8 ? 1 : 2; }
 
 template <class T> struct Points;
 
-// Where a kernel has the rows that it has asked for last, converted.
+// Slots with the converted rows that a kernel has read last.
 template <class T> struct Slots {
     const T *(*read)(Slots &, const Points<T> &, std::size_t);
     T *numbers;
@@ -33,17 +34,17 @@ template <class T> struct Slots {
     int n, turn;
 };
 
-// N rows of D numbers that may be stored otherwise, and lie in another order: the rows of data, where centres are
-// `Rows`. A row that has to be converted is there until as many others as there are slots have been read.
+// n rows of D numbers, which may be stored in a narrower type and in another order: the data points, while centers are
+// `Rows`. A converted row remains valid until as many others have been read as there are slots.
 template <class T> struct Points {
     const char *data = nullptr;
     std::ptrdiff_t stride = 0; // bytes
     std::size_t n = 0;
     int D = 0;
     Stored stored = Stored::own;
-    const std::int64_t *order = nullptr; // (n,) which row each is, or null; of what is converted
-    const T *lengths = nullptr;          // of what is converted, by which rows as they are stored are divided; or null
-    Slots<T> *slots = nullptr;           // of what is converted, while a kernel runs
+    const std::int64_t *order = nullptr; // (n,) position at which each row is stored, or null; only for converted rows
+    const T *lengths = nullptr;          // divisors of the stored rows, or null; only for converted rows
+    Slots<T> *slots = nullptr;           // only for converted rows, while a kernel runs
 
     Points() = default;
     CPRIME_INLINED Points(const Rows<T> &rows)
@@ -55,12 +56,12 @@ template <class T> struct Points {
             return slots->read(*slots, *this, i);
         return reinterpret_cast<const T *>(data + static_cast<std::ptrdiff_t>(i) * stride);
     }
-    // As the how manieth row i is stored, and where.
+    // Return the position at which row i is stored, and its address.
     CPRIME_INLINED std::size_t place(std::size_t i) const { return order ? static_cast<std::size_t>(order[i]) : i; }
     CPRIME_INLINED const char *address(std::size_t i) const {
         return data + static_cast<std::ptrdiff_t>(place(i)) * stride;
     }
-    // `count` rows from `first` on.
+    // Return the `count` rows from `first` on.
     CPRIME_INLINED Points from(std::size_t first, std::size_t count) const {
         Points some = *this;
         some.n = count;

@@ -1,4 +1,4 @@
-// Panels of centres as scores are made of them, and what rounding takes from scores and from squares.
+// Panels of centers for scores, and bounds of the rounding errors of scores and of squared distances.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 namespace cprime::CPRIME_ISA {
 
-// One of the panels.
+// One panel of packed centers.
 template <class T> struct Panel {
     T *columns, *half_norm, *norm, *scale, *lost;
 };
@@ -21,47 +21,47 @@ template <class T> inline Panel<T> panel_of(const Panels<T> &panels, int p, int 
             panels.scale + first, panels.lost + first};
 }
 
-// A bit for each of panel p's lanes that holds one of centres [begin, end).
+// Return a mask with a bit for each lane of panel p that holds one of centers [begin, end).
 template <class T> inline std::uint32_t lanes_within(int p, int begin, int end) {
     const int first = p * TILE_LANES<T>;
     return first_lanes(std::min(end - first, TILE_LANES<T>)) & ~first_lanes(std::max(begin - first, 0));
 }
 
-// Those of a panel's lanes that hold one of n centres.
+// Return how many lanes of panel p hold one of n centers.
 template <class T> inline int lanes_used(std::size_t n, int p) {
     return static_cast<int>(std::min<std::size_t>(TILE_LANES<T>, n - static_cast<std::size_t>(p) * TILE_LANES<T>));
 }
 
-// What underflow takes at most from a sum of D products, also where subnormal numbers count as zeros.
+// Return the greatest loss by underflow in a sum of D products, valid also if subnormal numbers are flushed to zero.
 template <class T> inline T underflow(int D) { return static_cast<T>(D + 12) * std::numeric_limits<T>::min(); }
 
-// gamma: the rounding error of a score of D products, relative to |x||m| + |m|^2/2.
+// Return gamma: the rounding error of a score of D products, relative to |x||m| + |m|^2/2.
 template <class T> inline T score_error(int D) {
     return static_cast<T>(D + 12) * std::numeric_limits<T>::epsilon() / 2 * T(1.05);
 }
 
-// The rounding error of a square that is measured, relative to it: sums of `square_parts`.
+// Return the relative rounding error of a squared distance that is the sum of `square_parts`.
 template <class T> inline T measuring_error(int D) {
     return static_cast<T>(D / (2 * simd<T>::width) + 12) * std::numeric_limits<T>::epsilon() / 2;
 }
 
-// Between distances and the squares that are measured of them: what the arithmetic takes, made up for.
+// Conversions between distances and computed squared distances, with allowance for rounding errors.
 template <class T> class Rounding {
   public:
     explicit Rounding(int D) : error_(score_error<T>(D)), least_(2 * std::sqrt(underflow<T>(D))) {}
 
-    // No more than the distance of which this square, or a greater one, is measured.
+    // Return a number no greater than any distance whose computed square is this one or a greater one.
     T low(T square) const {
         return std::sqrt(std::clamp(square, T(0), std::numeric_limits<T>::max())) * (1 - error_) - least_;
     }
 
-    // Of whatever is farther than this a greater square is measured.
+    // Return a distance such that every greater distance has a greater computed square.
     T limit(T square) const { return std::sqrt(square) * (1 + error_) + least_; }
 
     static T down(T bound) { return bound * (1 - 2 * std::numeric_limits<T>::epsilon()); }
 
   private:
-    T error_, least_; // a share, and what is lost where squares underflow
+    T error_, least_; // relative error, and absolute error if squares underflow
 };
 
 } // namespace cprime::CPRIME_ISA

@@ -1,4 +1,4 @@
-// What bounds of scores decide: which components have to be measured, and which of those are nearest.
+// Screen of candidates: bounds of scores decide which distances have to be computed; then the nearest are selected.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -10,27 +10,28 @@
 
 namespace cprime::CPRIME_ISA {
 
-constexpr int FEW_TO_MEASURE = 3; // beyond the H: sooner measured than excluded
+constexpr int FEW_TO_MEASURE = 3; // beyond H: so few are evaluated in less time than excluded
 inline int candidate_capacity(int H) { return (2 * H + 96 + 15) / 16 * 16; } // whole vectors
 
-// A bit for each lane of a panel whose bound does not exceed the limit.
+// Return a mask with a bit for each lane of a panel whose bound does not exceed the limit.
 template <class T> inline std::uint32_t not_above(const T *low, T limit) {
     using V = simd<T>;
     const auto bar = V::fill(limit);
     return V::mask_not_above(V::load(low), bar) | V::mask_not_above(V::load(low + V::width), bar) << V::width;
 }
 
-// The error of row x's score with m is at most error |m| + norm |lost from m| + gamma |m|^2/2; square: |x - shift|^2.
+// Error bound of a row's scores: the error of the score of x and m is at most error |m| + norm |lost from m| + gamma
+// |m|^2/2; square: |x - shift|^2.
 template <class T> struct RowBound {
     T error, norm, square;
 };
 
-// Of whatever has a score above this, a greater square is measured than of what has the score `high`.
+// Return a score above which the computed squared distance is greater than the one that belongs to the score `high`.
 template <class V, class T> inline V told_apart(V high, T square, T measuring) {
     return high + measuring * (2 * high + square);
 }
 
-// The candidates of a block of rows, and the threshold that a lower bound has to pass.
+// The candidates of a block of rows, and for each row the threshold that a lower bound must not exceed.
 template <class T> class Screen {
   public:
     Screen(const NearestTask<T> &task, std::size_t n_rows)
@@ -41,7 +42,8 @@ template <class T> class Screen {
 
     T threshold(int row) const { return thresholds_[row]; }
 
-    // n: the row's number    square: |x - shift|^2    bound: what the row adds to the error of its scores
+    // Begin row number n at place `row`. square: |x - shift|^2; bound: what the row contributes to the error of its
+    // scores.
     void open(int row, std::size_t n, double square, RowBound<T> bound) {
         counts_[row] = 0;
         bounds_[row] = bound;
@@ -53,15 +55,16 @@ template <class T> class Screen {
             return;
         full_[row] = full_after(task_.H);
         const T farthest = task_.improve ? task_.distances[n * task_.H + task_.H - 1] : farthest_of_hint(n);
-        // |x - m|^2 carries the error of its D terms, |x - shift|^2 that of the subtraction alone.
+        // The error of |x - m|^2 includes that of its D terms; the error of |x - shift|^2 is that of the subtraction
+        // alone.
         constexpr double ulp = std::numeric_limits<T>::epsilon();
         const double score = ((1 + 2.0 * error_) * farthest - (1 - 4 * ulp) * square) / 2;
         const double bar = score + ulp * (farthest + square) + 2.0 * underflow_;
-        if (bar < std::numeric_limits<T>::max()) // else it overflows: no hint
+        if (bar < std::numeric_limits<T>::max()) // otherwise it overflows: ignore the hint
             thresholds_[row] = static_cast<T>(bar);
     }
 
-    // The lanes in `mask` of panel p, with their lower bounds.
+    // Add the lanes in `mask` of panel p to the row's candidates, with their lower bounds.
     void offer(int row, std::uint32_t mask, const T *low, const Panel<T> &panel, int p) {
         constexpr int L = TILE_LANES<T>;
         constexpr T lowest = std::numeric_limits<T>::lowest(), most = std::numeric_limits<T>::max();
@@ -71,7 +74,7 @@ template <class T> class Screen {
         if (counts_[row] < 0)
             return;
         const RowBound<T> bound = bounds_[row];
-        const auto above = [&](auto least, auto norm, auto lost, auto half_norm) { // of numbers, or of vectors
+        const auto above = [&](auto least, auto norm, auto lost, auto half_norm) { // of numbers or vectors
             return told_apart(least + 2 * (bound.error * norm + bound.norm * lost + error_ * half_norm) +
                                   6 * underflow_,
                               bound.square, measuring_);
@@ -81,8 +84,8 @@ template <class T> class Screen {
         };
         const auto sound = [&](int lane, T high) {
             return low[lane] > lowest && high < most;
-        }; // else it bounds nothing
-        if (task_.improve && task_.H == 1) { // of whose lanes some may be those of other cells
+        }; // otherwise the bounds are not valid
+        if (task_.improve && task_.H == 1) { // some lanes may be centers of other cells
             for (std::uint32_t lanes = mask; lanes; lanes &= lanes - 1)
                 if (const T high = upper(__builtin_ctz(lanes)); sound(__builtin_ctz(lanes), high))
                     thresholds_[row] = std::min(thresholds_[row], high);
@@ -115,7 +118,7 @@ template <class T> class Screen {
             compact(row);
     }
 
-    // What will be measured for row n.
+    // Prefetch row n and the last of its candidates, because their distance will probably be computed.
     void fetch_for(int row, std::size_t n) const {
         if (counts_[row] <= 0)
             return;
@@ -124,7 +127,8 @@ template <class T> class Screen {
         prefetch(task_.centers[id], static_cast<std::size_t>(task_.X.D));
     }
 
-    // Writes what row n keeps, whose place in the screen is `row`; false where more than `most` had to be measured.
+    // Write the nearest centers of row n, which is at place `row`. Returns false if more than `most` distances would
+    // have to be computed.
     bool close(int row, std::size_t n, int most) {
         if (!task_.lows && counts_[row] > task_.H + FEW_TO_MEASURE)
             compact(row);
@@ -140,7 +144,7 @@ template <class T> class Screen {
         return true;
     }
 
-    // The same where all of centres [begin, end) are measured.
+    // Do the same with the distances to all of centers [begin, end).
     void close_by_all(int row, std::size_t n, int begin, int end) {
         const int count = end - begin;
         if (!task_.lows) {
@@ -155,13 +159,13 @@ template <class T> class Screen {
 
   private:
     struct Found {
-        T low; // of the score
+        T low; // lower bound of the score
         std::int32_t id;
     };
 
     bool needs_highs() const { return task_.H > 1 || task_.lows; }
 
-    // How many candidates are too many, where so many are left of them.
+    // Return the number of candidates at which the list is compacted next, after `left` were left.
     int full_after(int left) const { return task_.H > 1 ? std::min(left + task_.H / 2 + 16, capacity_) : capacity_; }
 
     T farthest_of_hint(std::size_t n) const {
@@ -172,7 +176,8 @@ template <class T> class Screen {
         return farthest;
     }
 
-    // see(i, |x_n - m|^2) of the i-th of some centres: of many, the sums of several are made together.
+    // Call see(i, |x_n - m|^2) for centers id(i), i < count; if there are many, the sums of several are computed
+    // together.
     template <class Id, class See> void each_square(std::size_t n, Id id, int count, See see) const {
         constexpr int W = simd<T>::width, FEW = 8;
         const T *x = task_.X[n];
@@ -190,13 +195,14 @@ template <class T> class Screen {
             see(first, squared_distance(x, task_.centers[id(first)], D));
     }
 
-    // What the lower bound of a nearest one cannot exceed.
+    // Return the greatest value that the lower bound of a nearest center can have.
     T lowest_bar(int row) const {
         const T *highs = highs_ + static_cast<std::size_t>(row) * capacity_;
         return std::min(thresholds_[row], *std::min_element(highs, highs + counts_[row]));
     }
 
-    // Drops what cannot be among the H nearest; a row with too many ties to hold has none from then on.
+    // Remove candidates that cannot be among the H nearest. A row with too many ties for its capacity has no candidates
+    // from then on.
     void compact(int row) {
         const std::size_t first = static_cast<std::size_t>(row) * capacity_;
         Found *found = found_ + first;
@@ -204,7 +210,7 @@ template <class T> class Screen {
         const int n = counts_[row];
         if (n < task_.H)
             return;
-        if (task_.H > 1) // of one, it is known
+        if (task_.H > 1) // for H = 1 it is known
             thresholds_[row] = std::min(thresholds_[row], above_smallest(highs, n, task_.H));
         const T threshold = thresholds_[row];
         const bool with_highs = needs_highs();
@@ -224,7 +230,7 @@ template <class T> class Screen {
         full_[row] = full_after(left);
     }
 
-    // The nearest of these candidates, all of which are measured.
+    // Compute the distances to these candidates and write the nearest.
     template <class Id> void measure(Id id, int count, std::size_t n) {
         const int H = task_.H;
         if (H == 1) {
@@ -259,8 +265,9 @@ template <class T> class Screen {
         }
     }
 
-    // The nearest of the candidates whose lower bound is within the bar, which are measured; of all of them the near
-    // ones, with lower bounds. False where more than `most` would have to be measured.
+    // Compute the distances to the candidates whose lower bound is not above the bar. Write the nearest of them, and
+    // near ones of all candidates with lower bounds. Returns false if more than `most` distances would have to be
+    // computed.
     bool bound(int row, const Found *found, int count, T bar, int most, std::size_t n) {
         const int H = task_.H;
         Scratch<Candidate<T>> list(count);
@@ -289,7 +296,8 @@ template <class T> class Screen {
         return true;
     }
 
-    // What is measured at least, where the score has this lower bound: the inverse of the threshold in `open`.
+    // Return the least squared distance that can be computed for a score with this lower bound: the inverse of the
+    // threshold in `open`.
     T least_square(int row, T low) const {
         constexpr double ulp = std::numeric_limits<T>::epsilon(), most = std::numeric_limits<T>::max();
         const double square = squares_[row], score = low;
@@ -302,20 +310,20 @@ template <class T> class Screen {
     int capacity_;
     T error_, measuring_, underflow_;
     Scratch<Found> found_;          // the candidates of each row
-    Scratch<T> highs_, thresholds_; // of their scores, where they are needed, and of each row
-    Scratch<int> counts_, full_;    // candidates, and how many of them are too many
+    Scratch<T> highs_, thresholds_; // upper bounds of scores, if needed; threshold of each row
+    Scratch<int> counts_, full_;    // number of candidates, and the one at which to compact
     Scratch<RowBound<T>> bounds_;
     Scratch<double> squares_;
 };
 
-// A number that is no less, infinite where there is none.
+// Return a number of type T that is no less than `square`; infinity if there is none.
 template <class T> inline T rounded_up(double square) {
     using limits = std::numeric_limits<T>;
     return square < limits::max() / 2 ? static_cast<T>(square * (1 + 1e-6)) : limits::infinity();
 }
 
 template <class T> inline double row_square(const T *x, const T *shift, int D) {
-    double part[8] = {}; // sums that do not wait for each other
+    double part[8] = {}; // independent sums, for instruction-level parallelism
     int k = 0;
     for (; k + 8 <= D; k += 8)
         for (int i = 0; i < 8; ++i) {
@@ -329,7 +337,7 @@ template <class T> inline double row_square(const T *x, const T *shift, int D) {
     return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
 }
 
-// Offers to the screen, row by row, what may be among the nearest of panel p.
+// Offer those lanes of panel p to the screen, row by row, that may be among the nearest.
 template <class T>
 inline void offer_tile(Screen<T> &screen, int first, int rows, const T (*low)[TILE_LANES<T>], const Panel<T> &panel,
                        int p, std::uint32_t lanes) {
@@ -340,14 +348,14 @@ inline void offer_tile(Screen<T> &screen, int first, int rows, const T (*low)[TI
     }
 }
 
-// What a scan of panels shows to a screen.
+// Return the function by which a scan of panels passes lower bounds to a screen.
 template <class T> inline auto offered_to(Screen<T> &screen) {
     return [&screen](int first, int n_rows, const T(*low)[TILE_LANES<T>], const Panel<T> &panel, int p,
                      std::uint32_t lanes) { offer_tile(screen, first, n_rows, low, panel, p, lanes); };
 }
 
-// Closes the rows `which`, the first n of the screen. Those that would have to measure too many are left to who looks
-// for narrower bounds: their number, and `which` names them.
+// Close the rows `which`, the first n of the screen. Returns the number of rows left, which need narrower bounds
+// because too many distances would have to be computed; `which` then begins with these.
 template <class T> inline int close_rows(Screen<T> &screen, const NearestTask<T> &task, std::size_t *which, int n) {
     const int most = std::max(task.H + 4, task.H + static_cast<int>(task.centers.n) / 8);
     constexpr int AHEAD = 4;

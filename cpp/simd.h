@@ -1,5 +1,5 @@
-// Vectors of the instruction set this file is compiled for. Everything here has internal linkage in effect:
-// it lives in the namespace of its instruction set, so that no two builds of an inline function are merged.
+// Vectors of the instruction set for which this file is compiled. All names are in the namespace of their instruction
+// set, so that the linker does not merge two builds of an inline function.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -53,7 +53,7 @@ template <class T> struct simd {
     static vec min(vec a, vec b) { return a < b ? a : b; }
     static vec max(vec a, vec b) { return a > b ? a : b; }
 
-    // The first n < width elements, zeros behind them.
+    // Load the first n < width elements, with zeros after them.
     static vec load_first(const T *p, int n) {
 #if defined(__AVX512F__)
         if constexpr (sizeof(T) == 4)
@@ -62,7 +62,7 @@ template <class T> struct simd {
             return (vec)_mm512_maskz_loadu_pd(static_cast<__mmask8>((1u << n) - 1), p);
 #elif defined(__AVX2__) && !defined(CPRIME_EMULATE_AVX512)
         alignas(32) static constexpr std::int32_t bits[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
-        const int *first = bits + 8 - n * static_cast<int>(sizeof(T) / 4); // as many are set as what is read has
+        const int *first = bits + 8 - n * static_cast<int>(sizeof(T) / 4); // one set word per word to read
         const __m256i mask = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(first));
         if constexpr (sizeof(T) == 4)
             return (vec)_mm256_maskload_ps(p, mask);
@@ -76,7 +76,7 @@ template <class T> struct simd {
 #endif
     }
 
-    // rows[i][j] becomes rows[j][i]: log2(width) rounds of exchanges between rows `step` apart.
+    // Transpose: rows[i][j] becomes rows[j][i], in log2(width) rounds of exchanges between rows `step` apart.
     template <int step = 1> static void transpose(vec (&rows)[width]) {
 #pragma GCC unroll 16
         for (int i = 0; i < width; ++i)
@@ -92,7 +92,7 @@ template <class T> struct simd {
         a = low;
     }
 
-    // Bit i is set unless a[i] > b[i]: also where they are unordered.
+    // Return a mask whose bit i is set unless a[i] > b[i]; it is set if they are unordered (NaN).
     static std::uint32_t mask_not_above(vec a, vec b) {
 #if defined(__AVX512F__)
         if constexpr (sizeof(T) == 4)
@@ -118,7 +118,7 @@ template <class T> struct simd {
 #endif
     }
 
-    // Whether any lane of a comparison holds.
+    // Return whether any lane of a comparison is true.
     template <class Mask> static bool any(Mask m) {
 #if defined(__AVX512F__)
         return _mm512_test_epi32_mask((__m512i)m, (__m512i)m) != 0;
@@ -144,7 +144,7 @@ template <class T> struct simd {
         return folded(v, [](vec a, vec b) { return a + b; });
     }
 
-    // op of the halves of a vector, of the halves of that, and so on.
+    // Return op of the halves of a vector, then of the halves of the result, and so on down to one number.
     template <int step = width / 2, class Op> [[gnu::always_inline]] static T folded(vec v, Op op) {
         v = op(v, turned<step>(v, std::make_integer_sequence<int, width>()));
         if constexpr (step > 1)
@@ -156,8 +156,8 @@ template <class T> struct simd {
         return __builtin_shufflevector(v, v, ((lane + step) % width)...);
     }
 
-    // In lane i all lanes of the i-th of `width` vectors, which are used up: op of its halves, of the halves of that,
-    // and so on, as `sum` does.
+    // Return a vector whose lane i is the i-th of `width` vectors, folded: op of its halves, of the halves of the
+    // result, and so on, as in `sum`. The given vectors are overwritten.
     template <int step = width / 2, class Op> [[gnu::always_inline]] static vec joined(vec (&of)[width], Op op) {
 #pragma GCC unroll 16
         for (int i = 0; i < step; ++i) {
@@ -170,7 +170,7 @@ template <class T> struct simd {
             return of[0];
     }
 
-    // The sums of `width` vectors, bit for bit those of `sum`; the vectors are used up.
+    // Return the sums of `width` vectors, bit-identical to `sum`; the given vectors are overwritten.
     static vec sums(vec (&of)[width]) {
         return joined(of, [](vec a, vec b) { return a + b; });
     }
@@ -185,7 +185,7 @@ template <class T> struct simd {
         return folded(v, [](vec a, vec b) { return b < a ? b : a; });
     }
 
-    // e^x for x <= 0 to a few ulp (Cody-Waite reduction, Taylor polynomial); 0 where the result would be subnormal.
+    // Return e^x for x <= 0 to a few ulp (Cody-Waite reduction, Taylor polynomial); 0 if the result would be subnormal.
     static vec exp(vec x) {
         constexpr bool single = sizeof(T) == 4;
         constexpr T lowest = single ? T(-87.0) : T(-708.0);
@@ -203,26 +203,26 @@ template <class T> struct simd {
         vec p = fill(T(inverse_factorial[degree]));
         for (int i = degree - 1; i >= 0; --i)
             p = p * r + T(inverse_factorial[i]);
-        // n, shifted to the exponent's place; unsigned, as what is far below the lowest runs over
+        // n at the position of the exponent; unsigned, because it overflows far below `lowest`
         const ints exponent = ((ints)shifted - (ints)fill(magic)) << mantissa;
         const vec result = (vec)((ints)p + exponent);
         return x < lowest ? vec{} : result;
     }
 
-    // Less than log(1 + x) for 0 <= x <= max / 4, by 9 % at most where x > 1: the logarithm between powers of two lies
-    // above its chord, and an exponent with the mantissa behind it is that chord.
+    // Return a lower bound of log(1 + x) for 0 <= x <= max / 4, at most 9 % too small for x > 1. Between powers of two
+    // the logarithm lies above its chord, and the exponent bits followed by the mantissa bits are that chord.
     static vec below_log1p(vec x) {
         constexpr bool single = sizeof(T) == 4;
         constexpr int dropped =
-            single ? 8 : 32; // digits, so that the rest is a number to which 2^mantissa adds exactly
+            single ? 8 : 32; // bits that are dropped, so that the sum of the rest and 2^mantissa is exact
         constexpr T unit = single ? T(1.0 / (1 << 15)) : T(1.0 / (1 << 20));
         const ints magic = (ints)fill(single ? T(8388608.0) : T(4503599627370496.0)); // 2^mantissa
         const ints bits = ((ints)(x + T(1)) - (ints)fill(T(1))) >> dropped;
-        return ((vec)(bits | magic) - (vec)magic) * (unit * T(0.693)); // rounding takes less than this from ln 2
+        return ((vec)(bits | magic) - (vec)magic) * (unit * T(0.693)); // below ln 2 by more than the rounding error
     }
 
-    // log(1 + x) for 0 <= x <= max / 4 to a few ulp: 1 + x = 2^k (1 + f), 1 + f between root 1/2 and root 2, and log(1
-    // + f) as the series of 2 atanh(f / (2 + f)).
+    // Return log(1 + x) for 0 <= x <= max / 4 to a few ulp: 1 + x = 2^k (1 + f) with 1 + f between sqrt(1/2) and
+    // sqrt(2), and log(1 + f) is the series of 2 atanh(f / (2 + f)).
     static vec log1p(vec x) {
         constexpr bool single = sizeof(T) == 4;
         constexpr int mantissa = single ? 23 : 52;
@@ -230,7 +230,7 @@ template <class T> struct simd {
         const ints magic = (ints)fill(single ? T(8388608.0) : T(4503599627370496.0)); // 2^mantissa
         const ints k = ((ints)(x + T(1)) - root) >> mantissa;
         const vec exponent = (vec)(k | magic) - (vec)magic, scale = (vec)(one - (k << mantissa));
-        const vec f = x * scale + (scale - T(1)); // what 1 + x has lost is in it
+        const vec f = x * scale + (scale - T(1)); // includes what rounding 1 + x loses
         const vec s = f / (f + T(2)), square = s * s;
         constexpr int degree = single ? 5 : 11;
         vec p = fill(T(1.0 / (2 * degree + 1)));
@@ -242,29 +242,28 @@ template <class T> struct simd {
     }
 };
 
-// A vector of doubles, of numbers of either precision.
+// Load numbers of either precision as a vector of doubles.
 template <class T> inline simd<double>::vec load_wide(const T *p) {
     if constexpr (sizeof(T) == sizeof(double)) {
         return simd<double>::load(p);
     } else {
 #if defined(__AVX512F__)
-        return (simd<double>::vec)_mm512_cvtps_pd(_mm256_loadu_ps(p)); // compilers make two halves of it
+        return (simd<double>::vec)_mm512_cvtps_pd(_mm256_loadu_ps(p)); // compilers split this into two halves
 #endif
         typedef T half __attribute__((vector_size(VECTOR_BYTES / 2), aligned(sizeof(T)), may_alias));
         return __builtin_convertvector(*reinterpret_cast<const half *>(p), simd<double>::vec);
     }
 }
 
-// Asks for n numbers before they are read, since rows may lie anywhere in memory; locality as the builtin has it.
-// To compilers a function that does no more than that has no effect, so that they leave out the calls of it: the empty
-// instruction is one.
+// Prefetch n numbers, because rows may be scattered in memory; locality is that of the builtin. To compilers, a
+// function that only prefetches has no effect, so they remove calls of it. The empty asm statement prevents that.
 template <int locality = 3, class T> [[gnu::always_inline]] inline void prefetch(const T *p, std::size_t n) {
     asm volatile("");
     for (std::size_t byte = 0; byte < n * sizeof(T); byte += 64)
         __builtin_prefetch(reinterpret_cast<const char *>(p) + byte, 0, locality);
 }
 
-// Some memory that is to be asked for, perhaps none.
+// Memory to prefetch, perhaps none.
 struct Ahead {
     const char *at = nullptr;
     std::size_t bytes = 0;
@@ -272,16 +271,17 @@ struct Ahead {
 
 template <int locality = 3> [[gnu::always_inline]] inline void fetch(const Ahead &some) {
     prefetch<locality>(some.at, some.bytes);
-    if (some.bytes) // which may begin anywhere in a line
+    if (some.bytes) // the memory may begin within a cache line
         __builtin_prefetch(some.at + some.bytes - 1, 0, locality);
 }
 
-// Where what is measured is no number, it is the farthest: comparisons stay an order.
+// Return a squared distance, or infinity if it is NaN, so that comparisons define an order.
 template <class T> inline T comparable(T square) {
     return square == square ? square : std::numeric_limits<T>::infinity();
 }
 
-// Parts of ||x - m||^2 over D elements, from differences: relative error of order D ulp, wherever the origin is.
+// Return parts, one per lane, of |x - m|^2 over D elements, from differences: relative error of order D ulp for any
+// origin.
 template <class T> inline typename simd<T>::vec square_parts(const T *x, const T *m, int D) {
     using V = simd<T>;
     constexpr int W = V::width;
@@ -309,7 +309,7 @@ template <class T> inline T squared_distance(const T *x, const T *m, int D) {
     return simd<T>::sum(square_parts(x, m, D));
 }
 
-// Of n <= width pairs, pair(i) being addresses of both, bit for bit those of `squared_distance`.
+// Return squared distances of n <= width pairs, bit-identical to `squared_distance`; pair(i) returns both addresses.
 template <class T, class Pair> inline typename simd<T>::vec squared_distances(Pair pair, int n, int D) {
     typename simd<T>::vec parts[simd<T>::width];
     for (int i = 0; i < n; ++i) {
@@ -321,7 +321,8 @@ template <class T, class Pair> inline typename simd<T>::vec squared_distances(Pa
     return simd<T>::sums(parts);
 }
 
-// Memory of one thread that scratch arrays take from in the order of their scopes, so that small ones cost nothing.
+// Memory of one thread, from which scratch arrays are allocated in the order of their scopes, so that small ones cost
+// nothing.
 class Arena {
   public:
     static Arena &of_thread() {
@@ -330,7 +331,7 @@ class Arena {
     }
     ~Arena() { ::operator delete(data_, std::align_val_t(64)); }
 
-    // Null if there is no room.
+    // Allocate memory; return null if there is no room.
     char *take(std::size_t bytes) {
         if (!data_)
             data_ = static_cast<char *>(::operator new(SIZE, std::align_val_t(64)));
@@ -349,12 +350,12 @@ class Arena {
 };
 
 #if defined(__SANITIZE_ADDRESS__)
-constexpr bool ARENAS = false; // arrays have memory of their own, of their exact size: what goes beyond it is seen
+constexpr bool ARENAS = false; // every array has its exact size, so that accesses beyond it are found
 #else
 constexpr bool ARENAS = true;
 #endif
 
-// A scratch array, aligned to vectors, freed with its scope.
+// Scratch array, aligned to vectors, which is freed at the end of its scope.
 template <class T> class Scratch {
   public:
     explicit Scratch(std::size_t n)

@@ -1,4 +1,4 @@
-// The smallest of a few: distances in order, and a bar that so many values are within.
+// Smallest of a few values: sorting of the nearest candidates, and a bar that at least H values do not exceed.
 #pragma once
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 namespace cprime::CPRIME_ISA {
 
 template <class T> struct Candidate {
-    T square; // the distance's
+    T square; // squared distance
     std::int32_t id;
 };
 
@@ -15,7 +15,8 @@ constexpr auto nearer = [](const auto &a, const auto &b) {
     return a.square < b.square || (a.square == b.square && a.id < b.id);
 };
 
-// The H nearest of n come first, in order; if few, which mostly lie in front already, faster than by a heap.
+// Sort the H nearest of n candidates to the front. For small H, insertion is faster than a heap, because the nearest
+// are mostly near the front already.
 template <class T> inline void sort_nearest(Candidate<T> *found, int H, int n) {
     constexpr int FEW = 16;
     if (H > FEW) {
@@ -33,8 +34,8 @@ template <class T> inline void sort_nearest(Candidate<T> *found, int H, int n) {
     }
 }
 
-// No less than the H-th smallest of n >= H values, and not much greater. Infinity is written behind them, up to the end
-// of the last vector.
+// Return a value no less than the H-th smallest of n >= H values, and not much greater. Infinity is written after the
+// values, up to the end of the last vector.
 template <class T> inline T above_smallest(T *values, int n, int H) {
     using V = simd<T>;
     constexpr T infinity = std::numeric_limits<T>::infinity();
@@ -65,7 +66,7 @@ template <class T> inline T above_smallest(T *values, int n, int H) {
     }
     if (within - H <= (n - H) / 2)
         return high;
-    Scratch<T> sorted(n); // values that lie too unevenly
+    Scratch<T> sorted(n); // the values are too unevenly distributed
     std::copy_n(values, n, sorted.get());
     std::nth_element(sorted.get(), sorted + H - 1, sorted + n);
     return sorted[H - 1];

@@ -1,4 +1,5 @@
-// Rows that are mostly zeros: what the instruction-set builds offer for them, as `kernels.h` has it for others.
+// Rows that are mostly zeros: interface of the instruction-set builds for them, like that of `kernels.h` for dense
+// rows.
 #pragma once
 #include "inlined.h"
 #include "kernels.h"
@@ -6,7 +7,8 @@
 
 namespace cprime {
 
-// n rows of D numbers; of row i those in columns[begin[i]] ... columns[begin[i + 1] - 1], rising, are given.
+// n rows of D numbers. The entries of row i are values and columns begin[i] to begin[i + 1] - 1, with ascending
+// columns; all other numbers are zeros.
 template <class T> struct SparseRows {
     const T *values;
     const std::int32_t *columns;
@@ -15,7 +17,7 @@ template <class T> struct SparseRows {
     int D;
 };
 
-// One of them.
+// One sparse row.
 template <class T> struct SparseRow {
     const T *values;
     const std::int32_t *columns;
@@ -26,7 +28,7 @@ template <class T> CPRIME_INLINED SparseRow<T> row_of(const SparseRows<T> &X, st
     return {X.values + X.begin[i], X.columns + X.begin[i], X.begin[i + 1] - X.begin[i]};
 }
 
-// Centres packed for scoring: `lanes` of them side by side, column by column.
+// Centers packed for scoring: `lanes` of them side by side, column by column.
 template <class T> struct SparsePanels {
     T *columns;            // (n_panels, D, lanes), zeros where padded
     T *half_norm;          // (n_panels, lanes): |m|^2 / 2, far above any score where padded
@@ -39,13 +41,13 @@ template <class T> struct SparseNearestTask {
     SparseRows<T> X;
     Rows<T> centers;
     SparsePanels<T> panels;
-    const std::int32_t *hint; // (N, H) components believed near, or null
+    const std::int32_t *hint; // (N, H) components that are probably near, or null
     int H;
     std::int32_t *kept; // (N, H)
     T *distances;       // (N, H)
 };
 
-// As tasks of dense rows, whose X they do not read.
+// Like the task of dense rows, whose X is not read; so are the following tasks.
 template <class T> struct SparseAccumulateTask : AccumulateTask<T> {
     SparseRows<T> sparse;
 };
@@ -53,7 +55,7 @@ template <class T> struct SparseAccumulateTask : AccumulateTask<T> {
 template <class T> struct SparseReassignTask : ReassignTask<T> {
     SparseRows<T> sparse;
     const Twofold *square;         // (C,): |m|^2
-    const SparsePanels<T> *panels; // of all components where lists have a good share of them, or null
+    const SparsePanels<T> *panels; // all components, if lists have a good share of them, or null
 };
 
 template <class T> struct SparseAmongTask : AmongTask<T> {
@@ -66,14 +68,14 @@ template <class T> struct SparseKernels {
     void (*squares)(const Rows<T> &centers, Twofold *out, std::size_t begin, std::size_t end);
     void (*pack)(const Rows<T> &centers, const SparsePanels<T> &panels, int panel);
     void (*nearest)(const SparseNearestTask<T> &task, std::size_t begin, std::size_t end);
-    // out[l * n + i] = min(current[i], |x_i - candidate_l|^2) for rows [begin, end).
+    // Compute out[l * n + i] = min(current[i], |x_i - candidate_l|^2) for rows [begin, end).
     void (*distances)(const SparseRows<T> &X, const Rows<T> &candidates, const Twofold *square, const T *packed,
                       const T *current, T *out, std::size_t begin, std::size_t end);
     void (*pack_columns)(const Rows<T> &candidates, T *out); // (ceil(n / lanes), D, lanes)
     void (*accumulate)(const SparseAccumulateTask<T> &task, std::size_t begin, std::size_t end, double *count,
                        double *sum);
     double (*product)(const T *m, const T *v, int D);
-    // out[n] = x_n v_c - offset_c of rows [begin, end), c being their labels.
+    // Compute out[n] = x_n v_c - offset_c for rows [begin, end); c is the label of row n.
     void (*along)(const SparseRows<T> &X, const Rows<T> &directions, const double *offsets, const std::int32_t *labels,
                   double *out, std::size_t begin, std::size_t end);
     void (*reassign)(const SparseReassignTask<T> &task, int component, std::size_t begin, std::size_t end);

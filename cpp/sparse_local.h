@@ -1,4 +1,4 @@
-// The partial searches of sparse rows: where the points of a component go, and rows with candidates of their own.
+// Partial searches of sparse rows: reassignment of a component's points, and rows with candidates of their own.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -12,9 +12,9 @@ namespace cprime::CPRIME_ISA {
 
 constexpr int LIST_VECTORS = 2;
 template <class T> constexpr int LIST_LANES = LIST_VECTORS * simd<T>::width;
-constexpr std::size_t LIST_BYTES = std::size_t(768) << 10; // of a panel of candidates, which is to stay in the cache
+constexpr std::size_t LIST_BYTES = std::size_t(768) << 10; // a panel of candidates this large stays in the cache
 
-// The columns that some rows have entries in, numbered in their order. One at a time in a thread.
+// The columns in which some rows have entries, numbered in ascending order. A thread can have one instance at a time.
 class ColumnsInUse {
   public:
     ColumnsInUse(int D, std::size_t most) : columns_(most) {
@@ -38,7 +38,7 @@ class ColumnsInUse {
         }
     }
     void number() {
-        std::sort(columns_.get(), columns_ + n_); // centres are then read in the order of their memory
+        std::sort(columns_.get(), columns_ + n_); // so that centers are read in memory order
         for (int j = 0; j < n_; ++j)
             place_[columns_[j]] = j + 1;
     }
@@ -56,7 +56,7 @@ class ColumnsInUse {
     int n_ = 0;
 };
 
-// Candidates [first, first + LIST_LANES) of a list, the columns in use packed.
+// Candidates [first, first + LIST_LANES) of a list, packed in the columns in use.
 template <class T> class ListPanel {
   public:
     explicit ListPanel(std::size_t most_columns) : columns_(most_columns * LIST_LANES<T>) {}
@@ -85,7 +85,7 @@ template <class T> class ListPanel {
     Scratch<T> columns_;
 };
 
-// Some points of a component, as many as share so few columns that a panel of these stays in the cache.
+// Some points of a component: as many as have entries in so few columns that a panel of these stays in the cache.
 template <class T> class SparsePiece {
   public:
     SparsePiece(const SparseReassignTask<T> &task, std::size_t begin, std::size_t end) : task_(task) {
@@ -100,7 +100,7 @@ template <class T> class SparsePiece {
         places_.reserve(std::min<std::int64_t>(all, 1 << 20));
     }
 
-    // Numbers the columns of entries [begin, ...), and returns the entry behind the last one that fits.
+    // Number the columns of entries [begin, ...); return the end of the entries that fit.
     std::size_t read(std::size_t begin, std::size_t end, ColumnsInUse &used) {
         used.clear();
         places_.clear();
@@ -129,13 +129,14 @@ template <class T> class SparsePiece {
     std::vector<std::int32_t> places_;
 };
 
-// Candidates side by side as a point sees them: what scores begin with, norms, factors, and what is added to the scores
-// of those that are none.
+// Candidates packed side by side for scores with a point: columns, initial scores, norms, factors, and numbers added to
+// the scores, infinite for lanes without a candidate.
 template <class T> struct Offered {
     const T *columns, *half_norm, *norm, *outside, *none;
 };
 
-// Narrows a point's screen by N vectors of candidates, and adds those that are not excluded: id_of(lane), -1 for none.
+// Lower the bar of a point's screen by N vectors of candidates, and add those that are not excluded. id_of(lane)
+// returns a candidate's id, or -1.
 template <int N, class T, class IdOf>
 inline void offer(const SparseRow<T> &x, const std::int32_t *places, const SparseRowBound<T> &bound,
                   const Offered<T> &offered, SparseScreen<T> &screen, IdOf id_of) {
@@ -169,8 +170,7 @@ inline void offer(const SparseRow<T> &x, const std::int32_t *places, const Spars
         }
 }
 
-// Offers the points [begin, end) the candidates of their list, of which only the columns that the points have are
-// packed.
+// Offer the candidates of a list to points [begin, end). Only the columns in which the points have entries are packed.
 template <class T>
 inline void offer_listed(const SparseReassignTask<T> &task, const std::int32_t *list, int n_candidates,
                          std::size_t begin, std::size_t end, const SparseRowBound<T> *bounds,
@@ -197,7 +197,7 @@ inline void offer_listed(const SparseReassignTask<T> &task, const std::int32_t *
     }
 }
 
-// The same from the packed columns of all components: where lists have a good share of these.
+// Do the same from the packed columns of all components. Faster if lists have a good share of these.
 template <class T>
 inline void offer_among_all(const SparseReassignTask<T> &task, const std::int32_t *list, int n_candidates,
                             std::size_t begin, std::size_t end, const SparseRowBound<T> *bounds,
@@ -227,7 +227,7 @@ inline void offer_among_all(const SparseReassignTask<T> &task, const std::int32_
     }
 }
 
-// Points [begin, end) of `entries`, all of them of component c; see `Moves`.
+// Reassign points [begin, end) of `entries`, all of component c; see `Moves`.
 template <class T>
 inline void sparse_reassign(const SparseReassignTask<T> &task, int c, std::size_t begin, std::size_t end) {
     const std::int32_t *list = task.lists + static_cast<std::size_t>(c) * task.G;
@@ -248,7 +248,7 @@ inline void sparse_reassign(const SparseReassignTask<T> &task, int c, std::size_
     }
     if (n_candidates)
         (task.panels ? offer_among_all<T> : offer_listed<T>)(task, list, n_candidates, begin, end, bounds, screens);
-    // candidates are compared in the order of the list, of which the earliest of equal ones wins
+    // Candidates are compared in the order of the list; of equal ones the first is chosen.
     Scratch<std::int32_t> place(task.panels ? task.centers.n : 0);
     for (int i = 0; task.panels && i < n_candidates; ++i)
         place[list[i]] = i;

@@ -1,5 +1,5 @@
-// Sparse rows against all centres: each entry of a row is a multiple of a packed column, added to the scores of as many
-// centres as registers hold. Bounds of the rounding say which centres have to be measured.
+// Search for the nearest centers of sparse rows: each entry of a row times a packed column is added to the scores of as
+// many centers as registers hold. Bounds of the rounding error decide to which centers distances have to be computed.
 #pragma once
 #include <algorithm>
 
@@ -12,7 +12,7 @@ namespace cprime::CPRIME_ISA {
 constexpr int SPARSE_VECTORS = 8;
 template <class T> constexpr int SPARSE_LANES = SPARSE_VECTORS * simd<T>::width;
 
-// The columns of `lanes` rows from `first` on, (D, lanes).
+// Pack the columns of `lanes` rows from `first` on, (D, lanes).
 template <class T> inline void pack_sparse(const Rows<T> &centers, std::size_t first, T *out) {
     constexpr int W = simd<T>::width, L = SPARSE_LANES<T>;
     typename simd<T>::vec part[W];
@@ -40,7 +40,7 @@ template <class T> inline void pack_sparse_columns(const Rows<T> &candidates, T 
         pack_sparse(candidates, first, out);
 }
 
-// One panel of centres whose squares are known.
+// Pack one panel of centers whose squares are known.
 template <class T> inline void pack_sparse_panel(const Rows<T> &centers, const SparsePanels<T> &panels, int panel) {
     constexpr int L = SPARSE_LANES<T>;
     constexpr T ulp = std::numeric_limits<T>::epsilon();
@@ -53,7 +53,7 @@ template <class T> inline void pack_sparse_panel(const Rows<T> &centers, const S
     }
 }
 
-// Scores of a row with the centres of a panel, as bounds that hold the true ones.
+// Bounds of the exact scores of a row with the centers of a panel.
 template <class T> struct SparseBounds {
     using V = simd<T>;
     typename V::vec low[SPARSE_VECTORS], high[SPARSE_VECTORS];
@@ -76,13 +76,13 @@ template <class T> struct SparseBounds {
     }
 };
 
-// The score above which no component is nearer than one at this squared distance.
+// Return the score above which no component is nearer than one at this squared distance.
 template <class T> inline T bar_of(T squared, const SparseRowBound<T> &bound) {
     constexpr T ulp = std::numeric_limits<T>::epsilon();
     return ((squared - bound.square) / 2 + bound.least) + ulp * squared;
 }
 
-// The H nearest of one row, whatever number of centres has to be measured.
+// Find the H nearest centers of one row, however many distances have to be computed.
 template <class T> inline void search_sparse_row(const SparseNearestTask<T> &task, std::size_t n) {
     using V = simd<T>;
     constexpr int W = V::width, L = SPARSE_LANES<T>;
@@ -119,7 +119,7 @@ template <class T> inline void search_sparse_row(const SparseNearestTask<T> &tas
     }
 }
 
-// Rows [begin, end): the H nearest centres by (distance, id).
+// Find the H nearest centers of rows [begin, end), ordered by (distance, id).
 template <class T> inline void sparse_nearest(const SparseNearestTask<T> &task, std::size_t begin, std::size_t end) {
     using V = simd<T>;
     constexpr int L = SPARSE_LANES<T>;
@@ -175,7 +175,7 @@ template <class T> inline void sparse_nearest(const SparseNearestTask<T> &task, 
         const SparseRow<T> x = row_of(task.X, n);
         T best = std::numeric_limits<T>::infinity();
         std::int32_t winner = screens[i][0];
-        for (int j = 0; j < screens[i].size(); ++j) { // of rising ids
+        for (int j = 0; j < screens[i].size(); ++j) { // in ascending order of ids
             const std::int32_t c = screens[i][j];
             const T square = measured(x, task.centers[c], task.panels.square[c]);
             if (square < best) {

@@ -1,7 +1,7 @@
-// Squared distances of sparse rows to dense ones, as true as from differences.
+// Squared distances of sparse rows to dense ones, as accurate as from differences.
 //
-// |x - m|^2 is the sum of (x_k - m_k)^2 where x has entries, and what these columns leave of |m|^2. The first is a sum
-// of squares, the second a difference of sums in twofold precision: nothing cancels, wherever the origin is.
+// |x - m|^2 is the sum of (x_k - m_k)^2 over the entries of x, plus the part of |m|^2 from all other columns. The first
+// is a sum of squares, the second a difference of sums in twofold precision, so nothing cancels, for any origin.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -11,8 +11,8 @@
 
 namespace cprime::CPRIME_ISA {
 
-constexpr int TWOFOLD_LANES = 8;    // sums side by side
-constexpr double NOTHING = 0x1p-80; // share of |m|^2 below which what is left of it is rounding
+constexpr int TWOFOLD_LANES = 8;    // independent sums
+constexpr double NOTHING = 0x1p-80; // share of |m|^2 below which a difference from it is rounding error
 
 // Sums of squares in twofold precision.
 struct Squares {
@@ -50,7 +50,7 @@ template <class T> inline void squares(const Rows<T> &centers, Twofold *out, std
         out[c] = square_of(centers[c], centers.D);
 }
 
-// |x|^2 in double.
+// Return |x|^2 in double precision.
 template <class T> inline double square_of(const SparseRow<T> &x) {
     double sum[4] = {};
     for (std::int64_t k = 0; k < x.length; ++k)
@@ -58,7 +58,7 @@ template <class T> inline double square_of(const SparseRow<T> &x) {
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-// |x - m|^2; square: |m|^2.
+// Return |x - m|^2; square: |m|^2.
 template <class T> inline T measured(const SparseRow<T> &x, const T *m, Twofold square) {
     constexpr int L = TWOFOLD_LANES;
     Squares held;

@@ -1,5 +1,5 @@
-// The table of an instruction set that multiplies coarse numbers, which CPRIME_ISA names: kernels of single precision
-// that use them are compiled for the set, all others are those of AVX-512 without it.
+// Table of the kernels for an instruction set with coarse numbers, which CPRIME_ISA names. The single-precision kernels
+// that use coarse numbers are compiled for it; all others are those of AVX-512 without them.
 #include "kernels.h"
 
 #include "bounds.h"

@@ -1,4 +1,4 @@
-// Picks, once, the best instruction set that this processor and its operating system have.
+// Selects, once, the best instruction set that this processor and its operating system support.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -36,11 +36,12 @@ CPRIME_DECLARE(amx)
 
 namespace {
 
-enum class Isa { baseline, avx2, avx512f, avx512, amx }; // avx512: with VNNI, as processors have it since 2019
+enum class Isa { baseline, avx2, avx512f, avx512, amx }; // avx512: with VNNI, which processors have since 2019
 constexpr const char *NAMES[] = {"baseline", "avx2", "avx512f", "avx512", "amx"};
 
 #if defined(CPRIME_HAS_AVX2) || defined(CPRIME_EMULATE)
-// AVX2 as all processors have it: with fused products and the conversion of halves, which compilers have no name for.
+// Return whether there is AVX2 with FMA and the conversion of halves (F16C), which all processors with AVX2 have.
+// Compilers have no name for F16C.
 bool has_avx2() {
     __builtin_cpu_init();
     unsigned a, b, c, d;
@@ -50,7 +51,7 @@ bool has_avx2() {
 #endif
 
 #if defined(CPRIME_HAS_AMX) && !defined(CPRIME_EMULATE)
-// Whether there is a matrix unit for bfloat16, and the system lets this process use its registers.
+// Return whether there is a matrix unit for bfloat16, and the system lets this process use its registers.
 bool has_matrix_unit() {
     unsigned a, b, c, d;
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d >> 22 & 1) || !(d >> 24 & 1))
@@ -62,7 +63,8 @@ bool has_matrix_unit() {
 }
 #endif
 
-// CPRIME_ISA in the environment asks for a lower set than the best one, so that each can be tested on one machine.
+// Return the best instruction set, or a lower one that the environment variable CPRIME_ISA names, so that each can be
+// tested on one machine.
 Isa choose() {
     Isa best = Isa::baseline;
 #if defined(CPRIME_EMULATE) // software that AVX2 runs

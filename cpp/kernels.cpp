@@ -1,4 +1,4 @@
-// The table of all kernels, compiled once per instruction set, which CPRIME_ISA names.
+// Table of all kernels, compiled once for each instruction set, which CPRIME_ISA names.
 #include "kernels.h"
 
 #include "accumulate.h"

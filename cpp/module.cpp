@@ -1,4 +1,4 @@
-// The compiled core's table of contents. One `register_*.cpp` per concept; the files of kernels/ are its only callers.
+// Functions of the compiled core. There is one `register_*.cpp` per concept; only the files of kernels/ call them.
 #include <cstring>
 
 #include "arithmetic.h"
@@ -15,10 +15,10 @@
 
 namespace {
 
-unsigned long main_thread; // as Python numbers threads
+unsigned long main_thread; // Python's identifier of the main thread
 
-// Lets Python's signal handlers run, so that Ctrl-C ends a call. They run in the main thread alone; another one must
-// not ask for the interpreter's lock in the midst of its work, for Python ends threads that do so while it ends itself.
+// Run Python's signal handlers, so that Ctrl-C ends a call. They run in the main thread alone. Other threads must not
+// request the interpreter's lock during their work, because Python ends threads that do so while it shuts down.
 void run_signal_handlers() {
     if (PyThread_get_thread_ident() != main_thread)
         return;
@@ -27,7 +27,7 @@ void run_signal_handlers() {
         throw nanobind::python_error();
 }
 
-// Sets the calling thread's floating-point mode, None for the standard one; returns the one before.
+// Set the calling thread's floating-point mode, None for the standard one; return the previous mode.
 nanobind::bytes exchange_arithmetic(std::optional<nanobind::bytes> wanted) {
     cprime::Arithmetic mode = cprime::arithmetic();
     const nanobind::bytes before(&mode, sizeof mode);
@@ -52,7 +52,7 @@ NB_MODULE(_core, m) {
 #if !defined(_WIN32)
     pthread_atfork(nullptr, nullptr, [] { main_thread = PyThread_get_thread_ident(); });
 #endif
-    nanobind::set_leak_warnings(false); // a model that outlives the interpreter, in a thread of its own, is no leak
+    nanobind::set_leak_warnings(false); // a model that another thread holds at exit is no leak
     cprime::set_poll(run_signal_handlers);
     cprime::register_nearest(m);
     cprime::register_bounds(m);

@@ -17,7 +17,7 @@ void distances(AnyRows<T> X, Matrix<T> candidates, std::optional<Vector<T>> curr
 
     const KernelCall call;
     const std::size_t n_tiles = (m.n + kernel.tile_rows - 1) / kernel.tile_rows;
-    std::vector<T> packed(n_tiles * kernel.tile_rows * m.D + kernel.lanes); // packing writes a little behind the end
+    std::vector<T> packed(n_tiles * kernel.tile_rows * m.D + kernel.lanes); // packing writes a little beyond the end
     kernel.pack_tiles(m, packed.data());
     n_threads = worth(static_cast<double>(x.n) * m.n * x.D, n_threads);
     const std::size_t step = static_cast<std::size_t>(kernel.lanes) * 16;
@@ -38,7 +38,7 @@ void potentials(Table<T> squares, std::optional<Vector<std::int64_t>> candidates
         require(candidates->data()[l] >= 0 && static_cast<std::size_t>(candidates->data()[l]) < squares.shape(0),
                 "candidates");
     const KernelCall call;
-    constexpr std::size_t PIECE = 8192; // the same for any number of threads, and so are the sums
+    constexpr std::size_t PIECE = 8192; // does not depend on the number of threads, so neither do the sums
     const std::size_t n_pieces = (n + PIECE - 1) / PIECE;
     std::vector<double> parts(n_pieces * L);
     const double *weights = data_or_null(sample_weight);

@@ -7,7 +7,7 @@
 namespace cprime {
 namespace {
 
-// Rows that are worked on at once: what one block keeps is bounded, or of one tile of rows for each component.
+// Return the number of rows in a block, such that its memory is bounded, but at least one tile of rows.
 std::size_t block_rows(std::size_t n, std::size_t row_bytes, std::size_t tile_rows) {
     constexpr std::size_t BUDGET = std::size_t(48) << 20;
     const std::size_t fitting = std::max<std::size_t>(BUDGET / row_bytes / tile_rows * tile_rows, tile_rows);
@@ -25,7 +25,7 @@ template <class T> struct Packed {
     }
 };
 
-// Adds to counts and sums; writes least, excess and log_sum of every row.
+// Add to counts and sums; write least, excess and log_sum of every row.
 template <class T>
 void expect_all(AnyRows<T> X, Matrix<T> centers, double variance, std::optional<Vector<double>> sample_weight,
                 OutVector<double> counts, OutTable<double> sums, OutVector<double> least, OutVector<double> excess,

@@ -11,7 +11,7 @@ namespace {
 
 using Cube = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
-// Without what costs alone take.
+// Return factor analyzers without the parameters that only costs need.
 template <class T>
 FactorAnalysers<T> directions_of(const Matrix<T> &means, const Cube &directions, const std::optional<Cube> &roots) {
     const Rows<T> m = components(means);
@@ -42,7 +42,7 @@ FactorAnalysers<T> factors_of(const Matrix<T> &means, const Table<double> &preci
     return out;
 }
 
-// What components ids (n, m) cost each row, infinite for -1.
+// Compute the costs of components ids (n, m) for each row, infinite for id -1.
 template <class T>
 void factor_costs(AnyRows<T> X, Matrix<T> means, Table<double> precisions, Cube directions, Cube loadings, Cube roots,
                   Vector<double> offsets, Table<std::int32_t> ids, OutTable<T> costs, int n_threads) {
@@ -53,7 +53,7 @@ void factor_costs(AnyRows<T> X, Matrix<T> means, Table<double> precisions, Cube 
     require(ids.shape(0) == x.n && costs.shape(0) == x.n && costs.shape(1) == ids.shape(1), "ids, costs");
     const KernelCall call;
     require_components(ids, C, -1, "ids");
-    std::vector<std::int32_t> component(n); // none comes last
+    std::vector<std::int32_t> component(n); // id -1 becomes C, which is last
     for (std::size_t i = 0; i < n; ++i)
         component[i] = ids.data()[i] < 0 ? static_cast<std::int32_t>(C) : ids.data()[i];
     std::vector<std::int64_t> entries;
@@ -71,12 +71,12 @@ void keep_factors(AnyRows<T> X, Matrix<T> means, Table<double> precisions, Cube 
                   Vector<double> offsets, Table<std::int32_t> lists, Table<std::int32_t> previous,
                   OutTable<std::int32_t> kept, OutTable<T> costs, int n_threads) {
     const FactorAnalysers<T> factors = factors_of(means, precisions, directions, loadings, roots, offsets);
-    constexpr std::size_t STEP = 256; // points, whose candidates are many
+    constexpr std::size_t STEP = 256; // few points, because they have many candidates
     keep_of<KeepFactorsTask<T>>(points(X), factors, factors.means, lists, previous, kept, costs, STEP, n_threads,
                                 kernels<T>().keep_factors);
 }
 
-// Sums of weights w are added to: counts (C,), first (C, 2 D), second (C, H D + H + H^2).
+// Add sums, weighted by w, to counts (C,), first (C, 2 D) and second (C, H D + H + H^2).
 template <class T>
 void factor_moments(AnyRows<T> X, Matrix<T> means, Cube directions, std::optional<Cube> roots, Table<std::int32_t> kept,
                     std::optional<Table<double>> responsibilities, std::optional<Vector<double>> sample_weight,

@@ -10,7 +10,7 @@
 namespace cprime {
 namespace {
 
-// The median of the means as the origin of all points, and each component's start for it.
+// The median of the means as the origin of all points, and each component's start for this origin.
 template <class T> class AllStarts {
   public:
     AllStarts(const Gaussians<T> &gaussians, int n_threads)
@@ -28,8 +28,8 @@ template <class T> class AllStarts {
     std::unique_ptr<bool[]> far_;
 };
 
-// In how many parts a component's second moments are summed: large matrices by their rows, so that few components give
-// many threads something to do without matrices of their own.
+// Return into how many parts the second moments of a component are divided. Large matrices are divided by rows, so that
+// many threads can work on few components without matrices of their own.
 std::size_t parts_of(std::size_t D, bool full) { return full && D > 256 ? (D + 95) / 96 : 1; }
 
 template <class T> using OutFactors = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
@@ -78,7 +78,8 @@ void keep_best(AnyRows<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offs
                              kernels<T>().keep_best);
 }
 
-// Sums go to counts, first and second unless these are none; labels, log_sum and mean of every row are written.
+// Compute an E-step: write labels, log_sum and mean of every row, and add sums to counts, first and second unless these
+// are none.
 template <class T>
 void respond(AnyRows<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offsets, std::optional<Vector<T>> dof,
              std::optional<Vector<double>> sample_weight, OutVector<std::int32_t> labels, OutVector<double> log_sum,
@@ -102,8 +103,8 @@ void respond(AnyRows<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offset
 
     const KernelCall call;
     const AllStarts<T> all(gaussians, n_threads);
-    // Rows that are worked on at once: few enough to stay near the processor while every component reads them, enough
-    // to be worth sharing and to fill the vectors, and what they take is bounded, or of one vector for each component.
+    // Rows of a block: few enough to stay in the cache while every component reads them, and enough to be divided among
+    // threads and to fill vectors. The table of a block is bounded, but has at least one vector per component.
     constexpr std::size_t NEAR = std::size_t(1) << 19, WORTH = std::size_t(1) << 20, BUDGET = std::size_t(32) << 20;
     const std::size_t lanes = kernel.lanes;
     const std::size_t wanted = std::max(NEAR / (std::max<std::size_t>(D, 1) * sizeof(T)), WORTH / C);
@@ -111,12 +112,12 @@ void respond(AnyRows<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offset
     const std::size_t fitting = std::clamp(wanted, std::min(8 * lanes, most), most);
     const std::size_t block = (std::min(x.n, fitting) + lanes - 1) / lanes * lanes;
     const std::size_t step = block < 32 * lanes ? lanes : 4 * lanes;
-    const std::size_t stride = (block / lanes | 1) * lanes; // columns a power of two apart share places of a cache
+    const std::size_t stride = (block / lanes | 1) * lanes; // columns a power of two apart conflict in the cache
     const std::size_t n_parts = parts_of(D, gaussians.full);
     std::vector<T> table(C * stride);
     std::vector<double> parts(tails ? (block + step - 1) / step * 2 * C : 0);
-    // A component's rows are summed in one piece where components are many, in a few where there is else little to
-    // share.
+    // A component's rows are summed in one piece if there are many components, in a few pieces if threads would else be
+    // idle.
     const std::size_t piece = (block + (64 + C - 1) / C - 1) / ((64 + C - 1) / C);
     for (std::size_t begin = 0; begin < x.n; begin += block) {
         const std::size_t n = std::min(block, x.n - begin);
@@ -166,7 +167,7 @@ void moments(AnyRows<T> X, Matrix<T> means, Table<std::int32_t> kept, std::optio
     const Rows<T> m = components(means);
     const std::size_t C = m.n, D = m.D, H = kept.shape(1);
     const bool full = second.ndim() == 3;
-    // What a segment adds to is as large as a matrix: long ones where D is large.
+    // Segments are long if D is large, because each may need sums of its own, as large as a matrix.
     const std::size_t length = std::max<std::size_t>(16384, full ? D * D / 2 : 0);
     require(C > 0, "means");
     require(x.D == m.D, "X and means differ in their columns");
@@ -192,12 +193,12 @@ void moments(AnyRows<T> X, Matrix<T> means, Table<std::int32_t> kept, std::optio
                  });
 }
 
-// Of rows that keep t distributions: pulled, q u, is written; sums of w q and of w q log u are added to tails.
+// For active sets of t distributions, write pulled = q u, and add the sums of w q and of w q log u to tails.
 template <class T>
 void pull(Table<std::int32_t> kept, Table<T> costs, std::optional<Table<double>> responsibilities,
           std::optional<Vector<double>> sample_weight, Vector<T> offsets, Vector<T> dof, int D, OutTable<double> pulled,
           OutTable<double> tails, int n_threads) {
-    constexpr std::size_t ENTRIES = 64, MOST_PIECES = 16; // of a component, in a piece of the rows
+    constexpr std::size_t ENTRIES = 64, MOST_PIECES = 16; // ENTRIES: per component in a piece of the rows
     const std::size_t n = kept.shape(0), H = kept.shape(1), C = offsets.shape(0);
     const auto fits = [&](const auto &table) { return table.shape(0) == n && table.shape(1) == H; };
     require(C > 0 && dof.shape(0) == C && D >= 0, "offsets, dof");

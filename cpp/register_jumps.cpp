@@ -1,6 +1,6 @@
-// k-means by jumps: a centre that is missed least goes where a cluster is best cut in two. Sure jumps, those that lower
-// J before anything else moves, are made in rounds; then single ones are tried, each on the points around it alone,
-// until several in a row have not lowered J.
+// Improves k-means by jumps: the center whose removal raises J least is moved to the cluster whose best cut into two
+// lowers J most. First, jumps that lower J by themselves are made in rounds. Then single jumps are tried, each with the
+// points around it alone, until several in a row have not lowered J.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -14,26 +14,26 @@
 namespace cprime {
 namespace {
 
-constexpr double AFTER_JUMPS = 1e-2; // falls of J, as shares of it, at which the steps after jumps end
+constexpr double AFTER_JUMPS = 1e-2; // relative falls of J at which Lloyd's iterations after jumps end
 constexpr double BEFORE_TRIES = 1e-3;
 constexpr int FEW_STEPS = 3, ROUNDS = 10, AROUND = 8;
-constexpr double PATIENCE = 2;      // a try is lost where J is above the one to beat by so many times its last fall
-constexpr double LEAST_RATIO = 0.3; // of what a cut gains to what a centre is worth, for a jump to be tried
+constexpr double PATIENCE = 2;      // a try fails if J exceeds its target by this many times its last fall
+constexpr double LEAST_RATIO = 0.3; // least gain of the cut, relative to the price of the center, for a try
 constexpr std::size_t MOST_PIECES = 16, LEAST_PIECE = 2048;
 
 struct Budget {
     int n_tries;      // tries that may fail in a row
-    int n_iterations; // of a try
+    int n_iterations; // iterations of a try
 };
 
-// Rows, all or some, and where the nearest of some centres is.
+// Assignment of all or some rows to the nearest of some centers.
 template <class T> class Assignment {
   public:
     Assignment(const Points<T> &X, const double *weights, const std::vector<std::int64_t> *which, int n_threads)
         : X_(X), weights_(weights), which_(which), n_(which ? which->size() : X.n), n_threads_(n_threads), labels(n_),
           least(n_), second(which ? 0 : n_) {}
 
-    // counts (C,), sums (C, D) and J follow from the centres (C, D).
+    // Assign the rows to the nearest of the centers (C, D); compute counts (C,), sums (C, D) and the error J.
     void operator()(const std::vector<T> &centers) {
         const Kernels<T> &kernel = kernels<T>();
         const auto D = static_cast<std::size_t>(X_.D);
@@ -67,7 +67,7 @@ template <class T> class Assignment {
         error = std::accumulate(errors_.begin(), errors_.end(), 0.0);
     }
 
-    // The means of what centres have won; those that have won nothing stay.
+    // Move the centers to the means of their rows; centers without rows do not move.
     void recentre(std::vector<T> &centers) const {
         const auto D = static_cast<std::size_t>(X_.D);
         for (std::size_t c = 0; c < counts.size(); ++c)
@@ -125,7 +125,7 @@ template <class T> class Jumps {
     }
 
   private:
-    // Lloyd's, until J falls by no more than this share of it.
+    // Iterate Lloyd's algorithm until J falls by no more than the share `tol`.
     void steps(int most, double tol) {
         for (int i = 0; i < most; ++i) {
             const double before = all_.error;
@@ -136,7 +136,7 @@ template <class T> class Jumps {
         }
     }
 
-    // What each cut would gain, and what each centre is worth.
+    // Compute the gain of cutting each cluster, and the price of removing each center.
     void measure() {
         const std::size_t n = X_.n;
         begins_.assign(C_ + 1, 0);
@@ -221,8 +221,8 @@ template <class T> class Jumps {
         std::transform(half, half + D_, center(c), [](double v) { return static_cast<T>(v); });
     }
 
-    // All jumps that are sure to lower J and do not meet, the cheapest centre to the dearest cut first; whether it
-    // fell.
+    // Make all jumps that are sure to lower J and do not interfere with each other, from the cheapest center to the
+    // most gainful cut first. Returns whether J fell.
     bool sure_round() {
         measure();
         std::vector<std::size_t> cheap(C_), dear(C_);
@@ -273,7 +273,8 @@ template <class T> class Jumps {
 
     std::int64_t stamp(std::size_t from, std::size_t to) const { return std::max(version_[from], version_[to]) + 1; }
 
-    // The jump of greatest gain less price that may pay and has not failed since its two clusters changed.
+    // Find the jump of greatest gain minus price that may pay, and has not failed since its two clusters changed.
+    // Returns whether there is one.
     bool promising(std::size_t &from, std::size_t &to) const {
         double best = -std::numeric_limits<double>::infinity();
         for (std::size_t r = 0; r < C_; ++r)
@@ -289,7 +290,7 @@ template <class T> class Jumps {
         return best > -std::numeric_limits<double>::infinity();
     }
 
-    // Whether J falls where a centre jumps and those around follow.
+    // Return whether J falls if a center jumps and the centers around adapt; if not, nothing changes.
     bool tried(std::size_t from, std::size_t to, const Budget &budget) {
         std::vector<std::size_t> around{from, to};
         for (const std::size_t c : {from, to})
@@ -325,7 +326,7 @@ template <class T> class Jumps {
                 steps(FEW_STEPS, AFTER_JUMPS);
                 if (all_.error < error)
                     return true;
-                centers = kept; // what fell was rounding
+                centers = kept; // J fell only before rounding
                 all_(centers);
                 return false;
             }
@@ -352,10 +353,10 @@ template <class T> class Jumps {
     std::vector<std::size_t> partners_;
     std::vector<std::uint8_t> joined_;
     std::vector<double> halves_, apart_;
-    std::vector<std::int64_t> version_; // of a cluster: when its cut was measured
+    std::vector<std::int64_t> version_; // when the cut of each cluster was computed
     std::int64_t clock_ = 0;
     std::vector<double> cut_centers_;
-    std::vector<std::int64_t> failed_; // of a jump: the version of its clusters at which it failed
+    std::vector<std::int64_t> failed_; // version of its two clusters at which each jump failed
 };
 
 template <class T>

@@ -10,9 +10,10 @@
 namespace cprime {
 namespace {
 
-// A cut into C runs from two of fewer and of more that are cheapest at one price: the beginning of one and the rest of
-// the other. Where a run of `few` encloses one of `many`, exchanging what follows makes the cost no higher, as runs
-// that overlap cost no more than one inside the other (Aggarwal, Schieber & Tokuyama 1994, lemma 6).
+// Return a cut into C runs, made from two cuts of fewer and of more runs that are cheapest at the same price: the
+// beginning of `many` and the rest of `few`. If a run of `few` encloses one of `many`, exchanging what follows does not
+// raise the cost, because runs that overlap cost no more than runs of which one contains the other (Aggarwal, Schieber
+// & Tokuyama 1994, lemma 6).
 std::vector<std::int32_t> spliced(const Cut &few, const Cut &many, std::int32_t C) {
     const std::int32_t ahead = C - few.n_runs();
     std::int32_t run = 0;
@@ -23,8 +24,8 @@ std::vector<std::int32_t> spliced(const Cut &few, const Cut &many, std::int32_t 
     return ends;
 }
 
-// The price at which C runs are expected from the nearer of two cuts: of k runs it is about k^-3, as E(k) is of k^-2.
-// Where that law did not hold, the interval of prices is halved, in its logarithm.
+// Return the price at which C runs are expected, from the nearer of two cuts: the price of k runs is about proportional
+// to k^-3, because E(k) is to k^-2. If this law failed before (`halve`), return the geometric mean of the two prices.
 double expected_price(const Cut &few, const Cut &many, std::int32_t C, bool halve) {
     const bool above = few.price < std::numeric_limits<double>::infinity(), below = many.price > 0;
     if (halve && above && below)
@@ -35,10 +36,10 @@ double expected_price(const Cut &few, const Cut &many, std::int32_t C, bool halv
     return std::max((above ? few.price : 2 * few.cost.high) * std::pow(ratio1, 3), many.price);
 }
 
-// The cut into C runs of least cost. The least cost E(k) of k runs is convex in k, so that every point of its graph
-// is found at some price per run: the cut that is cheapest there has k runs, or E is straight around k. The chord
-// between two points below and above C either is such a straight line, or its slope finds a point between them.
-// `hint`: a price to try first, or 0.
+// Return the cut into C runs of least cost. The least cost E(k) of k runs is convex in k, so every point of its graph
+// is found at some price per run: the cut that is cheapest at this price has k runs, or E is linear around k. For two
+// points on both sides of C, either E is their chord, or the slope of the chord is a price that gives a point between
+// them. `hint`: a price to try first, or 0.
 Cut best_cut(const Line &line, std::int32_t C, double hint, int n_threads) {
     const std::int32_t n = line.size();
     Cut few{{0, n}, {}, std::numeric_limits<double>::infinity()}, many{{}, {}, 0};
@@ -52,7 +53,8 @@ Cut best_cut(const Line &line, std::int32_t C, double hint, int n_threads) {
         const std::array<double, 2> prices{slope, hint > 0 ? hint : expected_price(few, many, C, halve)};
         std::array<Cut, 2> cuts;
         parallel_for(2, n_threads, [&](std::size_t i) { cuts[i] = cheapest_cut(line, prices[i]); });
-        // How far the new point is below the chord; where it is not, or not between its ends, E is straight.
+        // How far the new point is below the chord. If it is not below, or not between the chord's ends, E is linear
+        // there.
         const std::int32_t k = cuts[0].n_runs();
         const Twofold done{static_cast<double>(k - k1), 0}, left{static_cast<double>(k2 - k), 0};
         const Twofold chord = (few.cost * left + many.cost * done) / (done + left);
@@ -79,7 +81,7 @@ void cut_line(Vector<double> values, Vector<double> weights, OutVector<std::int6
     const KernelCall call;
     const Line line(values.data(), weights.data(), n);
     double hint = 0;
-    const std::size_t n_groups = 16 * std::max<std::size_t>(C, 2048); // few enough to cost little, and many to a run
+    const std::size_t n_groups = 16 * std::max<std::size_t>(C, 2048); // few for a low cost, but many per run
     if (n_groups < n / 4) {
         const Line coarse(line, places_of_groups(values.data(), weights.data(), line.size(), n_groups));
         if (coarse.size() > static_cast<std::int32_t>(C))

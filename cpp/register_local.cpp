@@ -21,7 +21,7 @@ void reassign(AnyRows<T> X, Matrix<T> centers, Table<std::int32_t> lists, std::o
 
     const KernelCall call;
     require_components(lists, m.n, -1, "lists");
-    if (!columns(lists) && !active) { // nobody goes anywhere
+    if (!columns(lists) && !active) { // there are no candidates
         for (std::size_t n = 0; n < x.n; ++n)
             if (static_cast<std::uint32_t>(labels.data()[n]) >= lists.shape(0))
                 throw std::invalid_argument(OUTSIDE);
@@ -67,7 +67,7 @@ nb::object nearest_among(AnyRows<T> X, Matrix<T> centers, Table<std::int32_t> li
     return as_arrays(std::move(looked));
 }
 
-// The points in order of their component, each component's in rising order.
+// Write the points in the order of their components, in ascending order within each.
 void grouped_order(Vector<std::int32_t> labels, std::size_t n_components, OutVector<std::int64_t> order,
                    int n_threads) {
     require(order.shape(0) == labels.shape(0), "order");
@@ -77,7 +77,7 @@ void grouped_order(Vector<std::int32_t> labels, std::size_t n_components, OutVec
     std::copy(entries.begin(), entries.end(), order.data());
 }
 
-// Of which rows the first n_columns are not the same.
+// Mark the rows whose first n_columns differ.
 void changed(Table<std::int32_t> after, Table<std::int32_t> before, std::size_t n_columns, OutVector<bool> out,
              int n_threads) {
     const std::size_t n = after.shape(0), width = after.shape(1), other_width = before.shape(1);

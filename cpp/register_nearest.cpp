@@ -20,8 +20,8 @@ void nearest(AnyRows<T> X, Matrix<T> centers, std::optional<Table<std::int32_t>>
     nearest_of(x, m, data_or_null(hint), H, kept.data(), distances.data(), n_threads);
 }
 
-// The E-step of a k-means: the nearest centre of every row, and what each centre wins. Returns how many rows of
-// positive weight have another one than before, all if there is none.
+// Compute the E-step of k-means: the nearest center of every row, and each center's count and sum of rows. Returns how
+// many rows of positive weight have another nearest center than before; all of them if `before` is none.
 template <class T>
 std::size_t win(AnyRows<T> X, Matrix<T> centers, std::optional<Table<std::int32_t>> before,
                 std::optional<Vector<double>> sample_weight, OutTable<std::int32_t> kept, OutTable<T> distances,

@@ -14,10 +14,10 @@
 namespace cprime {
 namespace {
 
-// Values, columns, where rows begin, and the number of columns.
+// Sparse rows: values, columns, where rows begin, and the number of columns.
 template <class T> using Csr = std::tuple<Vector<T>, Vector<std::int32_t>, Vector<std::int64_t>, std::size_t>;
 
-// Rows as they are given, before anything is known of them but the lengths of the arrays.
+// Return the rows as they are given; only the lengths of the arrays are checked.
 template <class T> SparseRows<T> sparse_rows(const Csr<T> &X) {
     const auto &[values, columns, begin, D] = X;
     require(begin.shape(0) >= 1 && values.shape(0) == columns.shape(0), "values, columns, begin");
@@ -25,7 +25,7 @@ template <class T> SparseRows<T> sparse_rows(const Csr<T> &X) {
     return {values.data(), columns.data(), begin.data(), begin.shape(0) - 1, static_cast<int>(D)};
 }
 
-// Refuses rows that are not within the arrays, and columns that there are not.
+// Throw if a row is outside the arrays, or a column outside X.
 template <class T> void check(const SparseRows<T> &X, std::size_t n_entries, int n_threads) {
     require(X.begin[0] >= 0 && static_cast<std::size_t>(X.begin[X.n]) <= n_entries, "begin: outside the entries");
     for (std::size_t i = 0; i < X.n; ++i)
@@ -49,7 +49,7 @@ template <class T> std::vector<Twofold> squares_of(const Rows<T> &m, int n_threa
     return square;
 }
 
-// All centres packed.
+// All centers, packed for sparse rows.
 template <class T> class SparsePacked {
   public:
     SparsePacked(const Rows<T> &m, const std::vector<Twofold> &square, int n_threads) {
@@ -119,7 +119,7 @@ void sparse_distances(const Csr<T> &X, Matrix<T> candidates, std::optional<Vecto
     });
 }
 
-// As `accumulate` of dense rows, in the same segments.
+// Sum rows as `accumulate` does for dense rows, in the same segments.
 template <class T>
 void sparse_accumulate(const Csr<T> &X, Table<std::int32_t> kept, std::optional<Table<double>> responsibilities,
                        std::optional<Vector<double>> sample_weight, std::optional<Vector<std::int64_t>> subset,
@@ -178,7 +178,7 @@ void sparse_along(const Csr<T> &X, Matrix<T> centers, Matrix<T> directions, Vect
     });
 }
 
-// As many rows and columns, and no data.
+// Return rows of the same shape without data.
 template <class T> Rows<T> shape_of(const SparseRows<T> &x) { return {nullptr, 0, x.n, x.D}; }
 
 template <class T>
@@ -209,7 +209,7 @@ void sparse_reassign(const Csr<T> &X, Matrix<T> centers, Table<std::int32_t> lis
         offered += (piece.end - piece.begin) * static_cast<std::size_t>(std::find(list, list + task.G, -1) - list);
         points += piece.end - piece.begin;
     }
-    constexpr std::size_t GOOD_SHARE = 3; // packing a list costs some of the time in which all are looked at
+    constexpr std::size_t GOOD_SHARE = 3; // packing a list takes a part of the time in which all are scored
     std::optional<SparsePacked<T>> packed;
     if (offered * GOOD_SHARE > points * m.n)
         packed.emplace(m, square, n_threads);

@@ -88,7 +88,7 @@ void means(Vector<double> counts, Table<double> sums, Table<T> centers, std::opt
     });
 }
 
-// The greatest |x| and the greatest |x - origin|.
+// Return the greatest |x| and the greatest |x - origin|.
 template <class T> nb::tuple extent(AnyRows<T> X, Vector<T> origin, int n_threads) {
     const Kernels<T> &kernel = kernels<T>();
     const Points<T> x = points(X);

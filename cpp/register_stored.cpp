@@ -6,7 +6,7 @@
 namespace cprime {
 namespace {
 
-// All rows as kernels see them.
+// Write all rows, converted to type T.
 template <class T> void widen(const StoredRows<T> &rows, OutTable<T> out, int n_threads) {
     const Points<T> x = rows.points();
     require(out.shape(0) == x.n && out.shape(1) == static_cast<std::size_t>(x.D), "out");

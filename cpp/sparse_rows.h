@@ -82,7 +82,7 @@ template <class T> inline T measured(const SparseRow<T> &x, const T *m, Twofold 
     return comparable(static_cast<T>(left > NOTHING * square.high ? sum + left : sum));
 }
 
-// What bounds the error of a row's scores |m|^2 / 2 - x m as they are computed: share (|x||m| + |m|^2 / 2) + least.
+// Bound of the rounding error of a row's scores |m|^2 / 2 - x m: share (|x||m| + |m|^2 / 2) + least.
 template <class T> struct SparseRowBound {
     T square, norm, share, least;
 
@@ -93,12 +93,12 @@ template <class T> struct SparseRowBound {
         square = static_cast<T>(exact);
         norm = static_cast<T>(std::sqrt(exact)) * (1 + 4 * ulp);
         share = (length + 12) * ulp / 2 * T(1.05);
-        // of |x|^2 and of squared distances, which are compared as T has them
+        // errors of |x|^2 and of squared distances, which are compared in type T
         least = (length + 12) * ulp * square + (length + 12) * std::numeric_limits<T>::min();
     }
 };
 
-// A few components whose scores may be the least.
+// Candidates of one row: a few components whose scores may be the least.
 template <class T> class SparseScreen {
   public:
     static constexpr int CAPACITY = 16;
@@ -117,7 +117,7 @@ template <class T> class SparseScreen {
         else
             count_ = CAPACITY + 1;
     }
-    // Leaves what is not excluded, in the order in which it came; false where that is too much.
+    // Remove excluded candidates, in unchanged order of the others; return false if there were too many.
     bool close() {
         if (count_ > CAPACITY)
             return false;
@@ -141,7 +141,7 @@ template <class T> class SparseScreen {
     Found found_[CAPACITY];
 };
 
-// start less the products of a row with the N vectors of every column.
+// Compute start minus the products of a row with the N vectors of every column.
 template <int N, class T>
 inline void sparse_scores(const T *values, const std::int32_t *places, std::int64_t length, const T *columns,
                           const T *start, typename simd<T>::vec (&score)[N]) {

@@ -1,4 +1,4 @@
-// Sums of sparse rows, their products and their squared distances to a few others.
+// Sums of sparse rows, their products with directions, and their squared distances to a few other rows.
 #pragma once
 #include <algorithm>
 
@@ -25,7 +25,7 @@ inline void sparse_accumulate(const SparseAccumulateTask<T> &task, std::size_t b
     *count += total;
 }
 
-// m v in double.
+// Return the product m v in double precision.
 template <class T> inline double wide_product(const T *m, const T *v, int D) {
     double sum[8] = {};
     int k = 0;
@@ -50,7 +50,7 @@ inline void sparse_along(const SparseRows<T> &X, const Rows<T> &directions, cons
     }
 }
 
-// Products of a row with the first N vectors of doubles of every packed column.
+// Compute the products of a row with the first N vectors of doubles of every packed column.
 template <int N, class T> inline void wide_products(const SparseRow<T> &x, const T *packed, double *out) {
     using V = simd<double>;
     V::vec sum[N] = {};
@@ -65,12 +65,12 @@ template <int N, class T> inline void wide_products(const SparseRow<T> &x, const
         V::store(out + v * V::width, sum[v]);
 }
 
-// From products in double; what these lose to cancellation is measured.
+// Compute squared distances from products in double precision, or by `measured` if these lose too much to cancellation.
 template <class T>
 inline void sparse_distances(const SparseRows<T> &X, const Rows<T> &candidates, const Twofold *square, const T *packed,
                              const T *current, T *out, std::size_t begin, std::size_t end) {
     constexpr int W = simd<double>::width, L = SPARSE_LANES<T>;
-    constexpr double LOST = sizeof(T) == sizeof(float) ? 0x1p-16 : 0x1p-3; // share of |x|^2 + |m|^2
+    constexpr double LOST = sizeof(T) == sizeof(float) ? 0x1p-16 : 0x1p-3; // least share of |x|^2 + |m|^2
     alignas(64) double product[8 * W];
     for (std::size_t first = 0; first < candidates.n; first += 8 * W) {
         answer_signals();
@@ -98,7 +98,7 @@ inline void sparse_distances(const SparseRows<T> &X, const Rows<T> &candidates, 
     }
 }
 
-// A row, all its columns given, while it lives.
+// A sparse row expanded to all of its columns.
 template <class T> class Expanded {
   public:
     explicit Expanded(int D) : row_(D) { std::fill_n(row_.get(), D, T(0)); }

@@ -1,4 +1,4 @@
-// Greedy D² sampling, the chain of k-means++, among a few candidates.
+// Greedy D² sampling (k-means++) among a few candidates.
 #pragma once
 #include <algorithm>
 
@@ -9,9 +9,10 @@
 
 namespace cprime::CPRIME_ISA {
 
-// n_chosen of the candidates: each the best of n_trials that are drawn with probability weight x distance² to what is
-// chosen. uniform (n_chosen, n_trials) in [0, 1). Where only copies of what is chosen are left, the first of the
-// others. from(i) is a function that gives the squared distance of candidate i to the j-th.
+// Choose n_chosen of the candidates. Each is the best of n_trials that are drawn with probability proportional to
+// weight x distance² to the nearest chosen one; uniform (n_chosen, n_trials) are random numbers in [0, 1). If all
+// remaining candidates are copies of chosen ones, the first of them are chosen. from(i) returns a function that
+// computes the squared distance of candidate i to the j-th.
 template <class T, class From>
 inline void spread_among(std::size_t m, From from, const double *weights, const double *uniform, int n_trials,
                          std::size_t n_chosen, std::int64_t *chosen) {
@@ -55,7 +56,7 @@ inline void spread_among(std::size_t m, From from, const double *weights, const 
 template <class T>
 inline void spread_out(const Points<T> &candidates, const double *weights, const double *uniform, int n_trials,
                        std::size_t n_chosen, std::int64_t *chosen) {
-    const Wide<T> wide(candidates, candidates.n); // each is read again and again
+    const Wide<T> wide(candidates, candidates.n); // converted once, because each row is read many times
     const Rows<T> x = rows_of(candidates, 0, candidates.n, wide);
     const auto from = [&](std::size_t i) {
         return [&x, i](std::size_t j) { return squared_distance(x[j], x[i], x.D); };

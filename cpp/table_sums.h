@@ -1,5 +1,5 @@
-// Sums of all components over a piece of the rows, for components so few that all their sums lie near the processor: by
-// blocks of rows that stay near as well; within one, entries go by their component.
+// Sums of all components over a piece of the rows, for so few components that all their sums stay in the cache. Rows
+// are processed in blocks that also stay in the cache; within a block, entries are grouped by component.
 #pragma once
 #include "points.h"
 #include "signals.h"
@@ -33,7 +33,7 @@ inline void sum_blocks(const TableSumsTask<T> &task, std::size_t begin, std::siz
             for (std::size_t e = n * H; e < (n + 1) * H; ++e) {
                 const double w = task.responsibilities ? task.responsibilities[e] * share : share;
                 const std::int32_t c = task.kept[e];
-                const std::uint32_t to = place[c]++; // at last where the component after it begins
+                const std::uint32_t to = place[c]++; // in the end, where the next component begins
                 rows[to] = x;
                 weights[to] = w;
                 count[c] += w;

@@ -25,7 +25,7 @@ namespace cprime {
 namespace {
 
 void (*poll_function)() = nullptr;
-std::size_t n_forks = 0; // that this process has come from
+std::size_t n_forks = 0; // how many forks led to this process
 
 struct Job {
     const std::function<void(std::size_t)> *task;
@@ -44,7 +44,7 @@ struct Job {
     void work(std::mutex &mutex);
 };
 
-thread_local Job *job_of_thread = nullptr; // null where a call has no other threads
+thread_local Job *job_of_thread = nullptr; // null if a call has no other threads
 
 class Within {
   public:
@@ -57,7 +57,7 @@ class Within {
     Job *before_;
 };
 
-struct Abandoned {}; // what ends a task because another one has failed
+struct Abandoned {}; // thrown to end a task after another one has failed
 
 void Job::work(std::mutex &mutex) {
     const Within within(this);
@@ -76,7 +76,8 @@ void Job::work(std::mutex &mutex) {
     }
 }
 
-// Signals are for the threads of Python: a thread that is begun while this lives gets none but those of its own faults.
+// Guard: a thread that is started while an instance lives receives no signals but those of its own faults, because
+// signals are for Python's threads.
 class WithoutSignals {
   public:
 #if !defined(_WIN32)
@@ -109,7 +110,7 @@ class Pool {
         wake_.notify_all();
         job.work(mutex_);
         std::unique_lock<std::mutex> lock(mutex_);
-        const bool forked = job.born != n_forks; // by a signal handler, in this thread: the others are lost
+        const bool forked = job.born != n_forks; // by a signal handler in this thread; other threads are gone
         if (!forked) {
             std::erase(jobs_, &job);
             job.left.wait(lock, [&] { return job.helpers_inside == 0; });
@@ -121,10 +122,10 @@ class Pool {
     }
 
   private:
-    // One more worker, unless the system gives no more threads: those there are do the work then.
-    // Detached: the workers hold no resource and must not delay the interpreter's exit.
+    // Start one more worker. Returns false if the system gives no more threads; the existing workers suffice then.
+    // Workers are detached, because they hold no resource and must not delay the interpreter's exit.
     bool grow() {
-        [[maybe_unused]] const WithoutSignals without_signals; // Windows has none
+        [[maybe_unused]] const WithoutSignals without_signals; // unused on Windows
         try {
             std::thread([this] { serve(); }).detach();
         } catch (const std::system_error &) {
@@ -165,7 +166,7 @@ alignas(Pool) unsigned char place_of_pool[sizeof(Pool)];
 
 Pool &pool = []() -> Pool & {
 #if !defined(_WIN32)
-    // A forked child has none of its parent's threads: its pool begins anew, whatever state it was in.
+    // A forked child has no threads of its parent, so its pool is created anew, whatever the state of the old one.
     pthread_atfork(nullptr, nullptr, [] {
         ++n_forks;
         new (place_of_pool) Pool;

@@ -1,4 +1,4 @@
-// The one register-blocked loop of the library: TILE_ROWS rows against TILE_LANES columns, both packed.
+// The only register-blocked loop of the library: TILE_ROWS rows times TILE_LANES columns, both packed.
 #pragma once
 #include "simd.h"
 
@@ -6,11 +6,11 @@ namespace cprime::CPRIME_ISA {
 
 template <class T> constexpr int TILE_LANES = TILE_VECTORS * simd<T>::width;
 
-// A bit for each of the first n lanes.
+// Return a mask with a bit for each of the first n lanes.
 inline std::uint32_t first_lanes(int n) { return n < 32 ? (std::uint32_t(1) << n) - 1 : ~std::uint32_t(0); }
 
-// put(k, column) for every column of as many rows as a vector has lanes, less a shift, which may be null; addresses of
-// missing rows are null, and count as zeros.
+// Call put(k, column) for every column k of as many rows as a vector has lanes, minus a shift, which may be null.
+// Missing rows have null addresses and count as zeros.
 template <class T, class Put> inline void each_column(const T *const *rows, int D, const T *shift, Put put) {
     using V = simd<T>;
     constexpr int W = V::width;
@@ -28,16 +28,15 @@ template <class T, class Put> inline void each_column(const T *const *rows, int 
     }
 }
 
-// Rows of a matrix, interleaved: out[k * width + i] = rows[i][k] - shift[k] (zeros for missing rows); shift may be
-// null. `row(i)` gives the i-th row's address. A little behind the end is written too: leave room for PACK_SLACK
-// numbers.
+// Interleave rows of a matrix: out[k * width + i] = rows[i][k] - shift[k], with zeros for missing rows; shift may be
+// null. row(i) returns the address of the i-th row. Up to PACK_SLACK numbers after the end are overwritten.
 template <class T> constexpr int PACK_SLACK = simd<T>::width;
 
 template <int width, class T, class Row> inline void pack(Row row, int n_rows, int D, const T *shift, T *out) {
     using V = simd<T>;
     constexpr int W = V::width;
     for (int v = (width - 1) / W * W; v >= 0;
-         v -= W) { // what a store leaves behind its row, an earlier block overwrites
+         v -= W) { // descending: earlier blocks overwrite what a store writes beyond its row
         const T *rows[W];
         for (int i = 0; i < W; ++i)
             rows[i] = v + i < n_rows ? row(v + i) : nullptr;
@@ -49,8 +48,8 @@ template <int width, class T, class Row> inline void pack(Row row, int n_rows, i
 
 enum class Form { product, difference };
 
-// out[r][lane] = start[lane] + sum_k f(a[k][r], b[k][lane]); f is the product or the squared difference. From one k to
-// the next it is a_step and b_step numbers.
+// Compute out[r][lane] = start[lane] + sum_k f(a[k][r], b[k][lane]), where f is the product or the squared difference.
+// a_step and b_step are the strides from one k to the next.
 template <class T, Form form>
 inline void tile(const T *a, const T *b, int K, const T *start, T (*out)[TILE_LANES<T>], std::size_t a_step = TILE_ROWS,
                  std::size_t b_step = TILE_LANES<T>) {

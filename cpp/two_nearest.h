@@ -1,5 +1,4 @@
-// Rows against few centres, from differences: the nearest of each row, and how far that and the next one are; and how a
-// cluster is best cut in two.
+// Nearest and second nearest of few centers, from differences, and the best cut of a cluster into two.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -11,7 +10,7 @@
 
 namespace cprime::CPRIME_ISA {
 
-// Entries [begin, end) of some rows; packed: the centres as `pack_tiles` leaves them.
+// Search for entries [begin, end) of the task; packed: the centers as written by `pack_tiles`.
 template <class T>
 inline void two_nearest(const TwoNearestTask<T> &task, const T *packed, std::size_t begin, std::size_t end) {
     constexpr int L = TILE_LANES<T>;
@@ -49,7 +48,7 @@ template <class T> inline void add_row(double *sum, const T *x, double weight, i
         sum[k] += weight * static_cast<double>(x[k]);
 }
 
-// What entries [begin, end) weigh, and their sums, by label: counts (C,) and sums (C, D) are added to.
+// Add the weights of entries [begin, end) to counts (C,), and their weighted rows to sums (C, D), by label.
 template <class T>
 inline void add_rows(const TwoNearestTask<T> &task, const double *sample_weight, std::size_t begin, std::size_t end,
                      double *counts, double *sums) {
@@ -64,7 +63,7 @@ inline void add_rows(const TwoNearestTask<T> &task, const double *sample_weight,
         });
 }
 
-// (x - m) v
+// Return (x - m) v.
 template <class T> inline double projection(const T *x, const double *m, const double *v, int D) {
     using V = simd<double>;
     typename V::vec sum{};
@@ -77,7 +76,7 @@ template <class T> inline double projection(const T *x, const double *m, const d
     return V::sum(sum) + rest;
 }
 
-// Scales a vector to length 1; false where it has none.
+// Scale a vector to length 1; return false if it is zero or not finite.
 inline bool normalise(double *v, int D) {
     double most = 0, square = 0;
     for (int k = 0; k < D; ++k)
@@ -93,7 +92,8 @@ inline bool normalise(double *v, int D) {
     return true;
 }
 
-// Where numbers p, in 64 bins of equal width, are best cut in two: the last bin of the lower side. bins: of each.
+// Find the best cut of numbers p into two, between two of 64 bins of equal width. Returns the last bin of the lower
+// side; bins: the bin of each number.
 template <class Weight>
 inline int best_threshold(const double *p, std::size_t n, Weight weight, std::uint8_t *bins) {
     constexpr int BINS = 64;
@@ -128,9 +128,9 @@ inline int best_threshold(const double *p, std::size_t n, Weight weight, std::ui
     return best;
 }
 
-// A cut of a cluster of n rows in two: by a plane across the direction in which it is widest, which two turns of the
-// power iteration from its row `far` give, and then a few iterations of 2-means. Returns by how much J falls, 0 where
-// there is no cut; means: of the halves, (2, D).
+// Cut a cluster of n rows into two: by a plane across its direction of greatest variance, which two steps of the power
+// iteration from its row `far` approximate, and then by a few iterations of 2-means. Returns by how much J falls, 0 if
+// there is no cut; means (2, D): those of the halves.
 template <class T>
 inline double halve(const Points<T> &X, const double *sample_weight, const std::int64_t *rows, std::size_t n,
                     std::int64_t far, const double *mean, double *means) {

@@ -1,5 +1,5 @@
-// Numbers of twice the precision, as a double and what rounding took from it (Dekker 1971, Knuth, TAOCP 2, 4.2.2).
-// Not to be compiled with -ffast-math.
+// Numbers of twice the precision: a double, and the rounding error of that double (Dekker 1971; Knuth, TAOCP 2, 4.2.2).
+// Must not be compiled with -ffast-math.
 #pragma once
 #include "inlined.h"
 
@@ -21,7 +21,7 @@ CPRIME_INLINED Twofold exact_product(double a, double b) {
 #if defined(FP_FAST_FMA)
     return {product, std::fma(a, b, -product)};
 #else
-    constexpr double SPLIT = 134217729; // 2^27 + 1: halves whose products are exact
+    constexpr double SPLIT = 134217729; // 2^27 + 1 splits a number into halves whose products are exact
     const double p = SPLIT * a, q = SPLIT * b;
     const double a_high = p - (p - a), a_low = a - a_high, b_high = q - (q - b), b_low = b - b_high;
     return {product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low};

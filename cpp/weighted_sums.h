@@ -1,6 +1,6 @@
-// Sums over the rows of one component. Those of a run of rows are made in registers and add up in double precision.
-// Plain ones are in double precision throughout; of moments about its mean, where nothing cancels, those of a run are
-// in the precision of the rows.
+// Sums over the rows of one component. The sums of a run of rows are computed in registers, and added up in double
+// precision. Plain sums are in double precision throughout. Moments about the component's mean are in the precision of
+// the rows within a run, because they do not cancel.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -11,11 +11,11 @@
 
 namespace cprime::CPRIME_ISA {
 
-constexpr int RUN = 64; // most rows of a run
+constexpr int RUN = 64; // greatest number of rows in a run
 
 template <class T, bool moments> using SumNumber = std::conditional_t<moments, T, double>;
 
-// n <= RUN rows of D numbers and their weights; the mean that moments are about, or null.
+// n <= RUN rows of D numbers and their weights; the mean about which moments are taken, or null.
 template <class T> struct Run {
     const T *const *rows;
     const double *weights;
@@ -23,8 +23,8 @@ template <class T> struct Run {
     const T *mean;
 };
 
-// The weights of a run in a unit of their own, in which those of moments sum to 1 at most: so squares of what a type
-// may hold have room for them.
+// Weights of a run. For moments they are divided by a unit, so that they sum to 1 at most: then sums of squares that
+// the type can represent do not overflow.
 template <class T, bool moments> class RunWeights {
   public:
     RunWeights(const double *weights, int n) {
@@ -58,7 +58,8 @@ inline void add_vector(double *to, simd<float>::vec sum, double unit) {
     add_vector(to + W, load_wide(numbers + W), unit);
 }
 
-// N vectors of sums, of coordinate k on; the last of them ends at D and leaves out what the one before it has.
+// Add N vectors of sums, from coordinate k on. The last vector ends at D and omits the coordinates that the one before
+// it has.
 template <int N, class T, bool moments>
 inline void add_vectors(const Run<T> &run, const RunWeights<T, moments> &weights, int k, double *first,
                         double *second) {
@@ -108,12 +109,12 @@ inline void add_vectors(int n, const Run<T> &run, const RunWeights<T, moments> &
     add_vectors<N>(run, weights, k, first, second);
 }
 
-// first += w x, or moments: first += w (x - m) and second += w (x - m)^2, (D,) each.
+// Add to first w x, or for moments to first w (x - m) and to second w (x - m)^2, (D,) each.
 template <bool moments, class T> inline void add_run(const Run<T> &run, double *first, double *second) {
     constexpr int W = simd<SumNumber<T, moments>>::width;
-    constexpr int MOST = VECTOR_BYTES == 64 ? (moments ? 8 : 12) : (moments ? 4 : 8); // of registers
+    constexpr int MOST = VECTOR_BYTES == 64 ? (moments ? 8 : 12) : (moments ? 4 : 8); // sums in registers
     const RunWeights<T, moments> weights(run.weights, run.n);
-    if (run.D < W) { // as vectors with zeros behind the numbers
+    if (run.D < W) { // padded with zeros to a vector
         alignas(64) T wide[RUN + 1][W] = {};
         const T *places[RUN];
         for (int i = 0; i < run.n; ++i) {
@@ -139,8 +140,8 @@ template <bool moments, class T> inline void add_run(const Run<T> &run, double *
     }
 }
 
-// use(rows, weights, n) for runs of at most `length` entries e in [begin, end) of some weight(e); row(e) is asked for
-// while the run before it is in use. Returns the sum of the weights.
+// Call use(rows, weights, n) for runs of at most `length` entries e in [begin, end) with weight(e) other than 0. row(e)
+// is called, and the row prefetched, before the previous run is used. Returns the sum of the weights.
 template <class T, class Weight, class Row, class Use>
 inline double for_each_run(Weight weight, Row row, std::size_t begin, std::size_t end, int D, int length, Use use) {
     const T *rows[2][RUN];

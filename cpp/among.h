@@ -216,8 +216,8 @@ template <class T> constexpr auto nothing_shared = [](std::size_t, int) -> const
 
 // Search entries [begin, end): find the H nearest components among a row's active set, the neighbor lists of these
 // components, and the row's `extra` components. from(n) returns a function that computes the squared distance of row n
-// to a component. fetch(c) prefetches component c before. shared(i, h) returns costs of the i-th entry that are known
-// already, or null; see SharedCosts.
+// to a component; fetch(c) prefetches component c beforehand. shared(i, h) returns costs of the i-th entry that are
+// already known, or null; see SharedCosts.
 template <class T, class Fetch, class From, class Shared>
 inline void search_among(const AmongTask<T> &task, std::size_t begin, std::size_t end, Fetch fetch, From from,
                          const Shared &shared) {
@@ -288,7 +288,7 @@ inline void search_among(const AmongTask<T> &task, std::size_t begin, std::size_
     }
 }
 
-// Search entries [begin, end), whose order makes rows with common components adjacent.
+// Search entries [begin, end). They are ordered such that rows with the same components are adjacent.
 template <class T> inline void search_lists(const AmongTask<T> &task, std::size_t begin, std::size_t end) {
     const auto ask = [&](std::int32_t c) { fetch(task, c); };
     const auto from = [&](std::size_t n) {

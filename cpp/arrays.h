@@ -69,7 +69,7 @@ template <class T> class StoredRows {
     const Points<T> &points() const { return points_; }
 
   private:
-    Array array_; // this and the following members hold the memory alive
+    Array array_; // this and the next two members prevent that the memory is freed
     std::optional<Vector<std::int64_t>> order_;
     std::optional<Vector<T>> lengths_;
     Points<T> points_;

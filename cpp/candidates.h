@@ -150,7 +150,7 @@ struct CoarsePoints {
 };
 
 // Candidates in coarse numbers. The scores are those of ProductCandidates, with |error| <= outside (e |m| + g (|x|^2 +
-// |m|^2)): e is from the rounding to coarse numbers, g from the arithmetic.
+// |m|^2)): e bounds the error of rounding to coarse numbers, g that of the arithmetic.
 class CoarseCandidates {
   public:
     CoarseCandidates(const Rows<float> &centers, const std::int32_t *list, int n_candidates, const float *origin,

@@ -45,7 +45,8 @@ template <class T> class RowsOfCall {
 };
 
 #if CPRIME_COARSE
-// The same in coarse numbers; all rows are rounded at construction.
+// The n rows from `begin` on, in coarse numbers. All rows are rounded once, at construction; subsets of them are
+// copied.
 class RoundedRowsOfCall {
   public:
     static constexpr bool coarse = true;
@@ -113,7 +114,7 @@ inline int choose_cells(const CellsTask<T> &task, T *scores, double square, std:
     return n;
 }
 
-// Search rows begin + places[i] in cell c, and improve their nearest centers.
+// Search rows begin + places[i] in cell c, and replace centers found for them by nearer ones.
 template <class T, class Call>
 inline void improve_in_cell(const CellsTask<T> &task, const Call &call, std::size_t begin, int c,
                             const std::int32_t *places, int n) {

@@ -17,7 +17,7 @@ constexpr int BOUND_COLUMNS = 5;
 constexpr int BOUND_COLUMNS = 0;
 #endif
 
-// Return the number of bytes of a panel, 0 if coarse numbers are not used.
+// Return the number of bytes of a panel of coarse numbers, 0 if these are not used.
 template <class T> inline std::size_t panel_bytes([[maybe_unused]] int D) {
 #if CPRIME_COARSE
     if (sizeof(T) == sizeof(float) && D >= LEAST_D_OF_PANELS && D <= MOST_COARSE)
@@ -26,7 +26,8 @@ template <class T> inline std::size_t panel_bytes([[maybe_unused]] int D) {
     return 0;
 }
 
-// Return the same, or 0 if coarse numbers would not help to find the H nearest of C centers.
+// Return the number of bytes of a panel of coarse numbers, or 0 if these would not help to find the H nearest of C
+// centers.
 template <class T>
 inline std::size_t coarse_panel_size([[maybe_unused]] std::size_t C, [[maybe_unused]] int H, int D) {
 #if CPRIME_COARSE
@@ -143,7 +144,7 @@ class RoundedRows {
         }
     }
 
-    // Copy the rows at `places` of `others`.
+    // Copy n rows of another instance, of which row i is places[i].
     RoundedRows(const RoundedRows &others, const std::int32_t *places, int n)
         : RoundedRows(n, others.D_, others.squares_ != nullptr) {
         const std::size_t tiles = static_cast<std::size_t>(COARSE_ROWS) * depth_;

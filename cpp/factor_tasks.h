@@ -13,7 +13,7 @@ template <class T> struct FactorAnalysers {
     Rows<T> means;
     const double *precisions; // (C, D): 1 / psi
     const double *directions; // (C, H, D): U, or (H, D) for all components
-    std::size_t step;         // between the directions of two components: H D, or 0
+    std::size_t step;         // offset between the directions of two components: H D, or 0
     const double *loadings;   // (C, D, H)
     const double *roots;      // (C, H, H): R, or null for identity matrices
     const double *offsets;    // (C,)

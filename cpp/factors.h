@@ -13,7 +13,7 @@
 
 namespace cprime::CPRIME_ISA {
 
-constexpr int MOST_DIRECTIONS = 5; // whose products are computed together
+constexpr int MOST_DIRECTIONS = 5; // directions whose products are computed together
 constexpr int FACTOR_ROWS = VECTOR_BYTES == 64 ? 4 : 2;
 
 // Load the first `left` numbers at p as a vector of doubles, with zeros after them.
@@ -125,7 +125,7 @@ inline void latent(const FactorAnalysers<T> &factors, std::size_t c, const doubl
     }
 }
 
-// Return |psi^(-1/2) (y - L z)|^2 + |z|^2 of one row: the same squared distance, without cancellation.
+// Return the squared Mahalanobis distance of one row as |psi^(-1/2) (y - L z)|^2 + |z|^2, in which nothing cancels.
 template <class T>
 inline double square_of_residual(const FactorAnalysers<T> &factors, std::size_t c, const T *x, const double *along) {
     const int D = factors.means.D, H = factors.H;

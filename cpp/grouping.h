@@ -71,7 +71,7 @@ void sum_segments(const std::vector<Segment> &segments, const Sums &out, std::si
     const std::size_t width = 1 + out.n_first + out.n_second, room = BUDGET / (width * sizeof(double));
     std::vector<double> spare;
     for (std::size_t begin = 0, end = 0; begin < segments.size(); begin = end) {
-        std::vector<std::size_t> place; // of a segment: number of its spare sums, from 1, or 0 for the result itself
+        std::vector<std::size_t> place; // index of each segment's spare sums, from 1; 0 for the result itself
         std::size_t n_spare = 0;
         for (end = begin; end < segments.size(); ++end) {
             const bool later = end > begin && segments[end].component == segments[end - 1].component;

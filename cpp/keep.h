@@ -102,7 +102,7 @@ inline void keep_by_products(const KeepTask<T> &task, int c, std::size_t begin, 
 inline void keep_coarsely(const KeepTask<float> &task, int c, std::size_t begin, std::size_t end,
                           const std::int32_t *list, int n_candidates) {
     const float *origin = task.centers[c];
-    CoarsePoints buffers[2] = {CoarsePoints(task.X), CoarsePoints(task.X)}; // just-stored data would stall the product
+    CoarsePoints buffers[2] = {CoarsePoints(task.X), CoarsePoints(task.X)}; // two: a product stalls on just-stored data
     buffers[0].read(task, origin, begin, end);
     CoarseCandidates candidates(task.centers, list, n_candidates, origin, nullptr);
     Keeper<float> keeper(task, COARSE_POINTS);

@@ -74,7 +74,8 @@ template <class T> class KeptCosts {
         offer(cost);
     }
 
-    // Do the same if some rows have no component h, or have the same component at an earlier position.
+    // Offer component h of the active sets of those rows that have one there which is no repetition; lower the counts
+    // of other rows.
     void offer_some(const std::int32_t *previous, int h, int n, std::int32_t *counts) {
         const int H = task_.n_previous, D = task_.X.D;
         alignas(64) T cost[W];

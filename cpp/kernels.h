@@ -39,9 +39,9 @@ template <class T> struct NearestTask {
     const std::int32_t *hint; // (N, H) components that are probably near, distinct within a row, or null
     int H;
     std::int32_t *kept; // (N, H)
-    T *distances;       // (N, H), or (N,) with lows
+    T *distances;       // (N, H), or (N,) if lows is given
     // Null, or (N, H). If given, only the nearest center's distance is computed, and the H - 1 other ids are near
-    // centers. Lower bounds of the distances to these and, in the last column, to all remaining centers.
+    // centers. `lows` are lower bounds of the distances to these and, in the last column, to all remaining centers.
     T *lows;
     bool improve = false; // a center replaces one in `kept` and `distances` only if it is nearer
 };
@@ -49,10 +49,10 @@ template <class T> struct NearestTask {
 // Rows, each compared with the centers of a few cells. The first n_cells centers are those of the cells; the centers in
 // the cells follow, cell by cell.
 template <class T> struct CellsTask {
-    NearestTask<T> nearest;     // with improve set; lists are empty at first
+    NearestTask<T> nearest;     // nearest.improve is set; ids and distances are empty at first
     const std::int64_t *begins; // (n_cells + 1,): the first center in each cell
-    const T *between;           // (n_cells, n_cells) divisors: cell b has no center nearer to a row than (d2_b - d2_a)
-                                // / between[a, b], if a is its nearest cell
+    const T *between;           // (n_cells, n_cells) divisors: no center in cell b is nearer to a row than (d2_b -
+                                // d2_a) / between[a, b]; a: nearest cell, d2: squared distances to cells
     int n_cells;
     int most; // greatest number of cells in which a row is searched, at most n_cells
 };
@@ -66,7 +66,7 @@ template <class T> struct BoundedTask {
     // at most spread. The last reach is infinite; unused entries after it are -infinity.
     const T *reach, *spread;
     int width;
-    std::int32_t *others; // (N, H - 1) other centres
+    std::int32_t *others; // (N, H - 1) other centers
     T *lows;              // (N, H - 1) lower bounds of their distances
     T *rest;              // (N,): lower bound of the distances to all centers but the nearest and `others`
 };
@@ -123,7 +123,7 @@ template <class T> struct ReassignTask {
     const std::int32_t *lists; // (at most C, G) neighbors without the component itself, -1 after the last
     int G;
     const T *inside;  // (C,) factor on the squared distance to the own component, or null for ones
-    const T *outside; // (C,) factor on that to another one, or null for ones
+    const T *outside; // (C,) factor on the squared distance to another component, or null for ones
     double share;     // greatest share of a component's points that may be reassigned to a component not nearer
     const std::int64_t *entries;
     std::int32_t *labels; // (N,) new component of each point
@@ -297,9 +297,9 @@ template <class T> struct Kernels {
     void (*pack_tiles)(const Rows<T> &rows, T *out); // (ceil(n / tile_rows), D, tile_rows)
     void (*posterior)(const T *values, double scale, int H, double *responsibilities, double *log_sum, double *mean,
                       std::size_t begin, std::size_t end);
-    // Add to count and sum (D,) the entries [begin, end).
+    // Add entries [begin, end) to count and sum (D,).
     void (*accumulate)(const AccumulateTask<T> &task, std::size_t begin, std::size_t end, double *count, double *sum);
-    // Add to count (C,), first (C, D) and, if task.means is given, second (C, D).
+    // Add rows [begin, end) to count (C,), first (C, D) and, if task.means is given, second (C, D).
     void (*sum_table)(const TableSumsTask<T> &task, std::size_t begin, std::size_t end, double *count, double *first,
                       double *second);
     // Compute out[n] = (x_n - m_c) v_c for rows [begin, end); c is the label of row n.
@@ -307,11 +307,11 @@ template <class T> struct Kernels {
                   double *out, std::size_t begin, std::size_t end);
     void (*pack_columns)(const Rows<T> &centers, T *columns);
     void (*expect)(const ExpectTask<T> &task, std::size_t begin, std::size_t end);
-    // Compute least and log_sum alone for these rows.
+    // Compute least and log_sum of an ExpectTask alone, for rows [begin, end).
     void (*log_sum_exp)(const ExpectTask<T> &task, std::size_t begin, std::size_t end);
     // Add to counts (C,) and sums (C, D) of the components of one panel.
     void (*maximise)(const ExpectTask<T> &task, int panel, double *counts, double *sums);
-    // Search for points [begin, end) of the entries, all of them of one component.
+    // Reassign points [begin, end) of the entries, all of one component; `keep` updates their active sets.
     void (*reassign)(const ReassignTask<T> &task, int component, std::size_t begin, std::size_t end);
     void (*keep)(const KeepTask<T> &task, int component, std::size_t begin, std::size_t end);
     void (*nearest_among)(const AmongTask<T> &task, std::size_t begin, std::size_t end);
@@ -332,7 +332,7 @@ template <class T> struct Kernels {
     void (*pull)(const PullTask<T> &task, std::size_t begin, std::size_t end, double *tails);
     void (*moments)(const MomentsTask<T> &task, int component, std::size_t begin, std::size_t end, Part part,
                     double *count, double *first, double *second);
-    // Process entries [begin, end), all of one component; the next two functions do the same.
+    // Compute costs for entries [begin, end), all of one component; `keep_factors` updates active sets by these.
     void (*factor_costs)(const FactorCostsTask<T> &task, int component, std::size_t begin, std::size_t end);
     void (*keep_factors)(const KeepFactorsTask<T> &task, int component, std::size_t begin, std::size_t end);
     // Add to count, first (2, D) and second (H D + H + H^2).

@@ -21,7 +21,7 @@ template <class T> class LaneBest {
         std::fill_n(ids_.get(), L * H_, NONE);
     }
 
-    // Return the greatest cost with which another component is accepted, for every lane.
+    // Return, for each lane, the greatest cost at which another component is accepted.
     const T *bar() const { return at(costs_, H_ - 1); }
 
     // Offer component c, once, with a cost for every lane.

@@ -58,8 +58,8 @@ template <class T> class LanePoints {
         store(gaussians, c, sum, out);
     }
 
-    // Do the same, or return false if the cost is above the bars of all lanes. The sum may end early then, because
-    // partial sums only grow, rounded or not.
+    // Compute the cost of component c for every lane, or return false if it is above the bars of all lanes. The sum may
+    // end early then, because partial sums only grow, rounded or not.
     bool cost_within(const Gaussians<T> &gaussians, std::size_t c, Start<T> start, const T *bar, T *out) const {
         if (start.far) {
             measure(gaussians, c, out);

@@ -40,7 +40,7 @@ inline typename simd<T>::vec cost_at(const Gaussians<T> &gaussians, std::size_t 
     return t_cost<T>(square, V::fill(gaussians.offsets[c]), {V::fill(1 / dof), V::fill(dof + gaussians.means.D)});
 }
 
-// Do the same for component at(i) in lane i < n; for at(i) = -1 the value has no meaning.
+// Return the costs at squared distances, one per lane, of component at(i) in lane i < n; meaningless if at(i) is -1.
 template <class T, class At>
 inline typename simd<T>::vec costs_at(const Gaussians<T> &gaussians, At at, int n, typename simd<T>::vec square) {
     using V = simd<T>;

@@ -23,7 +23,7 @@ ReassignTask<T> reassign_task(const std::type_identity_t<Points<T>> &x, const Ro
                               const std::optional<Vector<std::uint8_t>> &active, const Vector<std::int32_t> &labels,
                               const OutVector<std::int32_t> &new_labels, const OutVector<T> &distances) {
     require(x.D == m.D, "X and centers differ in their columns");
-    require(lists.shape(0) <= m.n, "lists"); // for each component to which points may be assigned
+    require(lists.shape(0) <= m.n, "lists"); // one list for each component to which points may belong
     require(!active || active->shape(0) == m.n, "active");
     require((!inside || inside->shape(0) == m.n) && (!outside || outside->shape(0) == m.n), "inside, outside");
     require(labels.shape(0) == x.n && new_labels.shape(0) == x.n && distances.shape(0) == x.n, "labels, distances");

@@ -11,8 +11,8 @@ namespace cprime::CPRIME_ISA {
 // A responsibility this small adds nothing to sums in double precision.
 constexpr double NEGLIGIBLE = 1e-18;
 
-// The same for t distributions, whose tails are heavy: in single precision, the error of a responsibility is larger
-// than this.
+// A responsibility this small is negligible for t distributions, whose tails are heavy: in single precision, the error
+// of a responsibility is larger.
 template <class T> constexpr T NEGLIGIBLE_TAIL = sizeof(T) == 4 ? T(1e-12) : T(NEGLIGIBLE);
 
 // Replace, for some lanes and t distributions, e in `columns` by e u times the lane's scale, and add e and e log u,
@@ -233,8 +233,7 @@ inline std::size_t sharing(const RespondTask<T> &task, int c, std::size_t begin,
     using V = simd<double>;
     const T *column = task.table + static_cast<std::size_t>(c) * task.n_padded;
     const double *weight = task.sample_weight;
-    // For t distributions no row is negligible: its weight may be small because it is far, but then its square is
-    // large.
+    // For t distributions no positive weight is negligible: a small one belongs to a far row, whose square is large.
     const double least = task.tails ? 0 : NEGLIGIBLE, some = std::numeric_limits<double>::denorm_min();
     std::size_t n = 0, i = begin;
     for (; i + V::width <= end; i += V::width) { // branches per row were mispredicted

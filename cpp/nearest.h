@@ -9,10 +9,10 @@
 // by differences over all C, with ties going to the lower id.
 //
 // If the one nearest of few centers is wanted, each vector lane is a row at first, and the two least scores of a row
-// decide mostly (`best_two.h`); in few dimensions all distances are computed at once (`direct.h`). If the processor has
+// mostly decide (`best_two.h`); in few dimensions all distances are computed at once (`direct.h`). If the processor has
 // coarse numbers, a first screen uses them, with wider bounds (`coarse_screen.h`); rows for which it leaves too many
-// candidates go through the second screen. If that leaves too many, the shift is too far from the row to distinguish
-// centers that are close together: such rows are screened again relative to a center near them.
+// candidates go through the screen at full precision. If that leaves too many, the shift is too far from the row to
+// distinguish centers that are close together: such rows are screened again relative to a center near them.
 //
 // Finite numbers may give NaN scores (infinity minus infinity) or bounds that overflow. If a comparison is unordered,
 // the distance is computed.
@@ -205,7 +205,7 @@ template <class T> inline void nearest(const NearestTask<T> &task, std::size_t b
         nearest_by_differences(task, which.get(), n, 0, C);
 }
 
-// Do the same for rows that may have to be converted: the rows of the call are converted at once.
+// Find the nearest centers of rows that may be stored in a narrower type: all rows of the call are converted at once.
 template <class T> inline void nearest_of_piece(const NearestTask<T> &task, std::size_t begin, std::size_t end) {
     if (task.X.stored == Stored::own)
         return nearest(task, begin, end);

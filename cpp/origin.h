@@ -23,8 +23,8 @@ inline void middle_of(const Rows<double> &sample, double *out) {
     }
 }
 
-// Do the same without branches: bit by bit, for some columns at a time, by counts of smaller numbers, which are
-// compared as integers of the same order.
+// Compute the median of each column without branches: bit by bit, for some columns at a time, by counting smaller
+// numbers. Numbers are compared as integers of the same order.
 inline void middle_of(const Rows<float> &sample, float *out) {
     constexpr int COLUMNS = 8;
     constexpr std::int32_t LEAST = std::numeric_limits<std::int32_t>::min(), MOST = ~LEAST;

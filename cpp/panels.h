@@ -1,4 +1,4 @@
-// All centres packed for the screens of `nearest.h`, by several threads.
+// All centers packed for the screens of `nearest.h`, by several threads.
 #pragma once
 #include <algorithm>
 #include <cstring>

@@ -7,7 +7,8 @@
 
 namespace cprime::CPRIME_ISA {
 
-// Compute these for rows [begin, end) in batches, so that exponentials fill vectors even if a row has few values.
+// Compute softmax, log-sum-exp and mean of rows [begin, end), in batches, so that exponentials fill vectors even if a
+// row has few values.
 template <class T>
 inline void posterior(const T *values, double scale, int H, double *responsibilities, double *log_sum, double *mean,
                       std::size_t begin, std::size_t end) {

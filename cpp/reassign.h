@@ -117,7 +117,7 @@ inline void reassign_by_products(const ReassignTask<T> &task, int c, std::size_t
     moves.limit();
 }
 
-// Do the same for so few points that packing the candidates would not pay.
+// Reassign points by differences. Used for so few points that packing the candidates would not pay.
 template <class T>
 inline void reassign_by_differences(const ReassignTask<T> &task, int c, std::size_t begin, std::size_t end,
                                     const std::int32_t *list, int n_candidates) {
@@ -133,12 +133,12 @@ inline void reassign_by_differences(const ReassignTask<T> &task, int c, std::siz
 
 #if CPRIME_COARSE
 
-// Do the same in coarse numbers. Distances are computed to candidates whose lower bound is not above the least upper
-// bound, nor above the point's score for its own component.
+// Reassign points by scores in coarse numbers. Distances are computed to candidates whose lower bound is not above the
+// least upper bound, nor above the point's score for its own component.
 inline void reassign_coarsely(const ReassignTask<float> &task, int c, std::size_t begin, std::size_t end,
                               const std::int32_t *list, int n_candidates) {
     const float *origin = task.centers[c];
-    CoarsePoints buffers[2] = {CoarsePoints(task.X), CoarsePoints(task.X)}; // just-stored data would stall the product
+    CoarsePoints buffers[2] = {CoarsePoints(task.X), CoarsePoints(task.X)}; // two: a product stalls on just-stored data
     buffers[0].read(task, origin, begin, end);
     CoarseCandidates candidates(task.centers, list, n_candidates, origin, task.outside);
     Moves<float> moves(task, c, end - begin);

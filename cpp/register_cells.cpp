@@ -27,8 +27,8 @@ template <class T> class CenterCells {
         packed_ = std::make_unique<PackedCenters<T>>(m, shift_.data(), 0, n_threads);
     }
 
-    // Find the nearest of the centers in `most` cells near each row. Ids are positions in the order above, -1 after the
-    // last. Returns the number of evaluated distances.
+    // Find the nearest of the centers in `most` cells near each row. Ids are positions in the packed order, -1 after
+    // the last. Returns the number of evaluated distances.
     std::int64_t find(AnyRows<T> X, int most, OutTable<std::int32_t> kept, OutTable<T> squares, int n_threads) const {
         const Kernels<T> &kernel = kernels<T>();
         const Points<T> x = points(X);

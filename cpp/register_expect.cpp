@@ -7,7 +7,7 @@
 namespace cprime {
 namespace {
 
-// Return the number of rows in a block, such that its memory is bounded, but at least one tile of rows.
+// Return the number of rows in a block: its memory is bounded, but it has at least one tile of rows.
 std::size_t block_rows(std::size_t n, std::size_t row_bytes, std::size_t tile_rows) {
     constexpr std::size_t BUDGET = std::size_t(48) << 20;
     const std::size_t fitting = std::max<std::size_t>(BUDGET / row_bytes / tile_rows * tile_rows, tile_rows);

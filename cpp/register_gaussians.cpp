@@ -116,8 +116,8 @@ void respond(AnyRows<T> X, Matrix<T> means, Factors<T> factors, Vector<T> offset
     const std::size_t n_parts = parts_of(D, gaussians.full);
     std::vector<T> table(C * stride);
     std::vector<double> parts(tails ? (block + step - 1) / step * 2 * C : 0);
-    // A component's rows are summed in one piece if there are many components, in a few pieces if threads would else be
-    // idle.
+    // A component's rows are summed in one piece if there are many components, in a few pieces if threads would
+    // otherwise be idle.
     const std::size_t piece = (block + (64 + C - 1) / C - 1) / ((64 + C - 1) / C);
     for (std::size_t begin = 0; begin < x.n; begin += block) {
         const std::size_t n = std::min(block, x.n - begin);

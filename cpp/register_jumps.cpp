@@ -17,7 +17,7 @@ namespace {
 constexpr double AFTER_JUMPS = 1e-2; // relative falls of J at which Lloyd's iterations after jumps end
 constexpr double BEFORE_TRIES = 1e-3;
 constexpr int FEW_STEPS = 3, ROUNDS = 10, AROUND = 8;
-constexpr double PATIENCE = 2;      // a try fails if J exceeds its target by this many times its last fall
+constexpr double PATIENCE = 2;      // a try fails if J minus its target exceeds this many times its last fall
 constexpr double LEAST_RATIO = 0.3; // least gain of the cut, relative to the price of the center, for a try
 constexpr std::size_t MOST_PIECES = 16, LEAST_PIECE = 2048;
 
@@ -290,7 +290,7 @@ template <class T> class Jumps {
         return best > -std::numeric_limits<double>::infinity();
     }
 
-    // Return whether J falls if a center jumps and the centers around adapt; if not, nothing changes.
+    // Try a jump, and let the centers around adapt. Returns whether J falls; if not, nothing changes.
     bool tried(std::size_t from, std::size_t to, const Budget &budget) {
         std::vector<std::size_t> around{from, to};
         for (const std::size_t c : {from, to})
@@ -326,7 +326,7 @@ template <class T> class Jumps {
                 steps(FEW_STEPS, AFTER_JUMPS);
                 if (all_.error < error)
                     return true;
-                centers = kept; // J fell only before rounding
+                centers = kept; // the fall was a rounding error
                 all_(centers);
                 return false;
             }

@@ -81,7 +81,7 @@ void cut_line(Vector<double> values, Vector<double> weights, OutVector<std::int6
     const KernelCall call;
     const Line line(values.data(), weights.data(), n);
     double hint = 0;
-    const std::size_t n_groups = 16 * std::max<std::size_t>(C, 2048); // few for a low cost, but many per run
+    const std::size_t n_groups = 16 * std::max<std::size_t>(C, 2048); // few enough to be cheap, many per run
     if (n_groups < n / 4) {
         const Line coarse(line, places_of_groups(values.data(), weights.data(), line.size(), n_groups));
         if (coarse.size() > static_cast<std::int32_t>(C))

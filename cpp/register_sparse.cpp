@@ -119,7 +119,7 @@ void sparse_distances(const Csr<T> &X, Matrix<T> candidates, std::optional<Vecto
     });
 }
 
-// Sum rows as `accumulate` does for dense rows, in the same segments.
+// Sum the rows of each component like `accumulate` of dense rows, in the same segments.
 template <class T>
 void sparse_accumulate(const Csr<T> &X, Table<std::int32_t> kept, std::optional<Table<double>> responsibilities,
                        std::optional<Vector<double>> sample_weight, std::optional<Vector<std::int64_t>> subset,

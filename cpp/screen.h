@@ -26,7 +26,8 @@ template <class T> struct RowBound {
     T error, norm, square;
 };
 
-// Return a score above which the computed squared distance is greater than the one that belongs to the score `high`.
+// Return a score such that a center with a greater one has a greater computed squared distance than a center with the
+// score `high`.
 template <class V, class T> inline V told_apart(V high, T square, T measuring) {
     return high + measuring * (2 * high + square);
 }
@@ -144,7 +145,7 @@ template <class T> class Screen {
         return true;
     }
 
-    // Do the same with the distances to all of centers [begin, end).
+    // Compute the distances of row n to all of centers [begin, end), and write the nearest.
     void close_by_all(int row, std::size_t n, int begin, int end) {
         const int count = end - begin;
         if (!task_.lows) {
@@ -230,7 +231,7 @@ template <class T> class Screen {
         full_[row] = full_after(left);
     }
 
-    // Compute the distances to these candidates and write the nearest.
+    // Compute the distances of row n to centers id(i), i < count, and write the nearest.
     template <class Id> void measure(Id id, int count, std::size_t n) {
         const int H = task_.H;
         if (H == 1) {
@@ -265,9 +266,9 @@ template <class T> class Screen {
         }
     }
 
-    // Compute the distances to the candidates whose lower bound is not above the bar. Write the nearest of them, and
-    // near ones of all candidates with lower bounds. Returns false if more than `most` distances would have to be
-    // computed.
+    // Compute the distances to the candidates whose lower bound is not above the bar, and write the nearest. Write
+    // further near candidates too, with lower bounds of their distances. Returns false if more than `most` distances
+    // would have to be computed.
     bool bound(int row, const Found *found, int count, T bar, int most, std::size_t n) {
         const int H = task_.H;
         Scratch<Candidate<T>> list(count);

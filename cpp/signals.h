@@ -4,11 +4,11 @@
 
 namespace cprime {
 
-// Run signal handlers if it is time to. To be called every few milliseconds within a task. Throws, to end the task, if
-// a handler throws or another task of the same call has failed.
+// Run signal handlers if enough time has passed since the last call; to be called every few milliseconds within a task.
+// Throws, to end the task, if a handler throws or another task of the same call has failed.
 void answer_signals();
 
-// Do so once in 4096 steps; i is the number of the step.
+// Call answer_signals in one of 4096 steps; i counts the steps.
 CPRIME_INLINED void answer_signals_at(unsigned long long i) {
     if (i % 4096 == 0)
         answer_signals();

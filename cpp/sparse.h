@@ -47,7 +47,7 @@ template <class T> struct SparseNearestTask {
     T *distances;       // (N, H)
 };
 
-// Like the task of dense rows, whose X is not read; so are the following tasks.
+// The task of dense rows, with sparse rows instead; its X is not read. The same holds for the following tasks.
 template <class T> struct SparseAccumulateTask : AccumulateTask<T> {
     SparseRows<T> sparse;
 };

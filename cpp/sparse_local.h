@@ -197,7 +197,8 @@ inline void offer_listed(const SparseReassignTask<T> &task, const std::int32_t *
     }
 }
 
-// Do the same from the packed columns of all components. Faster if lists have a good share of these.
+// Offer the candidates of a list to points [begin, end), from the packed columns of all components. This is faster if
+// the list has a good share of these.
 template <class T>
 inline void offer_among_all(const SparseReassignTask<T> &task, const std::int32_t *list, int n_candidates,
                             std::size_t begin, std::size_t end, const SparseRowBound<T> *bounds,

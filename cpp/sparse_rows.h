@@ -117,7 +117,7 @@ template <class T> class SparseScreen {
         else
             count_ = CAPACITY + 1;
     }
-    // Remove excluded candidates, in unchanged order of the others; return false if there were too many.
+    // Remove excluded candidates, and leave the others in order; return false if there were too many.
     bool close() {
         if (count_ > CAPACITY)
             return false;

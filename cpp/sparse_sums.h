@@ -70,7 +70,7 @@ template <class T>
 inline void sparse_distances(const SparseRows<T> &X, const Rows<T> &candidates, const Twofold *square, const T *packed,
                              const T *current, T *out, std::size_t begin, std::size_t end) {
     constexpr int W = simd<double>::width, L = SPARSE_LANES<T>;
-    constexpr double LOST = sizeof(T) == sizeof(float) ? 0x1p-16 : 0x1p-3; // least share of |x|^2 + |m|^2
+    constexpr double LOST = sizeof(T) == sizeof(float) ? 0x1p-16 : 0x1p-3; // least share of |x|^2 + |m|^2 accepted
     alignas(64) double product[8 * W];
     for (std::size_t first = 0; first < candidates.n; first += 8 * W) {
         answer_signals();

@@ -12,14 +12,14 @@ namespace cprime {
 // rethrown.
 void parallel_for(std::size_t n_tasks, int n_threads, const std::function<void(std::size_t)> &task);
 
-// Return how many threads pay for so many multiplications: waking a thread takes as long as some of them.
+// Return the number of threads for which so many multiplications pay: waking a thread takes as long as some of them.
 inline int worth(double multiplications, int n_threads) {
     constexpr double OF_ONE = 1 << 19;
     return std::max(1, static_cast<int>(std::min<double>(n_threads, multiplications / OF_ONE)));
 }
 
-// Set the function that threads in `parallel_for` call between tasks, a few times a second. If it throws, the call ends
-// with that exception.
+// Set the function that threads in `parallel_for` call between tasks, each at most every 50 ms. If it throws, the call
+// ends with that exception.
 void set_poll(void (*poll)());
 
 } // namespace cprime

@@ -1,4 +1,4 @@
-// Nearest and second nearest of few centers, from differences, and the best cut of a cluster into two.
+// Nearest and second nearest of few centers for each row, from differences, and the best cut of a cluster into two.
 #pragma once
 #include <algorithm>
 #include <cmath>

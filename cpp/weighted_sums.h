@@ -23,8 +23,8 @@ template <class T> struct Run {
     const T *mean;
 };
 
-// Weights of a run. For moments they are divided by a unit, so that they sum to 1 at most: then sums of squares that
-// the type can represent do not overflow.
+// Weights of a run. For moments they are divided by a unit so that they sum to 1 at most. A sum of weighted squares
+// then does not overflow if the squares do not.
 template <class T, bool moments> class RunWeights {
   public:
     RunWeights(const double *weights, int n) {
@@ -109,7 +109,7 @@ inline void add_vectors(int n, const Run<T> &run, const RunWeights<T, moments> &
     add_vectors<N>(run, weights, k, first, second);
 }
 
-// Add to first w x, or for moments to first w (x - m) and to second w (x - m)^2, (D,) each.
+// Add w x to `first`, or for moments w (x - m) to `first` and w (x - m)^2 to `second`, (D,) each.
 template <bool moments, class T> inline void add_run(const Run<T> &run, double *first, double *second) {
     constexpr int W = simd<SumNumber<T, moments>>::width;
     constexpr int MOST = VECTOR_BYTES == 64 ? (moments ? 8 : 12) : (moments ? 4 : 8); // sums in registers
